@@ -1,0 +1,80 @@
+"""Exceptions raised by the toolkit; everything a caller may want to catch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+class OasisError(Exception):
+    """Base class of every error the toolkit raises on purpose."""
+
+
+class InstanceError(OasisError, ValueError):
+    """Bad problem data.
+
+    Parameters
+    ----------
+    path : str
+        The offending field, such as ``jobs[3].worker.bandwidth_gbps``.
+    expected : str
+        What was expected there, and what was found.
+    """
+
+    def __init__(self, path: str, expected: str) -> None:
+        super().__init__(f"{path}: {expected}" if path else expected)
+        self.path = path
+        self.expected = expected
+
+    def __reduce__(self) -> tuple[type[InstanceError], tuple[str, str]]:
+        return type(self), (self.path, self.expected)
+
+
+class VerificationError(OasisError):
+    """A schedule breaks a constraint of the model.
+
+    Parameters
+    ----------
+    constraint : str
+        Equation number of the paper, such as ``"(4)"``, and its meaning.
+    detail : str
+        The two sides of the violated inequality.
+    job : str, optional
+        Identifier of the job.
+    slot : int, optional
+        Slot, counted from 0.
+    server : str, optional
+        Identifier of the server.
+    """
+
+    def __init__(
+        self,
+        constraint: str,
+        detail: str,
+        *,
+        job: str | None = None,
+        slot: int | None = None,
+        server: str | None = None,
+    ) -> None:
+        places = [("job", job), ("slot", slot), ("server", server)]
+        where = ", ".join(f"{name} {value}" for name, value in places if value is not None)
+        super().__init__(f"{constraint}" + (f" [{where}]" if where else "") + f": {detail}")
+        self.constraint = constraint
+        self.detail = detail
+        self.job = job
+        self.slot = slot
+        self.server = server
+
+
+class SolverError(OasisError):
+    """The solver failed, or claimed something that a verified schedule refutes."""
+
+
+@contextmanager
+def located_at(prefix: str) -> Iterator[None]:
+    """Prepend `prefix` to the field path of any `InstanceError` raised inside."""
+    try:
+        yield
+    except InstanceError as error:
+        separator = "" if not error.path or error.path.startswith("[") else "."
+        raise InstanceError(f"{prefix}{separator}{error.path}", error.expected) from None

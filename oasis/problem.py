@@ -1,0 +1,47 @@
+"""The problem (1)-(13): jobs on a cluster over a horizon, frozen and validated on construction."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from oasis.cluster import Cluster, Server
+from oasis.errors import InstanceError, located_at
+from oasis.job import Job
+from oasis.validation import check_unique, integer
+
+__all__ = ["Cluster", "Instance", "Job", "Server"]
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """A scheduling problem (1)-(13): `jobs` on `cluster` over slots 0 .. `horizon` - 1.
+
+    `metadata` says where the instance came from (preset, seed, trace and its assumptions).
+    """
+
+    horizon: int
+    cluster: Cluster
+    jobs: tuple[Job, ...]
+    metadata: Mapping[str, Any] = field(default_factory=dict, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "horizon", integer(self.horizon, "horizon", minimum=1))
+        object.__setattr__(self, "jobs", tuple(self.jobs))
+        for k, job in enumerate(self.jobs):
+            with located_at(f"jobs[{k}]"):
+                self.cluster.check(job)
+                if job.arrival >= self.horizon:
+                    last = self.horizon - 1
+                    raise InstanceError("arrival", f"expected 0..{last}, got {job.arrival}")
+        check_unique([job.id for job in self.jobs], "jobs", "job id", ".id")
+
+    @property
+    def slot_seconds(self) -> float:
+        """Length of one slot in seconds."""
+        return self.cluster.slot_seconds
+
+    def jobs_by_arrival(self) -> list[Job]:
+        """Jobs in order of arrival; those of one slot in the order of the file."""
+        return sorted(self.jobs, key=lambda job: job.arrival)

@@ -1,0 +1,40 @@
+"""The one rounding rule of the toolkit (docs/theory, "Ties and rounding").
+
+Counts come from quotients of floats: ``(c - g) / w`` may be 2.9999999999999996 where three workers
+fit. Search, ledger, verification and the MILP all round with the same tolerance, so that none of
+them sees a worker more or a worker less than the others.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+TOLERANCE = 1e-9
+
+
+def _slack(x: FloatArray) -> FloatArray:
+    slack: FloatArray = TOLERANCE * np.maximum(1.0, np.abs(x))
+    return slack
+
+
+def ceil(x: npt.ArrayLike) -> FloatArray:
+    """Round up, forgiving an excess of ``1e-9 max(1, |x|)``."""
+    values = np.asarray(x, dtype=np.float64)
+    rounded: FloatArray = np.ceil(values - _slack(values))
+    return rounded
+
+
+def floor(x: npt.ArrayLike) -> FloatArray:
+    """Round down, forgiving a shortfall of ``1e-9 max(1, |x|)``."""
+    values = np.asarray(x, dtype=np.float64)
+    rounded: FloatArray = np.floor(values + _slack(values))
+    return rounded
+
+
+def within(value: float, limit: float) -> bool:
+    """Whether ``value <= limit`` up to the tolerance of `floor`."""
+    return bool(value <= limit + TOLERANCE * max(1.0, abs(limit)))
