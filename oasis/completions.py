@@ -37,7 +37,7 @@ class Completions:
 
     @property
     def log_best(self) -> float:
-        """Logarithm of f_i at the earliest completion; -inf if the job is worth nothing or too long."""
+        """Logarithm of f_i at the earliest completion; -inf if worth nothing or too long."""
         return float(self.log_utility[0]) if self.log_utility.size else -np.inf
 
     @property

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, TypeVar
 
 from oasis.errors import InstanceError, located_at
+from oasis.files import write_text
 from oasis.problem import Cluster, Instance, Job, Server
 from oasis.utility import Constant, Deadline, Piecewise, Sigmoid, Utility
 from oasis.validation import describe
@@ -20,8 +20,8 @@ UTILITIES: dict[str, type[Any]] = {
     cls.kind: cls for cls in (Sigmoid, Constant, Deadline, Piecewise)
 }
 Item = TypeVar("Item")
-_TOP = ("format", "version", "horizon", "slot_seconds", "resources")
-_LISTS = ("worker_servers", "ps_servers", "jobs")
+_CLUSTER = ("slot_seconds", "resources", "worker_servers", "ps_servers")
+_TOP = ("format", "version", "horizon", *_CLUSTER, "jobs")
 _JOB = tuple(f.name for f in fields(Job))
 
 
@@ -56,23 +56,9 @@ def write(instance: Instance, path: str | os.PathLike[str]) -> None:
     write_text(path, json.dumps(instance_to_dict(instance), indent=1, allow_nan=False) + "\n")
 
 
-def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """Replace the file at `path` in one step (temporary file, then rename)."""
-    target = Path(path)
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    try:
-        with open(handle, "w", encoding="utf-8") as stream:
-            stream.write(text)
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, target)
-    except BaseException:
-        os.unlink(temporary)
-        raise
-
-
 def instance_from_dict(data: Any) -> Instance:
     """Build an instance from the plain data of an instance file."""
-    _check_keys(data, _TOP + _LISTS, optional=("metadata",))
+    _check_keys(data, _TOP, optional=("metadata",))
     if data["format"] != FORMAT:
         raise InstanceError("format", f"expected {FORMAT!r}, got {describe(data['format'])}")
     if type(data["version"]) is not int or data["version"] != VERSION:
@@ -84,27 +70,38 @@ def instance_from_dict(data: Any) -> Instance:
         json.dumps(metadata, allow_nan=False)
     except ValueError:
         raise InstanceError("metadata", "expected finite numbers, got NaN or infinity") from None
-    cluster = Cluster(
+    cluster = cluster_from_dict({name: data[name] for name in _CLUSTER})
+    jobs = _each(data, "jobs", job_from_dict)
+    return Instance(data["horizon"], cluster, jobs, dict(metadata))
+
+
+def cluster_from_dict(data: Mapping[str, Any]) -> Cluster:
+    """Build a cluster from the part of an instance file that describes it."""
+    return Cluster(
         resources=tuple(_list(data["resources"], "resources")),
         worker_servers=_each(data, "worker_servers", _server),
         ps_servers=_each(data, "ps_servers", _server),
         slot_seconds=data["slot_seconds"],
     )
-    jobs = _each(data, "jobs", job_from_dict)
-    return Instance(data["horizon"], cluster, jobs, dict(metadata))
 
 
-def instance_to_dict(instance: Instance) -> dict[str, Any]:
-    """Plain data of `instance`, the inverse of `instance_from_dict`."""
-    cluster = instance.cluster
-    data: dict[str, Any] = {
-        "format": FORMAT,
-        "version": VERSION,
-        "horizon": instance.horizon,
+def cluster_to_dict(cluster: Cluster) -> dict[str, Any]:
+    """Plain data of `cluster`, the inverse of `cluster_from_dict`."""
+    return {
         "slot_seconds": cluster.slot_seconds,
         "resources": list(cluster.resources),
         "worker_servers": [_server_to_dict(server) for server in cluster.worker_servers],
         "ps_servers": [_server_to_dict(server) for server in cluster.ps_servers],
+    }
+
+
+def instance_to_dict(instance: Instance) -> dict[str, Any]:
+    """Plain data of `instance`, the inverse of `instance_from_dict`."""
+    data: dict[str, Any] = {
+        "format": FORMAT,
+        "version": VERSION,
+        "horizon": instance.horizon,
+        **cluster_to_dict(instance.cluster),
         "jobs": [job_to_dict(job) for job in instance.jobs],
     }
     if instance.metadata:
@@ -199,9 +196,3 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
             raise InstanceError(name, "repeated key; expected each key once in an object")
         result[name] = value
     return result
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -105,7 +105,8 @@ class Job:
     def work(self, slot_seconds: float) -> int:
         """ceil(W_i) worker-slots, where W_i = E_i N_i M_i kappa_i (constraint (2))."""
         minibatches = self.epochs * self.chunks * self.minibatches
-        return int(rounding.ceil(minibatches * self.minibatch_slots(slot_seconds)))
+        work = rounding.ceil(minibatches * self.minibatch_slots(slot_seconds))
+        return max(1, int(work))
 
     def shortest_duration(self, slot_seconds: float) -> int:
         """Slots the job needs with N_i workers all the time."""

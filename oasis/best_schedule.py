@@ -1,0 +1,143 @@
+"""Algorithm 2: the schedule with the best payoff at given prices (21), (27)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from oasis.cluster import Cluster
+from oasis.job import Job
+from oasis.rounding import FloatArray
+from oasis.schedule import Cost, Schedule, schedule_cost
+from oasis.search import Granularity, Prices, Reason, Search
+
+
+@dataclass(frozen=True, slots=True)
+class BestSchedule:
+    """Result of `best_schedule`.
+
+    Parameters
+    ----------
+    payoff : float
+        mu_i = utility - cost; 0.0 without a schedule.
+    utility, cost : float
+        f_i at the completion and the price of everything used; 0.0 without a schedule.
+    completion : int or None
+        Slot in which the last work is done.
+    schedule : Schedule or None
+        Where the workers and parameter servers run.
+    reason : str or None
+        Why there is no schedule.
+    breakdown : Cost or None
+        `cost` by placement and resource.
+    """
+
+    payoff: float
+    utility: float
+    cost: float
+    completion: int | None
+    schedule: Schedule | None
+    reason: str | None
+    breakdown: Cost | None
+
+
+def best_schedule(
+    job: Job,
+    cluster: Cluster,
+    horizon: int,
+    worker_prices: FloatArray,
+    ps_prices: FloatArray,
+    worker_used: FloatArray,
+    ps_used: FloatArray,
+    granularity: Granularity = "worker-slot",
+    min_utility_fraction: float = 0.0,
+) -> BestSchedule:
+    """Find the schedule of `job` with the largest payoff (Algorithm 2).
+
+    Parameters
+    ----------
+    job : Job
+        The arriving job.
+    cluster : Cluster
+        H worker servers and K hosts of parameter servers with R resources.
+    horizon : int
+        Number of slots T.
+    worker_prices, ps_prices : (T, H, R) and (T, K, R) float arrays
+        p_h^r(t), q_k^r(t), utility per unit of resource r.
+    worker_used, ps_used : (T, H, R) and (T, K, R) float arrays
+        g_h^r(t), v_k^r(t), units of resource r already committed.
+    granularity : {"worker-slot", "chunk"}
+        Exact in worker-slots, or the printed restriction to whole chunks per slot.
+    min_utility_fraction : float
+        Completions worth less than this fraction of the best count as worthless.
+
+    Returns
+    -------
+    BestSchedule
+        Without a schedule of positive payoff, `payoff` is 0.0 and `reason` says why.
+
+    Raises
+    ------
+    ValueError
+        If an array has the wrong shape or `granularity` is unknown.
+    InstanceError
+        If the job names a resource that the cluster does not have.
+
+    References
+    ----------
+    arXiv 1801.00936, Algorithm 2; Theorem 1 proves it optimal for (27).
+    """
+    cluster.check(job)
+    shapes = {
+        "worker": (horizon, *cluster.worker_capacity.shape),
+        "ps": (horizon, *cluster.ps_capacity.shape),
+    }
+    arrays = {
+        "worker_prices": np.asarray(worker_prices, dtype=np.float64),
+        "ps_prices": np.asarray(ps_prices, dtype=np.float64),
+        "worker_used": np.asarray(worker_used, dtype=np.float64),
+        "ps_used": np.asarray(ps_used, dtype=np.float64),
+    }
+    for name, array in arrays.items():
+        expected = shapes[name.partition("_")[0]]
+        if array.shape != expected:
+            raise ValueError(f"{name}: expected shape {expected}, got {array.shape}")
+    search = Search(job, cluster, horizon, Prices(**arrays), granularity, min_utility_fraction)
+    return result_of(search)
+
+
+def result_of(search: Search) -> BestSchedule:
+    """Turn a search into the best schedule, or the reason why there is none."""
+    reason = search.obstacle()
+    if reason is not None:
+        return BestSchedule(0.0, 0.0, 0.0, None, None, reason, None)
+    end = search.best()
+    assert end is not None  # obstacle() has ruled it out
+    payoff = float(search.payoff[end])
+    if payoff <= 0:
+        utility, cost = search.ends.utility[end], search.cost[end]
+        slot = search.ends.first + end
+        reason = (
+            f"{Reason.PAYOFF}: the best completion, slot {slot}, is worth {utility:.6g} "
+            f"and costs {cost:.6g}"
+        )
+        return BestSchedule(0.0, 0.0, 0.0, None, None, reason, None)
+    schedule = search.schedule(end)
+    prices = search.prices
+    breakdown = schedule_cost(
+        schedule,
+        search.job,
+        search.cluster.resources,
+        prices.worker_prices,
+        prices.ps_prices,
+    )
+    return BestSchedule(
+        payoff=payoff,
+        utility=float(search.ends.utility[end]),
+        cost=float(search.cost[end]),
+        completion=search.ends.first + end,
+        schedule=schedule,
+        reason=None,
+        breakdown=breakdown,
+    )

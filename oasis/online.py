@@ -1,0 +1,218 @@
+"""OASiS, Algorithm 1: price each arriving job, admit it if it is worth more than it displaces."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from oasis.best_schedule import result_of
+from oasis.cluster import Cluster
+from oasis.errors import InstanceError
+from oasis.explain import explain_rejection
+from oasis.files import read_archive, write_archive
+from oasis.io import cluster_from_dict, cluster_to_dict
+from oasis.job import Job
+from oasis.prices import DEFAULT_MIN_UTILITY_FRACTION, PriceBounds, PriceFunction
+from oasis.problem import Instance
+from oasis.resources import as_array
+from oasis.result import Decision
+from oasis.rounding import FloatArray, IntArray
+from oasis.schedule import COUNT, SERVER, SLOT
+from oasis.search import Granularity, Prices, Search
+
+CHECKPOINT = "oasis-scheduler 1"
+
+
+class OASiS:
+    """The online primal-dual scheduler (Algorithm 1).
+
+    Parameters
+    ----------
+    cluster : Cluster
+        Servers and the length of a slot.
+    horizon : int
+        Number of slots T.
+    bounds : PriceBounds
+        U and L: exact (`PriceBounds.from_instance`) or estimated from past jobs.
+    granularity : {"worker-slot", "chunk"}
+        Unit in which Algorithm 2 splits work over slots.
+
+    Notes
+    -----
+    Decisions are irrevocable: `submit` commits resources for the whole life of an admitted job.
+    Jobs are submitted in order of arrival.
+
+    References
+    ----------
+    arXiv 1801.00936, Algorithms 1 and 2, price functions (22)-(26).
+    """
+
+    name = "oasis"
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        horizon: int,
+        bounds: PriceBounds,
+        *,
+        granularity: Granularity = "worker-slot",
+    ) -> None:
+        if granularity not in {"worker-slot", "chunk"}:
+            raise ValueError(f"granularity: expected worker-slot or chunk, got {granularity!r}")
+        self.cluster = cluster
+        self.horizon = horizon
+        self.bounds = bounds
+        self.granularity: Granularity = granularity
+        self.decisions: list[Decision] = []
+        self.now = 0
+        self._ids: set[str] = set()
+        worker_used = np.zeros((horizon, *cluster.worker_capacity.shape))
+        ps_used = np.zeros((horizon, *cluster.ps_capacity.shape))
+        self.ledger = Prices(
+            bounds.worker(worker_used, np.broadcast_to(cluster.worker_capacity, worker_used.shape)),
+            bounds.ps(ps_used, np.broadcast_to(cluster.ps_capacity, ps_used.shape)),
+            worker_used,
+            ps_used,
+        )
+
+    @classmethod
+    def from_instance(
+        cls,
+        instance: Instance,
+        *,
+        normalize: bool = True,
+        min_utility_fraction: float = DEFAULT_MIN_UTILITY_FRACTION,
+        scale: float = 1.0,
+        granularity: Granularity = "worker-slot",
+    ) -> OASiS:
+        """Scheduler with the exact bounds of `instance`, U/L multiplied by `scale` (Fig. 6)."""
+        bounds = PriceBounds.from_instance(
+            instance, normalize=normalize, min_utility_fraction=min_utility_fraction
+        )
+        if scale != 1.0:
+            bounds = bounds.scaled(scale)
+        return cls(instance.cluster, instance.horizon, bounds, granularity=granularity)
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """What distinguishes this run from another, as plain data."""
+        return {
+            "granularity": self.granularity,
+            "normalize": self.bounds.normalize,
+            "min_utility_fraction": self.bounds.min_utility_fraction,
+        }
+
+    def quote(self, job: Job) -> Decision:
+        """Decide on `job` as it would be decided now; nothing is committed.
+
+        Raises
+        ------
+        InstanceError
+            If the job does not fit the cluster's resources, the horizon or the order of arrival.
+        """
+        self._check(job)
+        search = Search(
+            job,
+            self.cluster,
+            self.horizon,
+            self.ledger,
+            self.granularity,
+            self.bounds.min_utility_fraction,
+        )
+        best = result_of(search)
+        if best.schedule is not None:
+            return Decision(
+                job.id, True, best.payoff, best.utility, best.cost, best.completion, best.schedule
+            )
+        return Decision(job.id, False, reason=best.reason, rejection=explain_rejection(search))
+
+    def submit(self, job: Job) -> Decision:
+        """Decide on `job` and, if it is admitted, commit its schedule (Alg. 1, l. 5-12)."""
+        decision = self.quote(job)
+        if decision.schedule is not None:
+            resources, cluster, ledger = self.cluster.resources, self.cluster, self.ledger
+            _commit(
+                decision.schedule.workers,
+                as_array(job.worker, resources),
+                cluster.worker_capacity,
+                ledger.worker_used,
+                ledger.worker_prices,
+                self.bounds.worker,
+            )
+            _commit(
+                decision.schedule.ps,
+                as_array(job.ps, resources),
+                cluster.ps_capacity,
+                ledger.ps_used,
+                ledger.ps_prices,
+                self.bounds.ps,
+            )
+        self._record(decision, job.arrival)
+        return decision
+
+    def _record(self, decision: Decision, arrival: int) -> None:
+        self.now = arrival
+        self._ids.add(decision.job_id)
+        self.decisions.append(decision)
+
+    def _check(self, job: Job) -> None:
+        self.cluster.check(job)
+        if not self.now <= job.arrival < self.horizon:
+            expected = f"expected {self.now}..{self.horizon - 1}, in order of arrival"
+            raise InstanceError("arrival", f"{expected}, got {job.arrival} (job {job.id!r})")
+        if job.id in self._ids:
+            raise InstanceError("id", f"expected a new job, got {job.id!r} again")
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the whole state to `path`, a NumPy archive; it appears whole or not at all.
+
+        The prices are stored beside the usage they follow from: recomputing an exponential in
+        another array layout may differ in the last bit, and then so might a later decision.
+        """
+        state = {
+            "horizon": self.horizon,
+            "now": self.now,
+            "granularity": self.granularity,
+            "bounds": self.bounds.to_dict(),
+            "cluster": cluster_to_dict(self.cluster),
+            "decisions": [decision.to_dict() for decision in self.decisions],
+        }
+        write_archive(path, CHECKPOINT, state, self.ledger.arrays())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> OASiS:
+        """Read a scheduler that `save` wrote; it continues bit for bit.
+
+        Raises
+        ------
+        OasisError
+            If the file is no saved scheduler.
+        """
+        state, arrays = read_archive(path, CHECKPOINT)
+        scheduler = cls(
+            cluster_from_dict(state["cluster"]),
+            state["horizon"],
+            PriceBounds.from_dict(state["bounds"]),
+            granularity=state["granularity"],
+        )
+        scheduler.ledger = Prices(**arrays)
+        for entry in state["decisions"]:
+            scheduler._record(Decision.from_dict(entry), state["now"])
+        return scheduler
+
+
+def _commit(
+    rows: IntArray,
+    demand: FloatArray,
+    capacity: FloatArray,
+    used: FloatArray,
+    prices: FloatArray,
+    price: PriceFunction,
+) -> None:
+    """Alg. 1, l. 9-12: charge the ledger and reprice what was touched."""
+    where = (rows[:, SLOT], rows[:, SERVER])
+    used[where] += rows[:, COUNT, None] * demand
+    prices[where] = price(used[where], capacity[rows[:, SERVER]])

@@ -1,0 +1,151 @@
+"""Independent check of schedules against the model (1)-(13), one function per constraint.
+
+Shares no code with the search: usage, counts and utility are recomputed here from the schedule,
+the job and the cluster.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Protocol
+
+import numpy as np
+
+from oasis import rounding
+from oasis.errors import VerificationError
+from oasis.problem import Instance, Job
+from oasis.rounding import FloatArray, IntArray
+from oasis.schedule import Schedule
+
+
+class HasSchedules(Protocol):
+    """A run or an offline result: schedules by job id."""
+
+    @property
+    def schedules(self) -> Mapping[str, Schedule]:
+        """Schedule of each admitted job."""
+        ...
+
+
+def verify(instance: Instance, result: HasSchedules | Mapping[str, Schedule]) -> float:
+    """Check every schedule against constraints (2)-(13) and recompute the objective (1).
+
+    Parameters
+    ----------
+    instance : Instance
+        The problem.
+    result : Run, OfflineResult or mapping of job id to Schedule
+        What was decided. If it states ``total_utility`` or ``objective``, that is checked too.
+
+    Returns
+    -------
+    float
+        The recomputed total utility.
+
+    Raises
+    ------
+    VerificationError
+        Naming the constraint, job, slot and server.
+    """
+    schedules = result if isinstance(result, Mapping) else result.schedules
+    jobs = {job.id: job for job in instance.jobs}
+    for job_id, schedule in schedules.items():
+        if job_id not in jobs:
+            raise VerificationError("(1) jobs", "the instance has no such job", job=job_id)
+        if schedule.job_id != job_id:
+            raise VerificationError("(1) jobs", f"is filed for {schedule.job_id!r}", job=job_id)
+        verify_schedule(instance, jobs[job_id], schedule)
+    _check_capacity(instance, jobs, schedules, "worker", "(4) worker capacity")
+    _check_capacity(instance, jobs, schedules, "ps", "(5) parameter-server capacity")
+    total = math.fsum(_utility(jobs[job_id], s) for job_id, s in schedules.items())
+    for name in ("total_utility", "objective"):
+        stated = getattr(result, name, None)
+        if stated is not None and not math.isclose(stated, total, rel_tol=1e-9, abs_tol=1e-12):
+            raise VerificationError("(1) objective", f"{name} is {stated}, recomputed {total}")
+    return total
+
+
+def verify_schedule(instance: Instance, job: Job, schedule: Schedule) -> None:
+    """Check the constraints on one job: (2), (3), (6), (7), (9)-(13)."""
+    _check_domain(instance, job, schedule.workers, len(instance.cluster.worker_ids), "y")
+    _check_domain(instance, job, schedule.ps, len(instance.cluster.ps_ids), "z")
+    done = sum(count for _, _, count in schedule.workers.tolist())
+    kappa = job.minibatch_slots(instance.slot_seconds)
+    work = job.epochs * job.chunks * job.minibatches * kappa
+    if done == 0 or not rounding.within(work, done):
+        detail = f"{done} worker-slots, needs {work:.9g}"
+        raise VerificationError("(2) training work", detail, job=job.id)
+    workers, ps = (
+        np.bincount(rows[:, 0], rows[:, 2], minlength=instance.horizon)
+        for rows in (schedule.workers, schedule.ps)
+    )
+    for slot in range(instance.horizon):
+        for constraint, broken, detail in _slot_constraints(job, workers[slot], ps[slot]):
+            if broken:
+                raise VerificationError(constraint, detail, job=job.id, slot=slot)
+
+
+def _slot_constraints(job: Job, workers: float, ps: float) -> Iterator[tuple[str, bool, str]]:
+    yield "(3) workers at most chunks", workers > job.chunks, f"{workers:g} > {job.chunks}"
+    # in units of one parameter server's bandwidth, as every count of them is rounded
+    share = job.bandwidth / job.ps_bandwidth if job.bandwidth else 0.0
+    needed, given = workers * job.bandwidth, ps * job.ps_bandwidth
+    broken = not rounding.within(workers * share, ps)
+    yield "(6) bandwidth of parameter servers", broken, f"{needed:g} > {given:g} Gbit/s"
+    yield "(7) parameter servers at most workers", ps > workers, f"{ps:g} > {workers:g}"
+
+
+def _check_domain(instance: Instance, job: Job, rows: IntArray, servers: int, symbol: str) -> None:
+    """(9)-(13): non-negative integers, no server twice in a slot, nothing before arrival."""
+    seen = set()
+    for slot, server, count in rows.tolist():
+        if not 0 <= slot < instance.horizon or not 0 <= server < servers:
+            detail = f"{symbol}: slot {slot}, server {server} outside the instance"
+            raise VerificationError("(12)(13) domain", detail, job=job.id)
+        name = _server_id(instance, symbol, server)
+        if count < 1 or (slot, server) in seen:
+            detail = f"{symbol} = {count}, expected one positive count for each slot and server"
+            raise VerificationError("(12)(13) domain", detail, job=job.id, slot=slot, server=name)
+        seen.add((slot, server))
+        if slot < job.arrival:
+            constraint = "(9) workers after arrival" if symbol == "y" else "(10) PSs after arrival"
+            detail = f"arrives in slot {job.arrival}"
+            raise VerificationError(constraint, detail, job=job.id, slot=slot, server=name)
+
+
+def _server_id(instance: Instance, symbol: str, server: int) -> str:
+    cluster = instance.cluster
+    return (cluster.worker_ids if symbol == "y" else cluster.ps_ids)[server]
+
+
+def _check_capacity(
+    instance: Instance,
+    jobs: Mapping[str, Job],
+    schedules: Mapping[str, Schedule],
+    group: str,
+    constraint: str,
+) -> None:
+    """(4), (5): residual capacity is non-negative in every slot, server and resource."""
+    cluster = instance.cluster
+    capacity: FloatArray = getattr(cluster, f"{group}_capacity")
+    ids: tuple[str, ...] = getattr(cluster, f"{group}_ids")
+    load: dict[tuple[int, int, str], list[float]] = {}
+    for job_id, schedule in schedules.items():
+        rows = schedule.workers if group == "worker" else schedule.ps
+        demand: Mapping[str, float] = getattr(jobs[job_id], group)
+        for slot, server, count in rows.tolist():
+            for resource, amount in demand.items():
+                load.setdefault((slot, server, resource), []).append(count * amount)
+    for (slot, server, resource), amounts in load.items():
+        available = capacity[server, cluster.resources.index(resource)]
+        used = math.fsum(amounts)
+        if not rounding.within(used, available):
+            detail = f"{resource}: {used:.9g} used, capacity {available:g}"
+            raise VerificationError(constraint, detail, slot=slot, server=ids[server])
+
+
+def _utility(job: Job, schedule: Schedule) -> float:
+    """f_i at the delay of the last slot with a worker (8)."""
+    last = max(slot for slot, _, _ in schedule.workers.tolist())
+    return float(job.utility(last - job.arrival))
