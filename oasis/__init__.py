@@ -15,6 +15,7 @@ from oasis.simulator import simulate
 from oasis.utility import Constant, Deadline, Piecewise, Sigmoid, Utility
 from oasis.verify import verify
 from oasis.version import __version__
+from oasis.workloads import generate
 
 __all__ = [
     "BestSchedule",
@@ -44,6 +45,7 @@ __all__ = [
     "best_schedule",
     "certify",
     "dual_bound",
+    "generate",
     "read",
     "simulate",
     "verify",

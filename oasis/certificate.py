@@ -13,13 +13,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from oasis.duality import empty_payoff
+from oasis.metrics import committed
 from oasis.prices import PriceBounds, PriceFunction
-from oasis.problem import Instance
+from oasis.problem import Instance, Job
 from oasis.resources import as_array
 from oasis.result import Run
 from oasis.rounding import FloatArray, IntArray
-from oasis.schedule import COUNT, SERVER, usage
+from oasis.schedule import COUNT, SERVER
+from oasis.search import Prices, Search
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,14 +68,12 @@ def certify(instance: Instance, run: Run) -> Certificate:
     if run.bounds is None:
         raise ValueError(f"policy {run.policy!r} has no prices, so Theorem 4 says nothing of it")
     bounds, cluster = run.bounds, instance.cluster
-    worker_used, ps_used = final_usage(instance, run)
+    worker_used, ps_used = committed(instance, run.schedules)
     worker_prices = _prices(bounds.worker, worker_used, cluster.worker_capacity)
     ps_prices = _prices(bounds.ps, ps_used, cluster.ps_capacity)
     payoffs = {decision.job_id: decision.payoff for decision in run.decisions}
-    gaps = (
-        empty_payoff(instance, job, worker_prices, ps_prices) - payoffs[job.id]
-        for job in instance.jobs
-    )
+    empty = Prices(worker_prices, ps_prices, np.zeros_like(worker_used), np.zeros_like(ps_used))
+    gaps = (_best_payoff(instance, job, empty) - payoffs[job.id] for job in instance.jobs)
     return Certificate(
         alpha=bounds.alpha,
         log_alpha_x=_log_alpha_x(instance, run, bounds),
@@ -84,18 +83,10 @@ def certify(instance: Instance, run: Run) -> Certificate:
     )
 
 
-def final_usage(instance: Instance, run: Run) -> tuple[FloatArray, FloatArray]:
-    """Resources committed at the end of `run`, shapes (T, H, R) and (T, K, R)."""
-    cluster, horizon = instance.cluster, instance.horizon
-    worker = np.zeros((horizon, *cluster.worker_capacity.shape))
-    ps = np.zeros((horizon, *cluster.ps_capacity.shape))
-    for job in instance.jobs:
-        schedule = run.schedules.get(job.id)
-        if schedule is not None:
-            demands = (as_array(d, cluster.resources) for d in (job.worker, job.ps))
-            worker += usage(schedule.workers, next(demands), worker.shape[:2])
-            ps += usage(schedule.ps, next(demands), ps.shape[:2])
-    return worker, ps
+def _best_payoff(instance: Instance, job: Job, prices: Prices) -> float:
+    """Best payoff with the original utility: no floor."""
+    search = Search(job, instance.cluster, instance.horizon, prices, "worker-slot", 0.0)
+    return float(search.payoff.max(initial=0.0))
 
 
 def initial_dual(instance: Instance, bounds: PriceBounds) -> float:

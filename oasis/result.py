@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
@@ -152,7 +153,7 @@ class Run:
     @property
     def total_utility(self) -> float:
         """Sum of the utilities of the admitted jobs: the objective (1)."""
-        return float(sum(decision.utility for decision in self.decisions))
+        return math.fsum(decision.utility for decision in self.decisions)
 
     @cached_property
     def schedules(self) -> dict[str, Schedule]:

@@ -1,0 +1,46 @@
+"""The ``oasis`` command: sets up the subcommands and turns errors into one line."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from oasis.errors import OasisError
+
+DONE, BAD_INPUT, LIMIT = 0, 2, 3
+EXTRAS = {"typer": "cli", "rich": "cli", "click": "cli", "pulp": "solve", "highspy": "solve"}
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line and exit with 0 (done), 2 (bad input) or 3 (limit before a proof)."""
+    try:
+        from experiments.commands import run_app  # noqa: PLC0415 (needs an extra)
+
+        code = run_app(arguments)
+        sys.stdout.flush()
+    except ModuleNotFoundError as error:
+        if error.name not in EXTRAS:
+            raise
+        hint = f"pip install 'oasis-scheduler[{EXTRAS[error.name]}]'"
+        code = _fail(f"this command needs {error.name}: {hint}")
+    except BrokenPipeError:  # the reader has gone, as in `oasis run ... | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = DONE
+    except KeyboardInterrupt:
+        code = _fail("interrupted", 130)
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        code = _fail(f"{where}{error.strerror or error}")
+    except (OasisError, ValueError) as error:
+        code = _fail(str(error))
+    sys.exit(code)
+
+
+def _fail(message: str, code: int = BAD_INPUT) -> int:
+    """Print one line on standard error."""
+    print("oasis:", " ".join(message.split()), file=sys.stderr)  # noqa: T201
+    return code
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,51 @@
+"""Arguments and options that several subcommands share."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from oasis.files import write_text
+
+InstanceFile = Annotated[
+    Path, typer.Argument(metavar="FILE", help="Instance file (JSON).", show_default=False)
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document on standard output.")]
+TimeLimit = Annotated[
+    float, typer.Option("--time-limit", min=0.0, help="Seconds for the offline solve.")
+]
+Method = Annotated[str, typer.Option("--method", help="Offline method: auto, milp or bruteforce.")]
+Output = Annotated[Path, typer.Option("-o", "--output", help="File to write.", show_default=False)]
+ResultFile = Annotated[
+    Path | None, typer.Option("-o", "--output", help="Also write the JSON result to this file.")
+]
+Scale = Annotated[
+    float,
+    typer.Option("--scale", help="Multiply U/L by this: mis-estimated prices (paper's Fig. 6)."),
+]
+Floor = Annotated[
+    float,
+    typer.Option(
+        "--min-utility-fraction",
+        help="A completion worth less than this fraction of the job's best counts as worthless.",
+    ),
+]
+Granularity = Annotated[
+    str,
+    typer.Option("--granularity", help="Unit of work: worker-slot (exact) or chunk (as printed)."),
+]
+RawUnits = Annotated[
+    bool,
+    typer.Option(
+        "--raw-units", help="Price bounds (25)(26) in raw units as printed, not normalised."
+    ),
+]
+
+
+def write_result(path: Path | None, document: dict[str, Any]) -> None:
+    """Write a result as JSON, whole or not at all; no path, no file."""
+    if path is not None:
+        write_text(path, json.dumps(document, indent=1, allow_nan=False) + "\n")

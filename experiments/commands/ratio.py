@@ -1,0 +1,104 @@
+"""``oasis ratio``: the competitive ratio of OASiS on one instance."""
+
+from __future__ import annotations
+
+from experiments import console
+from experiments.cli import DONE, LIMIT
+from experiments.commands.options import (
+    AsJson,
+    Floor,
+    Granularity,
+    InstanceFile,
+    Method,
+    RawUnits,
+    ResultFile,
+    Scale,
+    TimeLimit,
+    write_result,
+)
+from experiments.commands.scheduling import read_instance, scheduler_for
+from experiments.ratio import CompetitiveRatio, competitive_ratio
+from oasis.prices import DEFAULT_MIN_UTILITY_FRACTION
+
+
+def command(
+    file: InstanceFile,
+    time_limit: TimeLimit = 60.0,
+    method: Method = "auto",
+    scale: Scale = 1.0,
+    min_utility_fraction: Floor = DEFAULT_MIN_UTILITY_FRACTION,
+    granularity: Granularity = "worker-slot",
+    raw_units: RawUnits = False,
+    output: ResultFile = None,
+    as_json: AsJson = False,
+) -> int:
+    """Divide the offline optimum by what OASiS earned, deciding job by job.
+
+    A number when the optimum is proven; otherwise an interval that contains the ratio, and exit
+    code 3. Beside it stand 2 alpha, the ratio the paper's Theorem 4 prints, and the corrected
+    bound that holds on every instance (docs: theory).
+
+    Example: oasis ratio instance.json --time-limit 60
+    """
+    instance = read_instance(file)
+    scheduler = scheduler_for(
+        instance,
+        scale=scale,
+        min_utility_fraction=min_utility_fraction,
+        granularity=granularity,
+        raw_units=raw_units,
+    )
+    with console.solver_progress() as on_progress:
+        result = competitive_ratio(
+            instance, time_limit, method=method, scheduler=scheduler, on_progress=on_progress
+        )
+    document = result.to_dict()
+    write_result(output, document)
+    if as_json:
+        console.print_json(document)
+    else:
+        console.print_facts(f"OASiS on {len(instance.jobs)} jobs", _facts(result))
+    return DONE if result.proven else LIMIT
+
+
+def _facts(result: CompetitiveRatio) -> list[tuple[str, str]]:
+    run, offline, certificate = result.run, result.offline, result.certificate
+    latency = run.latency
+    bound = certificate.ratio_bound
+    return [
+        ("competitive ratio", _ratio(result)),
+        (
+            "OASiS",
+            f"{console.number(result.online_utility)}, admitted {run.admitted} "
+            f"of {len(run.decisions)} jobs",
+        ),
+        ("offline optimum", _optimum(result)),
+        ("solved by", f"{offline.method} in {console.seconds(offline.seconds)}"),
+        (
+            "decision time",
+            f"median {console.seconds(latency['median'])}, max {console.seconds(latency['max'])}",
+        ),
+        ("2 alpha", f"{console.number(2 * certificate.alpha)} (Theorem 4 as printed)"),
+        (
+            "corrected bound",
+            f"{console.number(bound)} (ln alpha_x {console.number(certificate.log_alpha_x)}, "
+            f"G {console.number(certificate.payoff_gap)})",
+        ),
+    ]
+
+
+def _ratio(result: CompetitiveRatio) -> str:
+    if result.online_utility == 0:
+        return "undefined: OASiS earned nothing"
+    if result.proven:
+        return f"{console.number(result.ratio)} (proven)"
+    interval = f"{console.number(result.lower)} to {console.number(result.upper)}"
+    return f"between {interval} (not proven: {result.offline.status})"
+
+
+def _optimum(result: CompetitiveRatio) -> str:
+    if result.proven:
+        return f"{console.number(result.offline_objective)} (proven)"
+    interval = f"{console.number(result.offline_objective)} to "
+    gap = console.percent(result.offline.gap)
+    return f"{interval}{console.number(result.offline_upper_bound)} (gap {gap})"

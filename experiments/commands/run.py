@@ -1,0 +1,100 @@
+"""``oasis run``: one policy on one instance."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+import oasis
+from experiments import console
+from experiments.commands.options import (
+    AsJson,
+    Floor,
+    Granularity,
+    InstanceFile,
+    RawUnits,
+    ResultFile,
+    Scale,
+    write_result,
+)
+from experiments.commands.scheduling import read_instance, scheduler_for
+from oasis.metrics import utilisation
+from oasis.prices import DEFAULT_MIN_UTILITY_FRACTION
+
+POLICIES = ("oasis",)
+MOST_ROWS = 20
+
+
+def command(
+    file: InstanceFile,
+    policy: Annotated[str, typer.Option(help=f"One of: {', '.join(POLICIES)}.")] = "oasis",
+    scale: Scale = 1.0,
+    min_utility_fraction: Floor = DEFAULT_MIN_UTILITY_FRACTION,
+    granularity: Granularity = "worker-slot",
+    raw_units: RawUnits = False,
+    every_job: Annotated[
+        bool, typer.Option("--all", help=f"List every decision, not the first {MOST_ROWS}.")
+    ] = False,
+    output: ResultFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run a policy: who is admitted, when jobs finish, how full the cluster is.
+
+    Example: oasis run instance.json --policy oasis
+    """
+    if policy not in POLICIES:
+        raise ValueError(f"--policy: expected one of {', '.join(POLICIES)}, got {policy!r}")
+    instance = read_instance(file)
+    scheduler = scheduler_for(
+        instance,
+        scale=scale,
+        min_utility_fraction=min_utility_fraction,
+        granularity=granularity,
+        raw_units=raw_units,
+    )
+    with console.counter("deciding", len(instance.jobs)) as advance:
+        run = oasis.simulate(instance, scheduler, on_decision=lambda _: advance())
+    oasis.verify(instance, run)
+    document = run.to_dict() | {"utilisation": utilisation(instance, run.schedules)}
+    write_result(output, document)
+    if as_json:
+        console.print_json(document)
+    else:
+        _print(instance, run, len(run.decisions) if every_job else MOST_ROWS)
+
+
+def _print(instance: oasis.Instance, run: oasis.Run, rows: int) -> None:
+    console.print_facts(f"{run.policy} on {len(run.decisions)} jobs", _facts(instance, run))
+    if not run.decisions:
+        return
+    table = [_row(decision) for decision in run.decisions[:rows]]
+    columns = (("job", False), ("finishes", True), ("utility", True), ("cost", True), ("", False))
+    console.print_rows(columns, table, title="\nDecisions in order of arrival")
+    if len(run.decisions) > rows:
+        console.note(f"({len(run.decisions) - rows} more; --all lists them, --json has them whole)")
+
+
+def _facts(instance: oasis.Instance, run: oasis.Run) -> list[tuple[str, str]]:
+    latency = run.latency
+    facts = [
+        ("total utility", console.number(run.total_utility)),
+        ("admitted", f"{run.admitted} of {len(run.decisions)}"),
+        (
+            "decision time",
+            f"median {console.seconds(latency['median'])}, p99 {console.seconds(latency['p99'])}, "
+            f"max {console.seconds(latency['max'])}",
+        ),
+    ]
+    for group, shares in utilisation(instance, run.schedules).items():
+        parts = [f"{name} {console.percent(s)}" for name, s in shares.items() if s is not None]
+        facts.append((f"{group} servers used", ", ".join(parts)))
+    return facts
+
+
+def _row(decision: oasis.Decision) -> tuple[str, str, str, str, str]:
+    if decision.admitted:
+        slot = f"slot {decision.completion}"
+        numbers = (console.number(decision.utility), console.number(decision.cost))
+        return (decision.job_id, slot, *numbers, "admitted")
+    return (decision.job_id, "-", "-", "-", f"rejected: {decision.reason}")

@@ -1,0 +1,65 @@
+"""``oasis solve``: the offline optimum, or a certified interval."""
+
+from __future__ import annotations
+
+import oasis
+from experiments import console
+from experiments.cli import DONE, LIMIT
+from experiments.commands.options import (
+    AsJson,
+    InstanceFile,
+    Method,
+    ResultFile,
+    TimeLimit,
+    write_result,
+)
+from experiments.commands.scheduling import read_instance
+from oasis.solvers import Status
+from offline import OfflineResult
+from offline import solve as solve_offline
+
+
+def command(
+    file: InstanceFile,
+    method: Method = "auto",
+    time_limit: TimeLimit = 60.0,
+    output: ResultFile = None,
+    as_json: AsJson = False,
+) -> int:
+    """Solve the instance knowing all its jobs: the optimum, or an interval that contains it.
+
+    Starts from OASiS's own schedule and never returns a worse one. Ctrl-C stops the solve and
+    prints what is proven so far.
+
+    Example: oasis solve instance.json --time-limit 300
+    """
+    instance = read_instance(file)
+    run = oasis.simulate(instance, oasis.OASiS.from_instance(instance))
+    with console.solver_progress() as on_progress:
+        result = solve_offline(
+            instance,
+            method=method,
+            time_limit=time_limit,
+            warm_start=run.schedules,
+            on_progress=on_progress,
+        )
+    oasis.verify(instance, result)
+    document = result.to_dict()
+    write_result(output, document)
+    if as_json:
+        console.print_json(document)
+    else:
+        console.print_facts(f"offline optimum of {len(instance.jobs)} jobs", _facts(result))
+    return DONE if result.status is Status.OPTIMAL else LIMIT
+
+
+def _facts(result: OfflineResult) -> list[tuple[str, str]]:
+    return [
+        ("status", str(result.status)),
+        ("objective", console.number(result.objective)),
+        ("upper bound", console.number(result.upper_bound)),
+        ("gap", console.percent(result.gap)),
+        ("admitted", str(len(result.schedules))),
+        ("method", result.method),
+        ("time", console.seconds(result.seconds)),
+    ]

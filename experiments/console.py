@@ -1,0 +1,109 @@
+"""Output of the command line: results on standard output, progress on standard error."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from time import monotonic
+from typing import Any
+
+from rich.console import Console
+from rich.live import Live
+from rich.progress import Progress
+from rich.table import Table
+from rich.text import Text
+
+from oasis.solvers import Progress as SolverProgress
+
+PATIENCE_SECONDS = 2.0
+
+
+def print_json(document: Any) -> None:
+    """Print one JSON document, and nothing else, on standard output."""
+    sys.stdout.write(json.dumps(document, indent=1, allow_nan=False) + "\n")
+
+
+def note(message: str) -> None:
+    """Print a message on standard error."""
+    sys.stderr.write(message + "\n")
+
+
+def print_facts(title: str, facts: Iterable[tuple[str, str]]) -> None:
+    """Print a two-column table of names and values on standard output."""
+    table = Table(title=title, title_justify="left", show_header=False, box=None, pad_edge=False)
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column()
+    for name, value in facts:
+        table.add_row(name, Text(value))
+    _console().print(table)
+
+
+def print_rows(
+    columns: Iterable[tuple[str, bool]], rows: Iterable[Iterable[str]], title: str = ""
+) -> None:
+    """Print a table; each column is (heading, whether it is a number)."""
+    table = Table(title=title or None, title_justify="left", box=None, pad_edge=False)
+    for heading, numeric in columns:
+        table.add_column(heading, justify="right" if numeric else "left", no_wrap=numeric)
+    for row in rows:
+        table.add_row(*(Text(cell) for cell in row))
+    _console().print(table)
+
+
+def _console() -> Console:
+    return Console(highlight=False)
+
+
+@contextmanager
+def solver_progress() -> Iterator[Callable[[SolverProgress], None]]:
+    """Callback that shows a long solve on standard error, if that is a terminal."""
+    console = Console(stderr=True)
+    with Live(console=console, auto_refresh=False, transient=True) as live:
+
+        def show(progress: SolverProgress) -> None:
+            if console.is_terminal and progress.elapsed >= PATIENCE_SECONDS:
+                live.update(Text(describe(progress)), refresh=True)
+
+        yield show
+
+
+@contextmanager
+def counter(what: str, total: int) -> Iterator[Callable[[], None]]:
+    """Callback that advances a progress bar on standard error, shown after two seconds."""
+    console = Console(stderr=True)
+    begin = monotonic()
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task(what, total=total, visible=False)
+
+        def advance() -> None:
+            bar.update(task, advance=1, visible=monotonic() - begin >= PATIENCE_SECONDS)
+
+        yield advance
+
+
+def describe(progress: SolverProgress) -> str:
+    """One line: elapsed time, incumbent, bound and gap."""
+    gap = percent(progress.gap)
+    return (
+        f"solving {progress.elapsed:6.1f} s   incumbent {number(progress.incumbent)}   "
+        f"bound {number(progress.bound)}   gap {gap}"
+    )
+
+
+def number(value: float | None) -> str:
+    """A number for people: six significant digits; a dash where there is none."""
+    if value is None or value in (float("inf"), float("-inf")):
+        return "-"
+    return f"{value:.6g}"
+
+
+def percent(value: float | None) -> str:
+    """A fraction as a percentage; a dash where there is none."""
+    return "-" if value is None or value == float("inf") else f"{100 * value:.3g} %"
+
+
+def seconds(value: float) -> str:
+    """A duration for people."""
+    return f"{1000 * value:.3g} ms" if value < 1 else f"{value:.3g} s"
