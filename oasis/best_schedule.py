@@ -8,9 +8,10 @@ import numpy as np
 
 from oasis.cluster import Cluster
 from oasis.job import Job
+from oasis.reasons import obstacle, unprofitable
 from oasis.rounding import FloatArray
 from oasis.schedule import Cost, Schedule, schedule_cost
-from oasis.search import Granularity, Prices, Reason, Search
+from oasis.search import Granularity, Prices, Search
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,19 +110,14 @@ def best_schedule(
 
 def result_of(search: Search) -> BestSchedule:
     """Turn a search into the best schedule, or the reason why there is none."""
-    reason = search.obstacle()
+    reason = obstacle(search)
     if reason is not None:
         return BestSchedule(0.0, 0.0, 0.0, None, None, reason, None)
     end = search.best()
     assert end is not None  # obstacle() has ruled it out
     payoff = float(search.payoff[end])
     if payoff <= 0:
-        utility, cost = search.ends.utility[end], search.cost[end]
-        slot = search.ends.first + end
-        reason = (
-            f"{Reason.PAYOFF}: the best completion, slot {slot}, is worth {utility:.6g} "
-            f"and costs {cost:.6g}"
-        )
+        reason = unprofitable(search, end)
         return BestSchedule(0.0, 0.0, 0.0, None, None, reason, None)
     schedule = search.schedule(end)
     prices = search.prices

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from enum import StrEnum
 from typing import Literal
 
 import numpy as np
@@ -19,15 +18,6 @@ from oasis.slot_costs import SlotCosts
 from oasis.work_split import WorkSplit
 
 Granularity = Literal["worker-slot", "chunk"]
-
-
-class Reason(StrEnum):
-    """Why a job has no schedule; every ``reason`` starts with one of these."""
-
-    HORIZON = "cannot finish by the horizon at full parallelism"
-    WORTHLESS = "worth nothing at its earliest completion"
-    NO_ROOM = "no room"
-    PAYOFF = "payoff not positive"
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,24 +130,10 @@ class Search:
         counts = self._split.counts(self.ends.first - self.job.arrival + end)
         return place(self.job, counts, self._slots)
 
-    def obstacle(self) -> str | None:
-        """Why no schedule exists whatever the job is worth, or is worth anything; else None."""
-        horizon = len(self.prices.worker_prices)
-        if not self.ends.utility.size:
-            slots = self.job.shortest_duration(self.cluster.slot_seconds)
-            left = horizon - self.job.arrival
-            return f"{Reason.HORIZON}: needs {slots} slots, {left} remain"
-        if self.ends.log_best == -np.inf:
-            return Reason.WORTHLESS.value
-        if self.best() is None:
-            counted = self.ends.first + int(np.flatnonzero(self.ends.counted)[-1])
-            rows = self._slots.table[: counted - self.job.arrival + 1]
-            room = int(np.isfinite(rows[:, 1:]).sum())
-            return (
-                f"{Reason.NO_ROOM}: {room} of {self.work} worker-slots free "
-                f"by slot {counted}, the last completion that counts"
-            )
-        return None
+    def room_until(self, slot: int) -> int:
+        """Worker-slots, with their parameter servers, that fit from the arrival to `slot`."""
+        rows = self._slots.table[: slot - self.job.arrival + 1]
+        return int(np.isfinite(rows[:, 1:]).sum())
 
 
 def place(job: Job, counts: Sequence[int] | IntArray, slots: SlotCosts) -> Schedule:
