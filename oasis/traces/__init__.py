@@ -1,0 +1,8 @@
+"""Instances from public cluster traces (docs/traces)."""
+
+from oasis.traces.openb import read_openb
+from oasis.traces.openb_options import OpenbOptions
+from oasis.traces.philly import PhillyOptions, read_philly
+from oasis.traces.table import malformed_lines
+
+__all__ = ["OpenbOptions", "PhillyOptions", "malformed_lines", "read_openb", "read_philly"]

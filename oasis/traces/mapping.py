@@ -1,0 +1,94 @@
+"""From a recorded job to a job of the model (docs/traces gives every formula)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from math import floor
+from typing import Any
+
+import numpy as np
+
+from oasis.cluster import Cluster
+from oasis.job import GBIT_PER_MB, Job
+from oasis.problem import Instance
+from oasis.resources import BANDWIDTH
+from oasis.traces.options import TraceOptions
+from oasis.traces.window import Record, Window
+from oasis.utility import Sigmoid
+from oasis.version import __version__
+from oasis.workloads.columns import shares
+from oasis.workloads.presets import DECAY
+
+RESOURCES = ("gpu", "cpu", "memory_gb", BANDWIDTH)
+
+
+def build(
+    trace: str,
+    window: Window,
+    cluster: Cluster,
+    options: TraceOptions,
+    found: Mapping[str, Any],
+) -> Instance:
+    """The instance of `window` on `cluster`; `found` is what reading the files reports."""
+    utilities = _utilities(window, options)
+    jobs = tuple(
+        _job(record, window.start, options, utility)
+        for record, utility in zip(window.records, utilities, strict=True)
+    )
+    metadata = {
+        "generator": f"oasis.traces.{trace}",
+        "version": __version__,
+        "seed": options.seed,
+        "options": asdict(options),
+        "left_out": dict(window.left_out),
+        "cannot_finish": sum(
+            job.arrival + job.shortest_duration(options.slot_seconds) > options.horizon
+            for job in jobs
+        ),
+    }
+    return Instance(options.horizon, cluster, jobs, metadata | dict(found))
+
+
+def _job(record: Record, start: float, options: TraceOptions, utility: Sigmoid) -> Job:
+    """Spread the worker-seconds of `record` over chunks, epochs and mini-batches."""
+    exchange = 2 * options.gradient_mb * GBIT_PER_MB / options.worker_bandwidth_gbps  # seconds
+    nominal = options.minibatch_seconds + exchange
+    most = max(1, floor(record.size / nominal))  # every chunk gets a mini-batch of nominal length
+    chunks = min(most, max(1, round(options.elasticity * record.workers)))
+    steps = max(1, floor(record.size / (chunks * nominal)))  # mini-batches of a chunk, all epochs
+    epochs = min(options.epochs, steps)
+    minibatches = steps // epochs
+    # the rest of the division lengthens the mini-batches, so that W_i is as recorded
+    seconds = record.size / (chunks * epochs * minibatches) - exchange
+    return Job(
+        id=record.id,
+        arrival=int((record.submitted - start) // options.slot_seconds),
+        epochs=epochs,
+        chunks=chunks,
+        minibatches=minibatches,
+        minibatch_time=max(0.0, seconds) / options.slot_seconds,
+        gradient_mb=options.gradient_mb,
+        worker={**record.demand, BANDWIDTH: options.worker_bandwidth_gbps},
+        ps={
+            "cpu": options.ps_cpus,
+            "memory_gb": options.ps_memory_gb,
+            BANDWIDTH: options.ps_bandwidth_gbps,
+        },
+        utility=utility,
+    )
+
+
+def _utilities(window: Window, options: TraceOptions) -> list[Sigmoid]:
+    """Sigmoids of section V; priority and decay are drawn, the target follows the duration."""
+    rng = np.random.default_rng(options.seed)
+    size = len(window.records)
+    mix = (options.insensitive, 1 - options.insensitive - options.critical, options.critical)
+    kind = rng.permutation(np.repeat(np.arange(len(DECAY)), shares(mix, size)))
+    lowest, highest = np.array(DECAY).T
+    decay = rng.uniform(lowest[kind], highest[kind])
+    priority = rng.uniform(options.min_priority, options.max_priority, size=size)
+    durations = np.array([record.duration for record in window.records]) / options.slot_seconds
+    target = np.maximum(1.0, options.target_factor * durations)
+    columns = (priority.tolist(), decay.tolist(), target.tolist())
+    return [Sigmoid(*row) for row in zip(*columns, strict=True)]

@@ -1,0 +1,94 @@
+"""Alibaba's GPU cluster trace of 2023, "openb" (docs/traces)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from oasis.problem import Instance
+from oasis.traces.mapping import build
+from oasis.traces.openb_nodes import GB_PER_MIB, NODE_COLUMNS, Node, cluster_of, parse_node
+from oasis.traces.openb_options import OpenbOptions
+from oasis.traces.table import MalformedError, Table, read_table, real, whole
+from oasis.traces.window import Record, select
+
+POD_COLUMNS = (
+    *("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli", "qos"),
+    *("creation_time", "deletion_time", "scheduled_time"),
+)
+
+
+def read_openb(
+    pods: str | os.PathLike[str],
+    nodes: str | os.PathLike[str],
+    options: OpenbOptions | None = None,
+) -> Instance:
+    """Turn pods and nodes of the openb trace into an instance.
+
+    Parameters
+    ----------
+    pods, nodes : path
+        The pod list and the node list, CSV files.
+    options : OpenbOptions, optional
+        The assumptions; all of them are recorded in the metadata.
+
+    Returns
+    -------
+    Instance
+        ``metadata["malformed"]`` counts the rows that could not be used, by file and kind.
+
+    Raises
+    ------
+    InstanceError
+        If a column is missing or no job or too few nodes are left.
+    ValueError
+        If an option is out of its range.
+    """
+    options = OpenbOptions() if options is None else options
+    start = None
+    if options.start not in ("busiest", "first"):
+        try:
+            start = real(options.start, "start")
+        except MalformedError:
+            expected = "expected busiest, first or seconds since the trace began"
+            raise ValueError(f"start: {expected}, got {options.start!r}") from None
+    pod_table: Table[tuple[str, Record | None]] = read_table(pods, POD_COLUMNS, _pod, key="name")
+    node_table: Table[Node] = read_table(nodes, NODE_COLUMNS, parse_node, key="sn")
+    ran = [(qos, record) for qos, record in pod_table.rows if record is not None]
+    records = [record for qos, record in ran if options.qos in ("", qos)]
+    window = select(records, options, start)
+    tables: dict[str, Table[Any]] = {"pods": pod_table, "nodes": node_table}
+    found = {
+        "trace": "Alibaba openb 2023",
+        "licence": "Apache-2.0, alibaba/clusterdata",
+        "files": {"pods": Path(pods).name, "nodes": Path(nodes).name},
+        "rows": {name: len(table.rows) for name, table in tables.items()},
+        "malformed": {name: table.malformed for name, table in tables.items() if table.malformed},
+        "never_scheduled": len(pod_table.rows) - len(ran),
+        "window_start": f"{window.start:.17g}",
+    }
+    return build("openb", window, cluster_of(node_table.rows, options), options, found)
+
+
+def _pod(line: int, row: Mapping[str, str]) -> tuple[str, Record | None]:
+    """Service class and job of a pod; no job if it never ran."""
+    gpus = whole(row["num_gpu"], "num_gpu")
+    share = real(row["gpu_milli"], "gpu_milli") / 1000
+    if (gpus > 0) != (share > 0) or share > 1:
+        raise MalformedError("bad gpu_milli")
+    workers = max(1, gpus)
+    demand = {
+        "gpu": share,
+        "cpu": real(row["cpu_milli"], "cpu_milli") / 1000 / workers,
+        "memory_gb": real(row["memory_mib"], "memory_mib") * GB_PER_MIB / workers,
+    }
+    submitted = real(row["creation_time"], "creation_time")
+    ended = real(row["deletion_time"], "deletion_time")
+    if not row["scheduled_time"]:
+        return row["qos"], None
+    duration = ended - real(row["scheduled_time"], "scheduled_time")
+    if duration <= 0:
+        raise MalformedError("deletion_time is not after scheduled_time")
+    return row["qos"], Record(row["name"], submitted, duration, gpus, workers, demand)

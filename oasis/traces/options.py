@@ -1,0 +1,89 @@
+"""What every importer assumes about jobs, machines and time; each field is one assumption."""
+
+from __future__ import annotations
+
+from dataclasses import Field, dataclass, field, fields
+from typing import Any
+
+from oasis.errors import InstanceError
+from oasis.validation import describe, integer, number
+
+KEEP = ("spread", "largest", "first")
+ORDERED = (
+    ("min_gpus", "max_gpus"),
+    ("min_duration", "max_duration"),
+    ("min_priority", "max_priority"),
+    ("arrival_slots", "horizon"),
+    ("worker_bandwidth_gbps", "ps_bandwidth_gbps"),
+)
+
+
+def option(default: Any, doc: str, *, minimum: float = 0, above: bool = False) -> Any:
+    """Field with a default, the line that documents it, and its least (or, `above`, infimum) value.
+
+    The line is ``metadata["help"]`` of the field, for command lines to show.
+    """
+    return field(default=default, metadata={"help": doc, "minimum": minimum, "above": above})
+
+
+@dataclass(frozen=True, slots=True)
+class TraceOptions:
+    """Assumptions shared by the importers; docs/traces gives the formula behind each.
+
+    Raises
+    ------
+    ValueError
+        Naming the option.
+    """
+
+    slot_seconds: float = option(1800.0, "length of a slot in seconds", above=True)
+    horizon: int = option(14, "number of slots T", minimum=1)
+    arrival_slots: int = option(12, "take the jobs of so many slots, beginning at start", minimum=1)
+    start: str = option("busiest", "where the window begins: busiest, first or a time of the trace")
+    stride: int = option(1, "take every n-th job of the window", minimum=1)
+    max_jobs: int = option(20, "most jobs to take", minimum=1)
+    keep: str = option("spread", "which jobs max_jobs keeps: spread (evenly), largest or first")
+    min_gpus: int = option(1, "leave out jobs with fewer GPUs")
+    max_gpus: int = option(8, "leave out jobs with more GPUs")
+    min_duration: float = option(1800.0, "leave out jobs that ran shorter, in seconds")
+    max_duration: float = option(10800.0, "leave out jobs that ran longer, in seconds")
+    elasticity: float = option(
+        2.0, "most workers at once, as a multiple of the recorded ones", above=True
+    )
+    epochs: int = option(10, "most epochs of a job", minimum=1)
+    minibatch_seconds: float = option(8.0, "least time to train one mini-batch", above=True)
+    gradient_mb: float = option(100.0, "gradients of a job in MB")
+    worker_bandwidth_gbps: float = option(1.0, "bandwidth reserved by a worker", above=True)
+    ps_bandwidth_gbps: float = option(5.0, "bandwidth reserved by a parameter server", above=True)
+    ps_cpus: float = option(2.0, "CPU cores of a parameter server")
+    ps_memory_gb: float = option(8.0, "memory of a parameter server in GB")
+    server_bandwidth_gbps: float = option(20.0, "bandwidth of a machine in Gbit/s")
+    target_factor: float = option(1.5, "target completion, as a multiple of the recorded duration")
+    min_priority: float = option(1.0, "lower end of the range of gamma1")
+    max_priority: float = option(100.0, "upper end of the range of gamma1")
+    insensitive: float = option(0.10, "share of time-insensitive jobs")
+    critical: float = option(0.35, "share of time-critical jobs; the others are time-sensitive")
+    seed: int = option(0, "seed of the priorities and decays, which no trace records")
+
+    def __post_init__(self) -> None:
+        for entry in fields(self):
+            checked = _checked(getattr(self, entry.name), entry)
+            object.__setattr__(self, entry.name, checked)
+        if self.keep not in KEEP:
+            raise ValueError(f"keep: expected one of {', '.join(KEEP)}, got {self.keep!r}")
+        if self.insensitive + self.critical > 1:
+            raise ValueError("critical: expected insensitive + critical <= 1")
+        for low, high in ORDERED:
+            if getattr(self, low) > getattr(self, high):
+                raise ValueError(f"{low}: expected at most {high} ({getattr(self, high):g})")
+
+
+def _checked(value: Any, entry: Field[Any]) -> Any:
+    minimum = entry.metadata["minimum"]
+    if isinstance(entry.default, int):
+        return integer(value, entry.name, minimum=minimum)
+    if isinstance(entry.default, float):
+        return number(value, entry.name, minimum=minimum, above=entry.metadata["above"])
+    if not isinstance(value, str):
+        raise InstanceError(entry.name, f"expected text, got {describe(value)}")
+    return value

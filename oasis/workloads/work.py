@@ -1,0 +1,157 @@
+"""How much work a job is: E, N, M, tau and e as each preset draws them (docs/workloads)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from oasis import rounding
+from oasis.cluster import Cluster
+from oasis.job import GBIT_PER_MB
+from oasis.rounding import FloatArray, IntArray
+from oasis.workloads.columns import (
+    Columns,
+    bandwidth_of,
+    demands,
+    set_bandwidth,
+    whole,
+)
+from oasis.workloads.machines import fitting
+from oasis.workloads.presets import Preset
+
+Draw = Callable[[IntArray], tuple[Columns, npt.NDArray[np.bool_]]]
+CANDIDATES = 32768  # in one round of redrawing
+MAX_PER_JOB = 2048
+MAX_ROUNDS = 100
+
+
+def exchange_slots(
+    gradient_mb: FloatArray, bandwidth: FloatArray, slot_seconds: float
+) -> FloatArray:
+    """2 e_i / b_i in slots."""
+    slots: FloatArray = 2 * gradient_mb * GBIT_PER_MB / bandwidth / slot_seconds
+    return slots
+
+
+def paper(rng: np.random.Generator, preset: Preset, size: int) -> Columns:
+    """Every parameter uniform in its range, as printed."""
+    return demands(rng, preset, size) | {
+        "chunks": whole(rng, preset.chunks, size),
+        "epochs": whole(rng, preset.epochs, size),
+        "minibatches": whole(rng, preset.minibatches, size),
+        "gradient_mb": rng.uniform(preset.gradient_mb[0], preset.gradient_mb[1], size=size),
+        "minibatch_time": rng.uniform(*preset.minibatch_time, size=size),
+    }
+
+
+def calibrated(
+    rng: np.random.Generator, preset: Preset, allowed: IntArray, slot_seconds: float
+) -> Columns:
+    """Redraw E, M, e and b, then fit tau, so that every job can meet its target alone.
+
+    Parameters
+    ----------
+    allowed : (n,) int array
+        delta = min(floor(gamma3), T - a_i), the slots that each job may take.
+    """
+    shortest, longest = preset.minibatch_time
+
+    def draw(job: IntArray) -> tuple[Columns, npt.NDArray[np.bool_]]:
+        columns: Columns = {
+            "epochs": whole(rng, preset.epochs, job.size),
+            "minibatches": whole(rng, preset.minibatches, job.size),
+            "gradient_mb": rng.uniform(preset.gradient_mb[0], preset.gradient_mb[1], size=job.size),
+            "bandwidth": rng.uniform(*preset.worker_bandwidth, size=job.size),
+        }
+        exchange = exchange_slots(columns["gradient_mb"], columns["bandwidth"], slot_seconds)
+        steps = columns["epochs"] * columns["minibatches"]
+        room = allowed[job] / steps - exchange  # the largest tau that still meets the target
+        return columns | {"room": room}, room > shortest
+
+    columns = paper(rng, preset, allowed.size)
+    redrawn = redraw(allowed.size, draw)
+    if redrawn is None:
+        raise ValueError(
+            f"slot_seconds: {slot_seconds:g} s is too short for the preset 'calibrated', "
+            "where sending the gradients must leave time to meet the target"
+        )
+    room = np.minimum(longest, redrawn.pop("room"))
+    set_bandwidth(columns["worker"], redrawn.pop("bandwidth"))
+    tau = np.exp(rng.uniform(np.log(shortest), np.log(room)))
+    return columns | redrawn | {"minibatch_time": np.clip(tau, shortest, room)}
+
+
+def testbed(
+    rng: np.random.Generator, preset: Preset, arrival: IntArray, horizon: int, cluster: Cluster
+) -> Columns:
+    """Fit tau to the shortest duration; redraw jobs that these machines cannot finish in time."""
+
+    def draw(job: IntArray) -> tuple[Columns, npt.NDArray[np.bool_]]:
+        columns = _testbed_candidates(rng, preset, job.size, cluster.slot_seconds)
+        work = rounding.ceil(columns["chunks"] * columns.pop("length"))
+        workers = np.maximum(parallelism(columns, cluster), 1e-3)
+        limit = np.minimum(preset.duration[1], horizon - arrival[job])
+        fits = rounding.ceil(work / workers) <= limit
+        return columns, fits & (columns["minibatch_time"] > 0)
+
+    columns = redraw(arrival.size, draw)
+    if columns is None:
+        raise ValueError(
+            "horizon: expected room for a job of the preset 'testbed' between its arrival "
+            f"and slot {horizon} on the machines given"
+        )
+    return columns
+
+
+def _testbed_candidates(
+    rng: np.random.Generator, preset: Preset, size: int, slot_seconds: float
+) -> Columns:
+    columns = demands(rng, preset, size)
+    pair = rng.integers(len(preset.chunks), size=size)
+    epochs = whole(rng, preset.epochs, size)
+    minibatches = np.array(preset.minibatches)[pair]
+    gradient_mb = rng.choice(np.array(preset.gradient_mb), size=size)
+    # continuous length in (D - 1, D], so that ceil(E M kappa) = D
+    length = whole(rng, preset.duration, size) - rng.uniform(size=size)
+    exchange = exchange_slots(gradient_mb, bandwidth_of(columns["worker"]), slot_seconds)
+    return columns | {
+        "chunks": np.array(preset.chunks)[pair],
+        "epochs": epochs,
+        "minibatches": minibatches,
+        "gradient_mb": gradient_mb,
+        "minibatch_time": length / (epochs * minibatches) - exchange,
+        "length": length,
+    }
+
+
+def parallelism(columns: Columns, cluster: Cluster) -> IntArray:
+    """Workers of each job that the empty cluster can run at once, at most N_i."""
+    workers = fitting(columns["worker"], cluster.worker_capacity)
+    ps = fitting(columns["ps"], cluster.ps_capacity)
+    served = rounding.floor(ps * bandwidth_of(columns["ps"]) / bandwidth_of(columns["worker"]))
+    most: IntArray = np.minimum(columns["chunks"], np.minimum(workers, served)).astype(np.int64)
+    return most
+
+
+def redraw(size: int, draw: Draw) -> Columns | None:
+    """Columns of `size` jobs, each the first good candidate that `draw` gave for it, or None.
+
+    `draw` takes the job of each candidate and returns the candidates' columns and which are good.
+    """
+    columns: Columns = {}
+    pending = np.arange(size)
+    for _ in range(MAX_ROUNDS):
+        if not pending.size and columns:
+            return columns
+        each = int(np.clip(CANDIDATES // max(pending.size, 1), 1, MAX_PER_JOB))
+        drawn, good = draw(np.repeat(pending, each))
+        table = good.reshape(pending.size, each)
+        done = table.any(axis=1)
+        first = (np.arange(pending.size) * each + table.argmax(axis=1))[done]
+        for name, values in drawn.items():
+            blank = np.zeros((size, *values.shape[1:]), values.dtype)
+            columns.setdefault(name, blank)[pending[done]] = values[first]
+        pending = pending[~done]
+    return None
