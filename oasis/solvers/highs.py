@@ -1,0 +1,262 @@
+"""HiGHS, through highspy: the only module of the toolkit that talks to a solver.
+
+It reads HiGHS's own model status. PuLP's ``LpStatus`` says "Optimal" for a solve that ran out of
+time, and its HiGHS interface negates the objective to maximise, so that the bound comes back with
+the wrong sign; here PuLP only carries the model, and HiGHS is told to maximise.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import highspy
+import numpy as np
+import pulp
+
+from oasis.errors import SolverError
+from oasis.solvers import Progress, Solution, Status, relative_gap
+
+__all__ = ["Progress", "Solution", "Status", "solve", "version"]
+
+# HiGHS 1.15.1 (and 1.12 and 1.13.1) proves false optima on the compact model (1)-(13): 154 of
+# 11,964 tiny instances came back "optimal" below the true optimum. Without presolve rule 12
+# (bit 12 = 4096) all of 12,000 were right. tests/oracle/test_milp_agreement.py keeps watch.
+PRESOLVE_RULE_OFF = 4096
+
+# HiGHS's default of 1e-6 would let a server that is short of a millionth of a worker take it.
+FEASIBILITY = 1e-9
+
+# "Optimal" with more than this between solution and bound is no proof but a failure.
+PROOF = 1e-6
+
+POLL_SECONDS = 0.1
+
+_MODEL = highspy.HighsModelStatus
+_STATUS = {
+    _MODEL.kOptimal: Status.OPTIMAL,
+    _MODEL.kModelEmpty: Status.OPTIMAL,
+    _MODEL.kTimeLimit: Status.TIME_LIMIT,
+    _MODEL.kInterrupt: Status.INTERRUPTED,
+    _MODEL.kInfeasible: Status.INFEASIBLE,
+    _MODEL.kUnbounded: Status.UNBOUNDED,
+    _MODEL.kUnboundedOrInfeasible: Status.INFEASIBLE_OR_UNBOUNDED,
+}
+
+
+def solve(
+    problem: pulp.LpProblem,
+    *,
+    time_limit: float | None = None,
+    warm_start: Mapping[str, float] | None = None,
+    on_progress: Callable[[Progress], None] | None = None,
+    presolve: bool = True,
+    seed: int = 0,
+) -> Solution:
+    """Solve a PuLP model with HiGHS, to a gap of zero unless something stops it.
+
+    One thread and a fixed seed: a solve that ends before its time limit gives the same solution
+    every time. Ctrl-C ends the solve, not the program: the result then says `INTERRUPTED` and
+    holds the best solution and bound so far; a second Ctrl-C raises.
+
+    Parameters
+    ----------
+    problem : pulp.LpProblem
+        Linear or mixed-integer; it is not modified.
+    time_limit : float, optional
+        Seconds; None is no limit.
+    warm_start : mapping of str to float, optional
+        Value of each variable by name, 0 where left out; HiGHS ignores an infeasible one.
+    on_progress : callable, optional
+        Called in the calling thread, about ten times a second; what it raises ends the solve.
+    presolve : bool
+        Whether HiGHS may simplify the model first. False is for cross-checks.
+    seed : int
+        HiGHS's random seed.
+
+    Raises
+    ------
+    SolverError
+        If HiGHS fails, or calls a solve optimal whose bound and solution disagree.
+    """
+    variables = problem.variables()
+    scale = _objective_scale(problem)
+    highs = _configured(time_limit, presolve, seed)
+    _accept(highs.passModel(_translated(problem, variables, scale)), "refused the model")
+    if warm_start is not None:
+        start = np.array([warm_start.get(variable.name, 0.0) for variable in variables])
+        columns = np.arange(len(variables), dtype=np.int32)
+        _accept(highs.setSolution(len(variables), columns, start), "refused the warm start")
+    is_mip = any(variable.cat == pulp.LpInteger for variable in variables)
+    _Run(highs, scale).finish(on_progress)
+    return _solution(highs, [variable.name for variable in variables], scale, is_mip)
+
+
+def version() -> str:
+    """Name and version of the solver, for results."""
+    return f"HiGHS {highspy.Highs().version()}"
+
+
+def _configured(time_limit: float | None, presolve: bool, seed: int) -> highspy.Highs:
+    highs = highspy.Highs()
+    options: dict[str, Any] = {
+        "output_flag": False,
+        "threads": 1,
+        "random_seed": seed,
+        "time_limit": math.inf if time_limit is None else max(0.0, float(time_limit)),
+        "presolve": "choose" if presolve else "off",
+        "presolve_rule_off": PRESOLVE_RULE_OFF,
+        # HiGHS also calls a solve that stopped at the gap limit optimal, so there is none.
+        "mip_rel_gap": 0.0,
+        "mip_abs_gap": 0.0,
+        "mip_feasibility_tolerance": FEASIBILITY,
+        "primal_feasibility_tolerance": FEASIBILITY,
+    }
+    for name, value in options.items():
+        _accept(highs.setOptionValue(name, value), f"refused the option {name}")
+    return highs
+
+
+def _objective_scale(problem: pulp.LpProblem) -> float:
+    """Power of two that brings the largest cost to about 1: HiGHS's tolerances are absolute."""
+    largest = max((abs(c) for c in (problem.objective or {}).values()), default=0.0)
+    return 2.0 ** -math.frexp(largest)[1] if largest else 1.0
+
+
+def _translated(
+    problem: pulp.LpProblem, variables: list[pulp.LpVariable], scale: float
+) -> highspy.HighsLp:
+    """HiGHS's form of a PuLP model, its objective multiplied by `scale`."""
+    index = {variable: k for k, variable in enumerate(variables)}
+    rows = problem.constraints()
+    entries = [[(index[v], c) for v, c in row.items() if c != 0] for row in rows]
+    objective = problem.objective or pulp.LpAffineExpression()
+    lp = highspy.HighsLp()
+    lp.num_col_, lp.num_row_ = len(variables), len(rows)
+    maximise = problem.sense == pulp.LpMaximize
+    lp.sense_ = highspy.ObjSense.kMaximize if maximise else highspy.ObjSense.kMinimize
+    lp.offset_ = objective.constant * scale
+    lp.col_cost_ = np.array([objective.get(v, 0.0) for v in variables], float) * scale
+    lp.col_lower_ = _limits((v.lowBound for v in variables), -math.inf)
+    lp.col_upper_ = _limits((v.upBound for v in variables), math.inf)
+    lp.row_lower_ = _limits((row.getLb() for row in rows), -math.inf)
+    lp.row_upper_ = _limits((row.getUb() for row in rows), math.inf)
+    kinds = highspy.HighsVarType
+    lp.integrality_ = [
+        kinds.kInteger if v.cat == pulp.LpInteger else kinds.kContinuous for v in variables
+    ]
+    lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+    lp.a_matrix_.start_ = np.cumsum([0, *map(len, entries)], dtype=np.int32)
+    lp.a_matrix_.index_ = np.array([k for row in entries for k, _ in row], np.int32)
+    lp.a_matrix_.value_ = np.array([c for row in entries for _, c in row], float)
+    return lp
+
+
+def _limits(values: Any, missing: float) -> Any:
+    return np.array([missing if value is None else value for value in values], float)
+
+
+class _Run:
+    """A solve in a thread of its own, so that the calling thread can still hear Ctrl-C."""
+
+    def __init__(self, highs: highspy.Highs, scale: float) -> None:
+        self.highs = highs
+        self.scale = scale
+        self.stop = threading.Event()
+        self.done = threading.Event()
+        self.progress: Progress | None = None
+        self.failure: BaseException | None = None
+        self.outcome: highspy.HighsStatus | None = None
+        highs.cbMipInterrupt.subscribe(self._watch_mip)
+        highs.cbSimplexInterrupt.subscribe(self._watch)
+        highs.cbIpmInterrupt.subscribe(self._watch)
+
+    def _watch(self, event: Any) -> None:
+        event.data_in.user_interrupt = self.stop.is_set()
+
+    def _watch_mip(self, event: Any) -> None:
+        self._watch(event)
+        out = event.data_out
+        incumbent = out.mip_primal_bound / self.scale
+        found = incumbent if math.isfinite(incumbent) else None
+        bound = out.mip_dual_bound / self.scale
+        self.progress = Progress(out.running_time, found, bound, relative_gap(found, bound))
+
+    def _work(self) -> None:
+        try:
+            self.outcome = self.highs.run()
+            self.highs.resetGlobalScheduler(False)
+        except BaseException as error:  # noqa: BLE001 - handed to the calling thread
+            self.failure = error
+        finally:
+            self.done.set()
+
+    def finish(self, on_progress: Callable[[Progress], None] | None) -> None:
+        """Run to the end, or until Ctrl-C or an exception of `on_progress`."""
+        threading.Thread(target=self._work, name="HiGHS", daemon=True).start()
+        try:
+            self._report(on_progress)
+        except KeyboardInterrupt:
+            self._halt()
+        except BaseException:
+            self._halt()
+            raise
+        self.highs.clearCallbacks()
+        if self.failure is not None:
+            raise SolverError(f"HiGHS failed: {self.failure}") from self.failure
+        _accept(self.outcome, "failed")
+
+    def _report(self, on_progress: Callable[[Progress], None] | None) -> None:
+        last = None
+        while not self.done.wait(POLL_SECONDS):
+            if on_progress is not None and self.progress is not None and self.progress != last:
+                last = self.progress
+                on_progress(last)
+
+    def _halt(self) -> None:
+        self.stop.set()
+        while not self.done.wait(POLL_SECONDS):
+            pass  # not one long wait: on Windows a wait without end cannot be interrupted
+
+
+def _accept(status: Any, what: str) -> None:
+    # kWarning is what a time limit or an interrupt comes back as.
+    if status not in (highspy.HighsStatus.kOk, highspy.HighsStatus.kWarning):
+        raise SolverError(f"HiGHS {what} ({status})")
+
+
+def _solution(highs: highspy.Highs, names: list[str], scale: float, is_mip: bool) -> Solution:
+    found = highs.getModelStatus()
+    if found not in _STATUS:
+        raise SolverError(f"HiGHS ended with the status {highs.modelStatusToString(found)!r}")
+    status = _STATUS[found]
+    if found == _MODEL.kModelEmpty:
+        offset = highs.getObjectiveOffset()[1] / scale
+        return Solution(status, offset, offset, 0.0, {})
+    info = highs.getInfo()
+    is_feasible = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
+    objective, values = None, {}
+    if is_feasible or status is Status.OPTIMAL:
+        objective = info.objective_function_value / scale
+        values = dict(zip(names, map(float, highs.getSolution().col_value), strict=True))
+    worst = math.inf if highs.getObjectiveSense()[1] == highspy.ObjSense.kMaximize else -math.inf
+    if is_mip:
+        bound = info.mip_dual_bound / scale
+    elif status is Status.OPTIMAL and objective is not None:
+        bound = objective  # a linear program solved to optimality is its own bound
+    else:
+        bound = worst
+    solution = Solution(status, objective, bound, relative_gap(objective, bound), values)
+    _check_proof(solution, scale)
+    return solution
+
+
+def _check_proof(solution: Solution, scale: float) -> None:
+    if solution.status is not Status.OPTIMAL or solution.objective is None:
+        return
+    allowed = PROOF * max(1.0 / scale, abs(solution.objective))
+    if not abs(solution.bound - solution.objective) <= allowed:
+        text = f"objective {solution.objective:.12g} against bound {solution.bound:.12g}"
+        raise SolverError(f"HiGHS calls a solution optimal that it has not proved: {text}")

@@ -1,0 +1,61 @@
+"""The offline problem (1)-(13): exact optima and certified intervals to judge OASiS by."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from oasis.problem import Instance
+from oasis.schedule import Schedule
+from oasis.solvers import Progress, Status
+from offline.bruteforce import solve_brute_force
+from offline.milp import solve_milp
+from offline.result import OfflineResult
+
+__all__ = ["METHODS", "OfflineResult", "Status", "solve", "solve_brute_force", "solve_milp"]
+
+METHODS = ("auto", "milp", "bruteforce")
+
+
+def solve(
+    instance: Instance,
+    method: str = "auto",
+    time_limit: float | None = 60.0,
+    warm_start: Mapping[str, Schedule] | None = None,
+    on_progress: Callable[[Progress], None] | None = None,
+) -> OfflineResult:
+    """Solve the offline problem (1)-(13), or enclose its optimum.
+
+    Parameters
+    ----------
+    instance : Instance
+        The problem; its original utilities count, without any floor.
+    method : {"auto", "milp", "bruteforce"}
+        "milp" is the compact model with HiGHS, "bruteforce" an enumeration for tiny instances,
+        which takes no time limit; "auto" is "milp".
+    time_limit : float, optional
+        Seconds; None is no limit.
+    warm_start : mapping of str to Schedule, optional
+        A feasible solution by job id, such as ``run.schedules``; the result is never worse.
+    on_progress : callable, optional
+        Called about ten times a second while the solver runs.
+
+    Returns
+    -------
+    OfflineResult
+        With ``status``, ``objective``, ``upper_bound``, ``gap`` and ``schedules``. Ctrl-C ends
+        the solve early and gives the status ``interrupted``.
+
+    Raises
+    ------
+    ValueError
+        For an unknown method, or an instance too large to enumerate.
+    VerificationError
+        If `warm_start` breaks a constraint.
+    SolverError
+        If the solver fails or a verified schedule refutes what it claims.
+    """
+    if method not in METHODS:
+        raise ValueError(f"unknown method {method!r}; expected one of {', '.join(METHODS)}")
+    if method == "bruteforce":
+        return solve_brute_force(instance)
+    return solve_milp(instance, time_limit, warm_start, on_progress)

@@ -1,0 +1,77 @@
+"""The enumeration itself: what it refuses, and that its answers pass the exact check."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+
+from oasis import Cluster, Constant, Deadline, Instance, Job, Server, verify
+from offline import solve
+from tests.oracle.tiny import seeded, tiny_instance
+
+
+def unit_job(name: str, work: int, utility, **changes) -> Job:
+    """`work` worker-slots, one worker at a time, on one CPU."""
+    given = {
+        "id": name,
+        "arrival": 0,
+        "epochs": work,
+        "chunks": 1,
+        "minibatches": 1,
+        "minibatch_time": 1.0,
+        "gradient_mb": 0.0,
+        "worker": {"cpu": 1.0},
+        "ps": {},
+        "utility": utility,
+    }
+    return Job(**(given | changes))
+
+
+def one_cpu(horizon: int, *jobs: Job) -> Instance:
+    cluster = Cluster(("cpu",), (Server("w", {"cpu": 1.0}),), (Server("p", {}),), 1.0)
+    return Instance(horizon, cluster, jobs)
+
+
+@pytest.mark.parametrize("works", list(product([1, 2, 3], repeat=3)))
+def test_on_one_machine_it_finds_the_best_preemptive_sequence(works):
+    """Deadlines on one machine: a set of jobs fits if its work does, deadline by deadline."""
+    deadlines, values = (1, 2, 4), (5.0, 4.0, 6.0)
+    jobs = [
+        unit_job(f"j{i}", works[i], Deadline(values[i], deadlines[i])) for i in range(len(works))
+    ]
+    best = 0.0
+    for chosen in product([False, True], repeat=3):
+        load, fits = 0, True
+        for i in range(3):
+            load += works[i] * chosen[i]
+            fits = fits and (not chosen[i] or load <= deadlines[i] + 1)
+        if fits:
+            best = max(best, sum(values[i] for i in range(3) if chosen[i]))
+    assert solve(one_cpu(5, *jobs), "bruteforce").objective == best
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_its_schedules_pass_the_exact_check_and_are_worth_what_it_says(seed):
+    instance = tiny_instance(seeded(seed))
+    result = solve(instance, "bruteforce")
+    assert verify(instance, result) == result.objective == result.upper_bound
+
+
+def test_arrival_is_respected():
+    job = unit_job("a", 2, Constant(1.0), arrival=2)
+    assert solve(one_cpu(3, job), "bruteforce").objective == 0
+    schedule = solve(one_cpu(4, job), "bruteforce").schedules["a"]
+    assert schedule.workers.tolist() == [[2, 0, 1], [3, 0, 1]]
+
+
+def test_a_large_instance_is_refused():
+    jobs = [unit_job(f"j{i}", 9, Constant(1.0)) for i in range(8)]
+    with pytest.raises(ValueError, match=r"too large for brute force.*milp"):
+        solve(one_cpu(9, *jobs), "bruteforce")
+
+
+def test_many_workers_are_refused_before_they_are_enumerated():
+    jobs = [unit_job(f"j{i}", 9, Constant(1.0), chunks=9) for i in range(8)]
+    with pytest.raises(ValueError, match="too large for brute force"):
+        solve(one_cpu(9, *jobs), "bruteforce")

@@ -1,0 +1,233 @@
+"""Known optima of the compact model, its certificates and its refusals."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import oasis
+from oasis import (
+    Cluster,
+    Constant,
+    Deadline,
+    Instance,
+    Job,
+    Piecewise,
+    Schedule,
+    Server,
+    SolverError,
+    VerificationError,
+)
+from oasis.solvers import Solution, Status, highs
+from offline import METHODS, solve, solve_milp
+from offline.milp import CompactModel
+
+
+def job(name: str = "a", **changes) -> Job:
+    """Four worker-slots, at most two at once, one parameter server for every two workers."""
+    given = {
+        "id": name,
+        "arrival": 0,
+        "epochs": 2,
+        "chunks": 2,
+        "minibatches": 1,
+        "minibatch_time": 1.0,
+        "gradient_mb": 0.0,
+        "worker": {"cpu": 1.0, "bandwidth_gbps": 1.0},
+        "ps": {"cpu": 1.0, "bandwidth_gbps": 2.0},
+        "utility": Piecewise((1.0, 3.0), (10.0, 4.0)),
+    }
+    return Job(**(given | changes))
+
+
+def instance(*jobs: Job, horizon: int = 4, workers: float = 2.0, ps: float = 1.0) -> Instance:
+    cluster = Cluster(
+        ("cpu", "bandwidth_gbps"),
+        (Server("w", {"cpu": workers, "bandwidth_gbps": 100.0}),),
+        (Server("p", {"cpu": ps, "bandwidth_gbps": 100.0}),),
+        slot_seconds=1.0,
+    )
+    return Instance(horizon, cluster, jobs)
+
+
+def hard(seed: int = 1) -> Instance:
+    """Twenty jobs that fight for two servers over twenty slots."""
+    rng = np.random.default_rng(seed)
+    jobs = [
+        job(
+            f"j{i}",
+            arrival=int(rng.integers(12)),
+            epochs=int(rng.integers(3, 9)),
+            chunks=int(rng.integers(2, 6)),
+            worker={"cpu": float(rng.uniform(0.5, 3)), "bandwidth_gbps": float(rng.uniform(1, 3))},
+            ps={"cpu": float(rng.uniform(0.5, 3)), "bandwidth_gbps": float(rng.uniform(3, 6))},
+            utility=oasis.Sigmoid(float(rng.uniform(1, 100)), 0.5, float(rng.uniform(3, 9))),
+        )
+        for i in range(20)
+    ]
+    servers = [
+        tuple(Server(f"{side}{k}", {"cpu": 8.0, "bandwidth_gbps": 20.0}) for k in range(3))
+        for side in "wp"
+    ]
+    return Instance(20, Cluster(("cpu", "bandwidth_gbps"), *servers, 1.0), tuple(jobs))
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(
+    ("problem", "optimum"),
+    [
+        (instance(job()), 10.0),  # two workers in slots 0 and 1
+        (instance(job(), workers=1.0), 4.0),  # one worker at a time: slots 0 to 3
+        (instance(job(), workers=1.0, horizon=3), 0.0),
+        (instance(job(), job("b", utility=Constant(3.0))), 13.0),  # one after the other
+        (instance(job(), job("b", utility=Deadline(11.0, 1.0))), 15.0),  # b in 0, 1, then a
+        (instance(job(ps={"cpu": 1.0, "bandwidth_gbps": 1.0})), 4.0),  # b = B: a PS a worker
+        (instance(job(ps={"cpu": 2.0, "bandwidth_gbps": 2.0})), 0.0),  # no room for a PS
+        (instance(job(worker={"cpu": 1.0}, ps={"cpu": 2.0})), 10.0),  # needs none
+        (instance(job(worker={"cpu": 0.0}, ps={})), 10.0),  # takes nothing
+        (instance(job(arrival=3)), 0.0),  # too late
+        (instance(job(arrival=2)), 10.0),
+        (instance(job(utility=Deadline(5.0, 0.0))), 0.0),  # worthless when done
+        (instance(), 0.0),
+    ],
+)
+def test_known_optimum(problem, optimum, method):
+    result = solve(problem, method)
+    assert result.status is Status.OPTIMAL
+    assert result.objective == pytest.approx(optimum)
+    assert result.upper_bound == pytest.approx(optimum)
+    assert result.gap == pytest.approx(0, abs=1e-6)
+    assert oasis.verify(problem, result) == result.objective
+
+
+def test_schedules_hold_nothing_that_the_job_can_spare():
+    result = solve_milp(instance(job(epochs=3, minibatch_time=0.8), workers=9.0, ps=9.0))
+    schedule = result.schedules["a"]
+    assert schedule.worker_slots == 5
+    assert schedule.completion == 2
+    assert schedule.ps[:, 2].sum() == 3
+
+
+def test_ten_tenths_fit_a_server_of_one():
+    tenth = job(chunks=10, epochs=1, worker={"cpu": 0.1}, ps={})
+    assert solve_milp(instance(tenth, horizon=1, workers=1.0)).objective == 10.0
+
+
+def test_a_server_short_of_a_ten_millionth_holds_one_worker_less():
+    third = job(chunks=3, epochs=1, worker={"cpu": 1.0}, ps={}, utility=Constant(1.0))
+    other = replace(third, id="b", chunks=1, worker={"cpu": 1.0 + 3e-7})
+    assert solve_milp(instance(third, other, horizon=1, workers=4.0)).objective == 1.0
+
+
+def test_a_time_limited_solve_is_never_called_optimal():
+    result = solve_milp(hard(), time_limit=0.5)
+    assert result.status is Status.TIME_LIMIT
+    assert result.gap > 1e-6
+    assert result.objective < result.upper_bound < math.inf
+    assert oasis.verify(hard(), result) == result.objective
+
+
+def test_no_time_at_all_still_gives_a_bound():
+    result = solve_milp(hard(), time_limit=0.0)
+    assert result.status is Status.TIME_LIMIT
+    assert 0 <= result.objective <= result.upper_bound < math.inf
+
+
+def test_the_result_is_never_worse_than_the_warm_start():
+    problem = hard()
+    known = solve_milp(replace(problem, jobs=problem.jobs[:2]))
+    assert known.objective > 0
+    result = solve_milp(problem, time_limit=0.0, warm_start=known.schedules)
+    assert result.status is Status.TIME_LIMIT
+    assert result.objective >= known.objective
+    assert result.parameters["warm_start"] is True
+
+
+def test_the_warm_start_reaches_the_solver(monkeypatch):
+    problem = instance(job(), job("b", utility=Constant(3.0)))
+    known = solve(problem, "bruteforce").schedules
+    starts = []
+    real = highs.solve
+
+    def spy(model, **options):
+        starts.append(options["warm_start"])
+        return real(model, **options)
+
+    monkeypatch.setattr(highs, "solve", spy)
+    solve_milp(problem, warm_start=known)
+    start = starts[0]
+    placed = sum(value for name, value in start.items() if name.startswith("y"))
+    assert placed == sum(schedule.worker_slots for schedule in known.values())
+    assert sum(value for name, value in start.items() if name.startswith("u")) == 2
+
+
+def test_an_infeasible_warm_start_is_refused():
+    too_little = Schedule("a", np.array([[0, 0, 1]]), np.array([[0, 0, 1]]))
+    with pytest.raises(VerificationError, match=r"\(2\)"):
+        solve_milp(instance(job()), warm_start={"a": too_little})
+
+
+def claim(monkeypatch, **changes) -> None:
+    """Let the solver report something else."""
+    real = highs.solve
+
+    def lie(model, **options) -> Solution:
+        return replace(real(model, **options), **changes)
+
+    monkeypatch.setattr(highs, "solve", lie)
+
+
+@pytest.mark.parametrize("status", [Status.OPTIMAL, Status.TIME_LIMIT])
+def test_a_bound_below_the_warm_start_stops_the_run(monkeypatch, status):
+    problem = instance(job())
+    known = solve_milp(problem).schedules
+    claim(monkeypatch, status=status, bound=9.0, objective=0.0, values={})
+    with pytest.raises(SolverError, match="bound 9"):
+        solve_milp(problem, warm_start=known)
+
+
+def test_a_bound_below_the_solver_s_own_schedule_stops_the_run(monkeypatch):
+    claim(monkeypatch, bound=9.9)
+    with pytest.raises(SolverError, match=r"bound 9\.9"):
+        solve_milp(instance(job()))
+
+
+def test_an_optimum_below_the_warm_start_stops_the_run(monkeypatch):
+    problem = instance(job())
+    known = solve_milp(problem).schedules
+    claim(monkeypatch, values={})
+    with pytest.raises(SolverError, match="calls 0 optimal"):
+        solve_milp(problem, warm_start=known)
+
+
+def test_an_infeasible_solution_of_the_solver_stops_the_run(monkeypatch):
+    names = [variable.name for variable in CompactModel(instance(job())).problem.variables()]
+    claim(monkeypatch, values=dict.fromkeys(names, 0.0) | {"u_0_1": 1.0, "y_0_0_0": 2.0})
+    with pytest.raises(SolverError, match="infeasible"):
+        solve_milp(instance(job()))
+
+
+def test_an_infeasible_model_stops_the_run(monkeypatch):
+    claim(monkeypatch, status=Status.INFEASIBLE, objective=None, values={})
+    with pytest.raises(SolverError, match="admitting no job"):
+        solve_milp(instance(job()))
+
+
+def test_unknown_method_names_the_known_ones():
+    with pytest.raises(ValueError, match=r"'magic'.*auto, milp, bruteforce"):
+        solve(instance(job()), "magic")
+
+
+def test_result_is_plain_data():
+    result = solve(instance(job()))
+    data = json.loads(json.dumps(result.to_dict(), allow_nan=False))
+    assert data["status"] == "optimal"
+    assert data["objective"] == 10.0
+    assert data["gap"] == result.gap
+    assert data["version"] == oasis.__version__
+    assert data["parameters"]["solver"].startswith("HiGHS ")
+    assert Schedule.from_dict(data["schedules"][0]) == result.schedules["a"]

@@ -1,0 +1,130 @@
+"""The MILP against enumeration, against CBC and against itself without presolve."""
+
+from __future__ import annotations
+
+from itertools import count, islice
+
+import pulp
+import pytest
+from hypothesis import assume, example, given
+from hypothesis import strategies as st
+
+from oasis import Instance, Job, verify
+from oasis.solvers import Status, highs
+from offline import solve
+from offline.milp import CompactModel, ps_ratio
+from tests.oracle.tiny import seeded, tiny_instance
+from tests.strategies import small_instances
+
+# HiGHS 1.15.1 with all its presolve rules calls something worse optimal on these seeds.
+FALSE_OPTIMA = (198, 1027, 1864, 2061, 2117, 2168)
+
+
+@st.composite
+def tiny(draw: st.DrawFn) -> Instance:
+    return tiny_instance(lambda options: draw(st.sampled_from(options)))
+
+
+def assert_milp_agrees_with_enumeration(instance: Instance) -> None:
+    exact = solve(instance, "bruteforce")
+    found = solve(instance, "milp")
+    assert found.status is Status.OPTIMAL
+    assert found.objective == pytest.approx(exact.objective, rel=1e-6)
+    assert found.upper_bound == pytest.approx(exact.objective, rel=1e-6)
+    assert verify(instance, found) == found.objective
+
+
+@given(tiny())
+def test_milp_agrees_with_enumeration(instance):
+    assert_milp_agrees_with_enumeration(instance)
+
+
+@given(small_instances())
+def test_milp_agrees_with_enumeration_on_nasty_instances(instance):
+    try:
+        solve(instance, "bruteforce")
+    except ValueError:
+        assume(False)
+    assert_milp_agrees_with_enumeration(instance)
+
+
+@pytest.mark.parametrize("seed", FALSE_OPTIMA)
+def test_known_false_optima_are_solved_right(seed):
+    assert_milp_agrees_with_enumeration(tiny_instance(seeded(seed)))
+
+
+@pytest.mark.parametrize("seed", FALSE_OPTIMA)
+def test_all_presolve_rules_together_are_still_wrong(seed, monkeypatch):
+    """When this fails, HiGHS may have been mended: run the nightly search without the remedy."""
+    instance = tiny_instance(seeded(seed))
+    truth = solve(instance, "bruteforce").objective
+    monkeypatch.setattr(highs, "PRESOLVE_RULE_OFF", 0)
+    wrong = highs.solve(CompactModel(instance).problem)
+    assert wrong.status is Status.OPTIMAL
+    assert wrong.objective == pytest.approx(wrong.bound)
+    assert wrong.bound < truth * (1 - 1e-3)
+
+
+def models(first_seed: int, number: int) -> list[CompactModel]:
+    """Models of tiny instances in which at least one job can be worth something."""
+    made = (CompactModel(tiny_instance(seeded(seed))) for seed in count(first_seed))
+    return list(islice((model for model in made if model.candidates), number))
+
+
+def assert_solvers_agree(problem: pulp.LpProblem) -> None:
+    found = highs.solve(problem)
+    plain = highs.solve(problem, presolve=False)
+    assert found.status is plain.status is Status.OPTIMAL
+    cbc = pulp.COIN_CMD(path=pulp.PULP_CBC_CMD.pulp_cbc_path, msg=False, threads=1)
+    assert problem.solve(cbc) == pulp.LpStatusOptimal
+    truth = pytest.approx(pulp.value(problem.objective), rel=1e-6, abs=1e-9)
+    assert (found.objective, plain.objective) == (truth, truth)
+    assert (found.bound, plain.bound) == (truth, truth)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_highs_cbc_and_highs_without_presolve_agree(seed):
+    (model,) = models(100 * seed, 1)
+    assert_solvers_agree(model.problem)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("block", range(20))
+def test_highs_cbc_and_highs_without_presolve_agree_on_2000_instances(block):
+    for model in models(1000 + 1000 * block, 100):
+        assert_solvers_agree(model.problem)
+
+
+BANDWIDTHS = st.one_of(
+    st.sampled_from([0.1, 0.3, 0.7, 1.0, 1 / 3, 2.1, 1e-10]), st.floats(1e-3, 20.0)
+)
+
+
+@given(BANDWIDTHS, BANDWIDTHS, st.integers(1, 150))
+@example(0.1, 0.3, 9)
+@example(1e-10, 1.0, 30)
+def test_integer_form_of_the_bandwidth_rule_counts_like_the_search(one, other, most):
+    job = _job_with_bandwidths(min(one, other), max(one, other))
+    ratio = ps_ratio(job, most)
+    for n in range(most + 1):
+        if ratio is None:
+            assert job.ps_needed(n) == 0
+        else:
+            p, q, free = ratio
+            assert job.ps_needed(n) == -(-max(0, n - free) * p // q)
+
+
+def _job_with_bandwidths(worker: float, ps: float) -> Job:
+    fitting = tiny_instance(seeded(0)).jobs[0]
+    return Job(
+        "j",
+        0,
+        1,
+        1,
+        1,
+        1.0,
+        0.0,
+        {"bandwidth_gbps": worker},
+        {"bandwidth_gbps": ps},
+        fitting.utility,
+    )
