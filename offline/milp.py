@@ -358,7 +358,10 @@ def _ps_at_most_workers(c: Candidate) -> Rows:
 
 
 def _completion(c: Candidate) -> Rows:
-    """(8): no worker after the completion."""
+    """(8): no worker after the completion.
+
+    (3) implies these rows for integers; server by server they tighten the relaxation.
+    """
     for (slot, _), var in c.workers.items():
         yield var <= var.upBound * c.running(slot)
 

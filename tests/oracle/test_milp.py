@@ -123,6 +123,16 @@ def test_a_server_short_of_a_ten_millionth_holds_one_worker_less():
     assert solve_milp(instance(third, other, horizon=1, workers=4.0)).objective == 1.0
 
 
+def test_surplus_of_the_solver_is_dropped_from_the_end():
+    model = CompactModel(instance(job(), workers=9.0, ps=9.0))
+    (names,) = model.candidates
+    used = {var.name: 2.0 for (t, _), var in (*names.workers.items(), *names.ps.items()) if t < 3}
+    values = dict.fromkeys((v.name for v in model.problem.variables()), 0.0) | used
+    schedule = model.schedules_of(values | {names.done[2].name: 1.0})["a"]
+    assert schedule.workers.tolist() == [[0, 0, 2], [1, 0, 2]]
+    assert schedule.ps.tolist() == [[0, 0, 1], [1, 0, 1]]
+
+
 def test_a_time_limited_solve_is_never_called_optimal():
     result = solve_milp(hard(), time_limit=0.5)
     assert result.status is Status.TIME_LIMIT
@@ -202,6 +212,16 @@ def test_an_optimum_below_the_warm_start_stops_the_run(monkeypatch):
     claim(monkeypatch, values={})
     with pytest.raises(SolverError, match="calls 0 optimal"):
         solve_milp(problem, warm_start=known)
+
+
+def test_a_solver_that_finds_less_than_the_warm_start_in_time_gives_the_warm_start(monkeypatch):
+    problem = instance(job())
+    known = solve_milp(problem).schedules
+    claim(monkeypatch, status=Status.TIME_LIMIT, objective=None, bound=math.inf, values={})
+    result = solve_milp(problem, warm_start=known)
+    assert (result.objective, result.upper_bound) == (10.0, 10.0)
+    assert result.schedules == known
+    assert result.status is Status.TIME_LIMIT
 
 
 def test_an_infeasible_solution_of_the_solver_stops_the_run(monkeypatch):
