@@ -1,0 +1,131 @@
+"""A linear program that grows by columns and rows and is solved again from where it was.
+
+``max c x`` subject to ``A x <= b``, ``x >= 0``, with HiGHS: the restricted master of a column
+generation. New columns keep the primal simplex basis feasible, so that every solve starts warm.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import highspy
+import numpy as np
+
+from oasis.errors import SolverError
+from oasis.rounding import FloatArray, IntArray
+
+Algorithm = Literal["simplex", "ipm"]
+
+_MODEL = highspy.HighsModelStatus
+_PRIMAL_SIMPLEX = 4
+_EMPTY = (0, np.empty(0, np.int32), np.empty(0))
+
+
+@dataclass(frozen=True, slots=True)
+class LpColumn:
+    """A variable: its objective coefficient and its non-zero entries by row."""
+
+    cost: float
+    rows: IntArray
+    values: FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class LpSolution:
+    """An optimal solution.
+
+    Parameters
+    ----------
+    objective : float
+        Value of the solution.
+    values : (columns,) float array
+        The variables.
+    duals : (rows,) float array
+        Non-negative dual values of the rows.
+    """
+
+    objective: float
+    values: FloatArray
+    duals: FloatArray
+
+
+class ColumnLp:
+    """A maximisation in standard inequality form, grown row by row and column by column.
+
+    Parameters
+    ----------
+    upper : iterable of float
+        Right-hand sides of the first rows.
+    """
+
+    def __init__(self, upper: Iterable[float]) -> None:
+        self._highs = highspy.Highs()
+        for name, value in (("output_flag", False), ("threads", 1), ("random_seed", 0)):
+            self._highs.setOptionValue(name, value)
+        _accept(self._highs.changeObjectiveSense(highspy.ObjSense.kMaximize), "the sense")
+        self.rows = 0
+        self.columns = 0
+        self.add_rows(upper)
+
+    def add_rows(self, upper: Iterable[float]) -> None:
+        """Add rows without entries, ``0 <= upper``; later columns may use them."""
+        for limit in upper:
+            _accept(self._highs.addRow(-math.inf, float(limit), *_EMPTY), "a row")
+            self.rows += 1
+
+    def add_columns(self, columns: Iterable[LpColumn]) -> None:
+        """Add non-negative variables."""
+        for column in columns:
+            entries = (len(column.rows), column.rows.astype(np.int32), column.values)
+            _accept(self._highs.addCol(column.cost, 0.0, math.inf, *entries), "a column")
+            self.columns += 1
+
+    def remove_columns(self, columns: IntArray) -> None:
+        """Delete variables; those that follow move up."""
+        indices = np.sort(columns).astype(np.int32)
+        if indices.size:
+            _accept(self._highs.deleteCols(len(indices), indices), "to delete columns")
+            self.columns -= len(indices)
+
+    def solve(
+        self, time_limit: float | None = None, algorithm: Algorithm = "simplex"
+    ) -> LpSolution | None:
+        """Solve to optimality; None if the time limit (seconds) comes first.
+
+        "simplex" starts from the last basis; "ipm" is the interior-point method with crossover,
+        from scratch.
+
+        Raises
+        ------
+        SolverError
+            If HiGHS fails or the program is unbounded.
+        """
+        spent = self._highs.getRunTime()  # HiGHS counts its limit over all runs
+        options: dict[str, Any] = {
+            "time_limit": math.inf if time_limit is None else spent + max(0.0, time_limit),
+            "solver": algorithm,
+            "simplex_strategy": _PRIMAL_SIMPLEX,
+        }
+        for name, value in options.items():
+            _accept(self._highs.setOptionValue(name, value), f"the option {name}")
+        _accept(self._highs.run(), "to solve")
+        found = self._highs.getModelStatus()
+        if found in (_MODEL.kTimeLimit, _MODEL.kInterrupt):
+            return None
+        if found not in (_MODEL.kOptimal, _MODEL.kModelEmpty):
+            text = self._highs.modelStatusToString(found)
+            raise SolverError(f"HiGHS ended the linear program with the status {text!r}")
+        solution = self._highs.getSolution()
+        return LpSolution(
+            objective=float(self._highs.getInfo().objective_function_value),
+            values=np.array(solution.col_value, dtype=np.float64),
+            duals=np.maximum(0.0, np.array(solution.row_dual, dtype=np.float64)),
+        )
+
+
+def _accept(status: Any, what: str) -> None:
+    if status not in (highspy.HighsStatus.kOk, highspy.HighsStatus.kWarning):
+        raise SolverError(f"HiGHS refused {what} ({status})")

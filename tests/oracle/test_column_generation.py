@@ -1,0 +1,86 @@
+"""The configuration LP against enumeration: bounds hold, and iterates never cross the LP."""
+
+import numpy as np
+import pytest
+
+import oasis
+from oasis.solvers import Progress, Status
+from offline import solve_brute_force
+from offline.column_generation import configuration_bound
+from offline.deadline import Deadline, Standing
+from tests.oracle.tiny import seeded, tiny_instance
+
+SEEDS = range(60)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_bound_is_at_least_the_enumerated_optimum(seed: int) -> None:
+    instance = tiny_instance(seeded(seed))
+    optimum = solve_brute_force(instance).objective
+    result = configuration_bound(instance)
+    assert result.status is Status.OPTIMAL
+    assert result.bound >= optimum - 1e-9 * max(1.0, optimum)
+    assert result.value <= result.bound + 1e-9 * max(1.0, result.bound)
+    for iterate in result.rounds:
+        assert iterate.dual >= result.value - 1e-6 * max(1.0, result.value)
+
+
+@pytest.mark.parametrize("seed", SEEDS[::6])
+def test_prices_prove_the_bound_without_the_search(seed: int) -> None:
+    instance = tiny_instance(seeded(seed))
+    result = configuration_bound(instance)
+    independent = oasis.dual_bound(instance, result.worker_prices, result.ps_prices)
+    assert independent == pytest.approx(result.bound, rel=1e-9, abs=1e-9)
+
+
+def test_columns_are_schedules_of_their_job() -> None:
+    instance = oasis.generate(jobs=6, worker_servers=4, ps_servers=4, horizon=8, seed=5)
+    result = configuration_bound(instance)
+    for column in result.columns:
+        job = instance.jobs[column.job]
+        assert oasis.verify(instance, {job.id: column.schedule}) == pytest.approx(column.utility)
+    weights = np.zeros(len(instance.jobs))
+    np.add.at(weights, [column.job for column in result.columns], result.weights)
+    assert (weights <= 1 + 1e-6).all()
+
+
+def test_bound_only_improves_and_is_reported() -> None:
+    instance = oasis.generate(jobs=12, worker_servers=4, ps_servers=4, horizon=10, seed=2)
+    seen: list[Progress] = []
+    result = configuration_bound(instance, standing=Standing(Deadline(), seen.append))
+    bounds = [progress.bound for progress in seen]
+    assert bounds == sorted(bounds, reverse=True)
+    assert bounds[-1] == result.bound
+    assert min(iterate.dual for iterate in result.rounds) == result.bound
+
+
+def test_time_limit_keeps_the_best_bound_and_claims_no_proof() -> None:
+    instance = oasis.generate(jobs=12, worker_servers=4, ps_servers=4, horizon=10, seed=2)
+    full = configuration_bound(instance)
+    early = configuration_bound(instance, Deadline(0.0))
+    assert early.status is Status.TIME_LIMIT
+    assert early.bound >= full.bound
+
+
+def test_interrupt_ends_with_the_interval_so_far() -> None:
+    instance = oasis.generate(jobs=12, worker_servers=4, ps_servers=4, horizon=10, seed=2)
+    calls = []
+
+    def interrupt(progress: Progress) -> None:
+        calls.append(progress)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+
+    result = configuration_bound(instance, standing=Standing(Deadline(), interrupt))
+    assert result.status is Status.INTERRUPTED
+    assert result.bound == calls[-1].bound
+
+
+def test_identical_servers_share_their_prices_and_lose_nothing() -> None:
+    instance = oasis.generate("testbed", seed=3)
+    result = configuration_bound(instance)
+    assert result.status is Status.OPTIMAL
+    kinds = np.unique(instance.cluster.worker_capacity, axis=0, return_inverse=True)[1].ravel()
+    for kind in range(kinds.max() + 1):
+        prices = result.worker_prices[:, kinds == kind]
+        np.testing.assert_allclose(prices, prices[:, :1].repeat(prices.shape[1], axis=1))
