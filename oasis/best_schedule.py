@@ -7,11 +7,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from oasis.cluster import Cluster
+from oasis.cost import Cost, schedule_cost
+from oasis.explain import explain_rejection
 from oasis.job import Job
-from oasis.reasons import obstacle, unprofitable
+from oasis.ledger import Ledger
+from oasis.reasons import why_none
+from oasis.result import Rejection
 from oasis.rounding import FloatArray
-from oasis.schedule import Cost, Schedule, schedule_cost
-from oasis.search import Granularity, Prices, Search
+from oasis.schedule import Schedule
+from oasis.search import Granularity, Search
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +36,8 @@ class BestSchedule:
         Why there is no schedule.
     breakdown : Cost or None
         `cost` by placement and resource.
+    rejection : Rejection or None
+        Without a schedule: what would have changed that.
     """
 
     payoff: float
@@ -41,6 +47,7 @@ class BestSchedule:
     schedule: Schedule | None
     reason: str | None
     breakdown: Cost | None
+    rejection: Rejection | None
 
 
 def best_schedule(
@@ -104,36 +111,22 @@ def best_schedule(
         expected = shapes[name.partition("_")[0]]
         if array.shape != expected:
             raise ValueError(f"{name}: expected shape {expected}, got {array.shape}")
-    search = Search(job, cluster, horizon, Prices(**arrays), granularity, min_utility_fraction)
-    return result_of(search)
+    ledger = Ledger.of_arrays(cluster, **arrays)
+    return run(Search(job, ledger, granularity, min_utility_fraction))
 
 
-def result_of(search: Search) -> BestSchedule:
-    """Turn a search into the best schedule, or the reason why there is none."""
-    reason = obstacle(search)
-    if reason is not None:
-        return BestSchedule(0.0, 0.0, 0.0, None, None, reason, None)
-    end = search.best()
-    assert end is not None  # obstacle() has ruled it out
-    payoff = float(search.payoff[end])
-    if payoff <= 0:
-        reason = unprofitable(search, end)
-        return BestSchedule(0.0, 0.0, 0.0, None, None, reason, None)
-    schedule = search.schedule(end)
-    prices = search.prices
-    breakdown = schedule_cost(
-        schedule,
-        search.job,
-        search.cluster.resources,
-        prices.worker_prices,
-        prices.ps_prices,
-    )
-    return BestSchedule(
-        payoff=payoff,
-        utility=float(search.ends.utility[end]),
-        cost=float(search.cost[end]),
-        completion=search.ends.first + end,
-        schedule=schedule,
-        reason=None,
-        breakdown=breakdown,
-    )
+def run(search: Search) -> BestSchedule:
+    """The best schedule that `search` finds, or the reason why there is none."""
+    split = search.best()
+    if split is not None:
+        schedule = search.schedule(split)
+        breakdown = schedule_cost(schedule, search.job, search.ledger)
+        utility = float(search.ends.utility[schedule.completion - search.ends.first])
+        cost = breakdown.total
+        if utility > cost:  # the sums above may round differently from those of the search
+            return BestSchedule(
+                utility - cost, utility, cost, schedule.completion, schedule, None, breakdown, None
+            )
+    rejection = explain_rejection(search)
+    reason = why_none(search, rejection)
+    return BestSchedule(0.0, 0.0, 0.0, None, None, reason, None, rejection)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from oasis.ledger import Ledger
 from oasis.metrics import committed
 from oasis.prices import PriceBounds, PriceFunction
 from oasis.problem import Instance, Job
@@ -20,7 +21,7 @@ from oasis.resources import as_array
 from oasis.result import Run
 from oasis.rounding import FloatArray, IntArray
 from oasis.schedule import COUNT, SERVER
-from oasis.search import Prices, Search
+from oasis.search import Search
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +73,9 @@ def certify(instance: Instance, run: Run) -> Certificate:
     worker_prices = _prices(bounds.worker, worker_used, cluster.worker_capacity)
     ps_prices = _prices(bounds.ps, ps_used, cluster.ps_capacity)
     payoffs = {decision.job_id: decision.payoff for decision in run.decisions}
-    empty = Prices(worker_prices, ps_prices, np.zeros_like(worker_used), np.zeros_like(ps_used))
-    gaps = (_best_payoff(instance, job, empty) - payoffs[job.id] for job in instance.jobs)
+    idle = (np.zeros_like(worker_used), np.zeros_like(ps_used))
+    empty = Ledger.of_arrays(cluster, worker_prices, ps_prices, *idle)
+    gaps = (_best_payoff(job, empty) - payoffs[job.id] for job in instance.jobs)
     return Certificate(
         alpha=bounds.alpha,
         log_alpha_x=_log_alpha_x(instance, run, bounds),
@@ -83,10 +85,10 @@ def certify(instance: Instance, run: Run) -> Certificate:
     )
 
 
-def _best_payoff(instance: Instance, job: Job, prices: Prices) -> float:
+def _best_payoff(job: Job, empty: Ledger) -> float:
     """Best payoff with the original utility: no floor."""
-    search = Search(job, instance.cluster, instance.horizon, prices, "worker-slot", 0.0)
-    return float(search.payoff.max(initial=0.0))
+    split = Search(job, empty).best()
+    return split.payoff if split is not None else 0.0
 
 
 def initial_dual(instance: Instance, bounds: PriceBounds) -> float:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from oasis.cluster import Cluster
+from oasis.cost import Cost, schedule_cost
 from oasis.result import Bottleneck, Rejection
 from oasis.rounding import FloatArray
-from oasis.schedule import SERVER, SLOT, Cost, Schedule, schedule_cost
+from oasis.schedule import SERVER, SLOT, Schedule
 from oasis.search import Search
 
 
@@ -18,24 +19,16 @@ def explain_rejection(search: Search) -> Rejection | None:
     not depend on time must exceed the smallest cost, and a multiple of the job's own f must
     exceed the smallest cost(t) / f(t).
     """
-    if not np.isfinite(search.cost).any():
+    cheapest = search.cheapest()
+    if cheapest is None:
         return None
-    cheapest = int(np.argmin(search.cost))
-    reachable = search.ends.counted & np.isfinite(search.cost)
-    factors = search.cost[reachable] / search.ends.utility[reachable]
     schedule = search.schedule(cheapest)
-    breakdown = schedule_cost(
-        schedule,
-        search.job,
-        search.cluster.resources,
-        search.prices.worker_prices,
-        search.prices.ps_prices,
-    )
+    cost = schedule_cost(schedule, search.job, search.ledger)
     return Rejection(
-        smallest_utility=float(search.cost[cheapest]),
-        smallest_utility_completion=search.ends.first + cheapest,
-        utility_factor=float(factors.min()) if factors.size else None,
-        bottleneck=bottleneck(schedule, breakdown, search.cluster),
+        smallest_utility=cost.total,
+        smallest_utility_completion=schedule.completion,
+        utility_factor=search.smallest_factor(),
+        bottleneck=bottleneck(schedule, cost, search.ledger.cluster),
     )
 
 

@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from oasis.errors import OasisError
-from oasis.rounding import FloatArray
+
+Array = npt.NDArray[np.generic]
 
 
 def write_bytes(path: str | os.PathLike[str], content: bytes) -> None:
@@ -37,16 +39,16 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
 
 
 def write_archive(
-    path: str | os.PathLike[str], kind: str, state: Any, arrays: Mapping[str, FloatArray]
+    path: str | os.PathLike[str], kind: str, state: Any, arrays: Mapping[str, Array]
 ) -> None:
-    """Write JSON-able `state` and float `arrays` as a NumPy archive of the given `kind`."""
+    """Write JSON-able `state` and `arrays` as a NumPy archive of the given `kind`."""
     buffer = io.BytesIO()
     header = json.dumps({"kind": kind, "state": state})
     np.savez(buffer, allow_pickle=False, header=np.array(header), **dict(arrays))
     write_bytes(path, buffer.getvalue())
 
 
-def read_archive(path: str | os.PathLike[str], kind: str) -> tuple[Any, dict[str, FloatArray]]:
+def read_archive(path: str | os.PathLike[str], kind: str) -> tuple[Any, dict[str, Array]]:
     """Read what `write_archive` wrote; `OasisError` if `path` is no archive of that `kind`."""
     try:
         with np.load(path, allow_pickle=False) as archive:

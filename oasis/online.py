@@ -6,22 +6,17 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
-from oasis.best_schedule import result_of
+from oasis.best_schedule import run
 from oasis.cluster import Cluster
 from oasis.errors import InstanceError
-from oasis.explain import explain_rejection
 from oasis.files import read_archive, write_archive
 from oasis.io import cluster_from_dict, cluster_to_dict
 from oasis.job import Job
-from oasis.prices import DEFAULT_MIN_UTILITY_FRACTION, PriceBounds, PriceFunction
+from oasis.ledger import Ledger
+from oasis.prices import DEFAULT_MIN_UTILITY_FRACTION, PriceBounds
 from oasis.problem import Instance
-from oasis.resources import as_array
 from oasis.result import Decision
-from oasis.rounding import FloatArray, IntArray
-from oasis.schedule import COUNT, SERVER, SLOT
-from oasis.search import Granularity, Prices, Search
+from oasis.search import Granularity, Search
 
 CHECKPOINT = "oasis-scheduler 1"
 
@@ -69,14 +64,7 @@ class OASiS:
         self.decisions: list[Decision] = []
         self.now = 0
         self._ids: set[str] = set()
-        worker_used = np.zeros((horizon, *cluster.worker_capacity.shape))
-        ps_used = np.zeros((horizon, *cluster.ps_capacity.shape))
-        self.ledger = Prices(
-            bounds.worker(worker_used, np.broadcast_to(cluster.worker_capacity, worker_used.shape)),
-            bounds.ps(ps_used, np.broadcast_to(cluster.ps_capacity, ps_used.shape)),
-            worker_used,
-            ps_used,
-        )
+        self.ledger = Ledger.idle(cluster, horizon, bounds)
 
     @classmethod
     def from_instance(
@@ -114,42 +102,19 @@ class OASiS:
             If the job does not fit the cluster's resources, the horizon or the order of arrival.
         """
         self._check(job)
-        search = Search(
-            job,
-            self.cluster,
-            self.horizon,
-            self.ledger,
-            self.granularity,
-            self.bounds.min_utility_fraction,
+        search = Search(job, self.ledger, self.granularity, self.bounds.min_utility_fraction)
+        best = run(search)
+        if best.schedule is None:
+            return Decision(job.id, False, reason=best.reason, rejection=best.rejection)
+        return Decision(
+            job.id, True, best.payoff, best.utility, best.cost, best.completion, best.schedule
         )
-        best = result_of(search)
-        if best.schedule is not None:
-            return Decision(
-                job.id, True, best.payoff, best.utility, best.cost, best.completion, best.schedule
-            )
-        return Decision(job.id, False, reason=best.reason, rejection=explain_rejection(search))
 
     def submit(self, job: Job) -> Decision:
         """Decide on `job` and, if it is admitted, commit its schedule (Alg. 1, l. 5-12)."""
         decision = self.quote(job)
         if decision.schedule is not None:
-            resources, cluster, ledger = self.cluster.resources, self.cluster, self.ledger
-            _commit(
-                decision.schedule.workers,
-                as_array(job.worker, resources),
-                cluster.worker_capacity,
-                ledger.worker_used,
-                ledger.worker_prices,
-                self.bounds.worker,
-            )
-            _commit(
-                decision.schedule.ps,
-                as_array(job.ps, resources),
-                cluster.ps_capacity,
-                ledger.ps_used,
-                ledger.ps_prices,
-                self.bounds.ps,
-            )
+            self.ledger.commit(job, decision.schedule, self.bounds)
         self._record(decision, job.arrival)
         return decision
 
@@ -198,21 +163,7 @@ class OASiS:
             PriceBounds.from_dict(state["bounds"]),
             granularity=state["granularity"],
         )
-        scheduler.ledger = Prices(**arrays)
+        scheduler.ledger = Ledger.restored(scheduler.cluster, arrays)
         for entry in state["decisions"]:
             scheduler._record(Decision.from_dict(entry), state["now"])
         return scheduler
-
-
-def _commit(
-    rows: IntArray,
-    demand: FloatArray,
-    capacity: FloatArray,
-    used: FloatArray,
-    prices: FloatArray,
-    price: PriceFunction,
-) -> None:
-    """Alg. 1, l. 9-12: charge the ledger and reprice what was touched."""
-    where = (rows[:, SLOT], rows[:, SERVER])
-    used[where] += rows[:, COUNT, None] * demand
-    prices[where] = price(used[where], capacity[rows[:, SERVER]])

@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from oasis.job import Job
-from oasis.resources import as_array
 from oasis.rounding import FloatArray, IntArray
 
 SLOT, SERVER, COUNT = 0, 1, 2
@@ -90,42 +88,3 @@ def usage(rows: IntArray, demand: FloatArray, shape: tuple[int, int]) -> FloatAr
     used = np.zeros((*shape, demand.size))
     np.add.at(used, (rows[:, SLOT], rows[:, SERVER]), rows[:, COUNT, None] * demand)
     return used
-
-
-@dataclass(frozen=True, slots=True)
-class Cost:
-    """Cost of a schedule at given prices, split by slot, server and resource.
-
-    Parameters
-    ----------
-    workers : (P, R) float array
-        Cost of each row of ``Schedule.workers`` and resource, in units of utility.
-    ps : (Q, R) float array
-        The same for ``Schedule.ps``.
-    """
-
-    workers: FloatArray
-    ps: FloatArray
-
-    @property
-    def total(self) -> float:
-        """Sum over everything: the cost terms of (20)."""
-        return float(self.workers.sum() + self.ps.sum())
-
-
-def schedule_cost(
-    schedule: Schedule,
-    job: Job,
-    resources: tuple[str, ...],
-    worker_prices: FloatArray,
-    ps_prices: FloatArray,
-) -> Cost:
-    """Cost of `schedule` at prices of shapes (T, H, R) and (T, K, R), the cost terms of (20)."""
-    parts = []
-    for rows, demand, prices in (
-        (schedule.workers, job.worker, worker_prices),
-        (schedule.ps, job.ps, ps_prices),
-    ):
-        units = rows[:, COUNT, None] * as_array(demand, resources)
-        parts.append(units * prices[rows[:, SLOT], rows[:, SERVER]])
-    return Cost(*parts)

@@ -1,4 +1,4 @@
-"""DP_COST of Algorithm 2: the cheapest split of a job's work over slots."""
+"""DP_COST of Algorithm 2 as printed: a dynamic programme over whole chunks and slots."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from oasis.rounding import FloatArray, IntArray
+from oasis.split.result import Split
 
 
 @dataclass(frozen=True, slots=True)
-class WorkSplit:
+class ChunkSplit:
     """Cheapest ways to do all the work by the end of each slot.
 
     Parameters
@@ -28,7 +29,7 @@ class WorkSplit:
     value: FloatArray
 
     @classmethod
-    def of(cls, table: FloatArray, progress: IntArray, total: int) -> WorkSplit:
+    def of(cls, table: FloatArray, progress: IntArray, total: int) -> ChunkSplit:
         """Run the dynamic programme over slots; state: work done so far, 0..`total`."""
         before = np.maximum(0, np.arange(total + 1)[:, None] - progress)
         value = np.full((len(table) + 1, total + 1), np.inf)
@@ -42,6 +43,27 @@ class WorkSplit:
     def cost(self) -> FloatArray:
         """Cheapest cost of all the work by the end of each slot, shape (n,); inf if impossible."""
         return self.value[1:, -1]
+
+    def best(self, utility: FloatArray) -> Split | None:
+        """The split of the best positive payoff, the earliest of equals."""
+        payoff = np.where(utility > 0, utility - self.cost, -np.inf)
+        at = int(np.argmax(payoff))
+        return self._split(at, float(payoff[at])) if payoff[at] > 0 else None
+
+    def cheapest(self) -> Split | None:
+        """The cheapest split; its payoff is minus its cost."""
+        cost = float(self.cost[-1])  # never more than that of an earlier completion
+        return self._split(len(self.cost) - 1, -cost) if cost < np.inf else None
+
+    def smallest_factor(self, utility: FloatArray) -> float | None:
+        """The least x at which x times `utility` pays for the work."""
+        reachable = (utility > 0) & (self.cost < np.inf)
+        factors = self.cost[reachable] / utility[reachable]
+        return float(factors.min()) if factors.size else None
+
+    def _split(self, last: int, payoff: float) -> Split:
+        counts = self.counts(last)
+        return Split(payoff, int(np.flatnonzero(counts)[-1]), counts)
 
     def counts(self, last: int) -> IntArray:
         """Worker counts in slots 0..`last` at cost ``cost[last]``, as early as ties allow."""
