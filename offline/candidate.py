@@ -1,0 +1,105 @@
+"""The variables (11)-(13) of one job that can be worth something."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pulp
+
+from oasis import rounding
+from oasis.problem import Instance, Job
+from oasis.resources import as_array
+from oasis.rounding import FloatArray, IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A job that can be worth something, with its variables by slot (and server).
+
+    Parameters
+    ----------
+    work : int
+        ceil(W_i), worker-slots.
+    parallel : int
+        Most workers in one slot: N_i, or what the empty cluster holds.
+    utility : mapping of int to float
+        f_i at each completion slot that is worth something.
+    done : mapping of int to binary variable
+        u_i(t): whether the job completes in slot t.
+    workers, ps : mapping of (slot, server) to integer variable
+        y_ih(t) and z_ik(t).
+    """
+
+    job: Job
+    work: int
+    parallel: int
+    utility: Mapping[int, float]
+    done: Mapping[int, pulp.LpVariable]
+    workers: Mapping[tuple[int, int], pulp.LpVariable]
+    ps: Mapping[tuple[int, int], pulp.LpVariable]
+
+    @property
+    def slots(self) -> range:
+        """Slots from arrival to the last completion worth something."""
+        return range(self.job.arrival, max(self.utility) + 1)
+
+    def running(self, slot: int) -> pulp.LpAffineExpression:
+        """Whether the job completes in `slot` or later."""
+        return pulp.lpSum(var for t, var in self.done.items() if t >= slot)
+
+    def workers_in(self, slot: int) -> pulp.LpAffineExpression:
+        """sum_h y_ih(t)."""
+        return pulp.lpSum(var for (t, _), var in self.workers.items() if t == slot)
+
+    def ps_in(self, slot: int) -> pulp.LpAffineExpression:
+        """sum_k z_ik(t)."""
+        return pulp.lpSum(var for (t, _), var in self.ps.items() if t == slot)
+
+
+def candidate_of(instance: Instance, index: int, problem: pulp.LpProblem) -> Candidate | None:
+    """Variables (11)-(13) of a job, None if it can be worth nothing.
+
+    (9)(10) hold because there are none before its arrival.
+    """
+    job, cluster = instance.jobs[index], instance.cluster
+    room = _room(cluster.worker_capacity, as_array(job.worker, cluster.resources), job.chunks)
+    ps_room = _room(cluster.ps_capacity, as_array(job.ps, cluster.resources), job.chunks)
+    parallel = _parallel(job, room, ps_room)
+    if parallel == 0:
+        return None
+    work = job.work(instance.slot_seconds)
+    first = job.arrival + -(-work // parallel) - 1
+    slots = range(first, instance.horizon)
+    values = job.utility(np.arange(first, instance.horizon) - job.arrival).tolist()
+    utility = {slot: value for slot, value in zip(slots, values, strict=True) if value > 0}
+    if not utility:
+        return None
+    done = {t: problem.add_variable(f"u_{index}_{t}", 0, 1, pulp.LpInteger) for t in utility}
+    workers, ps = (
+        {
+            (t, s): problem.add_variable(f"{symbol}_{index}_{s}_{t}", 0, most, pulp.LpInteger)
+            for t in range(job.arrival, max(utility) + 1)
+            for s, most in enumerate(np.minimum(units, parallel).tolist())
+            if most > 0
+        }
+        for symbol, units in (("y", room), ("z", ps_room if job.needs_ps else ps_room[:0]))
+    )
+    return Candidate(job, work, parallel, utility, done, workers, ps)
+
+
+def _room(capacity: FloatArray, demand: FloatArray, chunks: int) -> IntArray:
+    """Units that each empty server holds: min_r floor(c^r / w^r), at most N_i."""
+    asked = demand > 0
+    with np.errstate(over="ignore"):
+        units = rounding.floor(capacity[:, asked] / demand[asked])
+    room: IntArray = units.min(axis=1, initial=chunks).astype(np.int64)
+    return room
+
+
+def _parallel(job: Job, room: IntArray, ps_room: IntArray) -> int:
+    """Most workers of a job that fit the empty cluster together with their parameter servers."""
+    counts = range(min(job.chunks, int(room.sum())) + 1)
+    return bisect_right(counts, int(ps_room.sum()), key=lambda n: int(job.ps_needed(n))) - 1
