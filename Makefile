@@ -1,0 +1,68 @@
+# Everything here needs Python 3.11 or newer and make, nothing else; `make help` lists the targets.
+
+VENV ?= .venv
+DOCS_BUILD ?= docs/_build
+EXAMPLE := docs/examples/congested.json
+
+# The first interpreter that is new enough and can make environments.
+PROBE := import ensurepip, sys; sys.exit(sys.version_info < (3, 11))
+PYTHON ?= $(shell for name in python3.11 python3 python; do \
+  "$$name" -c '$(PROBE)' >/dev/null 2>&1 && { echo "$$name"; break; }; done)
+
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
+
+.PHONY: help example test nightly check lint types imports spelling docs clean
+.NOTPARALLEL:
+.DEFAULT_GOAL := help
+
+help: ## list the targets
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1@\2/p' $(firstword $(MAKEFILE_LIST)) | \
+	  awk -F@ '{ printf "%-14s %s\n", $$1, $$2 }'
+
+example: $(VENV)/all.stamp ## install, then the competitive ratio on the shipped example
+	$(BIN)/oasis ratio $(EXAMPLE)
+
+test: $(VENV)/test.stamp ## install, then run the tests on all cores
+	$(BIN)/python -m pytest -n auto
+
+nightly: $(VENV)/test.stamp ## the tests, with long searches
+	$(BIN)/python -m pytest -n auto --nightly
+
+check: lint types imports spelling ## lint, format, types, import directions, spelling
+
+lint: $(VENV)/lint.stamp
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+
+types: $(VENV)/lint.stamp
+	$(BIN)/mypy --strict
+
+imports: $(VENV)/lint.stamp
+	$(BIN)/lint-imports
+
+spelling: $(VENV)/lint.stamp
+	$(BIN)/codespell
+
+docs: $(VENV)/docs.stamp ## build the pages, running every code block; warnings are errors
+	$(BIN)/sphinx-build --nitpicky --fail-on-warning --keep-going --quiet \
+	  -d $(DOCS_BUILD)/doctrees docs $(DOCS_BUILD)/html
+	@echo "$(DOCS_BUILD)/html/index.html"
+
+clean: ## remove the environment and everything generated
+	rm -rf $(VENV) docs/_build build dist *.egg-info
+	rm -rf .pytest_cache .hypothesis .mypy_cache .ruff_cache .import_linter_cache
+
+# One stamp an extra: installed again when the project's metadata change.
+$(VENV)/all.stamp: EXTRAS = all
+$(VENV)/test.stamp: EXTRAS = test
+$(VENV)/lint.stamp: EXTRAS = all,lint
+$(VENV)/docs.stamp: EXTRAS = all,docs
+$(VENV)/%.stamp: pyproject.toml | $(BIN)/python
+	$(PIP) install --editable '.[$(EXTRAS)]'
+	@touch $@
+
+$(BIN)/python:
+	@test -n "$(PYTHON)" || { echo "make: expected Python 3.11 or newer, with venv, as python3.11" \
+	  "or python3; or name it: make PYTHON=/path/to/python" >&2; exit 1; }
+	"$(PYTHON)" -m venv "$(VENV)"
