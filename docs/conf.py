@@ -1,0 +1,55 @@
+"""Sphinx configuration; `make docs` builds the pages and treats every warning as an error."""
+
+import os
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))
+
+from oasis.version import __version__  # noqa: E402
+
+project = "OASiS"
+author = "the OASiS authors"
+version = release = __version__
+
+extensions = [
+    "myst_nb",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.viewcode",
+    "source_links",
+    "mathml",
+]
+exclude_patterns = ["_build", "examples"]
+source_suffix = {".md": "myst-nb"}
+
+# The cells run the `oasis` command of this environment, in a scratch copy of the tree (scratch.py).
+os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+os.environ["PYTHONPATH"] = str(HERE)
+nb_execution_mode = "force"
+nb_execution_raise_on_error = True
+nb_execution_timeout = 120
+
+myst_enable_extensions = ["deflist", "dollarmath"]
+myst_heading_anchors = 3
+html_math_renderer = "mathml"
+
+autodoc_member_order = "bysource"
+autodoc_typehints = "none"  # the numpydoc sections state types, shapes and units
+numpydoc_show_class_members = False
+default_role = "literal"
+
+html_theme = "pydata_sphinx_theme"
+html_static_path = ["_static"]
+html_css_files = ["oasis.css"]
+html_sidebars = {"**": []}
+html_title = f"OASiS {release}"
+html_copy_source = False
+html_show_sourcelink = False
+html_theme_options = {
+    "show_prev_next": True,
+    "navbar_end": ["theme-switcher"],
+    "footer_start": [],
+    "footer_end": [],
+}
