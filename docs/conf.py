@@ -30,6 +30,7 @@ os.environ["PYTHONPATH"] = str(HERE)
 nb_execution_mode = "force"
 nb_execution_raise_on_error = True
 nb_execution_timeout = 120
+nb_render_markdown_format = "myst"  # tables
 
 myst_enable_extensions = ["deflist", "dollarmath"]
 myst_heading_anchors = 3

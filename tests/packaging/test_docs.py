@@ -1,0 +1,153 @@
+"""The README and the pages say what is true: commands, output, links, names, headings."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import oasis
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGES = sorted([*DOCS.glob("*.md"), *ROOT.glob("*.md")])
+CODE = sorted(
+    p for name in ("oasis", "offline", "experiments") for p in (ROOT / name).rglob("*.py")
+)
+MEASURED = re.compile(r"^(solved by|decision time) .*$", re.MULTILINE)
+
+sys.path.insert(0, str(DOCS))
+from source_links import citations, locate  # noqa: E402
+
+
+def blocks(text: str, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+
+
+def headings(page: Path) -> set[str]:
+    return set(re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE))
+
+
+def anchor(heading: str) -> str:
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
+def test_readme_transcript_is_real_output() -> None:
+    (transcript,) = [block for block in blocks(README, "console") if "oasis ratio" in block]
+    command, _, printed = transcript.partition("\n")
+    arguments = command.removeprefix("$ oasis ").split()
+    done = subprocess.run(
+        [sys.executable, "-m", "experiments.cli", *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    found = "\n".join(line.rstrip() for line in done.stdout.splitlines()) + "\n"
+    assert MEASURED.sub("", found) == MEASURED.sub("", printed)
+
+
+def test_readme_snippets_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    snippets = blocks(README, "python")
+    assert snippets
+    for snippet in snippets:
+        exec(compile(snippet, "README.md", "exec"), {})
+
+
+def test_readme_start_is_two_make_targets_that_exist() -> None:
+    (start,) = [block for block in blocks(README, "console") if "make" in block]
+    assert start == "$ make example\n$ make test\n"
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    assert re.search(r"^example:.*\n\t\$\(BIN\)/oasis ratio \$\(EXAMPLE\)$", makefile, re.MULTILINE)
+    assert re.search(r"^test:", makefile, re.MULTILINE)
+
+
+def test_documented_command_makes_the_shipped_example(tmp_path: Path) -> None:
+    page = (DOCS / "getting-started.md").read_text(encoding="utf-8")
+    (command,) = re.findall(r"^oasis (generate .*) -o mine.json$", page, re.MULTILINE)
+    made = tmp_path / "mine.json"
+    arguments = [*command.split(), "-o", str(made)]
+    subprocess.run([sys.executable, "-m", "experiments.cli", *arguments], cwd=ROOT, check=True)
+    assert made.read_bytes() == (DOCS / "examples" / "congested.json").read_bytes()
+
+
+def test_shipped_example_is_worth_looking_at() -> None:
+    instance = oasis.read(DOCS / "examples" / "congested.json")
+    run = oasis.simulate(instance, oasis.OASiS.from_instance(instance))
+    reasons = {decision.reason.partition(":")[0] for decision in run.decisions if decision.reason}
+    assert 0 < run.admitted < len(instance.jobs)
+    assert reasons == {"no room", "payoff not positive"}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_between_pages_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8")):
+        name, _, fragment = target.partition("#")
+        linked = page.parent / name if name else page
+        assert linked.is_file(), target
+        if fragment:
+            assert fragment in {anchor(heading) for heading in headings(linked)}, target
+
+
+def test_every_page_is_in_the_table_of_contents() -> None:
+    index = (DOCS / "index.md").read_text(encoding="utf-8")
+    (tree,) = re.findall(r"```\{toctree\}\n:hidden:\n\n(.*?)```", index, re.DOTALL)
+    assert sorted(tree.split()) == sorted(
+        page.stem for page in DOCS.glob("*.md") if page != DOCS / "index.md"
+    )
+
+
+@pytest.mark.parametrize("path", CODE, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_pages_and_headings_cited_in_the_code_exist(path: Path) -> None:
+    text = " ".join(path.read_text(encoding="utf-8").split())
+    for name, heading in re.findall(r'docs/([\w-]+)(?:, "([^"]+)")?', text):
+        page = DOCS / f"{name}.md"
+        assert page.is_file(), name
+        if heading:
+            assert heading in headings(page), heading
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_tests_cited_in_the_pages_exist(page: Path) -> None:
+    for target in re.findall(r"`(tests/[\w/.]+?)(?:::(\w+))?`", page.read_text(encoding="utf-8")):
+        path = ROOT / target[0]
+        assert path.exists(), target[0]
+        if target[1]:
+            assert f"def {target[1]}(" in path.read_text(encoding="utf-8"), target
+
+
+def test_notation_points_at_code_that_exists() -> None:
+    page = (DOCS / "notation.md").read_text(encoding="utf-8")
+    names = re.findall(r"\{src\}`([^`]+)`", page)
+    assert len(names) > 60
+    for name in names:
+        path, line = locate(name)
+        assert (ROOT / path).is_file()
+        assert line >= 1
+
+
+def test_notation_covers_every_equation() -> None:
+    page = (DOCS / "notation.md").read_text(encoding="utf-8")
+    cells = re.findall(r"^\| (\(\d.*?\)) \|", page, re.MULTILINE)
+    covered: set[int] = set()
+    for cell in cells:
+        for first, last in re.findall(r"\((\d+)\)(?:–\((\d+)\))?", cell):
+            covered |= set(range(int(first), int(last or first) + 1))
+    assert covered == {*range(1, 28), 32}
+
+
+def test_every_constraint_is_cited_where_it_is_checked_and_where_it_is_solved() -> None:
+    cited = {"oasis/verify.py": "", "offline": ""}
+    for where, _, found in citations():
+        for start in cited:
+            if where.startswith(start):
+                cited[start] += found + " "
+    missing = {
+        start: [n for n in range(1, 11) if f"({n})" not in text] for start, text in cited.items()
+    }
+    assert missing == {start: [] for start in cited}

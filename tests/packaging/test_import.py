@@ -1,0 +1,81 @@
+"""``import oasis`` is light and changes nothing around it."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+HEAVY = (
+    *("scipy", "pulp", "highspy", "networkx", "pandas", "matplotlib"),
+    *("typer", "click", "rich", "pydantic", "offline", "experiments"),
+)
+
+PROBE = """
+import json, logging, multiprocessing, sys, threading, warnings
+before = list(warnings.filters), list(logging.getLogger().handlers), logging.getLogger().level
+import oasis
+after = list(warnings.filters), list(logging.getLogger().handlers), logging.getLogger().level
+handlers = [
+    name for name, logger in logging.Logger.manager.loggerDict.items()
+    if name.split(".")[0] == "oasis" and getattr(logger, "handlers", [])
+]
+print(json.dumps({
+    "modules": sorted({name.partition(".")[0] for name in sys.modules}),
+    "changed": before[1:] != after[1:],
+    "handlers": handlers,
+    "start_method": multiprocessing.get_start_method(allow_none=True),
+    "threads": threading.active_count(),
+    "solver": "oasis.solvers" in sys.modules,
+}))
+"""
+
+
+def probe() -> dict[str, object]:
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", PROBE],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stderr == ""
+    found: dict[str, object] = json.loads(done.stdout)
+    return found
+
+
+def test_import_needs_numpy_alone_and_leaves_no_trace() -> None:
+    found = probe()
+    modules = found["modules"]
+    assert isinstance(modules, list)
+    assert "numpy" in modules
+    assert [name for name in HEAVY if name in modules] == []
+    assert found["solver"] is False
+    assert found["changed"] is False
+    assert found["handlers"] == []
+    assert found["start_method"] is None
+    assert found["threads"] == 1
+
+
+def test_everything_public_is_there_and_documented() -> None:
+    import oasis
+
+    assert len(set(oasis.__all__)) == len(oasis.__all__)
+    undocumented = [
+        name
+        for name in oasis.__all__
+        if not name.startswith("__") and not getattr(oasis, name).__doc__
+    ]
+    assert undocumented == []
+
+
+def test_every_public_name_is_in_the_documentation() -> None:
+    import oasis
+
+    page = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+    words = set(re.findall(r"\w+", page))
+    names = [name for name in oasis.__all__ if not name.startswith("__")]
+    assert [name for name in names if name not in words] == []

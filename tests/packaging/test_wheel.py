@@ -1,0 +1,97 @@
+"""The wheel holds all of the packages and nothing else, and works where nothing else is."""
+
+from __future__ import annotations
+
+import email
+import importlib.metadata
+import os
+import shutil
+import subprocess
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+TOP = ("oasis", "offline", "experiments")
+NEEDS_SETUPTOOLS = 77
+
+
+def setuptools_major() -> int:
+    try:
+        return int(importlib.metadata.version("setuptools").split(".")[0])
+    except importlib.metadata.PackageNotFoundError:
+        return 0
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
+    if setuptools_major() < NEEDS_SETUPTOOLS:
+        pytest.skip(f"building needs setuptools >= {NEEDS_SETUPTOOLS}; the test extra brings it")
+    source, target = (tmp_path_factory.mktemp(name) for name in ("source", "wheel"))
+    for name in ("pyproject.toml", "setup.cfg", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, source / name)
+    ignored = shutil.ignore_patterns("__pycache__")
+    for name in (*TOP, "tests", "docs"):
+        shutil.copytree(ROOT / name, source / name, ignore=ignored)
+    pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
+    options = ["--no-deps", "--no-build-isolation", "--no-index", "--wheel-dir", str(target)]
+    subprocess.run([*pip, "wheel", *options, str(source)], check=True, cwd=target)
+    (path,) = target.glob("*.whl")
+    return zipfile.ZipFile(path)
+
+
+def test_wheel_holds_every_module_of_every_package(wheel: zipfile.ZipFile) -> None:
+    expected = {
+        path.relative_to(ROOT).as_posix() for name in TOP for path in (ROOT / name).rglob("*.py")
+    }
+    expected |= {f"{name}/py.typed" for name in TOP}
+    found = {name for name in wheel.namelist() if ".dist-info/" not in name}
+    assert found == expected
+
+
+def test_wheel_states_what_it_is(wheel: zipfile.ZipFile) -> None:
+    (name,) = [name for name in wheel.namelist() if name.endswith(".dist-info/METADATA")]
+    metadata = email.message_from_bytes(wheel.read(name))
+    import oasis
+
+    assert metadata["Name"] == "oasis-scheduler"
+    assert metadata["Version"] == oasis.__version__
+    assert metadata["License-Expression"] == "Apache-2.0"
+    assert metadata["Requires-Python"] == ">=3.11"
+    required = [line for line in metadata.get_all("Requires-Dist", []) if "extra ==" not in line]
+    assert [line.split(">")[0] for line in required] == ["numpy"]
+    entry_points = wheel.read(name.replace("METADATA", "entry_points.txt")).decode()
+    assert "oasis = experiments.cli:main" in entry_points
+
+
+def test_unpacked_wheel_works_alone(wheel: zipfile.ZipFile, tmp_path: Path) -> None:
+    site, elsewhere = tmp_path / "site", tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    wheel.extractall(site)
+    code = (
+        "import oasis; i = oasis.generate('testbed', jobs=2); "
+        "print(oasis.__file__, oasis.simulate(i, oasis.OASiS.from_instance(i)).admitted)"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(site)}
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=elsewhere,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.startswith(str(site))
+
+
+def test_every_package_directory_is_listed() -> None:
+    found = {
+        path.parent.relative_to(ROOT).as_posix().replace("/", ".")
+        for name in TOP
+        for path in (ROOT / name).rglob("__init__.py")
+    }
+    assert set(PROJECT["tool"]["setuptools"]["packages"]) == found
