@@ -1,0 +1,55 @@
+"""Hypothesis profiles and the switch for the long searches.
+
+The default profile is derandomised, so that CI gives the same answer twice; the nightly profile
+draws anew every time and searches twenty times longer.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+# `from tests.strategies import ...` must also work under a bare `pytest`
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+_SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
+settings.register_profile(
+    "default",
+    max_examples=100,
+    deadline=None,
+    derandomize=True,
+    print_blob=True,
+    suppress_health_check=_SLOW,
+)
+settings.register_profile(
+    "nightly",
+    max_examples=2000,
+    deadline=None,
+    derandomize=False,
+    print_blob=True,
+    suppress_health_check=_SLOW,
+)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--nightly",
+        action="store_true",
+        help="2,000 fresh Hypothesis examples a property, and the tests marked nightly",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    settings.load_profile("nightly" if config.getoption("--nightly") else "default")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--nightly"):
+        return
+    skip = pytest.mark.skip(reason="nightly search: run with --nightly")
+    for item in items:
+        if item.get_closest_marker("nightly"):
+            item.add_marker(skip)

@@ -1,0 +1,78 @@
+"""The same seed gives the same bytes; nothing depends on the clock, the hash seed or the past."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import oasis
+from oasis import Instance, Run
+from tests.strategies import Maker, all_instances, fewer, of, schedulers
+
+ROOT = Path(__file__).resolve().parents[2]
+SIZES = {"jobs": 5, "worker_servers": 3, "ps_servers": 2, "horizon": 10}
+
+
+def without_times(run: Run) -> str:
+    data = run.to_dict()
+    del data["decision_seconds"]
+    return json.dumps(data)
+
+
+@fewer(4)
+@given(of("testbed", "calibrated", "paper"), st.integers(0, 2**32))
+def test_same_seed_writes_the_same_bytes(
+    tmp_path_factory: pytest.TempPathFactory, preset: str, seed: int
+) -> None:
+    files = [tmp_path_factory.getbasetemp() / f"seed{k}.json" for k in range(2)]
+    for path in files:
+        oasis.write(oasis.generate(preset, **SIZES, seed=seed), path)
+    assert files[0].read_bytes() == files[1].read_bytes()
+    other = oasis.generate(preset, **SIZES, seed=seed + 1)
+    assert other.jobs != oasis.read(files[0]).jobs
+
+
+@given(all_instances(), schedulers())
+def test_same_instance_runs_the_same(instance: Instance, make: Maker) -> None:
+    one, other = (oasis.simulate(instance, make(instance)) for _ in range(2))
+    assert without_times(one) == without_times(other)
+    assert one.decisions == other.decisions
+
+
+@given(all_instances(), schedulers())
+def test_decisions_survive_json(instance: Instance, make: Maker) -> None:
+    for decision in oasis.simulate(instance, make(instance)).decisions:
+        again = oasis.Decision.from_dict(json.loads(json.dumps(decision.to_dict())))
+        assert again == decision
+
+
+PROGRAM = """
+import json, oasis
+instance = oasis.generate("testbed", jobs=5, seed=3)
+data = oasis.simulate(instance, oasis.OASiS.from_instance(instance)).to_dict()
+del data["decision_seconds"]
+print(json.dumps(data))
+"""
+
+
+def test_other_processes_with_other_hash_seeds_give_the_same_run() -> None:
+    outputs = [
+        subprocess.run(
+            [sys.executable, "-c", PROGRAM],
+            env=os.environ | {"PYTHONHASHSEED": seed, "PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            check=True,
+            text=True,
+        ).stdout
+        for seed in ("1", "2")
+    ]
+    instance = oasis.generate("testbed", jobs=5, seed=3)
+    here = without_times(oasis.simulate(instance, oasis.OASiS.from_instance(instance)))
+    assert outputs[0] == outputs[1] == here + "\n"

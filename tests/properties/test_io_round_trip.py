@@ -1,0 +1,100 @@
+"""An instance that is written and read again is the same instance, to the last bit."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import oasis
+from oasis import Cluster, Constant, Deadline, Instance, Job, Piecewise, Server, Sigmoid
+from tests.strategies import BANDWIDTH, all_instances
+
+names = st.text(min_size=1, max_size=8)
+amounts = st.floats(0, allow_nan=False, allow_infinity=False)
+positive = st.floats(0, exclude_min=True, allow_nan=False, allow_infinity=False)
+
+
+def vectors(resources: list[str]) -> st.SearchStrategy[dict[str, float]]:
+    return st.dictionaries(st.sampled_from(resources), amounts)
+
+
+any_utility = st.one_of(
+    st.builds(Sigmoid, amounts, amounts, amounts),
+    st.builds(Constant, amounts),
+    st.builds(Deadline, amounts, amounts),
+    st.lists(st.tuples(amounts, amounts), min_size=1, max_size=4, unique_by=lambda p: p[0]).map(
+        lambda points: Piecewise(
+            tuple(sorted(delay for delay, _ in points)),
+            tuple(sorted((value for _, value in points), reverse=True)),
+        )
+    ),
+)
+
+
+@st.composite
+def any_instances(draw: st.DrawFn) -> Instance:
+    """Any names, any finite amounts: nothing here needs to be schedulable."""
+    resources = draw(st.lists(names, min_size=1, max_size=4, unique=True))
+    ids = draw(st.lists(names, min_size=2, max_size=4, unique=True))
+    machines = [Server(name, draw(vectors(resources)), draw(st.integers(1, 1))) for name in ids]
+    horizon = draw(st.integers(1, 1000))
+    cluster = Cluster(tuple(resources), tuple(machines[:1]), tuple(machines[1:]), draw(positive))
+    jobs = []
+    for name in draw(st.lists(names, max_size=3, unique=True)):
+        worker, ps = draw(vectors(resources)), draw(vectors(resources))
+        if worker.get(BANDWIDTH, 0.0) > ps.get(BANDWIDTH, 0.0):
+            worker[BANDWIDTH], ps[BANDWIDTH] = ps.get(BANDWIDTH, 0.0), worker[BANDWIDTH]
+        sends = worker.get(BANDWIDTH, 0.0) > 0 and draw(st.booleans())
+        jobs.append(
+            Job(
+                name,
+                draw(st.integers(0, horizon - 1)),
+                draw(st.integers(1)),
+                draw(st.integers(1)),
+                draw(st.integers(1)),
+                draw(positive),
+                draw(amounts) if sends else 0.0,
+                worker,
+                ps,
+                draw(any_utility),
+            )
+        )
+    metadata = draw(st.dictionaries(names, st.one_of(names, st.integers(), amounts, st.none())))
+    return Instance(horizon, cluster, tuple(jobs), metadata)
+
+
+@given(st.one_of(any_instances(), all_instances()))
+def test_written_and_read_again_is_equal_to_the_last_bit(
+    tmp_path_factory: pytest.TempPathFactory, instance: Instance
+) -> None:
+    path = tmp_path_factory.getbasetemp() / "instance.json"
+    oasis.write(instance, path)
+    again = oasis.read(path)
+    assert again == instance
+    assert again.metadata == instance.metadata
+    for group in ("worker_capacity", "ps_capacity"):
+        assert np.array_equal(getattr(again.cluster, group), getattr(instance.cluster, group))
+    first = path.read_bytes()
+    oasis.write(again, path)
+    assert path.read_bytes() == first
+
+
+@given(all_instances())
+def test_the_file_is_the_documented_json(
+    tmp_path_factory: pytest.TempPathFactory, instance: Instance
+) -> None:
+    path = tmp_path_factory.getbasetemp() / "instance.json"
+    oasis.write(instance, path)
+    data = json.loads(path.read_text(encoding="utf-8"))
+    assert (data["format"], data["version"]) == ("oasis-instance", 1)
+    assert data["horizon"] == instance.horizon
+    assert data["resources"] == list(instance.cluster.resources)
+    assert [job["id"] for job in data["jobs"]] == [job.id for job in instance.jobs]
+    for job, entry in zip(instance.jobs, data["jobs"], strict=True):
+        assert entry["utility"]["kind"] == job.utility.kind
+        assert entry["worker"] == dict(job.worker)
+        assert entry["arrival"] == job.arrival

@@ -1,0 +1,233 @@
+"""What a user of the online scheduler relies on, for every instance and every option."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+import oasis
+from oasis import Constant, Instance, Job, OASiS, PriceBounds, Sigmoid, Utility
+from tests.strategies import Maker, all_instances, crowded_instances, fewer, of, schedulers
+
+
+def submit_all(scheduler: OASiS, jobs: list[Job]) -> list[oasis.Decision]:
+    return [scheduler.submit(job) for job in jobs]
+
+
+def ledger_of(scheduler: OASiS) -> dict[str, np.ndarray]:
+    names = ("worker_prices", "ps_prices", "worker_used", "ps_used")
+    return {name: getattr(scheduler.ledger, name).copy() for name in names}
+
+
+def same(one: dict[str, np.ndarray], other: dict[str, np.ndarray]) -> bool:
+    return all((one[name] == other[name]).all() for name in one)
+
+
+@given(all_instances(), schedulers(), st.data())
+def test_later_arrivals_never_change_an_earlier_decision(
+    instance: Instance, make: Maker, data: st.DataObject
+) -> None:
+    """Non-anticipation: the price bounds are held fixed, the future is cut off or exchanged."""
+    bounds = make(instance).bounds
+    jobs = instance.jobs_by_arrival()
+    cut = data.draw(st.integers(0, len(jobs)))
+    others = [
+        replace(job, utility=Constant(1e6), chunks=job.chunks + 1)
+        for job in reversed(jobs[cut:])
+        if not jobs[:cut] or job.arrival >= jobs[cut - 1].arrival
+    ]
+
+    def decide(future: list[Job]) -> tuple[oasis.Decision, ...]:
+        known = Instance(instance.horizon, instance.cluster, (*jobs[:cut], *future))
+        scheduler = OASiS(
+            instance.cluster, instance.horizon, bounds, granularity=make.options["granularity"]
+        )
+        return oasis.simulate(known, scheduler).decisions[:cut]
+
+    whole = decide(jobs[cut:])
+    assert decide([]) == whole
+    assert decide(others) == whole
+
+
+@given(all_instances(), schedulers())
+def test_decisions_are_irrevocable_and_the_ledger_only_grows(
+    instance: Instance, make: Maker
+) -> None:
+    scheduler = make(instance)
+    made: list[oasis.Decision] = []
+    before = ledger_of(scheduler)
+    for job in instance.jobs_by_arrival():
+        made.append(scheduler.submit(job))
+        assert scheduler.decisions == made
+        after = ledger_of(scheduler)
+        for name, array in after.items():
+            assert (array >= before[name] * (1 - 1e-12)).all()
+        if not made[-1].admitted:
+            assert same(before, after)
+        before = after
+
+
+@given(all_instances(), schedulers())
+def test_ledger_is_the_sum_of_the_schedules_and_prices_follow_from_it(
+    instance: Instance, make: Maker
+) -> None:
+    scheduler = make(instance)
+    run = oasis.simulate(instance, scheduler)
+    cluster = instance.cluster
+    jobs = {job.id: job for job in instance.jobs}
+    ledger = ledger_of(scheduler)
+    for group, capacity in (("worker", cluster.worker_capacity), ("ps", cluster.ps_capacity)):
+        used = np.zeros((instance.horizon, *capacity.shape))
+        for job_id, schedule in run.schedules.items():
+            rows = schedule.workers if group == "worker" else schedule.ps
+            for t, s, n in rows.tolist():
+                for r, name in enumerate(cluster.resources):
+                    used[t, s, r] += n * getattr(jobs[job_id], group).get(name, 0.0)
+        np.testing.assert_allclose(ledger[f"{group}_used"], used, rtol=1e-12)
+        price = getattr(scheduler.bounds, group)
+        expected = price(ledger[f"{group}_used"], np.broadcast_to(capacity, used.shape))
+        np.testing.assert_allclose(ledger[f"{group}_prices"], expected, rtol=1e-12)
+
+
+@given(all_instances(), schedulers())
+def test_usage_never_exceeds_capacity(instance: Instance, make: Maker) -> None:
+    scheduler = make(instance)
+    oasis.simulate(instance, scheduler)
+    for used, capacity in (
+        (scheduler.ledger.worker_used, instance.cluster.worker_capacity),
+        (scheduler.ledger.ps_used, instance.cluster.ps_capacity),
+    ):
+        allowed = capacity + 1e-9 * np.maximum(1.0, capacity)
+        assert (used <= allowed)[np.broadcast_to(capacity > 0, used.shape)].all()
+        assert (used[:, capacity == 0] <= 1e-9).all()
+
+
+@given(all_instances(), schedulers())
+def test_quote_commits_nothing_and_equals_the_submit_that_follows(
+    instance: Instance, make: Maker
+) -> None:
+    scheduler = make(instance)
+    for job in instance.jobs_by_arrival():
+        before, now = ledger_of(scheduler), list(scheduler.decisions)
+        quote = scheduler.quote(job)
+        assert quote == scheduler.quote(job)
+        assert same(before, ledger_of(scheduler))
+        assert scheduler.decisions == now
+        assert scheduler.submit(job) == quote
+
+
+def scaled(utility: Utility, factor: float) -> Utility:
+    """`factor` times `utility`."""
+    if isinstance(utility, Sigmoid):
+        return replace(utility, priority=utility.priority * factor)
+    if isinstance(utility, oasis.Piecewise):
+        return replace(utility, values=tuple(value * factor for value in utility.values))
+    return replace(utility, value=utility.value * factor)
+
+
+def rejections(instance: Instance, make: Maker) -> list[tuple[OASiS, Job, oasis.Rejection]]:
+    """Each rejected job that there is room for, with the scheduler as it was."""
+    found = []
+    jobs = instance.jobs_by_arrival()
+    for k, job in enumerate(jobs):
+        scheduler = make(instance)
+        submit_all(scheduler, jobs[:k])
+        rejection = scheduler.quote(job).rejection
+        if rejection is not None:
+            found.append((scheduler, job, rejection))
+    assume(found)
+    return found
+
+
+@fewer(3)
+@given(crowded_instances(most_jobs=8), schedulers())
+def test_smallest_utility_is_the_threshold_of_admission(instance: Instance, make: Maker) -> None:
+    for scheduler, job, rejection in rejections(instance, make):
+        smallest = rejection.smallest_utility
+        above = scheduler.quote(replace(job, utility=Constant(smallest * (1 + 1e-9) + 1e-300)))
+        assert above.admitted
+        assert above.completion is not None
+        assert above.completion <= rejection.smallest_utility_completion
+        assert above.cost == pytest.approx(smallest, rel=1e-9)
+        below = scheduler.quote(replace(job, utility=Constant(smallest * (1 - 1e-9))))
+        assert not below.admitted
+
+
+@fewer(3)
+@given(crowded_instances(most_jobs=8), schedulers())
+def test_utility_factor_is_the_threshold_of_admission(instance: Instance, make: Maker) -> None:
+    """The floor is relative, so a multiple of a utility has the same completions that count."""
+    for scheduler, job, rejection in rejections(instance, make):
+        factor = rejection.utility_factor
+        if factor is None:
+            assert not scheduler.quote(replace(job, utility=scaled(job.utility, 1e9))).admitted
+            continue
+        assert factor >= 1 - 1e-9
+        above = replace(job, utility=scaled(job.utility, factor * (1 + 1e-6)))
+        below = replace(job, utility=scaled(job.utility, factor * (1 - 1e-6)))
+        assert scheduler.quote(above).admitted
+        assert not scheduler.quote(below).admitted
+
+
+@fewer(3)
+@given(crowded_instances(most_jobs=8), schedulers())
+def test_bottleneck_is_part_of_what_the_job_would_pay(instance: Instance, make: Maker) -> None:
+    cluster = instance.cluster
+    for _, job, rejection in rejections(instance, make):
+        spot = rejection.bottleneck
+        if spot is None:
+            continue
+        assert spot.cost == pytest.approx(spot.share * rejection.smallest_utility, rel=1e-9)
+        assert 0 < spot.share <= 1 + 1e-12
+        assert getattr(job, spot.group)[spot.resource] > 0
+        ids = cluster.worker_ids if spot.group == "worker" else cluster.ps_ids
+        assert set(spot.servers) <= set(ids)
+        assert list(spot.slots) == sorted(set(spot.slots))
+        assert job.arrival <= spot.slots[0]
+        assert spot.slots[-1] <= rejection.smallest_utility_completion
+
+
+@given(all_instances(), schedulers(), st.data())
+def test_save_and_load_equals_never_having_stopped(
+    tmp_path_factory: pytest.TempPathFactory,
+    instance: Instance,
+    make: Maker,
+    data: st.DataObject,
+) -> None:
+    """Bit for bit, at any cut point: decisions, usage and prices."""
+    jobs = instance.jobs_by_arrival()
+    cut = data.draw(st.integers(0, len(jobs)))
+    path = tmp_path_factory.getbasetemp() / "checkpoint.npz"
+    steady, stopped = make(instance), make(instance)
+    submit_all(steady, jobs)
+    submit_all(stopped, jobs[:cut])
+    stopped.save(path)
+    resumed = OASiS.load(path)
+    assert same(ledger_of(stopped), ledger_of(resumed))
+    submit_all(resumed, jobs[cut:])
+    assert resumed.decisions == steady.decisions
+    assert same(ledger_of(resumed), ledger_of(steady))
+    assert resumed.now == steady.now
+    assert resumed.parameters == steady.parameters
+    assert resumed.bounds.to_dict() == steady.bounds.to_dict()
+    assert resumed.cluster == steady.cluster
+    stopped.save(path)
+    written = path.read_bytes()
+    OASiS.load(path).save(path)
+    assert path.read_bytes() == written
+
+
+@given(all_instances(), of(1.0, 0.2, 5.0), of("worker-slot", "chunk"))
+def test_estimated_bounds_still_give_feasible_runs(
+    instance: Instance, scale: float, granularity: str
+) -> None:
+    """U and L estimated from the first job alone, in operation: feasible all the same."""
+    bounds = PriceBounds.from_jobs(instance.jobs[:1], instance.cluster, instance.horizon)
+    scheduler = OASiS(
+        instance.cluster, instance.horizon, bounds.scaled(scale), granularity=granularity
+    )
+    oasis.verify(instance, oasis.simulate(instance, scheduler))

@@ -1,0 +1,146 @@
+"""Prices (22)-(26): monotone, between L and U, and independent of units where normalised."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import oasis
+from oasis import Cluster, Instance, Job, OASiS, PriceBounds, Server
+from tests.strategies import RESOURCES, all_instances, instances, of
+
+SHARES = np.linspace(0.0, 1.0, 33)
+
+
+def bounds_of(instance: Instance, normalize: bool, fraction: float, scale: float) -> PriceBounds:
+    bounds = PriceBounds.from_instance(instance, normalize=normalize, min_utility_fraction=fraction)
+    return bounds.scaled(scale)
+
+
+options = (of(True, False), of(1e-3, 0.0, 0.3), of(1.0, 0.2, 5.0))
+
+
+@given(all_instances(), *options)
+def test_prices_rise_with_usage_from_lower_to_upper(
+    instance: Instance, normalize: bool, fraction: float, scale: float
+) -> None:
+    bounds = bounds_of(instance, normalize, fraction, scale)
+    cluster = instance.cluster
+    for price, capacity in (
+        (bounds.worker, cluster.worker_capacity),
+        (bounds.ps, cluster.ps_capacity),
+    ):
+        assert (price.log_ratio >= 0).all()
+        assert (price.upper >= price.lower).all()
+        used = SHARES[:, None, None] * capacity
+        prices = price(used, np.broadcast_to(capacity, used.shape))
+        assert (np.diff(prices, axis=0) >= -1e-12 * prices[1:]).all()
+        assert (prices >= price.lower * (1 - 1e-12)).all()
+        assert (prices <= price.upper * (1 + 1e-12)).all()
+        room = capacity > 0
+        shape = room.shape
+        np.testing.assert_allclose(prices[0][room], np.broadcast_to(price.lower, shape)[room])
+        np.testing.assert_allclose(prices[-1][room], np.broadcast_to(price.upper, shape)[room])
+
+
+@given(all_instances(), *options)
+def test_price_grows_by_the_same_factor_for_the_same_share(
+    instance: Instance, normalize: bool, fraction: float, scale: float
+) -> None:
+    """(22): P(g) is exponential in g / c."""
+    price = bounds_of(instance, normalize, fraction, scale).worker
+    capacity = np.full(len(RESOURCES), 2.0)
+    prices = price(SHARES[:, None] * capacity, np.broadcast_to(capacity, (33, len(RESOURCES))))
+    fine = prices[0] > 1e-250
+    steps = np.log(prices[1:, fine] / prices[:-1, fine])
+    np.testing.assert_allclose(
+        steps, np.broadcast_to(price.log_ratio[fine] / 32, steps.shape), rtol=1e-6, atol=1e-9
+    )
+
+
+@given(all_instances(), *options[:2], of(0.2, 0.5, 1.0, 3.0, 10.0))
+def test_scaling_moves_the_upper_bound_and_keeps_the_lower(
+    instance: Instance, normalize: bool, fraction: float, scale: float
+) -> None:
+    """Fig. 6; U never falls below L."""
+    bounds = bounds_of(instance, normalize, fraction, 1.0)
+    changed = bounds.scaled(scale)
+    for one, other in ((bounds.worker, changed.worker), (bounds.ps, changed.ps)):
+        assert (one.log_lower == other.log_lower).all()
+        free = one.log_ratio == 0
+        expected = np.maximum(0.0, one.log_ratio[~free] + np.log(scale))
+        np.testing.assert_allclose(other.log_ratio[~free], expected)
+        assert (other.log_ratio[free] == 0).all()
+    assert changed.alpha == max(1.0, changed.worker.log_ratio.max(), changed.ps.log_ratio.max())
+
+
+@given(all_instances(), *options)
+def test_bounds_survive_plain_data_bit_for_bit(
+    instance: Instance, normalize: bool, fraction: float, scale: float
+) -> None:
+    bounds = bounds_of(instance, normalize, fraction, scale)
+    again = PriceBounds.from_dict(bounds.to_dict())
+    assert again.to_dict() == bounds.to_dict()
+    for group in ("worker", "ps"):
+        one, other = getattr(bounds, group), getattr(again, group)
+        assert (one.log_lower == other.log_lower).all()
+        assert (one.log_ratio == other.log_ratio).all()
+        assert one.eta == other.eta or np.isnan([one.eta, other.eta]).all()
+
+
+@given(instances(), of(True, False))
+def test_order_of_the_jobs_does_not_matter(instance: Instance, normalize: bool) -> None:
+    turned = Instance(instance.horizon, instance.cluster, instance.jobs[::-1])
+    one, other = (PriceBounds.from_instance(i, normalize=normalize) for i in (instance, turned))
+    assert one.to_dict() == other.to_dict()
+
+
+def rescaled(instance: Instance, resource: str, factor: float) -> Instance:
+    """The same problem with `resource` counted in units `factor` times smaller."""
+
+    def amounts(vector: oasis.ResourceVector) -> dict[str, float]:
+        return {n: v * factor if n == resource else v for n, v in vector.items()}
+
+    def machines(servers: tuple[Server, ...]) -> tuple[Server, ...]:
+        return tuple(replace(s, capacity=amounts(s.capacity)) for s in servers)
+
+    def job(one: Job) -> Job:
+        return replace(one, worker=amounts(one.worker), ps=amounts(one.ps))
+
+    old = instance.cluster
+    cluster = Cluster(
+        old.resources, machines(old.worker_servers), machines(old.ps_servers), old.slot_seconds
+    )
+    return Instance(instance.horizon, cluster, tuple(job(one) for one in instance.jobs))
+
+
+@given(all_instances(), of("gpu", "cpu"), st.integers(-20, 20), of("worker-slot", "chunk"))
+def test_units_do_not_matter_where_prices_are_normalised(
+    instance: Instance, resource: str, exponent: int, granularity: str
+) -> None:
+    """Powers of two, so that amounts scale exactly; never bandwidth, which carries the gradients.
+
+    Prices are exponentials of logarithms, so that the same payoff may differ in its last bits.
+    Decisions agree until two schedules tie up to these bits.
+    """
+    other = rescaled(instance, resource, 2.0**exponent)
+    schedulers = [OASiS.from_instance(i, granularity=granularity) for i in (instance, other)]
+    one, two = (scheduler.bounds for scheduler in schedulers)
+    assert two.alpha == pytest.approx(one.alpha, rel=1e-9)
+    r = RESOURCES.index(resource)
+    for a, b in ((one.worker, two.worker), (one.ps, two.ps)):
+        shift = np.zeros(len(RESOURCES))
+        shift[r] = -exponent * np.log(2.0)
+        np.testing.assert_allclose(b.log_lower, a.log_lower + shift, rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(b.log_ratio, a.log_ratio, rtol=1e-9, atol=1e-9)
+    pairs = zip(instance.jobs_by_arrival(), other.jobs_by_arrival(), strict=True)
+    for jobs in pairs:
+        a, b = (s.submit(job) for s, job in zip(schedulers, jobs, strict=True))
+        assert a.payoff == pytest.approx(b.payoff, rel=1e-9, abs=1e-9)
+        if a.schedule != b.schedule:
+            break  # a tie: equal payoff, and from here on different ledgers
+        assert (a.admitted, a.completion) == (b.admitted, b.completion)

@@ -1,0 +1,297 @@
+"""Theorem 1: Algorithm 2 finds the best schedule of one job, by five independent oracles."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pulp
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+import oasis
+from oasis import BestSchedule, Instance
+from tests.oracle.layered_dag import shortest_path_payoff
+from tests.oracle.reference_search import Question, brute_force, printed, ps_for, textbook
+from tests.strategies import (
+    Maker,
+    Market,
+    all_instances,
+    calm_markets,
+    fewer,
+    generous_markets,
+    markets,
+    of,
+    schedulers,
+)
+
+answerable = st.one_of(generous_markets(most_work=20), calm_markets())
+
+
+def close(value: float) -> object:
+    return pytest.approx(value, rel=1e-9, abs=1e-9)
+
+
+def search(market: Market, granularity: str = "worker-slot", fraction: float = 0.0) -> BestSchedule:
+    return oasis.best_schedule(
+        **market.arguments, granularity=granularity, min_utility_fraction=fraction
+    )
+
+
+def single_job_optimum(market: Market) -> float:
+    """(27) as a mixed-integer program, straight from (2)-(13), solved by CBC."""
+    question = Question(**market.arguments)
+    job, cluster = market.job, market.cluster
+    problem = pulp.LpProblem("single_job", pulp.LpMaximize)
+    slots = range(len(question.slots))
+    done = [problem.add_variable(f"u{t}", 0, 1, pulp.LpInteger) for t in slots]
+    objective = pulp.lpSum(question.utility(t) * done[t] for t in slots)
+    workers_in = []
+    for t in slots:
+        now = market.job.arrival + t
+        units = []
+        for symbol, demand, capacity, used, prices in (
+            ("y", job.worker, cluster.worker_capacity, market.worker_used, market.worker_prices),
+            ("z", job.ps, cluster.ps_capacity, market.ps_used, market.ps_prices),
+        ):
+            here = []
+            for s in range(len(capacity)):
+                unit = problem.add_variable(f"{symbol}{s}_{t}", 0, job.chunks, pulp.LpInteger)
+                for r, name in enumerate(cluster.resources):
+                    amount = demand.get(name, 0.0)
+                    if amount > 0:
+                        problem += amount * unit <= capacity[s, r] - used[now, s, r] + 1e-9
+                    objective -= float(amount * prices[now, s, r]) * unit
+                here.append(unit)
+            units.append(pulp.lpSum(here))
+        workers, servers = units
+        problem += workers <= job.chunks * pulp.lpSum(done[t:])  # (3), (8)
+        problem += servers <= workers  # (7)
+        if job.bandwidth:
+            problem += job.bandwidth / job.ps_bandwidth * workers <= servers  # (6)
+        workers_in.append(workers)
+    problem += pulp.lpSum(done) <= 1
+    problem += pulp.lpSum(workers_in) >= question.work * pulp.lpSum(done)  # (2)
+    problem += objective
+    problem.solve(pulp.PULP_CBC_CMD(msg=False, gapRel=0.0, gapAbs=0.0))
+    assert problem.sol_status == pulp.LpSolutionOptimal
+    return float(pulp.value(problem.objective) or 0.0)  # None: nothing costs or is worth
+
+
+@given(markets(), of(0.0, 1e-3, 0.3))
+def test_payoff_equals_the_textbook_dynamic_programme(market: Market, fraction: float) -> None:
+    found = search(market, fraction=fraction)
+    assert found.payoff == close(textbook(market.arguments, fraction))
+
+
+@given(markets(most_slots=8, most_work=40, most_servers=4))
+def test_payoff_equals_the_textbook_dynamic_programme_on_larger_jobs(market: Market) -> None:
+    assert search(market).payoff == close(textbook(market.arguments))
+
+
+@given(calm_markets(), of(0.0, 1e-3))
+def test_payoff_equals_the_textbook_where_slots_and_servers_repeat(
+    market: Market, fraction: float
+) -> None:
+    assert search(market, "worker-slot", fraction).payoff == close(
+        textbook(market.arguments, fraction)
+    )
+
+
+@pytest.mark.nightly
+@given(calm_markets(most_slots=40, most_work=150))
+def test_payoff_equals_the_textbook_on_long_horizons(market: Market) -> None:
+    assert search(market).payoff == close(textbook(market.arguments))
+
+
+@fewer(2)
+@given(calm_markets())
+def test_chunk_payoff_equals_the_printed_one_where_slots_and_servers_repeat(
+    market: Market,
+) -> None:
+    assert search(market, "chunk").payoff == close(printed(market.arguments))
+
+
+@fewer(2)
+@given(all_instances(), schedulers())
+def test_every_decision_of_oasis_has_the_textbook_payoff(instance: Instance, make: Maker) -> None:
+    """At the prices and the usage that the ledger shows before each decision."""
+    scheduler = make(instance)
+    oracle = printed if make.options["granularity"] == "chunk" else textbook
+    for job in instance.jobs_by_arrival():
+        ledger = scheduler.ledger
+        market = {
+            "job": job,
+            "cluster": instance.cluster,
+            "horizon": instance.horizon,
+            "worker_prices": ledger.worker_prices,
+            "ps_prices": ledger.ps_prices,
+            "worker_used": ledger.worker_used,
+            "ps_used": ledger.ps_used,
+        }
+        expected = oracle(market, make.options["min_utility_fraction"])
+        assert scheduler.submit(job).payoff == close(expected)
+
+
+@given(markets(most_work=20), of(0.0, 1e-3, 0.3))
+def test_chunk_payoff_equals_the_printed_dynamic_programme(market: Market, fraction: float) -> None:
+    found = search(market, "chunk", fraction)
+    assert found.payoff == close(printed(market.arguments, fraction))
+
+
+@fewer(2)
+@given(markets(most_slots=3, most_work=3))
+def test_payoff_equals_brute_force_over_all_placements(market: Market) -> None:
+    assert search(market).payoff == close(brute_force(market.arguments))
+
+
+@given(markets(most_slots=6, most_servers=3))
+def test_payoff_equals_the_shortest_path_in_the_layered_dag(market: Market) -> None:
+    assert search(market).payoff == close(shortest_path_payoff(market.arguments))
+
+
+@pytest.mark.filterwarnings("ignore:PULP_CBC_CMD is deprecated:DeprecationWarning")
+@fewer(4)
+@given(markets())
+def test_payoff_equals_the_single_job_milp(market: Market) -> None:
+    optimum = single_job_optimum(market)
+    assert search(market).payoff == pytest.approx(optimum, rel=1e-6, abs=1e-6)
+
+
+@given(markets(most_work=20), of("worker-slot", "chunk"))
+def test_worker_slots_are_never_worse_than_chunks(market: Market, granularity: str) -> None:
+    chunks = search(market, "chunk").payoff
+    assert search(market, granularity).payoff >= chunks - 1e-9 * max(1.0, chunks)
+
+
+@given(answerable, of("worker-slot", "chunk"))
+def test_cost_and_breakdown_are_what_the_schedule_costs(market: Market, granularity: str) -> None:
+    found = search(market, granularity)
+    assume(found.schedule is not None)
+    names = market.cluster.resources
+    parts = []
+    for rows, demand, prices in (
+        (found.schedule.workers, market.job.worker, market.worker_prices),
+        (found.schedule.ps, market.job.ps, market.ps_prices),
+    ):
+        parts.append(
+            [
+                [n * demand.get(name, 0.0) * prices[t, s, r] for r, name in enumerate(names)]
+                for t, s, n in rows.tolist()
+            ]
+        )
+    cost = math.fsum(x for part in parts for row in part for x in row)
+    assert found.cost == close(cost)
+    assert found.breakdown.total == close(cost)
+    for breakdown, part in zip((found.breakdown.workers, found.breakdown.ps), parts, strict=True):
+        np.testing.assert_allclose(breakdown, np.reshape(part, (-1, len(names))), atol=1e-12)
+    assert found.payoff == close(found.utility - cost)
+
+
+@given(answerable, of("worker-slot", "chunk"))
+def test_completion_is_the_last_slot_of_the_schedule(market: Market, granularity: str) -> None:
+    found = search(market, granularity)
+    assume(found.schedule is not None)
+    last = max(slot for slot, _, _ in found.schedule.workers.tolist())
+    assert found.completion == found.schedule.completion == last
+    assert found.utility == market.job.utility(last - market.job.arrival)
+
+
+@given(answerable, of("worker-slot", "chunk"))
+def test_schedule_keeps_the_constraints_and_the_residual_capacity(
+    market: Market, granularity: str
+) -> None:
+    found = search(market, granularity)
+    assume(found.schedule is not None)
+    assert found.schedule.job_id == market.job.id
+    instance = Instance(market.horizon, market.cluster, (market.job,))
+    assert oasis.verify(instance, {market.job.id: found.schedule}) == found.utility
+    names, cluster = market.cluster.resources, market.cluster
+    for rows, demand, capacity, used in (
+        (found.schedule.workers, market.job.worker, cluster.worker_capacity, market.worker_used),
+        (found.schedule.ps, market.job.ps, cluster.ps_capacity, market.ps_used),
+    ):
+        for t, s, n in rows.tolist():
+            for r, name in enumerate(names):
+                if demand.get(name, 0.0) > 0:
+                    load = used[t, s, r] + n * demand[name]
+                    assert load <= capacity[s, r] + 1e-9 * max(1.0, load)
+
+
+@given(markets(most_work=20), of("worker-slot", "chunk"))
+def test_without_a_schedule_everything_is_zero_and_a_reason_is_given(
+    market: Market, granularity: str
+) -> None:
+    found = search(market, granularity)
+    if found.schedule is None:
+        assert (found.payoff, found.utility, found.cost) == (0.0, 0.0, 0.0)
+        assert found.completion is None
+        assert found.breakdown is None
+        assert found.reason
+    else:
+        assert found.payoff > 0
+        assert found.reason is None
+
+
+@given(st.one_of(generous_markets(most_servers=3), calm_markets()))
+def test_cheaper_server_is_never_left_idle(market: Market) -> None:
+    """COST_t, lines 23 and 28: no unit runs while a cheaper server has room in that slot."""
+    found = search(market)
+    assume(found.schedule is not None)
+    question = Question(**market.arguments)
+    for rows, fits, costs in (
+        (found.schedule.workers, question.worker_rooms, question.worker_costs),
+        (found.schedule.ps, question.ps_rooms, question.ps_costs),
+    ):
+        taken = {(t - market.job.arrival, s): n for t, s, n in rows.tolist()}
+        for t, server in taken:
+            for other, cost in enumerate(costs[t]):
+                if cost < costs[t][server] - 1e-12:
+                    assert taken.get((t, other), 0) == fits[t][other]
+
+
+@given(generous_markets())
+def test_no_parameter_server_more_than_bandwidth_asks_for(market: Market) -> None:
+    """At positive prices a spare parameter server would only cost; at zero prices none is used."""
+    found = search(market)
+    assume(found.schedule is not None)
+    for slot in {slot for slot, _, _ in found.schedule.workers.tolist()}:
+        workers, servers = (
+            sum(n for t, _, n in rows.tolist() if t == slot)
+            for rows in (found.schedule.workers, found.schedule.ps)
+        )
+        assert servers == ps_for(market.job, workers)
+
+
+@given(markets(), of(0.0, 0.25, 1.0))
+def test_payoff_never_rises_with_prices(market: Market, rise: float) -> None:
+    dearer = replace(
+        market,
+        worker_prices=market.worker_prices + rise,
+        ps_prices=market.ps_prices * (1 + rise),
+    )
+    payoff = search(market).payoff
+    assert search(dearer).payoff <= payoff + 1e-9 * max(1.0, payoff)
+
+
+@given(markets())
+def test_payoff_never_rises_with_usage(market: Market) -> None:
+    empty = replace(
+        market,
+        worker_used=np.zeros_like(market.worker_used),
+        ps_used=np.zeros_like(market.ps_used),
+    )
+    payoff = search(empty).payoff
+    assert search(market).payoff <= payoff + 1e-9 * max(1.0, payoff)
+
+
+@given(generous_markets())
+def test_slots_before_the_arrival_do_not_matter(market: Market) -> None:
+    prices, used = market.worker_prices.copy(), market.worker_used.copy()
+    prices[: market.job.arrival] += 1.0
+    used[: market.job.arrival] = market.cluster.worker_capacity
+    changed = search(replace(market, worker_prices=prices, worker_used=used))
+    found = search(market)
+    assert (changed.payoff, changed.schedule) == (found.payoff, found.schedule)

@@ -1,0 +1,117 @@
+"""Theorem 2: what OASiS commits is feasible, and the dual bounds the offline optimum."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import oasis
+from oasis import Instance
+from offline import solve
+from tests.oracle.reference_search import textbook
+from tests.strategies import (
+    FloatArray,
+    Maker,
+    all_instances,
+    fewer,
+    prices,
+    schedulers,
+    small_instances,
+)
+
+
+def at_most(bound: float) -> float:
+    return bound + 1e-9 * max(1.0, abs(bound))
+
+
+def final_prices(instance: Instance, scheduler: oasis.OASiS) -> tuple[FloatArray, FloatArray]:
+    oasis.simulate(instance, scheduler)
+    return scheduler.ledger.worker_prices, scheduler.ledger.ps_prices
+
+
+@given(all_instances(), schedulers())
+def test_every_run_keeps_every_constraint(instance: Instance, make: Maker) -> None:
+    run = oasis.simulate(instance, make(instance))
+    assert oasis.verify(instance, run) == pytest.approx(run.total_utility, rel=1e-12)
+
+
+@given(all_instances(), schedulers())
+def test_admitted_jobs_have_positive_payoff_and_the_rest_a_reason(
+    instance: Instance, make: Maker
+) -> None:
+    run = oasis.simulate(instance, make(instance))
+    assert [d.job_id for d in run.decisions] == [job.id for job in instance.jobs_by_arrival()]
+    for decision in run.decisions:
+        assert decision.admitted == (decision.payoff > 0) == (decision.schedule is not None)
+        assert decision.admitted == (decision.reason is None)
+        if decision.admitted:
+            assert decision.payoff == pytest.approx(decision.utility - decision.cost, abs=1e-12)
+
+
+@fewer(2)
+@given(small_instances(), st.data())
+def test_weak_duality_at_any_prices(instance: Instance, data: st.DataObject) -> None:
+    worker_prices, ps_prices = data.draw(prices(instance))
+    optimum = solve(instance, method="bruteforce").objective
+    assert optimum <= at_most(oasis.dual_bound(instance, worker_prices, ps_prices))
+
+
+@fewer(2)
+@given(small_instances(), schedulers())
+def test_weak_duality_at_the_final_prices_of_oasis(instance: Instance, make: Maker) -> None:
+    optimum = solve(instance, method="bruteforce").objective
+    worker_prices, ps_prices = final_prices(instance, make(instance))
+    assert optimum <= at_most(oasis.dual_bound(instance, worker_prices, ps_prices))
+
+
+@fewer(4)
+@given(all_instances(), schedulers())
+def test_weak_duality_against_the_milp(instance: Instance, make: Maker) -> None:
+    optimum = solve(instance, method="milp").objective
+    worker_prices, ps_prices = final_prices(instance, make(instance))
+    assert optimum <= at_most(oasis.dual_bound(instance, worker_prices, ps_prices))
+    zero = np.zeros_like(worker_prices), np.zeros_like(ps_prices)
+    assert optimum <= at_most(oasis.dual_bound(instance, *zero))
+
+
+@given(all_instances(), st.data())
+def test_dual_bound_is_rent_plus_payoffs_on_the_empty_cluster(
+    instance: Instance, data: st.DataObject
+) -> None:
+    """(19) with mu_i from the textbook search: the bound is not merely valid, it is D(p, q)."""
+    p, q = data.draw(prices(instance))
+    cluster = instance.cluster
+    rent = (p * cluster.worker_capacity).sum() + (q * cluster.ps_capacity).sum()
+    market = {
+        "cluster": cluster,
+        "horizon": instance.horizon,
+        "worker_prices": p,
+        "ps_prices": q,
+        "worker_used": np.zeros_like(p),
+        "ps_used": np.zeros_like(q),
+    }
+    payoffs = math.fsum(textbook({"job": job, **market}) for job in instance.jobs)
+    expected = pytest.approx(rent + payoffs, rel=1e-9, abs=1e-9)
+    assert oasis.dual_bound(instance, p, q) == expected
+
+
+@given(small_instances())
+def test_offline_is_never_worse_than_online(instance: Instance) -> None:
+    run = oasis.simulate(instance, oasis.OASiS.from_instance(instance))
+    assert run.total_utility <= at_most(solve(instance, method="bruteforce").objective)
+
+
+@pytest.mark.parametrize("value", [-1.0, math.nan, math.inf])
+def test_prices_that_are_no_prices_are_refused(value: float) -> None:
+    instance = oasis.generate("testbed", jobs=1, seed=1)
+    p = np.zeros((instance.horizon, *instance.cluster.worker_capacity.shape))
+    q = np.zeros((instance.horizon, *instance.cluster.ps_capacity.shape))
+    p[0, 0, 0] = value
+    with pytest.raises(ValueError, match="worker_prices: expected non-negative finite prices"):
+        oasis.dual_bound(instance, p, q)
+    with pytest.raises(ValueError, match="ps_prices: expected shape"):
+        oasis.dual_bound(instance, np.zeros_like(p), q[1:])

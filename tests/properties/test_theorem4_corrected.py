@@ -1,0 +1,160 @@
+"""The corrected Theorem 4 (docs/theory): OPT <= D_0 + alpha_x P + G on every finite run."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+import oasis
+from oasis import Certificate, Instance, Run
+from offline import solve
+from tests.oracle.reference_search import textbook
+from tests.strategies import Maker, all_instances, fewer, of, schedulers, small_instances
+
+RELATIVE = 1e-9
+
+
+def at_most(bound: float) -> float:
+    return bound * (1 + RELATIVE) + 1e-12
+
+
+def run_of(instance: Instance, make: Maker) -> tuple[Run, Certificate]:
+    run = oasis.simulate(instance, make(instance))
+    return run, oasis.certify(instance, run)
+
+
+def two_alpha_form(certificate: Certificate) -> float:
+    """2 alpha_x P + 2 G."""
+    if certificate.online_utility == 0:
+        return 2 * certificate.payoff_gap
+    log_product = certificate.log_alpha_x + math.log(certificate.online_utility)
+    product = math.exp(log_product) if log_product < 700 else math.inf
+    return 2 * product + 2 * certificate.payoff_gap
+
+
+@given(small_instances(), schedulers())
+def test_offline_optimum_is_within_the_corrected_bound(instance: Instance, make: Maker) -> None:
+    _, certificate = run_of(instance, make)
+    assert solve(instance, method="bruteforce").objective <= at_most(certificate.upper_bound)
+
+
+@fewer(4)
+@given(all_instances(), schedulers())
+def test_milp_optimum_is_within_the_corrected_bound(instance: Instance, make: Maker) -> None:
+    _, certificate = run_of(instance, make)
+    assert solve(instance, method="milp").objective <= at_most(certificate.upper_bound)
+
+
+@given(all_instances(), schedulers())
+def test_dual_value_of_the_final_prices_is_within_the_corrected_bound(
+    instance: Instance, make: Maker
+) -> None:
+    """The proof bounds D at the final prices; OPT only follows by weak duality."""
+    scheduler = make(instance)
+    certificate = oasis.certify(instance, oasis.simulate(instance, scheduler))
+    ledger = scheduler.ledger
+    dual = oasis.dual_bound(instance, ledger.worker_prices, ledger.ps_prices)
+    assert dual <= at_most(certificate.upper_bound)
+
+
+@given(small_instances(), schedulers(floors=(0.0,)))
+def test_two_alpha_x_form_holds_without_a_floor(instance: Instance, make: Maker) -> None:
+    """Without a floor D_0 <= OPT / 2, so OPT <= 2 alpha_x P + 2 G."""
+    _, certificate = run_of(instance, make)
+    assert solve(instance, method="bruteforce").objective <= at_most(two_alpha_form(certificate))
+
+
+@given(small_instances(), schedulers(floors=(1e-3, 0.3)))
+def test_two_alpha_x_form_holds_up_to_what_the_floor_gives_away(
+    instance: Instance, make: Maker
+) -> None:
+    """OPT <= 2 alpha_x P + 2 G + phi sum_i (best utility of i)."""
+    _, certificate = run_of(instance, make)
+    given_away = make.options["min_utility_fraction"] * math.fsum(
+        float(job.utility(job.shortest_duration(instance.slot_seconds) - 1))
+        for job in instance.jobs
+    )
+    optimum = solve(instance, method="bruteforce").objective
+    assert optimum <= at_most(two_alpha_form(certificate) + given_away)
+
+
+@given(all_instances(), of(0.0, 1e-3), of(True, False))
+def test_alpha_x_is_at_least_alpha_wherever_prices_moved(
+    instance: Instance, floor: float, normalize: bool
+) -> None:
+    """(e^x - 1) / x >= 1: a finite step costs more than an infinitesimal one, never less."""
+    make = Maker({"min_utility_fraction": floor, "normalize": normalize})
+    run, certificate = run_of(instance, make)
+    assert certificate.log_alpha_x >= 0
+    assert certificate.payoff_gap >= 0
+    assert certificate.alpha == run.bounds.alpha
+    moved = [
+        rate
+        for schedule in run.schedules.values()
+        for rows, demand, price in (
+            (schedule.workers, _job(instance, schedule.job_id).worker, run.bounds.worker),
+            (schedule.ps, _job(instance, schedule.job_id).ps, run.bounds.ps),
+        )
+        if len(rows)
+        for name, rate in zip(instance.cluster.resources, price.log_ratio, strict=True)
+        if demand.get(name, 0.0) > 0 and rate > 1
+    ]
+    if moved:
+        assert certificate.log_alpha_x >= math.log(max(moved)) - 1e-12
+
+
+@given(all_instances(), schedulers())
+def test_certificate_is_what_its_formula_says(instance: Instance, make: Maker) -> None:
+    """alpha_x, D_0 and G once more, row by row from the committed schedules."""
+    run, certificate = run_of(instance, make)
+    cluster, horizon = instance.cluster, instance.horizon
+    log_alpha_x, initial, final = 0.0, 0.0, []
+    for group, price, capacity in (
+        ("worker", run.bounds.worker, cluster.worker_capacity),
+        ("ps", run.bounds.ps, cluster.ps_capacity),
+    ):
+        used = np.zeros((horizon, *capacity.shape))
+        for job_id, schedule in run.schedules.items():
+            rows = schedule.workers if group == "worker" else schedule.ps
+            for t, s, n in rows.tolist():
+                for r, name in enumerate(cluster.resources):
+                    added = n * getattr(_job(instance, job_id), group).get(name, 0.0)
+                    used[t, s, r] += added
+                    rate = price.log_ratio[r]
+                    x = rate * added / capacity[s, r] if added else 0.0
+                    if x > 0:
+                        step = math.log(rate) + x + math.log(-math.expm1(-x)) - math.log(x)
+                        log_alpha_x = max(log_alpha_x, step)
+        shares = np.divide(used, capacity, out=np.ones_like(used), where=capacity > 0)
+        final.append(np.exp(price.log_lower + price.log_ratio * np.minimum(1.0, shares)))
+        initial += horizon * float((np.exp(price.log_lower) * capacity).sum())
+    assert certificate.log_alpha_x == pytest.approx(log_alpha_x, rel=1e-9, abs=1e-12)
+    assert certificate.initial_dual == pytest.approx(initial, rel=1e-9)
+    market = {
+        "cluster": cluster,
+        "horizon": horizon,
+        "worker_prices": final[0],
+        "ps_prices": final[1],
+        "worker_used": np.zeros_like(final[0]),
+        "ps_used": np.zeros_like(final[1]),
+    }
+    payoff = {decision.job_id: decision.payoff for decision in run.decisions}
+    gap = math.fsum(
+        max(0.0, textbook({"job": job, **market}) - payoff[job.id]) for job in instance.jobs
+    )
+    assert certificate.payoff_gap == pytest.approx(gap, rel=1e-9, abs=1e-9)
+    assert certificate.online_utility == run.total_utility
+
+
+def test_policies_without_prices_have_no_certificate() -> None:
+    instance = oasis.generate("testbed", jobs=1, seed=1)
+    run = Run("fifo", {}, (), None, (), None, "0")
+    with pytest.raises(ValueError, match="policy 'fifo' has no prices"):
+        oasis.certify(instance, run)
+
+
+def _job(instance: Instance, job_id: str) -> oasis.Job:
+    return next(job for job in instance.jobs if job.id == job_id)

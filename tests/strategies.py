@@ -1,0 +1,365 @@
+"""The Hypothesis strategies of the test suite: small instances, nasty on purpose.
+
+Amounts come from short lists rather than from all floats, so that what breaks schedulers happens
+all the time: ties, demands and capacities of zero, servers filled to the last unit, quotients
+that are whole numbers but for the last bit, b = B, jobs without parameter servers, sigmoids that
+underflow, jobs that cannot finish or do not fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from oasis import (
+    Cluster,
+    Constant,
+    Deadline,
+    Instance,
+    Job,
+    OASiS,
+    Piecewise,
+    Server,
+    Sigmoid,
+    Utility,
+)
+
+FloatArray = npt.NDArray[np.float64]
+
+BANDWIDTH = "bandwidth_gbps"
+RESOURCES = ("gpu", "cpu", BANDWIDTH)
+
+VALUES = (1.0, 3.7, 10.0, 100.0)
+PRICES = (0.0, 0.25, 1.0, 1.0, 2.0, 10.0)
+SHARES = (0.0, 0.0, 0.0, 0.25, 0.5, 0.7, 1.0)
+
+
+def fewer(factor: int) -> settings:
+    """Settings for a test whose examples are `factor` times dearer than most."""
+    return settings(max_examples=max(1, settings().max_examples // factor))
+
+
+def of(*options: Any) -> st.SearchStrategy[Any]:
+    """One of `options`; Hypothesis shrinks towards the first."""
+    return st.sampled_from(options)
+
+
+# -- utilities -------------------------------------------------------------------------------------
+
+
+def sigmoids(values: tuple[float, ...] = VALUES) -> st.SearchStrategy[Sigmoid]:
+    """From insensitive to so critical that every late completion underflows (decay 800)."""
+    decays = (0.0, 0.01, 0.5, 4.0, 6.0, 800.0)
+    return st.builds(Sigmoid, of(*values), of(*decays), of(0.0, 1.0, 2.5, 15.0))
+
+
+def constants(values: tuple[float, ...] = VALUES) -> st.SearchStrategy[Constant]:
+    return st.builds(Constant, of(*values))
+
+
+def deadlines(values: tuple[float, ...] = VALUES) -> st.SearchStrategy[Deadline]:
+    return st.builds(Deadline, of(*values), of(0.0, 1.0, 1.5, 3.0))
+
+
+@st.composite
+def piecewise(draw: st.DrawFn, values: tuple[float, ...] = VALUES) -> Piecewise:
+    count = draw(st.integers(1, 3))
+    steps = draw(st.lists(of(0.5, 1.0, 2.0), min_size=count, max_size=count))
+    shares = draw(st.lists(of(1.0, 0.6, 0.01, 0.0), min_size=count, max_size=count))
+    heights = draw(of(*values)) * np.cumprod(shares)
+    delays = np.cumsum(steps) - steps[0]
+    return Piecewise(tuple(delays.tolist()), tuple(heights.tolist()))
+
+
+def utilities(values: tuple[float, ...] = VALUES) -> st.SearchStrategy[Utility]:
+    """Every kind of utility with its largest value among `values`."""
+    kinds = (constants, sigmoids, deadlines, piecewise)
+    return st.one_of(*(kind(values) for kind in kinds))
+
+
+# -- jobs, clusters, instances ---------------------------------------------------------------------
+
+
+def horizons(most: int) -> st.SearchStrategy[int]:
+    """1 to `most` slots, longer ones more often."""
+    return of(*sorted([*range(1, most + 1), *range(1 + most // 2, most + 1), most, most]))
+
+
+@st.composite
+def jobs(
+    draw: st.DrawFn,
+    horizon: int,
+    name: str = "j",
+    *,
+    most_work: int = 12,
+    utility: st.SearchStrategy[Utility] | None = None,
+) -> Job:
+    """A job of at most about `most_work` worker-slots, if a slot lasts at least a second."""
+    chunks = draw(st.integers(1, min(3, most_work)))
+    epochs, minibatches = draw(of((1, 1), (2, 1), (1, 2)))
+    bandwidth = draw(of(0.0, 0.1, 1.0, 1.3))
+    gradient = draw(of(0.0, 1.0, 10.0)) if bandwidth else 0.0
+    times = (1.0, 0.1, 0.1, 1 / 3, 0.5, 1.5)
+    tau = draw(of(*((*times, 0.0) if gradient else times)))
+    transfer = 2 * gradient * 8e-3 / bandwidth if bandwidth else 0.0
+    while epochs * chunks * minibatches * (tau + transfer) > most_work and chunks > 1:
+        chunks -= 1
+    while epochs * chunks * minibatches * (tau + transfer) > most_work and tau > 0.1:
+        tau /= 2
+    worker = {
+        "gpu": draw(of(0.0, 0.5, 1.0)),
+        "cpu": draw(of(1.0, 0.0, 0.1, 1.3)),
+        BANDWIDTH: bandwidth,
+    }
+    spare = draw(of(0.0, 1.0)) if bandwidth == 0 else 0.0
+    ps = {
+        "gpu": draw(of(0.0, 0.0, 0.0, 1.0)),
+        "cpu": draw(of(1.0, 0.0, 0.1, 1.1)),
+        BANDWIDTH: spare + bandwidth * draw(of(1.0, 1.5, 3.0, 1 / 0.3)),
+    }
+    return Job(
+        id=name,
+        arrival=draw(of(0, *range(horizon))),
+        epochs=epochs,
+        chunks=chunks,
+        minibatches=minibatches,
+        minibatch_time=tau,
+        gradient_mb=gradient,
+        worker={key: value for key, value in worker.items() if value or draw(st.booleans())},
+        ps=ps,
+        utility=draw(utilities() if utility is None else utility),
+    )
+
+
+@st.composite
+def servers(draw: st.DrawFn, prefix: str, most: int = 2) -> tuple[Server, ...]:
+    """One to `most` machines, some of them identical, some without a resource."""
+    machines = []
+    while sum(server.count for server in machines) < most and (not machines or draw(st.booleans())):
+        roomy = draw(st.booleans())
+        capacity = {
+            "gpu": draw(of(2.0, 3.0) if roomy else of(1.0, 2.0, 0.0)),
+            "cpu": draw(of(4.0, 5.0) if roomy else of(1.0, 2.5, 0.3, 0.0)),
+            BANDWIDTH: draw(of(5.0, 6.5) if roomy else of(1.0, 2.1, 0.0)),
+        }
+        left = most - sum(server.count for server in machines)
+        count = draw(st.integers(1, left))
+        machines.append(Server(f"{prefix}{len(machines)}", capacity, count))
+    return tuple(machines)
+
+
+def clusters(most: int = 2) -> st.SearchStrategy[Cluster]:
+    return st.builds(
+        Cluster,
+        st.just(RESOURCES),
+        servers("w", most),
+        servers("p", most),
+        of(1.0, 20.0),
+    )
+
+
+@st.composite
+def instances(
+    draw: st.DrawFn,
+    *,
+    most_jobs: int = 4,
+    most_slots: int = 5,
+    most_work: int = 12,
+    cluster: st.SearchStrategy[Cluster] | None = None,
+    utility: st.SearchStrategy[Utility] | None = None,
+) -> Instance:
+    """A few jobs of every kind on a few servers of every kind; many cannot run at all."""
+    horizon = draw(horizons(most_slots))
+    made = draw(clusters() if cluster is None else cluster)
+    count = draw(st.integers(1, most_jobs))
+    drawn = [
+        draw(jobs(horizon, f"j{i}", most_work=most_work, utility=utility)) for i in range(count)
+    ]
+    return Instance(horizon, made, tuple(drawn))
+
+
+@st.composite
+def rivals(draw: st.DrawFn, horizon: int, name: str) -> Job:
+    """A short job that fits an empty server many times over and is worth anything."""
+    bandwidth = draw(of(0.0, 1.0))
+    values = (1.0, 3.7, 10.0, 100.0, 10000.0)
+    patient = st.builds(Sigmoid, of(*values), of(0.01, 0.5, 4.0), of(1.0, 15.0))
+    return Job(
+        id=name,
+        arrival=draw(of(0, 0, *range(horizon))),
+        epochs=1,
+        chunks=draw(st.integers(1, 3)),
+        minibatches=1,
+        minibatch_time=draw(of(1.0, 0.5, 1 / 3)),
+        gradient_mb=0.0,
+        worker={"gpu": draw(of(0.0, 0.5, 1.0)), "cpu": draw(of(1.0, 0.7)), BANDWIDTH: bandwidth},
+        ps={"cpu": draw(of(1.0, 0.5)), BANDWIDTH: bandwidth * draw(of(1.0, 3.0))},
+        utility=draw(st.one_of(constants(values), patient, utilities(values))),
+    )
+
+
+@st.composite
+def crowded_instances(draw: st.DrawFn, most_jobs: int = 6, most_slots: int = 3) -> Instance:
+    """More rivals than fit one small server of each group (or two): prices decide."""
+    horizon = draw(horizons(most_slots))
+    machines = []
+    for prefix in "wp":
+        capacity = {"gpu": 3.0, "cpu": draw(of(3.0, 2.0, 5.0)), BANDWIDTH: draw(of(3.0, 6.0))}
+        machines.append((Server(f"{prefix}0", capacity, draw(of(1, 1, 2))),))
+    cluster = Cluster(RESOURCES, *machines, 1.0)
+    count = draw(st.integers(min(3, most_jobs), most_jobs))
+    drawn = [draw(rivals(horizon, f"j{i}")) for i in range(count)]
+    return Instance(horizon, cluster, tuple(drawn))
+
+
+def all_instances() -> st.SearchStrategy[Instance]:
+    """Nasty ones and crowded ones."""
+    return st.one_of(instances(), crowded_instances())
+
+
+def small_instances() -> st.SearchStrategy[Instance]:
+    """Small enough for the brute force over all jobs."""
+    return st.one_of(
+        instances(most_jobs=3, most_slots=3, most_work=3),
+        crowded_instances(most_jobs=5, most_slots=3),
+        crowded_instances(most_jobs=5, most_slots=3),
+    )
+
+
+# -- one job in a market ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Market:
+    """One job, and what `oasis.best_schedule` is told about the cluster."""
+
+    job: Job
+    cluster: Cluster
+    horizon: int
+    worker_prices: FloatArray
+    ps_prices: FloatArray
+    worker_used: FloatArray
+    ps_used: FloatArray
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """Keyword arguments of `oasis.best_schedule` and of the oracles."""
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+
+
+def levels(shape: tuple[int, ...], options: tuple[float, ...]) -> st.SearchStrategy[FloatArray]:
+    """Arrays with all entries among `options`."""
+    return hnp.arrays(np.float64, shape, elements=st.sampled_from(options))
+
+
+@st.composite
+def prices(draw: st.DrawFn, instance: Instance) -> tuple[FloatArray, FloatArray]:
+    """Any non-negative prices of the worker servers and of the parameter-server hosts."""
+    capacities = instance.cluster.worker_capacity, instance.cluster.ps_capacity
+    worker, ps = (draw(levels((instance.horizon, *c.shape), PRICES)) for c in capacities)
+    return worker, ps
+
+
+@st.composite
+def markets(
+    draw: st.DrawFn,
+    *,
+    most_slots: int = 5,
+    most_work: int = 12,
+    most_servers: int = 2,
+    utility: st.SearchStrategy[Utility] | None = None,
+    shares: tuple[float, ...] = SHARES,
+) -> Market:
+    """A job, a cluster in part used up, and prices from few levels."""
+    horizon = draw(horizons(most_slots))
+    job = draw(jobs(horizon, most_work=most_work, utility=utility))
+    cluster = draw(clusters(most_servers))
+    shapes = [(horizon, *c.shape) for c in (cluster.worker_capacity, cluster.ps_capacity)]
+    price = [draw(levels(shape, PRICES)) for shape in shapes]
+    share = [draw(levels(shape, shares)) for shape in shapes]
+    used = share[0] * cluster.worker_capacity, share[1] * cluster.ps_capacity
+    return Market(job, cluster, horizon, *price, *used)
+
+
+def generous_markets(**options: Any) -> st.SearchStrategy[Market]:
+    """Markets where most jobs are worth more than they cost."""
+    patient = st.one_of(
+        constants((1000.0,)), st.builds(Sigmoid, st.just(1000.0), of(0.01, 0.5, 4.0), of(2.5, 15.0))
+    )
+    utility = st.one_of(patient, utilities((1000.0,)))
+    return markets(utility=utility, shares=(0.0, 0.0, 0.25, 0.5), **options)
+
+
+@st.composite
+def calm_markets(draw: st.DrawFn, most_slots: int = 20, most_work: int = 40) -> Market:
+    """Long horizons with few changes and many identical servers: large jobs, ties everywhere.
+
+    Prices and usage are constant over runs of slots and often equal among servers, so that a
+    search that looks at equal slots or equal servers once must still count them all.
+    """
+    horizon = draw(horizons(most_slots))
+    cuts = sorted(draw(st.lists(st.integers(1, horizon), max_size=3)))
+    lengths = np.diff([0, *(min(cut, horizon) for cut in cuts), horizon])
+    machines = []
+    for prefix in "wp":
+        capacity = {"gpu": draw(of(3.0, 8.0)), "cpu": draw(of(6.0, 2.5)), BANDWIDTH: 8.0}
+        entries = [Server(f"{prefix}0", capacity, draw(st.integers(1, 4)))]
+        if draw(st.booleans()):
+            entries.append(Server(f"{prefix}1", {**capacity, "cpu": 4.0}, draw(st.integers(1, 2))))
+        machines.append(tuple(entries))
+    cluster = Cluster(RESOURCES, *machines, 1.0)
+    arrays = []
+    for options, scale in ((PRICES, None), ((0.0, 0.0, 0.5, 1.0), 1.0)):
+        for capacity in (cluster.worker_capacity, cluster.ps_capacity):
+            row = draw(levels((len(lengths), len(capacity), 1), options))
+            steps = np.repeat(row, lengths, axis=0) * np.array([0.25, 1.0, 0.5])
+            arrays.append(steps if scale is None else steps * capacity)
+    bandwidth = draw(of(1.0, 0.0, 0.3))
+    chunks = draw(st.integers(1, 8))
+    job = Job(
+        id="j",
+        arrival=draw(of(0, 0, *range(horizon))),
+        epochs=draw(st.integers(1, max(1, most_work // chunks))),
+        chunks=chunks,
+        minibatches=1,
+        minibatch_time=draw(of(0.5, 1.0, 0.3)),
+        gradient_mb=0.0,
+        worker={"gpu": draw(of(0.0, 1.0)), "cpu": draw(of(1.0, 0.3)), BANDWIDTH: bandwidth},
+        ps={"cpu": draw(of(1.0, 2.0)), BANDWIDTH: bandwidth * draw(of(1.0, 2.5, 4.0))},
+        utility=draw(st.one_of(sigmoids((1000.0, 50.0)), utilities((1000.0, 50.0)))),
+    )
+    return Market(job, cluster, horizon, *arrays)
+
+
+# -- schedulers ------------------------------------------------------------------------------------
+
+
+@st.composite
+def schedulers(
+    draw: st.DrawFn, floors: tuple[float, ...] = (1e-3, 0.0)
+) -> Callable[[Instance], OASiS]:
+    """A way to make a scheduler from an instance: every option of `OASiS.from_instance`."""
+    options = {
+        "normalize": draw(of(True, False)),
+        "min_utility_fraction": draw(of(*floors)),
+        "scale": draw(of(1.0, 0.2, 0.5, 5.0)),
+        "granularity": draw(of("worker-slot", "chunk")),
+    }
+    return Maker(options)
+
+
+@dataclass(frozen=True)
+class Maker:
+    """`OASiS.from_instance` with some options, and a repr that shows them."""
+
+    options: dict[str, Any]
+
+    def __call__(self, instance: Instance) -> OASiS:
+        return OASiS.from_instance(instance, **self.options)

@@ -1,0 +1,262 @@
+"""The online scheduler as an object: order of arrival, reasons, checkpoints, options."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import oasis
+from oasis import (
+    Cluster,
+    Constant,
+    Deadline,
+    Instance,
+    InstanceError,
+    Job,
+    OASiS,
+    OasisError,
+    PriceBounds,
+    Server,
+    Sigmoid,
+)
+
+CLUSTER = Cluster(("cpu",), (Server("w", {"cpu": 2.0}),), (Server("p", {"cpu": 2.0}),), 1.0)
+JOB = Job("a", 1, 1, 2, 1, 1.0, 0.0, {"cpu": 1.0}, {}, Constant(4.0))
+INSTANCE = Instance(4, CLUSTER, (JOB, replace(JOB, id="b"), replace(JOB, id="c", arrival=2)))
+
+
+def scheduler(**options: Any) -> OASiS:
+    return OASiS.from_instance(INSTANCE, **options)
+
+
+def bounded(horizon: int = 4) -> PriceBounds:
+    return PriceBounds.from_jobs([JOB], CLUSTER, horizon)
+
+
+def arrays(*, price: float = 0.0, used: float = 0.0) -> list[np.ndarray]:
+    return [np.full((4, 1, 1), value) for value in (price, 0.0, used, 0.0)]
+
+
+# -- order and identity ----------------------------------------------------------------------------
+
+
+def test_jobs_are_submitted_in_order_of_arrival() -> None:
+    online = scheduler()
+    online.submit(replace(JOB, arrival=2))
+    expected = r"arrival: expected 2..3, in order of arrival, got 1 \(job 'b'\)"
+    with pytest.raises(InstanceError, match=expected):
+        online.submit(replace(JOB, id="b"))
+    assert len(online.decisions) == 1
+    assert online.now == 2
+
+
+def test_jobs_arrive_within_the_horizon() -> None:
+    with pytest.raises(InstanceError, match=r"arrival: expected 0..3, in order of arrival, got 4"):
+        scheduler().quote(replace(JOB, arrival=4))
+
+
+def test_a_job_is_submitted_once_admitted_or_not() -> None:
+    online = scheduler()
+    hopeless = replace(JOB, id="no", minibatch_time=50.0)
+    for job in (JOB, hopeless):
+        online.submit(job)
+        with pytest.raises(InstanceError, match=f"id: expected a new job, got {job.id!r} again"):
+            online.quote(job)
+
+
+def test_a_job_with_an_unknown_resource_is_refused() -> None:
+    with pytest.raises(InstanceError, match=r"worker\.gpu: expected one of the resources cpu"):
+        scheduler().quote(replace(JOB, worker={"gpu": 1.0}))
+
+
+def test_quoting_does_not_move_the_clock() -> None:
+    online = scheduler()
+    online.quote(replace(JOB, arrival=3))
+    assert online.submit(JOB).admitted
+
+
+# -- reasons ---------------------------------------------------------------------------------------
+
+
+def test_job_longer_than_the_horizon_says_so() -> None:
+    decision = scheduler().quote(replace(JOB, minibatch_time=5.0))
+    assert decision.reason == (
+        "cannot finish by the horizon at full parallelism: needs 5 slots, 3 remain"
+    )
+    assert decision.rejection is None
+
+
+def test_worthless_job_says_so() -> None:
+    decision = scheduler().quote(replace(JOB, utility=Constant(0.0)))
+    assert decision.reason == "worth nothing at its earliest completion"
+    late = replace(JOB, minibatch_time=2.0, utility=Deadline(1.0, 0.0))
+    assert scheduler().quote(late).reason == "worth nothing at its earliest completion"
+
+
+def test_job_without_room_says_how_much_there_is() -> None:
+    """Two CPUs in each of the slots 1 and 2, one CPU a worker, and 6 worker-slots to do."""
+    big = replace(JOB, epochs=1, chunks=6, utility=Deadline(1.0, 1.0))
+    decision = scheduler().quote(big)
+    assert decision.reason.startswith(
+        "no room: 4 of 6 worker-slots free by slot 2, the last completion that counts"
+    )
+
+
+def test_job_that_costs_too_much_says_what_it_would_have_taken() -> None:
+    """At a price of 3 the two workers cost 6; the job is worth 4."""
+    found = oasis.best_schedule(JOB, CLUSTER, 4, *arrays(price=3.0))
+    assert found.reason == (
+        "payoff not positive: the cheapest schedule costs 6, the job is worth at most 4"
+    )
+
+
+def test_payoff_of_exactly_zero_is_rejected() -> None:
+    """Alg. 1 admits at mu > 0: worth 4, costs 4."""
+    assert oasis.best_schedule(JOB, CLUSTER, 4, *arrays(price=2.0)).schedule is None
+    cheaper = np.nextafter(2.0, 0.0)
+    assert oasis.best_schedule(JOB, CLUSTER, 4, *arrays(price=cheaper)).schedule is not None
+
+
+def test_free_slots_are_never_counted_beyond_the_work_in_a_no_room_reason() -> None:
+    """A utility that underflows to 0.0 pays nothing, but there is room: the reason must not lie.
+
+    The job needs 200 slots and is then worth e^-1194: its logarithm counts, its value is 0.0.
+    """
+    long = replace(JOB, chunks=1, minibatch_time=200.0, utility=Sigmoid(1.0, 6.0, 1.0))
+    for fraction in (1e-3, 0.0):
+        instance = Instance(300, CLUSTER, (long, replace(JOB, id="other")))
+        online = OASiS.from_instance(instance, min_utility_fraction=fraction)
+        decision = online.quote(long)
+        assert not decision.admitted
+        assert "no room" not in decision.reason
+
+
+# -- repricing -------------------------------------------------------------------------------------
+
+
+def test_admission_raises_prices_where_the_job_runs_and_nowhere_else() -> None:
+    online = scheduler()
+    before = online.ledger.worker_prices.copy()
+    decision = online.submit(JOB)
+    assert decision.schedule.workers.tolist() == [[1, 0, 2]]
+    after = online.ledger.worker_prices
+    assert after[1, 0, 0] == pytest.approx(online.bounds.worker.upper[0])
+    assert (after[[0, 2, 3]] == before[[0, 2, 3]]).all()
+    assert online.ledger.worker_used[:, 0, 0].tolist() == [0.0, 2.0, 0.0, 0.0]
+
+
+def test_second_job_moves_to_where_it_is_cheap() -> None:
+    decisions = oasis.simulate(INSTANCE, scheduler()).decisions
+    assert [d.completion for d in decisions] == [1, 2, 3]
+
+
+def test_cost_is_charged_at_the_prices_before_the_job() -> None:
+    online = scheduler()
+    lower = online.bounds.worker.lower[0]
+    assert online.submit(JOB).cost == pytest.approx(2 * lower)
+
+
+def test_group_of_servers_is_filled_like_single_servers() -> None:
+    """`count` is a shorthand: the same decisions as with machines spelt out."""
+    spelt = tuple(Server(f"w#{k}", {"cpu": 2.0}) for k in range(3))
+    runs = []
+    for servers in ((Server("w", {"cpu": 2.0}, 3),), spelt):
+        cluster = Cluster(("cpu",), servers, CLUSTER.ps_servers, 1.0)
+        jobs = tuple(replace(JOB, id=f"j{k}", chunks=3, arrival=0) for k in range(6))
+        instance = Instance(4, cluster, jobs)
+        runs.append(oasis.simulate(instance, OASiS.from_instance(instance)).decisions)
+    assert runs[0] == runs[1]
+
+
+# -- options ---------------------------------------------------------------------------------------
+
+
+def test_parameters_name_the_options() -> None:
+    options = {"granularity": "chunk", "normalize": False, "min_utility_fraction": 0.25}
+    assert scheduler(**options).parameters == options
+
+
+def test_unknown_granularity_is_refused() -> None:
+    with pytest.raises(ValueError, match="granularity: expected worker-slot or chunk, got 'slot'"):
+        OASiS(CLUSTER, 4, bounded(), granularity="slot")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="granularity: expected worker-slot or chunk, got 'slot'"):
+        oasis.best_schedule(JOB, CLUSTER, 4, *arrays(), "slot")  # type: ignore[arg-type]
+
+
+def test_arrays_of_the_wrong_shape_are_refused() -> None:
+    wrong = arrays()
+    wrong[2] = np.zeros((3, 1, 1))
+    expected = r"worker_used: expected shape \(4, 1, 1\), got \(3, 1, 1\)"
+    with pytest.raises(ValueError, match=expected):
+        oasis.best_schedule(JOB, CLUSTER, 4, *wrong)
+
+
+# -- checkpoints -----------------------------------------------------------------------------------
+
+
+def test_checkpoint_keeps_decisions_and_the_clock(tmp_path: Path) -> None:
+    online = scheduler(granularity="chunk", min_utility_fraction=0.1, scale=2.0)
+    online.submit(JOB)
+    online.save(tmp_path / "state.npz")
+    again = OASiS.load(tmp_path / "state.npz")
+    assert again.decisions == online.decisions
+    assert (again.now, again.horizon, again.granularity) == (1, 4, "chunk")
+    assert again.cluster == online.cluster
+    with pytest.raises(InstanceError, match="expected a new job, got 'a' again"):
+        again.submit(JOB)
+
+
+@pytest.mark.parametrize("content", [b"", b"not an archive", b"PK\x03\x04broken"])
+def test_file_that_is_no_checkpoint_is_refused(content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "state.npz"
+    path.write_bytes(content)
+    with pytest.raises(OasisError, match=r"state.npz: expected 'oasis-scheduler 1', got"):
+        OASiS.load(path)
+
+
+def test_archive_of_another_kind_is_refused(tmp_path: Path) -> None:
+    np.savez(tmp_path / "other.npz", x=np.zeros(3))
+    with pytest.raises(OasisError, match="expected 'oasis-scheduler 1'"):
+        OASiS.load(tmp_path / "other.npz")
+    np.savez(tmp_path / "kind.npz", header=np.array('{"kind": "else", "state": {}}'))
+    with pytest.raises(OasisError, match="expected 'oasis-scheduler 1', got 'else'"):
+        OASiS.load(tmp_path / "kind.npz")
+
+
+def test_checkpoint_cut_short_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "state.npz"
+    scheduler().save(path)
+    whole = path.read_bytes()
+    for length in (10, len(whole) // 2, len(whole) - 1):
+        path.write_bytes(whole[:length])
+        with pytest.raises(OasisError):
+            OASiS.load(path)
+
+
+def test_missing_checkpoint_is_an_os_error(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        OASiS.load(tmp_path / "none.npz")
+
+
+def test_failing_save_leaves_the_old_checkpoint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "state.npz"
+    online = scheduler()
+    online.save(path)
+    before = path.read_bytes()
+    online.submit(JOB)
+
+    def fail(*_: Any) -> None:
+        raise OSError("disk full")
+
+    monkeypatch.setattr(os, "replace", fail)
+    with pytest.raises(OSError, match="disk full"):
+        online.save(path)
+    assert path.read_bytes() == before
+    assert os.listdir(tmp_path) == ["state.npz"]

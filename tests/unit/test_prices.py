@@ -1,0 +1,237 @@
+"""U, L, eta and alpha of (22)-(26) on an instance small enough for pencil and paper.
+
+Four slots. Worker servers have 16 CPUs and 20 Gbit/s in all, the parameter-server host 10 and 20.
+
+| job | W | worker (cpu, Gbit/s) | PS (cpu, Gbit/s) | best, smallest utility |
+|-----|---|----------------------|------------------|------------------------|
+| a   | 3 | 4, 2                 | 5, 4             | 8, 8                   |
+| b   | 2 | 2, 0                 | none needed      | 6, 3                   |
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from oasis import (
+    Cluster,
+    Constant,
+    Deadline,
+    Instance,
+    Job,
+    OASiS,
+    Piecewise,
+    PriceBounds,
+    PriceFunction,
+    Server,
+    Sigmoid,
+)
+
+CLUSTER = Cluster(
+    ("cpu", "bandwidth_gbps"),
+    (Server("w", {"cpu": 8.0, "bandwidth_gbps": 10.0}, 2),),
+    (Server("p", {"cpu": 10.0, "bandwidth_gbps": 20.0}),),
+    1.0,
+)
+A = Job(
+    id="a",
+    arrival=0,
+    epochs=1,
+    chunks=2,
+    minibatches=1,
+    minibatch_time=1.5,
+    gradient_mb=0.0,
+    worker={"cpu": 4.0, "bandwidth_gbps": 2.0},
+    ps={"cpu": 5.0, "bandwidth_gbps": 4.0},
+    utility=Constant(8.0),
+)
+B = Job(
+    id="b",
+    arrival=1,
+    epochs=1,
+    chunks=1,
+    minibatches=1,
+    minibatch_time=2.0,
+    gradient_mb=0.0,
+    worker={"cpu": 2.0},
+    ps={"cpu": 100.0},
+    utility=Piecewise((1.0, 2.0), (6.0, 3.0)),
+)
+INSTANCE = Instance(4, CLUSTER, (A, B))
+
+
+def bounds(*jobs: Job, **options: object) -> PriceBounds:
+    return PriceBounds.from_jobs(jobs, CLUSTER, 4, **options)
+
+
+def test_normalised_bounds_by_hand() -> None:
+    """Demands as shares of the group's total: a asks for 1/4 + 1/10, b for 1/8; C = 2."""
+    found = PriceBounds.from_instance(INSTANCE)
+    assert found.worker.eta == pytest.approx(4 * 2 / (2 * 0.125))  # max of 8 / 1.05 and 8 / 0.25
+    lower = min(8 / (3 * 0.35), 3 / (2 * 0.125)) / (4 * 32)
+    assert found.worker.lower == pytest.approx([lower / 16, lower / 20])
+    assert found.worker.upper == pytest.approx([6 / 2, 8 / 2])
+    assert found.ps.eta == pytest.approx(4 * 2 / (3 * 0.7))
+    assert found.ps.lower == pytest.approx([0.25 / 10, 0.25 / 20])
+    assert found.ps.upper == pytest.approx([8 / 5, 8 / 4])
+    assert found.alpha == pytest.approx(math.log((8 / 0.1) / lower))
+    assert found.alpha == pytest.approx(math.log(1344))
+    assert (found.normalize, found.min_utility_fraction) == (True, 1e-3)
+
+
+def test_printed_bounds_by_hand() -> None:
+    """Raw units, CPUs plus Gbit/s: a asks for 3 * 6 = 18 of 4 * 36, b for 2 * 2."""
+    found = PriceBounds.from_instance(INSTANCE, normalize=False)
+    assert found.worker.eta == pytest.approx(144 / 4)
+    assert found.worker.lower == pytest.approx([8 / 18 / 144] * 2)
+    assert found.worker.upper == pytest.approx([3.0, 4.0])
+    assert found.ps.eta == pytest.approx(120 / 27)
+    assert found.ps.lower == pytest.approx([1 / 60] * 2)
+    assert found.ps.upper == pytest.approx([1.6, 2.0])
+    assert found.alpha == pytest.approx(math.log(4.0 * 18 * 144 / 8))
+
+
+def test_price_is_exponential_in_the_used_share() -> None:
+    """(22): L at nothing used, U at everything, the geometric mean at half."""
+    price = PriceBounds.from_instance(INSTANCE).worker
+    capacity = np.array([8.0, 10.0])
+    for share in (0.0, 0.25, 0.5, 1.0):
+        expected = price.lower ** (1 - share) * price.upper**share
+        assert price(share * capacity, capacity) == pytest.approx(expected)
+
+
+def test_price_is_upper_where_there_is_nothing_to_sell() -> None:
+    price = PriceBounds.from_instance(INSTANCE).worker
+    assert price(np.zeros(2), np.zeros(2)) == pytest.approx(price.upper)
+
+
+def test_price_of_usage_beyond_capacity_is_upper() -> None:
+    """The tolerance of rounding may fill a server by a billionth too much."""
+    price = PriceBounds.from_instance(INSTANCE).worker
+    assert price(np.array([9.0, 11.0]), np.array([8.0, 10.0])) == pytest.approx(price.upper)
+
+
+def test_job_without_bandwidth_counts_for_workers_only() -> None:
+    """b needs no parameter server, so its demand of 100 CPUs for one means nothing."""
+    found = bounds(B)
+    assert np.isneginf(found.ps.log_lower).all()
+    assert (found.ps.log_ratio == 0).all()
+    assert math.isnan(found.ps.eta)
+    assert found.ps.lower.tolist() == found.ps.upper.tolist() == [0.0, 0.0]
+    assert found.worker.eta == pytest.approx(32)
+
+
+def test_resource_nobody_asks_for_has_the_lower_price() -> None:
+    """b asks for no bandwidth: U is never below L, so its price never moves."""
+    found = bounds(B).worker
+    assert found.log_ratio[1] == 0.0
+    assert found.upper[1] == found.lower[1] > 0
+
+
+def test_resource_the_group_does_not_have_drops_out() -> None:
+    bare = (Server("w", {"cpu": 16.0}),)
+    cluster = Cluster(CLUSTER.resources, bare, CLUSTER.ps_servers, 1.0)
+    for normalize in (True, False):
+        found = PriceBounds.from_jobs((A,), cluster, 4, normalize=normalize).worker
+        assert found.lower[1] == found.upper[1] == 0.0
+        assert found.eta == pytest.approx(4 * 16 / (3 * 4))
+        assert found.lower[0] == pytest.approx(8 / (4 * 64))
+        assert found.upper[0] == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize(
+    "job",
+    [
+        replace(B, id="long", minibatch_time=10.0),
+        replace(B, id="late", arrival=3),
+        replace(B, id="void", utility=Constant(0.0)),
+        replace(B, id="past", utility=Deadline(5.0, 0.0)),
+    ],
+    ids=lambda job: job.id,
+)
+def test_jobs_that_cannot_finish_or_are_worth_nothing_are_left_out(job: Job) -> None:
+    assert bounds(A, B, job).to_dict() == bounds(A, B).to_dict()
+    alone = bounds(job)
+    assert alone.alpha == 1.0
+    assert (alone.worker.lower == 0).all()
+
+
+def test_bounds_of_no_jobs_are_free() -> None:
+    found = bounds()
+    assert found.alpha == 1.0
+    assert found.worker(np.zeros(2), np.ones(2)).tolist() == [0.0, 0.0]
+
+
+def test_floor_takes_the_smallest_utility_that_counts() -> None:
+    """0.003 is less than a thousandth of 6: it defines L only without a floor."""
+    cheap = replace(B, utility=Piecewise((1.0, 2.0), (6.0, 0.003)))
+    level = [bounds(cheap, min_utility_fraction=f).worker.lower[0] for f in (1e-3, 0.0, 0.5)]
+    assert level[0] / level[1] == pytest.approx(6 / 0.003)
+    assert level[2] == level[0]
+    assert bounds(B, min_utility_fraction=0.5).worker.lower[0] == pytest.approx(level[0] / 2)
+    assert bounds(B, min_utility_fraction=0.51).worker.lower[0] == pytest.approx(level[0])
+
+
+def test_lower_bound_is_kept_as_a_logarithm_where_it_underflows() -> None:
+    """A critical sigmoid is e^-1782 at the horizon; L is 0.0, its logarithm is not."""
+    critical = replace(A, utility=Sigmoid(1.0, 6.0, 3.0))
+    found = PriceBounds.from_jobs((critical,), CLUSTER, 301, min_utility_fraction=0.0).worker
+    assert found.lower.tolist() == [0.0, 0.0]
+    assert -1800 < found.log_lower[0] < -1780
+    assert found.upper[0] == pytest.approx(1 / (1 + math.exp(-12)) / 4)
+    assert found(np.array([8.0, 0.0]), np.array([8.0, 10.0]))[0] == pytest.approx(found.upper[0])
+
+
+def test_estimate_from_past_jobs_sees_only_the_sample() -> None:
+    assert bounds(A).worker.upper[0] == pytest.approx(2.0)
+    assert bounds(A, B).worker.upper[0] == pytest.approx(3.0)
+    assert bounds(A).worker.eta < bounds(A, B).worker.eta
+
+
+def test_estimate_takes_any_iterable() -> None:
+    generated = PriceBounds.from_jobs((job for job in (A, B)), CLUSTER, 4)
+    assert generated.to_dict() == bounds(A, B).to_dict()
+
+
+@pytest.mark.parametrize("factor", [0.2, 1.0, 3.0])
+def test_scaling_multiplies_upper_and_keeps_lower(factor: float) -> None:
+    exact = PriceBounds.from_instance(INSTANCE)
+    scaled = exact.scaled(factor)
+    assert scaled.worker.upper == pytest.approx(exact.worker.upper * factor)
+    assert (scaled.worker.log_lower == exact.worker.log_lower).all()
+    assert scaled.worker.eta == exact.worker.eta
+    assert OASiS.from_instance(INSTANCE, scale=factor).bounds.alpha == scaled.alpha
+
+
+def test_scaling_never_takes_upper_below_lower() -> None:
+    scaled = PriceBounds.from_instance(INSTANCE).scaled(1e-9)
+    assert scaled.worker.upper.tolist() == scaled.worker.lower.tolist()
+    assert scaled.alpha == 1.0
+
+
+@pytest.mark.parametrize("factor", [0.0, -1.0, math.nan])
+def test_scale_must_be_positive(factor: float) -> None:
+    with pytest.raises(ValueError, match=r"factor: expected > 0, got"):
+        PriceBounds.from_instance(INSTANCE).scaled(factor)
+
+
+@pytest.mark.parametrize("fraction", [-0.1, 1.0, math.nan])
+def test_floor_must_be_a_fraction(fraction: float) -> None:
+    with pytest.raises(ValueError, match="min_utility_fraction: expected 0 <= phi < 1"):
+        PriceBounds.from_instance(INSTANCE, min_utility_fraction=fraction)
+
+
+def test_price_function_arrays_are_read_only() -> None:
+    price = PriceFunction(np.zeros(2), np.ones(2), 1.0)
+    with pytest.raises(ValueError, match="read-only"):
+        price.log_lower[0] = 1.0
+
+
+def test_numbers_beyond_the_largest_float_are_no_crash() -> None:
+    """eta and U overflow for a demand so small; still nobody pays more than the job is worth."""
+    tiny = replace(B, worker={"cpu": 1e-308}, utility=Constant(1e300))
+    scheduler = OASiS(CLUSTER, 4, bounds(tiny))
+    assert scheduler.submit(tiny).admitted

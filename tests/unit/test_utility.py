@@ -1,0 +1,132 @@
+"""Utilities: values, logarithms where values underflow, and what is refused."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from oasis import Constant, Deadline, InstanceError, Piecewise, Sigmoid, Utility
+from tests.strategies import utilities
+
+DELAYS = np.arange(0, 40)
+
+
+@given(utilities())
+def test_utilities_never_rise_and_are_never_negative(utility: Utility) -> None:
+    values = utility(DELAYS)
+    assert values.shape == DELAYS.shape
+    assert values.dtype == np.float64
+    assert (values >= 0).all()
+    assert (np.diff(values) <= 0).all()
+    assert (np.diff(utility.log_value(DELAYS)[values > 0]) <= 0).all()
+
+
+@given(utilities())
+def test_log_value_is_the_logarithm_of_the_value(utility: Utility) -> None:
+    values, logs = utility(DELAYS), utility.log_value(DELAYS)
+    assert logs.shape == DELAYS.shape
+    fine = values > 1e-300
+    np.testing.assert_allclose(logs[fine], np.log(values[fine]), rtol=1e-9, atol=1e-9)
+    assert (logs[values == 0] < math.log(1e-300)).all()
+
+
+@given(utilities(), st.integers(0, 40))
+def test_one_delay_gives_what_the_array_gives(utility: Utility, delay: int) -> None:
+    assert utility(delay) == utility(np.array([delay]))[0]
+    assert np.shape(utility(delay)) == ()
+    assert float(utility.log_value(delay)) == utility.log_value(np.array([delay]))[0]
+
+
+@given(utilities())
+def test_utilities_are_utilities_frozen_and_equal_by_value(utility: Utility) -> None:
+    assert isinstance(utility, Utility)
+    twin = utility.__class__(*(getattr(utility, name) for name in utility.__slots__))
+    assert utility == twin
+    assert hash(utility) == hash(twin)
+    with pytest.raises(AttributeError):
+        setattr(utility, utility.__slots__[0], 1.0)
+
+
+def test_sigmoid_is_half_its_priority_at_the_target() -> None:
+    sigmoid = Sigmoid(50.0, 0.5, 4.0)
+    assert sigmoid(4) == 25.0
+    assert sigmoid(0) == pytest.approx(50 / (1 + math.exp(-2)))
+    assert sigmoid(6) == pytest.approx(50 / (1 + math.e))
+
+
+def test_sigmoid_without_decay_is_constant() -> None:
+    assert Sigmoid(50.0, 0.0, 4.0)(DELAYS).tolist() == [25.0] * 40
+
+
+def test_sigmoid_keeps_its_logarithm_where_it_underflows() -> None:
+    """A time-critical job of the paper at the end of 300 slots: e^-1782, in floats 0."""
+    sigmoid = Sigmoid(1.0, 6.0, 3.0)
+    assert sigmoid(300) == 0.0
+    assert float(sigmoid.log_value(300)) == pytest.approx(-6 * 297, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("sigmoid", "delay", "value"),
+    [
+        (Sigmoid(5.0, 1e308, 3.0), 2.0, 5.0),
+        (Sigmoid(5.0, 1e308, 3.0), 30.0, 0.0),
+        (Sigmoid(5.0, 1e308, 1e308), 0.0, 5.0),
+        (Sigmoid(5.0, 1e308, 3.0), 3.0, 2.5),
+    ],
+)
+def test_extreme_sigmoids_are_steps(sigmoid: Sigmoid, delay: float, value: float) -> None:
+    assert sigmoid(delay) == value
+    expected = math.log(value) if value else -math.inf
+    assert float(sigmoid.log_value(delay)) == pytest.approx(expected)
+
+
+def test_worthless_sigmoid_has_no_logarithm() -> None:
+    assert float(Sigmoid(0.0, 1.0, 1.0).log_value(0)) == -math.inf
+
+
+def test_deadline_counts_the_deadline_itself() -> None:
+    deadline = Deadline(7.0, 2.0)
+    assert deadline([0, 1, 2, 3]).tolist() == [7.0, 7.0, 7.0, 0.0]
+    assert deadline.log_value([2, 3]).tolist() == [math.log(7.0), -math.inf]
+
+
+def test_constant_is_constant() -> None:
+    assert Constant(3.0)([0, 100]).tolist() == [3.0, 3.0]
+
+
+def test_piecewise_is_linear_between_points_and_constant_outside() -> None:
+    piecewise = Piecewise((1.0, 3.0, 4.0), (10.0, 6.0, 0.0))
+    delays = [0.0, 1.0, 2.0, 3.0, 3.5, 4.0, 99.0]
+    assert piecewise(delays).tolist() == [10.0, 10.0, 8.0, 6.0, 3.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("kind", "arguments", "message"),
+    [
+        (Sigmoid, (-1.0, 0.0, 0.0), "priority: expected a finite number >= 0, got -1.0"),
+        (Sigmoid, (1.0, -0.1, 0.0), "decay: expected a finite number >= 0, got -0.1"),
+        (Sigmoid, (1.0, 0.0, math.inf), "target: expected a finite number >= 0, got inf"),
+        (Constant, (math.nan,), "value: expected a finite number >= 0, got nan"),
+        (Constant, (True,), "value: expected a finite number >= 0, got True"),
+        (Deadline, (1.0, -1), "deadline: expected a finite number >= 0, got -1"),
+        (Deadline, ("1", 1), "value: expected a finite number >= 0, got '1'"),
+        (Piecewise, ((), ()), "delays: expected a non-empty list of numbers, got ()"),
+        (Piecewise, ((0.0,), (1.0, 0.0)), "values: expected 1 values, one for each delay"),
+        (Piecewise, ((0.0, 0.0), (1.0, 1.0)), "delays[1]: expected strictly increasing delays"),
+        (Piecewise, ((0.0, 1.0), (1.0, 2.0)), "values[1]: expected non-increasing values"),
+        (
+            Piecewise,
+            ((0.0, None), (1.0, 1.0)),
+            "delays[1]: expected a finite number >= 0, got None",
+        ),
+    ],
+)
+def test_bad_parameters_are_named(kind: Any, arguments: tuple[Any, ...], message: str) -> None:
+    with pytest.raises(InstanceError) as caught:
+        kind(*arguments)
+    assert str(caught.value) == message
