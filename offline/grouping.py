@@ -55,9 +55,10 @@ class Side:
 
     def rents(self, prices: FloatArray) -> FloatArray:
         """Duals of the rows from prices (T, S, R): what all of a class's capacity costs."""
-        rents = np.zeros((self.horizon, *self.total.shape))
-        np.add.at(rents, (slice(None), self.member), prices * self.capacity)
-        return rents.ravel()
+        classes, resources = self.total.shape
+        rents = np.zeros((classes, self.horizon, resources))
+        np.add.at(rents, self.member, np.moveaxis(prices * self.capacity, 1, 0))
+        return np.moveaxis(rents, 0, 1).ravel()
 
     def usage(self, rows: IntArray, demand: FloatArray) -> tuple[IntArray, FloatArray]:
         """Rows that placements of `demand` use, and the share of the capacity they take."""

@@ -1,0 +1,123 @@
+"""Strong feasible solutions from what the configuration LP knows.
+
+Greedy insertion at its prices, plans on merged servers carried over to the real ones, and a
+large-neighbourhood search from the best of them. Only better solutions are ever kept, and each is
+verified before it counts.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from oasis.problem import Instance
+from oasis.verify import verify
+from offline.column_generation import ConfigurationBound
+from offline.deadline import Deadline, Standing
+from offline.neighbourhood import Guide, search
+from offline.occupancy import Occupancy
+from offline.packing import pack
+from offline.plan import Slack, plan
+from offline.pricing import empty, price
+
+ORDERS = 20
+SLACKS = (Slack(0.0, 0.12), Slack(0.03, 0.08), Slack(0.0, 0.04), Slack(0.05, 0.2))
+PLAN_SHARE = 0.1  # of the time left, for one plan
+SEARCH_SHARE = 0.15  # for the search after each plan
+PROVEN = 1e-9
+
+
+class Incumbent:
+    """The best verified solution so far.
+
+    Parameters
+    ----------
+    start : Occupancy
+        A feasible solution.
+    standing : Standing
+        Is told of every improvement.
+    """
+
+    def __init__(self, start: Occupancy, standing: Standing) -> None:
+        self.best = start
+        self.standing = standing
+        standing.found(verify(start.instance, start.by_id))
+
+    def offer(self, solution: Occupancy) -> bool:
+        """Keep a solution if it is better; raises `VerificationError` if it is not feasible."""
+        if solution.value <= self.best.value * (1 + 1e-12):
+            return False
+        value = verify(solution.instance, solution.by_id)
+        self.best = solution
+        self.standing.found(value)
+        return True
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether the bound leaves nothing to gain."""
+        return self.standing.bound - self.best.value <= PROVEN * abs(self.best.value)
+
+
+def improve(
+    instance: Instance,
+    bound: ConfigurationBound,
+    incumbent: Incumbent,
+    deadline: Deadline,
+    seed: int = 0,
+) -> None:
+    """Improve `incumbent` until the deadline or the bound is reached.
+
+    Parameters
+    ----------
+    instance : Instance
+        The problem.
+    bound : ConfigurationBound
+        Whose prices guide every heuristic.
+    incumbent : Incumbent
+        Where to start, and where better solutions go.
+    deadline : Deadline
+        When to stop.
+    seed : int
+        Of the random choices.
+    """
+    rng = np.random.default_rng(seed)
+    guide = guide_of(instance, bound)
+    insert_in_orders(instance, guide, incumbent, rng, deadline)
+    for slack in SLACKS:
+        if deadline.passed or incumbent.is_proven:
+            return
+        schedules, _ = plan(instance, slack, deadline.share(PLAN_SHARE))
+        solution = Occupancy(instance)
+        for index, schedule in pack(instance, schedules, deadline.share(0.5)).items():
+            solution.put(index, schedule)
+        rest = [k for k in range(len(instance.jobs)) if k not in solution.schedules]
+        solution.fill(guide.order(rest, rng), guide.worker_prices, guide.ps_prices)
+        incumbent.offer(solution)
+        search(solution, guide, rng, deadline.share(SEARCH_SHARE), incumbent)
+    search(incumbent.best, guide, rng, deadline, incumbent)
+
+
+def insert_in_orders(
+    instance: Instance,
+    guide: Guide,
+    incumbent: Incumbent,
+    rng: np.random.Generator,
+    deadline: Deadline,
+) -> None:
+    """Sequential insertion of all jobs in many orders at the prices of the bound."""
+    for _ in range(ORDERS):
+        if deadline.passed or incumbent.is_proven:
+            return
+        solution = Occupancy(instance)
+        order = guide.order(list(range(len(instance.jobs))), rng)
+        solution.fill(order, guide.worker_prices, guide.ps_prices)
+        incumbent.offer(solution)
+
+
+def guide_of(instance: Instance, bound: ConfigurationBound) -> Guide:
+    """What the bound knows about prices and jobs."""
+    ledger = empty(instance, bound.worker_prices, bound.ps_prices)
+    free = empty(instance, bound.worker_prices * 0.0, bound.ps_prices * 0.0)
+    payoffs, best = (
+        np.array([price(job, prices)[0] for job in instance.jobs]) for prices in (ledger, free)
+    )
+    return Guide(bound.worker_prices, bound.ps_prices, payoffs, best)

@@ -1,0 +1,85 @@
+"""Offline bounds and solutions: intervals that contain the optimum, whatever stops the solve."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import oasis
+from oasis.solvers import Progress, Status
+from offline import solve_brute_force, solve_milp
+from offline.column_generation import configuration_bound
+from offline.configuration import solve_configuration
+from offline.deadline import Deadline
+from tests.oracle.tiny import seeded, tiny_instance
+from tests.strategies import fewer
+
+SEEDS = st.integers(0, 10**6)
+
+
+@given(SEEDS)
+@fewer(10)
+def test_interval_contains_the_optimum_and_never_crosses(seed: int) -> None:
+    instance = tiny_instance(seeded(seed))
+    optimum = solve_brute_force(instance).objective
+    compact = solve_milp(instance)
+    assert compact.objective == pytest.approx(optimum, rel=1e-6, abs=1e-9)
+    result = solve_configuration(instance, time_limit=0.3)
+    assert oasis.verify(instance, result) == pytest.approx(result.objective)
+    assert result.objective <= optimum * (1 + 1e-9)
+    assert result.upper_bound >= optimum * (1 - 1e-9)
+    if result.status is Status.OPTIMAL:
+        assert result.objective == pytest.approx(optimum, rel=1e-6)
+
+
+@given(SEEDS, SEEDS)
+@fewer(5)
+def test_bound_does_not_depend_on_the_order_of_servers(seed: int, shuffle: int) -> None:
+    instance = tiny_instance(seeded(seed))
+    cluster, rng = instance.cluster, np.random.default_rng(shuffle)
+    workers = tuple(cluster.worker_servers[k] for k in rng.permutation(len(cluster.worker_servers)))
+    ps = tuple(cluster.ps_servers[k] for k in rng.permutation(len(cluster.ps_servers)))
+    shuffled = replace(instance, cluster=replace(cluster, worker_servers=workers, ps_servers=ps))
+    bounds = [configuration_bound(i).bound for i in (instance, shuffled)]
+    assert bounds[1] == pytest.approx(bounds[0], rel=1e-5, abs=1e-9)
+
+
+@given(SEEDS, st.floats(0.0, 0.05))
+@fewer(5)
+def test_any_stop_leaves_a_valid_bound(seed: int, limit: float) -> None:
+    instance = tiny_instance(seeded(seed))
+    known = oasis.simulate(instance, oasis.OASiS.from_instance(instance)).total_utility
+    early = configuration_bound(instance, Deadline(limit))
+    assert early.bound >= known * (1 - 1e-9)
+    for iterate in early.rounds:
+        assert iterate.dual >= known * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_never_worse_than_oasis_and_reports_only_improvements(seed: int) -> None:
+    instance = oasis.generate(jobs=12, worker_servers=5, ps_servers=5, horizon=10, seed=seed)
+    online = oasis.simulate(instance, oasis.OASiS.from_instance(instance)).total_utility
+    seen: list[Progress] = []
+    result = solve_configuration(instance, time_limit=1.0, on_progress=seen.append)
+    assert result.objective >= online
+    assert [p.bound for p in seen] == sorted((p.bound for p in seen), reverse=True)
+    found = [p.incumbent for p in seen if p.incumbent is not None]
+    assert found == sorted(found)
+    assert found[-1] == pytest.approx(result.objective)
+
+
+def test_interrupt_leaves_the_interval_so_far() -> None:
+    instance = oasis.generate(jobs=12, worker_servers=5, ps_servers=5, horizon=10, seed=1)
+    calls: list[Progress] = []
+
+    def interrupt(progress: Progress) -> None:
+        calls.append(progress)
+        if len(calls) == 6:
+            raise KeyboardInterrupt
+
+    result = solve_configuration(instance, time_limit=30.0, on_progress=interrupt)
+    assert result.status in (Status.INTERRUPTED, Status.OPTIMAL)
+    assert result.seconds < 10
+    assert oasis.verify(instance, result) <= result.upper_bound
