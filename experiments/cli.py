@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import sys
 
+from experiments.outcome import BAD_INPUT, DONE, ReaderGoneError
 from oasis.errors import OasisError
 
-DONE, BAD_INPUT, LIMIT = 0, 2, 3
 EXTRAS = {"typer": "cli", "rich": "cli", "click": "cli", "pulp": "solve", "highspy": "solve"}
 
 
@@ -19,11 +19,12 @@ def main(arguments: list[str] | None = None) -> None:
         code = run_app(arguments)
         sys.stdout.flush()
     except ModuleNotFoundError as error:
-        if error.name not in EXTRAS:
+        package = (error.name or "").partition(".")[0]
+        if package not in EXTRAS:
             raise
-        hint = f"pip install 'oasis-scheduler[{EXTRAS[error.name]}]'"
-        code = _fail(f"this command needs {error.name}: {hint}")
-    except BrokenPipeError:  # the reader has gone, as in `oasis run ... | head`
+        hint = f"pip install 'oasis-scheduler[{EXTRAS[package]}]'"
+        code = _fail(f"this command needs {package}: {hint}")
+    except ReaderGoneError:  # as in `oasis run ... | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = DONE
     except KeyboardInterrupt:

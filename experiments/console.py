@@ -15,6 +15,7 @@ from rich.progress import Progress
 from rich.table import Table
 from rich.text import Text
 
+from experiments.outcome import ReaderGoneError
 from oasis.solvers import Progress as SolverProgress
 
 PATIENCE_SECONDS = 2.0
@@ -22,7 +23,7 @@ PATIENCE_SECONDS = 2.0
 
 def print_json(document: Any) -> None:
     """Print one JSON document, and nothing else, on standard output."""
-    sys.stdout.write(json.dumps(document, indent=1, allow_nan=False) + "\n")
+    _write(json.dumps(document, indent=1, allow_nan=False) + "\n")
 
 
 def note(message: str) -> None:
@@ -37,7 +38,7 @@ def print_facts(title: str, facts: Iterable[tuple[str, str]]) -> None:
     table.add_column()
     for name, value in facts:
         table.add_row(name, Text(value))
-    _console().print(table)
+    _print(table)
 
 
 def print_rows(
@@ -49,11 +50,23 @@ def print_rows(
         table.add_column(heading, justify="right" if numeric else "left", no_wrap=numeric)
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))
-    _console().print(table)
+    _print(table)
 
 
-def _console() -> Console:
-    return Console(highlight=False)
+def _print(table: Table) -> None:
+    """Print a table without the blanks that pad it to the right."""
+    console = Console(highlight=False)
+    with console.capture() as capture:
+        console.print(table)
+    _write("".join(f"{line.rstrip()}\n" for line in capture.get().splitlines()))
+
+
+def _write(text: str) -> None:
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise ReaderGoneError from None
 
 
 @contextmanager
@@ -101,7 +114,7 @@ def number(value: float | None) -> str:
 
 def percent(value: float | None) -> str:
     """A fraction as a percentage; a dash where there is none."""
-    return "-" if value is None or value == float("inf") else f"{100 * value:.3g} %"
+    return "-" if value is None or value == float("inf") else f"{100 * value:.3g}%"
 
 
 def seconds(value: float) -> str:

@@ -16,7 +16,17 @@ from oasis.validation import check_unique, integer, number, text
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """`count` identical machines; `capacity` is that of one of them."""
+    """One machine, or several identical ones.
+
+    Parameters
+    ----------
+    id : str
+        Unique in the cluster; the machines of a group are ``id#0``, ``id#1``, ...
+    capacity : ResourceVector or mapping
+        c^r of one machine, each resource in its own unit.
+    count : int
+        Number of machines.
+    """
 
     id: str
     capacity: Mapping[str, float]

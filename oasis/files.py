@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import os
@@ -22,6 +23,8 @@ Array = npt.NDArray[np.generic]
 def write_bytes(path: str | os.PathLike[str], content: bytes) -> None:
     """Replace the file at `path` in one step: a temporary file beside it, then a rename."""
     target = Path(path)
+    if not target.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "No such directory", str(target.parent))
     handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     try:
         with open(handle, "wb") as stream:

@@ -80,6 +80,8 @@ class OASiS:
         bounds = PriceBounds.from_instance(
             instance, normalize=normalize, min_utility_fraction=min_utility_fraction
         )
+        if not scale > 0:
+            raise ValueError(f"scale: expected > 0, got {scale}")
         if scale != 1.0:
             bounds = bounds.scaled(scale)
         return cls(instance.cluster, instance.horizon, bounds, granularity=granularity)

@@ -16,9 +16,23 @@ __all__ = ["Cluster", "Instance", "Job", "Server"]
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """A scheduling problem (1)-(13): `jobs` on `cluster` over slots 0 .. `horizon` - 1.
+    """A scheduling problem (1)-(13).
 
-    `metadata` says where the instance came from (preset, seed, trace and its assumptions).
+    Parameters
+    ----------
+    horizon : int
+        Number of slots T; slots are counted from 0.
+    cluster : Cluster
+        Servers and the length of a slot.
+    jobs : tuple of Job
+        In any order; those of one slot arrive in the order given.
+    metadata : mapping
+        Where the instance came from: preset, seed, trace and its assumptions. Not compared.
+
+    Raises
+    ------
+    InstanceError
+        With the path of the offending field.
     """
 
     horizon: int

@@ -36,8 +36,8 @@ def why_none(search: Search, rejection: Rejection | None) -> str:
             f"scarcest is {scarcest_resource(search, last)}"
         )
     return (
-        f"{Reason.PAYOFF}: the cheapest schedule costs {rejection.smallest_utility:.6g}, "
-        f"the job is worth at most {ends.utility[0]:.6g}"
+        f"{Reason.PAYOFF}: every schedule costs at least {rejection.utility_factor:.6g} times "
+        "what the job is worth at its completion"
     )
 
 

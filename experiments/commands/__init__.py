@@ -5,8 +5,8 @@ from __future__ import annotations
 import typer
 from typer.exceptions import TyperException
 
-from experiments.cli import BAD_INPUT
 from experiments.commands import generate, quote, ratio, run, solve, traces
+from experiments.outcome import BAD_INPUT
 from oasis.errors import OasisError
 from oasis.version import __version__
 

@@ -10,12 +10,20 @@ import typer
 
 from oasis.files import write_text
 
+
+def _not_negative(value: float) -> float:
+    if not value >= 0:
+        raise typer.BadParameter(f"expected >= 0, got {value:g}")
+    return value
+
+
 InstanceFile = Annotated[
     Path, typer.Argument(metavar="FILE", help="Instance file (JSON).", show_default=False)
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document on standard output.")]
 TimeLimit = Annotated[
-    float, typer.Option("--time-limit", min=0.0, help="Seconds for the offline solve.")
+    float,
+    typer.Option("--time-limit", callback=_not_negative, help="Seconds to solve offline."),
 ]
 Method = Annotated[str, typer.Option("--method", help="Offline method: auto, milp or bruteforce.")]
 Output = Annotated[Path, typer.Option("-o", "--output", help="File to write.", show_default=False)]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from experiments import console
-from experiments.cli import DONE, LIMIT
 from experiments.commands.options import (
     AsJson,
     Floor,
@@ -17,8 +18,11 @@ from experiments.commands.options import (
     write_result,
 )
 from experiments.commands.scheduling import read_instance, scheduler_for
-from experiments.ratio import CompetitiveRatio, competitive_ratio
+from experiments.outcome import DONE, LIMIT
 from oasis.prices import DEFAULT_MIN_UTILITY_FRACTION
+
+if TYPE_CHECKING:
+    from experiments.ratio import CompetitiveRatio
 
 
 def command(
@@ -40,6 +44,8 @@ def command(
 
     Example: oasis ratio instance.json --time-limit 60
     """
+    from experiments.ratio import competitive_ratio  # noqa: PLC0415 (needs an extra)
+
     instance = read_instance(file)
     scheduler = scheduler_for(
         instance,

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import oasis
 from experiments import console
-from experiments.cli import DONE, LIMIT
 from experiments.commands.options import (
     AsJson,
     InstanceFile,
@@ -14,9 +15,11 @@ from experiments.commands.options import (
     write_result,
 )
 from experiments.commands.scheduling import read_instance
+from experiments.outcome import DONE, LIMIT
 from oasis.solvers import Status
-from offline import OfflineResult
-from offline import solve as solve_offline
+
+if TYPE_CHECKING:
+    from offline import OfflineResult
 
 
 def command(
@@ -33,6 +36,8 @@ def command(
 
     Example: oasis solve instance.json --time-limit 300
     """
+    from offline import solve as solve_offline  # noqa: PLC0415 (needs an extra)
+
     instance = read_instance(file)
     run = oasis.simulate(instance, oasis.OASiS.from_instance(instance))
     with console.solver_progress() as on_progress:

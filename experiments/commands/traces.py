@@ -45,7 +45,7 @@ def _with_options(options: type[Any]) -> Callable[[Callable[..., None]], Callabl
                 inspect.Parameter.KEYWORD_ONLY,
                 default=entry.default,
                 annotation=Annotated[
-                    type(entry.default), typer.Option(help=entry.metadata["help"])
+                    type(entry.default), typer.Option(help=_sentence(entry.metadata["help"]))
                 ],
             )
             for entry in fields(options)
@@ -55,6 +55,10 @@ def _with_options(options: type[Any]) -> Callable[[Callable[..., None]], Callabl
         return wrapper
 
     return decorate
+
+
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}."
 
 
 @app.command("philly")
