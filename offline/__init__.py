@@ -4,16 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from oasis.online import OASiS
 from oasis.problem import Instance
 from oasis.schedule import Schedule
+from oasis.simulator import simulate
 from oasis.solvers import Progress, Status
 from offline.bruteforce import solve_brute_force
+from offline.configuration import solve_configuration
 from offline.milp import solve_milp
 from offline.result import OfflineResult
 
-__all__ = ["METHODS", "OfflineResult", "Status", "solve", "solve_brute_force", "solve_milp"]
+__all__ = [
+    "METHODS",
+    "OfflineResult",
+    "Status",
+    "solve",
+    "solve_brute_force",
+    "solve_configuration",
+    "solve_milp",
+]
 
-METHODS = ("auto", "milp", "bruteforce")
+METHODS = ("auto", "milp", "bruteforce", "colgen")
+
+# Slots times servers, over all jobs, up to which the compact model is the faster method.
+COMPACT = 5_000
 
 
 def solve(
@@ -29,9 +43,11 @@ def solve(
     ----------
     instance : Instance
         The problem; its original utilities count, without any floor.
-    method : {"auto", "milp", "bruteforce"}
-        "milp" is the compact model with HiGHS, "bruteforce" an enumeration for tiny instances,
-        which takes no time limit; "auto" is "milp".
+    method : {"auto", "milp", "colgen", "bruteforce"}
+        "milp" is the compact model with HiGHS, "colgen" the configuration LP with heuristics,
+        "bruteforce" an enumeration for tiny instances, which takes no time limit; "auto" is
+        "milp" for instances up to about ten jobs on a dozen servers, else "colgen". It starts
+        from OASiS's own schedule if there is no `warm_start`.
     time_limit : float, optional
         Seconds; None is no limit.
     warm_start : mapping of str to Schedule, optional
@@ -58,4 +74,14 @@ def solve(
         raise ValueError(f"unknown method {method!r}; expected one of {', '.join(METHODS)}")
     if method == "bruteforce":
         return solve_brute_force(instance)
+    if method == "colgen" or (method == "auto" and _size(instance) > COMPACT):
+        return solve_configuration(instance, time_limit, warm_start, on_progress)
+    if method == "auto" and warm_start is None:
+        warm_start = simulate(instance, OASiS.from_instance(instance)).schedules
     return solve_milp(instance, time_limit, warm_start, on_progress)
+
+
+def _size(instance: Instance) -> int:
+    """Number of integer variables of the compact model, about."""
+    servers = len(instance.cluster.worker_ids) + len(instance.cluster.ps_ids)
+    return servers * sum(instance.horizon - job.arrival for job in instance.jobs)
