@@ -106,7 +106,7 @@ class Ledger:
         marks = self.changes[first:end].copy()
         marks[0] = True
         starts = np.flatnonzero(marks)
-        return first + starts, np.diff(starts, append=end - first)
+        return first + starts, np.append(starts[1:], end - first) - starts
 
     def commit(self, job: Job, schedule: Schedule, bounds: PriceBounds) -> None:
         """Charge the schedule of `job` and reprice what it touches (Alg. 1, l. 9-12)."""
@@ -117,12 +117,12 @@ class Ledger:
         ):
             amounts = rows[:, COUNT, None] * as_array(demand, names)
             group.commit(rows[:, SLOT], rows[:, SERVER], amounts, price)
-        first, last = schedule.start, schedule.completion
-        for slot in range(max(first, 1), min(last + 2, self.horizon)):
-            self.changes[slot] = any(
-                (group.used[:, slot] != group.used[:, slot - 1]).any()
-                for group in (self.worker, self.ps)
-            )
+        first, end = max(schedule.start, 1), min(schedule.completion + 2, self.horizon)
+        differs = np.zeros(max(end - first, 0), dtype=bool)
+        for group in (self.worker, self.ps):
+            for used in group.used:
+                differs |= (used[first:end] != used[first - 1 : end - 1]).any(axis=1)
+        self.changes[first:end] = differs
 
     def arrays(self) -> dict[str, npt.NDArray[np.generic]]:
         """Everything that persists, by name, for a checkpoint."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -55,6 +56,10 @@ class Search:
         seconds = ledger.cluster.slot_seconds
         self.ends: Completions = completions(job, ledger.horizon, seconds, min_utility_fraction)
         self.work = job.work(seconds)
+        self._most = min(job.chunks, self.work)  # (3); never more than the work
+        self._worker, self._ps = (
+            as_array(amounts, ledger.cluster.resources) for amounts in (job.worker, job.ps)
+        )
 
     @property
     def utility(self) -> FloatArray:
@@ -70,21 +75,16 @@ class Search:
     def best(self) -> Split | None:
         """The split of the best positive payoff, the earliest of equals; None if there is none."""
         utility = self.utility
-        if not len(utility):
-            return None
-        starts, lengths = self.ledger.runs(self.job.arrival, self.job.arrival + len(utility))
-        rows = self._slot_costs(starts, lengths)
+        rows, lengths = self._rows_that_count
         if rows is None:
             return None
         if self.granularity == "chunk":
-            split = self._chunk_split(rows, lengths)
-            return split.best(utility)
+            return self._chunk_split(rows, lengths).best(utility)
         return best_split(rows, lengths, utility, self.work, 0.0)
 
     def cheapest(self) -> Split | None:
         """The cheapest split that completes by the horizon; its payoff is minus its cost."""
-        starts, lengths = self.ledger.runs(self.job.arrival, self.ledger.horizon)
-        rows = self._slot_costs(starts, lengths)
+        rows, lengths = self._slot_costs(self.ledger.horizon)
         if rows is None:
             return None
         if self.granularity == "chunk":
@@ -94,10 +94,7 @@ class Search:
     def smallest_factor(self) -> float | None:
         """Least multiple of the job's utility that would pay; None without room or utility."""
         utility = self.utility
-        if not len(utility):
-            return None
-        starts, lengths = self.ledger.runs(self.job.arrival, self.job.arrival + len(utility))
-        rows = self._slot_costs(starts, lengths)
+        rows, lengths = self._rows_that_count
         if rows is None:
             return None
         if self.granularity == "chunk":
@@ -108,62 +105,65 @@ class Search:
         """Put the workers of `split`, and their parameter servers, on the cheapest servers."""
         job, ledger = self.job, self.ledger
         counts = split.counts[: split.completion + 1]
-        marks = np.diff(counts, prepend=0) != 0
-        marks |= ledger.changes[job.arrival : job.arrival + len(counts)]
+        marks = ledger.changes[job.arrival : job.arrival + len(counts)].copy()
+        marks[0] = True
+        marks[1:] |= counts[1:] != counts[:-1]
         starts = np.flatnonzero(marks)
-        ends = np.append(starts[1:], len(counts))
-        names = ledger.cluster.resources
-        groups = (
-            (ledger.worker, as_array(job.worker, names)),
-            (ledger.ps, as_array(job.ps, names)),
-        )
-        tables: tuple[list[IntArray], list[IntArray]] = ([], [])
-        for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
-            number = int(counts[start])
-            slots = job.arrival + np.arange(start, end)
-            units = (number, int(job.ps_needed(number)))
-            for (group, demand), wanted, table in zip(groups, units, tables, strict=True):
-                if wanted:
-                    servers, taken = group.fill(demand, int(slots[0]), wanted)
-                    each = (np.repeat(slots, len(servers)), np.tile(servers, len(slots)))
-                    table.append(np.column_stack([*each, np.tile(taken, len(slots))]))
-        empty = np.empty((0, 3), dtype=np.int64)
-        workers, ps = (np.vstack([empty, *rows]) for rows in tables)
-        return Schedule(job.id, workers, ps)
+        lengths = np.append(starts[1:], len(counts)) - starts
+        busy = counts[starts] > 0
+        starts, lengths = starts[busy], lengths[busy]
+        number = counts[starts]
+        tables = []
+        for group, demand, units in (
+            (ledger.worker, self._worker, number),
+            (ledger.ps, self._ps, job.ps_needed(number)),
+        ):
+            at, servers, taken = group.fill(demand, job.arrival + starts, units)
+            each = lengths[at]
+            later = np.arange(each.sum()) - np.repeat(np.cumsum(each) - each, each)
+            slots = np.repeat(job.arrival + starts[at], each) + later
+            rows = (slots, np.repeat(servers, each), np.repeat(taken, each))
+            tables.append(np.column_stack(rows))
+        return Schedule(job.id, *tables)
 
     def room_until(self, slot: int) -> int:
         """Worker-slots, with their parameter servers, that fit from the arrival to `slot`."""
         starts, lengths = self.ledger.runs(self.job.arrival, slot + 1)
-        rows = self._slot_costs(starts, lengths, at_least=0)
-        assert rows is not None  # no room is enough for nothing
-        return int((np.isfinite(rows).sum(axis=1) - 1) @ lengths)
+        return int(self._room(starts)[0] @ lengths)
 
-    def _slot_costs(
-        self, starts: IntArray, lengths: IntArray, at_least: int | None = None
-    ) -> FloatArray | None:
-        """COST_t: the cost of 0..N workers in a slot of each run, inf where they do not fit.
+    @cached_property
+    def _rows_that_count(self) -> tuple[FloatArray | None, IntArray]:
+        """`_slot_costs` until the last completion that counts."""
+        return self._slot_costs(self.job.arrival + len(self.utility))
 
-        None if all runs together lack room for `at_least` (default: all) worker-slots.
+    def _slot_costs(self, end: int) -> tuple[FloatArray | None, IntArray]:
+        """COST_t in one slot of each run until `end`, and the lengths of the runs.
+
+        The cost of 0..N workers is inf where they do not fit. None instead of costs if there is no
+        room for the work.
         """
-        job, ledger = self.job, self.ledger
-        most = min(job.chunks, self.work)  # (3); never more than the work
-        worker, ps = (
-            as_array(amounts, ledger.cluster.resources) for amounts in (job.worker, job.ps)
-        )
-        room = ledger.worker.room(worker, starts, most)
-        in_slot = np.minimum(room.sum(axis=1), most)
-        if in_slot @ lengths < (self.work if at_least is None else at_least):
-            return None
-        most = int(in_slot.max())
-        if most == 0:
-            return np.zeros((len(starts), 1))
-        rows = ledger.worker.total_costs(worker, starts, room, most)
-        needed = job.ps_needed(np.arange(most + 1))  # (6)
+        if end <= self.job.arrival:
+            return None, np.zeros(0, dtype=np.int64)
+        starts, lengths = self.ledger.runs(self.job.arrival, end)
+        fit, room, ps_room = self._room(starts)
+        if fit @ lengths < self.work:
+            return None, lengths
+        most = int(fit.max())
+        rows = self.ledger.worker.total_costs(self._worker, starts, room, most)
+        needed = self.job.ps_needed(np.arange(most + 1))  # (6)
         servers = int(needed[-1])
         if servers:
-            room = ledger.ps.room(ps, starts, servers)
-            rows += ledger.ps.total_costs(ps, starts, room, servers)[:, needed]
-        return rows
+            rows += self.ledger.ps.total_costs(self._ps, starts, ps_room, servers)[:, needed]
+        return rows, lengths
+
+    def _room(self, starts: IntArray) -> tuple[IntArray, FloatArray, FloatArray]:
+        """Workers that fit in a slot of each run, (q,), and units that fit on each column."""
+        needed = self.job.ps_needed(np.arange(self._most + 1))
+        servers = int(needed[-1])
+        room = self.ledger.worker.room(self._worker, starts, self._most)
+        ps_room = self.ledger.ps.room(self._ps, starts, servers)
+        fit = np.searchsorted(needed, ps_room.sum(axis=1), side="right") - 1
+        return np.minimum(fit, room.sum(axis=1)).astype(np.int64), room, ps_room
 
     def _chunk_split(self, rows: FloatArray, lengths: IntArray) -> ChunkSplit:
         """As printed: d chunks in a slot need ceil(d M_i kappa_i) workers."""

@@ -100,38 +100,45 @@ class ServerGroup:
         """
         unit = self.unit_cost(demand, slots)
         unit[room == 0.0] = np.inf
+        row = np.arange(len(slots))[:, None]
         if unit.shape[1] > 4 * most:  # every server with room holds at least one unit
             order = np.argpartition(unit, most - 1, axis=1)[:, :most]
-            unit, room = np.take_along_axis(unit, order, 1), np.take_along_axis(room, order, 1)
-        order = np.argsort(unit, axis=1)
-        filled = np.minimum(np.cumsum(np.take_along_axis(room, order, 1), axis=1), most)
-        ends = np.full((len(slots), unit.shape[1] + 2), float(most))
-        ends[:, 0], ends[:, 1:-1] = 0.0, filled
-        taken = np.diff(ends, axis=1).astype(np.int64)  # last column: what never fits
-        values = np.full_like(ends[:, 1:], np.inf)
-        values[:, :-1] = np.take_along_axis(unit, order, 1)
+            unit, room = unit[row, order], room[row, order]
+        order = unit.argsort(axis=1)
+        ends = np.empty((len(slots), unit.shape[1] + 2))
+        ends[:, 0], ends[:, -1] = 0.0, most
+        np.minimum(room[row, order].cumsum(axis=1), most, out=ends[:, 1:-1])
+        taken = (ends[:, 1:] - ends[:, :-1]).astype(np.int64)  # last column: what never fits
+        values = np.empty_like(ends[:, 1:])
+        values[:, :-1], values[:, -1] = unit[row, order], np.inf
         result = np.zeros((len(slots), most + 1))
-        each = np.repeat(values.ravel(), taken.ravel()).reshape(-1, most)
-        np.cumsum(each, axis=1, out=result[:, 1:])
+        each = values.ravel().repeat(taken.ravel()).reshape(-1, most)
+        each.cumsum(axis=1, out=result[:, 1:])
         return result
 
-    def fill(self, demand: FloatArray, slot: int, units: int) -> tuple[IntArray, IntArray]:
-        """Cheapest servers for `units` in `slot` and their counts, lower index first if equal."""
-        at = np.array([slot])
-        room = self.fits(demand, at, units)[0]
-        able = np.flatnonzero(room)
-        able = able[np.argsort(self.unit_cost(demand, at)[0, able], kind="stable")]
-        each = room[able].astype(np.int64)
-        filled = np.minimum(np.cumsum(each * self.copies[able]), units)
-        taken = np.diff(filled, prepend=0)
-        able, each, taken = able[taken > 0], each[taken > 0], taken[taken > 0]
+    def fill(
+        self, demand: FloatArray, slots: IntArray, units: IntArray
+    ) -> tuple[IntArray, IntArray, IntArray]:
+        """Cheapest servers for ``units[k]`` in ``slots[k]``, lower index first if equal.
+
+        Returns k, the server and its count, for every server used; the units must fit.
+        """
+        room = self.fits(demand, slots, int(units.max(initial=0)))
+        unit = self.unit_cost(demand, slots)
+        unit[room == 0.0] = np.inf
+        order = unit.argsort(axis=1, kind="stable")
+        each = room[np.arange(len(slots))[:, None], order].astype(np.int64)
+        taken = np.minimum((each * self.copies[order]).cumsum(axis=1), units[:, None])
+        taken[:, 1:] -= taken[:, :-1].copy()
+        slot, place = taken.nonzero()
+        column, each, taken = order[slot, place], each[slot, place], taken[slot, place]
+        server = self.server[column]
+        if len(self.copies) == self.copies[-1] + self.server[-1]:  # every server has its column
+            return slot, server, taken
         machines = -(-taken // each)  # the first ones of a column are full, the last may not be
-        offset = np.arange(machines.sum()) - np.repeat(np.cumsum(machines) - machines, machines)
-        counts = np.minimum(
-            np.repeat(each, machines),
-            np.repeat(taken, machines) - offset * np.repeat(each, machines),
-        )
-        return np.repeat(self.server[able], machines) + offset, counts
+        slot, server, taken, full = (a.repeat(machines) for a in (slot, server, taken, each))
+        offset = np.arange(len(slot)) - (machines.cumsum() - machines).repeat(machines)
+        return slot, server + offset, np.minimum(full, taken - offset * full)
 
     def commit(
         self, slots: IntArray, servers: IntArray, amounts: FloatArray, price: PriceFunction

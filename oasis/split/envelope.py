@@ -108,7 +108,7 @@ def _lower_hulls(rows: FloatArray) -> tuple[IntArray, FloatArray, FloatArray]:
     place = np.flatnonzero(flat != np.inf)
     cost = flat[place]
     while True:
-        slope = np.diff(cost) / np.diff(place)
+        slope = (cost[1:] - cost[:-1]) / (place[1:] - place[:-1])
         keep = np.ones(len(place), bool)
         np.logical_not(slope[1:] <= slope[:-1], out=keep[1:-1])
         if keep.all():

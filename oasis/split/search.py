@@ -41,9 +41,12 @@ def best_split(
     Split or None
         The highest payoff, the earliest such completion; None if none exceeds `at_least`.
     """
+    return _best(Envelope(rows, lengths, demand), utility, at_least)
+
+
+def _best(envelope: Envelope, utility: FloatArray, at_least: float) -> Split | None:
     worthy = np.flatnonzero(utility > 0)
     n = int(worthy[-1]) + 1 if len(worthy) else 0
-    envelope = Envelope(rows, lengths, demand)
     if envelope.earliest >= n:
         return None
     probes = np.linspace(envelope.earliest, n - 1, min(PROBES, n - envelope.earliest))
@@ -130,7 +133,7 @@ def smallest_factor(
     cost, _ = cheapest(envelope, last, np.inf, _noise(rows, demand))
     factor = cost / float(utility[last])
     while True:
-        split = best_split(rows, lengths, factor * utility, demand, 0.0)
+        split = _best(envelope, factor * utility, 0.0)
         if split is None:
             return factor
         worth = float(utility[split.completion])
