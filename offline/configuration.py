@@ -17,7 +17,7 @@ from offline.heuristics import Incumbent, improve
 from offline.occupancy import Occupancy
 from offline.result import OfflineResult
 
-BOUND_SHARE = 0.3  # of the time limit, for the bound
+BOUND_SHARE = 0.15  # of the time limit, for the bound
 PROVEN = 1e-6
 
 

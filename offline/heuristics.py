@@ -1,8 +1,8 @@
 """Strong feasible solutions from what the configuration LP knows.
 
-Greedy insertion at its prices, plans on merged servers carried over to the real ones, and a
-large-neighbourhood search from the best of them. Only better solutions are ever kept, and each is
-verified before it counts.
+Greedy insertion at its prices, ruin and recreate, a plan on merged servers carried over to the
+real ones, and a search over neighbourhoods that HiGHS solves exactly. Only better solutions are
+ever kept, and each is verified before it counts.
 """
 
 from __future__ import annotations
@@ -18,11 +18,13 @@ from offline.occupancy import Occupancy
 from offline.packing import pack
 from offline.plan import Slack, plan
 from offline.pricing import empty, price
+from offline.reoptimise import reoptimise
 
 ORDERS = 20
-SLACKS = (Slack(0.0, 0.12), Slack(0.03, 0.08), Slack(0.0, 0.04), Slack(0.05, 0.2))
-PLAN_SHARE = 0.1  # of the time left, for one plan
-SEARCH_SHARE = 0.15  # for the search after each plan
+SLACK = Slack(worker=0.0, ps=0.12)
+PLAN_SHARE = 0.08  # of the time left, for one plan
+PACK_SHARE = 0.2  # for carrying it over
+SEARCH_SHARE = 0.05  # for ruin and recreate
 PROVEN = 1e-9
 
 
@@ -82,18 +84,27 @@ def improve(
     rng = np.random.default_rng(seed)
     guide = guide_of(instance, bound)
     insert_in_orders(instance, guide, incumbent, rng, deadline)
-    for slack in SLACKS:
-        if deadline.passed or incumbent.is_proven:
-            return
-        schedules, _ = plan(instance, slack, deadline.share(PLAN_SHARE))
-        solution = Occupancy(instance)
-        for index, schedule in pack(instance, schedules, deadline.share(0.5)).items():
-            solution.put(index, schedule)
-        rest = [k for k in range(len(instance.jobs)) if k not in solution.schedules]
-        solution.fill(guide.order(rest, rng), guide.worker_prices, guide.ps_prices)
-        incumbent.offer(solution)
-        search(solution, guide, rng, deadline.share(SEARCH_SHARE), incumbent)
-    search(incumbent.best, guide, rng, deadline, incumbent)
+    search(incumbent.best, guide, rng, deadline.share(SEARCH_SHARE), incumbent)
+    if not (deadline.passed or incumbent.is_proven):
+        follow_plan(instance, guide, incumbent, rng, deadline)
+    reoptimise(incumbent.best, guide, rng, deadline, incumbent)
+
+
+def follow_plan(
+    instance: Instance,
+    guide: Guide,
+    incumbent: Incumbent,
+    rng: np.random.Generator,
+    deadline: Deadline,
+) -> None:
+    """A plan on merged servers, carried over to the real ones."""
+    schedules, _ = plan(instance, SLACK, deadline.share(PLAN_SHARE))
+    solution = Occupancy(instance)
+    for index, schedule in pack(instance, schedules, deadline.share(PACK_SHARE)).items():
+        solution.put(index, schedule)
+    rest = [k for k in range(len(instance.jobs)) if k not in solution.schedules]
+    solution.fill(guide.order(rest, rng), guide.worker_prices, guide.ps_prices)
+    incumbent.offer(solution)
 
 
 def insert_in_orders(

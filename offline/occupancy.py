@@ -79,6 +79,14 @@ class Occupancy:
         """What is used, and these prices, as the search reads them."""
         return ledger_of(self.instance, worker_prices, ps_prices, self._worker_used, self._ps_used)
 
+    def free(self) -> tuple[FloatArray, FloatArray]:
+        """Unused capacities, shapes (T, H, R) and (T, K, R)."""
+        cluster = self.instance.cluster
+        return (
+            np.maximum(0.0, cluster.worker_capacity - self._worker_used),
+            np.maximum(0.0, cluster.ps_capacity - self._ps_used),
+        )
+
     def fill(self, order: Iterable[int], worker_prices: FloatArray, ps_prices: FloatArray) -> None:
         """Insert the jobs that pay, in this order; then those that fit at all."""
         left = [k for k in order if not self.insert(k, worker_prices, ps_prices)]
