@@ -46,6 +46,11 @@ def fewer(factor: int) -> settings:
     return settings(max_examples=max(1, settings().max_examples // factor))
 
 
+def more(factor: int) -> settings:
+    """Settings for a test whose examples are `factor` times cheaper than most."""
+    return settings(max_examples=settings().max_examples * factor)
+
+
 def of(*options: Any) -> st.SearchStrategy[Any]:
     """One of `options`; Hypothesis shrinks towards the first."""
     return st.sampled_from(options)
@@ -336,6 +341,65 @@ def calm_markets(draw: st.DrawFn, most_slots: int = 20, most_work: int = 40) -> 
         utility=draw(st.one_of(sigmoids((1000.0, 50.0)), utilities((1000.0, 50.0)))),
     )
     return Market(job, cluster, horizon, *arrays)
+
+
+def rugged_markets() -> st.SearchStrategy[Market]:
+    """Markets whose slot costs are neither convex nor alike, so that no shortcut is exact.
+
+    Parameter servers are dear and come in steps, servers are small, slots differ, and the job is
+    worth about what it costs at several completions. Such a market hardly ever comes out of
+    independent choices, so it is drawn at random from a seed that Hypothesis chooses.
+    """
+    return st.integers(0, 2**32 - 1).map(rugged_market)
+
+
+def rugged_market(seed: int) -> Market:
+    rng = np.random.default_rng(seed)
+    lengths = rng.integers(1, rng.choice([2, 4]), rng.integers(1, 7))
+    horizon = int(lengths.sum())
+    chunks = int(rng.integers(1, 10))
+    step = float(rng.choice([1.0, 2.0, 2.5, 3.0, 4.0]))
+    machines, prices, used = [], [], []
+    for prefix, scale in (("w", 1.0), ("p", float(rng.choice([0.3, 2.0, 6.0])))):
+        capacities = rng.integers(1, rng.choice([4, 10]), rng.integers(1, 4)).astype(float)
+        servers = (
+            Server(f"{prefix}{k}", {"cpu": float(size), BANDWIDTH: 100.0})
+            for k, size in enumerate(capacities)
+        )
+        machines.append(tuple(servers))
+        shape = len(lengths), len(capacities), 2
+        drawn = rng.choice([0.25, 0.5, 1.0, 2.0], shape)
+        if rng.random() < 0.5:
+            drawn = rng.random(shape)
+        prices.append(np.repeat(scale * drawn * [1.0, 0.1], lengths, axis=0))
+        taken = np.zeros(shape)
+        if rng.random() < 0.6:
+            taken[:, :, 0] = np.minimum(capacities, rng.integers(0, 4, shape[:2]))
+        used.append(np.repeat(taken, lengths, axis=0))
+    work = chunks * int(rng.integers(1, 5))
+    typical = work * float(prices[0][:, :, 0].mean()) + work / step * float(prices[1].mean())
+    value = typical * float(rng.choice([0.8, 1.2, 2.0, 5.0]))
+    late = float(rng.integers(0, horizon + 1))
+    utility: Utility = (
+        Constant(value),
+        Sigmoid(2 * value, float(rng.choice([0.1, 0.5, 2.0])), late),
+        Piecewise((0.0, late + 1.0), (value, value * rng.choice([0.0, 0.3, 0.8]))),
+        Deadline(value, late),
+    )[int(rng.choice([0, 1, 1, 2, 2, 3]))]
+    job = Job(
+        id="j",
+        arrival=int(rng.integers(0, 2)) if horizon > 1 else 0,
+        epochs=work // chunks,
+        chunks=chunks,
+        minibatches=1,
+        minibatch_time=float(rng.choice([1.0, 1.0, 0.7])),
+        gradient_mb=0.0,
+        worker={"cpu": 1.0, BANDWIDTH: 1.0},
+        ps={"cpu": 1.0, BANDWIDTH: step},
+        utility=utility,
+    )
+    cluster = Cluster(("cpu", BANDWIDTH), *machines, 1.0)
+    return Market(job, cluster, horizon, *prices, *used)
 
 
 # -- schedulers ------------------------------------------------------------------------------------

@@ -122,14 +122,18 @@ class Question:
         return value if value >= fraction * float(self.job.utility(earliest)) else 0.0
 
 
-def _best(question: Question, costs: list[float], fraction: float) -> float:
-    """max over completion slots of f - cost, at least 0: do nothing."""
-    payoffs = [question.utility(t, fraction) - cost for t, cost in enumerate(costs)]
-    return max([0.0, *payoffs])
+def _payoffs(question: Question, costs: list[float], fraction: float) -> list[float]:
+    """f - cost of completing in each slot since the arrival."""
+    return [question.utility(t, fraction) - cost for t, cost in enumerate(costs)]
 
 
 def textbook(market: dict[str, Any], fraction: float = 0.0) -> float:
-    """Best payoff by DP_COST over worker-slots: the exact optimum of (27)."""
+    """Best payoff by DP_COST over worker-slots: the exact optimum of (27); 0 is to do nothing."""
+    return max([0.0, *textbook_payoffs(market, fraction)])
+
+
+def textbook_payoffs(market: dict[str, Any], fraction: float = 0.0) -> list[float]:
+    """The best payoff of completing by each slot since the arrival."""
     question = Question(**market)
 
     @cache
@@ -142,7 +146,7 @@ def textbook(market: dict[str, Any], fraction: float = 0.0) -> float:
         return min(question.slot_cost(last, n) + cost(last - 1, work - n) for n in counts)
 
     costs = [cost(t, question.work) for t in range(len(question.slots))]
-    return _best(question, costs, fraction)
+    return _payoffs(question, costs, fraction)
 
 
 def printed(market: dict[str, Any], fraction: float = 0.0) -> float:
@@ -163,7 +167,7 @@ def printed(market: dict[str, Any], fraction: float = 0.0) -> float:
         )
 
     costs = [cost(t, job.epochs * job.chunks) for t in range(len(question.slots))]
-    return _best(question, costs, fraction)
+    return max([0.0, *_payoffs(question, costs, fraction)])
 
 
 def brute_force(market: dict[str, Any], fraction: float = 0.0) -> float:

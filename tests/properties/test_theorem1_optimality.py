@@ -8,13 +8,20 @@ from dataclasses import replace
 import numpy as np
 import pulp
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 import oasis
-from oasis import BestSchedule, Instance
+from oasis import BestSchedule, Constant, Instance
 from tests.oracle.layered_dag import shortest_path_payoff
-from tests.oracle.reference_search import Question, brute_force, printed, ps_for, textbook
+from tests.oracle.reference_search import (
+    Question,
+    brute_force,
+    printed,
+    ps_for,
+    textbook,
+    textbook_payoffs,
+)
 from tests.strategies import (
     Maker,
     Market,
@@ -23,11 +30,14 @@ from tests.strategies import (
     fewer,
     generous_markets,
     markets,
+    more,
     of,
+    rugged_market,
+    rugged_markets,
     schedulers,
 )
 
-answerable = st.one_of(generous_markets(most_work=20), calm_markets())
+answerable = st.one_of(generous_markets(most_work=20), calm_markets(), rugged_markets())
 
 
 def close(value: float) -> object:
@@ -98,6 +108,24 @@ def test_payoff_equals_the_textbook_where_slots_and_servers_repeat(
     assert search(market, "worker-slot", fraction).payoff == close(
         textbook(market.arguments, fraction)
     )
+
+
+@more(10)
+@given(rugged_markets(), of(0.0, 0.3))
+def test_payoff_equals_the_textbook_where_slot_costs_are_rugged(
+    market: Market, fraction: float
+) -> None:
+    found = search(market, "worker-slot", fraction)
+    assert found.payoff == close(textbook(market.arguments, fraction))
+
+
+@more(2)
+@given(rugged_markets(), of(0.0, 0.3))
+def test_chunk_payoff_equals_the_printed_one_where_slot_costs_are_rugged(
+    market: Market, fraction: float
+) -> None:
+    found = search(market, "chunk", fraction)
+    assert found.payoff == close(printed(market.arguments, fraction))
 
 
 @pytest.mark.nightly
@@ -235,7 +263,7 @@ def test_without_a_schedule_everything_is_zero_and_a_reason_is_given(
         assert found.reason is None
 
 
-@given(st.one_of(generous_markets(most_servers=3), calm_markets()))
+@given(st.one_of(generous_markets(most_servers=3), calm_markets(), rugged_markets()))
 def test_cheaper_server_is_never_left_idle(market: Market) -> None:
     """COST_t, lines 23 and 28: no unit runs while a cheaper server has room in that slot."""
     found = search(market)
@@ -252,7 +280,24 @@ def test_cheaper_server_is_never_left_idle(market: Market) -> None:
                     assert taken.get((t, other), 0) == fits[t][other]
 
 
-@given(generous_markets())
+@more(2)
+@example(rugged_market(124))  # the later of two equal completions has the better bound
+@example(rugged_market(162))
+@example(rugged_market(641))
+@given(st.one_of(rugged_markets(), calm_markets()))
+def test_equal_payoff_completes_earliest(market: Market) -> None:
+    """Ties are the rule for a job that does not mind when it completes."""
+    value = Constant(float(market.job.utility(0)))
+    market = replace(market, job=replace(market.job, utility=value))
+    found = search(market)
+    assume(found.schedule is not None)
+    payoffs = textbook_payoffs(market.arguments)
+    best = max(payoffs)
+    earliest = next(t for t, payoff in enumerate(payoffs) if payoff >= best - 1e-11 * (1 + best))
+    assert found.completion == market.job.arrival + earliest
+
+
+@given(answerable)
 def test_no_parameter_server_more_than_bandwidth_asks_for(market: Market) -> None:
     """At positive prices a spare parameter server would only cost; at zero prices none is used."""
     found = search(market)
@@ -265,7 +310,7 @@ def test_no_parameter_server_more_than_bandwidth_asks_for(market: Market) -> Non
         assert servers == ps_for(market.job, workers)
 
 
-@given(markets(), of(0.0, 0.25, 1.0))
+@given(st.one_of(markets(), rugged_markets()), of(0.0, 0.25, 1.0))
 def test_payoff_never_rises_with_prices(market: Market, rise: float) -> None:
     dearer = replace(
         market,

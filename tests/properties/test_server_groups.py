@@ -1,0 +1,174 @@
+"""Identical servers given as a group, against the same servers written out one by one."""
+
+from __future__ import annotations
+
+import tracemalloc
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import oasis
+from oasis import Cluster, Instance, Job, OASiS, Server
+from oasis.ledger import Ledger
+from tests.strategies import Maker, all_instances, instances, schedulers, servers
+
+ARRAYS = ("worker_used", "ps_used", "worker_prices", "ps_prices")
+
+
+def written_out(cluster: Cluster) -> Cluster:
+    groups = [
+        tuple(
+            Server(name.replace("#", "_"), server.capacity)
+            for server in group
+            for name in server.ids
+        )
+        for group in (cluster.worker_servers, cluster.ps_servers)
+    ]
+    return Cluster(cluster.resources, *groups, cluster.slot_seconds)
+
+
+def grouped_clusters() -> st.SearchStrategy[Cluster]:
+    """Up to nine servers in groups of identical ones."""
+    return st.builds(
+        lambda workers, ps: Cluster(("gpu", "cpu", "bandwidth_gbps"), workers, ps, 1.0),
+        servers("w", 9),
+        servers("p", 5),
+    )
+
+
+def grouped_instances() -> st.SearchStrategy[Instance]:
+    return st.one_of(
+        all_instances(), instances(most_jobs=8, most_work=40, cluster=grouped_clusters())
+    )
+
+
+def check_columns(ledger: Ledger) -> None:
+    """Columns cover the servers in order, and those of several servers are idle and in no other."""
+    for group, capacity in (
+        (ledger.worker, ledger.cluster.worker_capacity),
+        (ledger.ps, ledger.cluster.ps_capacity),
+    ):
+        assert group.server.tolist() == [0, *np.cumsum(group.copies)[:-1].tolist()]
+        assert group.copies.sum() == len(capacity)
+        assert (np.repeat(group.capacity.T, group.copies, axis=0) == capacity).all()
+        assert not group.used[:, :, group.copies > 1].any()
+
+
+def same_decision(grouped: oasis.Decision, plain: oasis.Decision) -> None:
+    """All but the names of the servers."""
+    assert grouped.admitted == plain.admitted
+    assert (grouped.payoff, grouped.utility, grouped.cost) == (
+        plain.payoff,
+        plain.utility,
+        plain.cost,
+    )
+    assert grouped.schedule == plain.schedule
+    assert grouped.reason == plain.reason
+    assert (grouped.rejection is None) == (plain.rejection is None)
+    if grouped.rejection is not None and plain.rejection is not None:
+        one, other = grouped.rejection, plain.rejection
+        assert one.smallest_utility == other.smallest_utility
+        assert one.utility_factor == other.utility_factor
+        if one.bottleneck is not None and other.bottleneck is not None:
+            names = tuple(name.replace("#", "_") for name in one.bottleneck.servers)
+            assert replace(one.bottleneck, servers=names) == other.bottleneck
+
+
+@given(grouped_instances(), schedulers())
+def test_groups_decide_as_the_same_servers_one_by_one(instance: Instance, make: Maker) -> None:
+    """Admission, payoff, schedule by index of the server, reason and prices, to the last bit."""
+    grouped, plain = make(instance), make(replace(instance, cluster=written_out(instance.cluster)))
+    for job in instance.jobs_by_arrival():
+        same_decision(grouped.submit(job), plain.submit(job))
+        for name in ARRAYS:
+            one, other = (getattr(scheduler.ledger, name) for scheduler in (grouped, plain))
+            np.testing.assert_array_equal(one, other)
+        assert grouped.ledger.changes.tolist() == plain.ledger.changes.tolist()
+        check_columns(grouped.ledger)
+        check_columns(plain.ledger)
+
+
+def regrouped(instance: Instance, sizes: tuple[int, ...]) -> Instance:
+    """The first machines of both groups, each now `sizes[k]` times."""
+    cluster = instance.cluster
+    parts = [
+        tuple(replace(s, count=n) for s, n in zip(group, sizes, strict=False))
+        for group in (cluster.worker_servers, cluster.ps_servers)
+    ]
+    return replace(instance, cluster=Cluster(cluster.resources, *parts, cluster.slot_seconds))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_groups_decide_the_same_over_a_long_stream(seed: int) -> None:
+    """Until every server has a column of its own."""
+    instance = regrouped(
+        oasis.generate(jobs=60, worker_servers=3, ps_servers=3, horizon=40, seed=seed), (7, 1, 4)
+    )
+    grouped = OASiS.from_instance(instance)
+    plain = OASiS.from_instance(replace(instance, cluster=written_out(instance.cluster)))
+    for job in instance.jobs_by_arrival():
+        same_decision(grouped.submit(job), plain.submit(job))
+    check_columns(grouped.ledger)
+    for name in ARRAYS:
+        one, other = getattr(grouped.ledger, name), getattr(plain.ledger, name)
+        np.testing.assert_array_equal(one, other)
+    assert sum(decision.admitted for decision in grouped.decisions) > 10
+    assert grouped.ledger.nbytes <= 4 * grouped.ledger.worker_used.nbytes * 2
+
+
+def large(count: int, jobs: int = 40, horizon: int = 100) -> tuple[OASiS, list[Job]]:
+    """Ten kinds of machine in each group, `count` of them all told, and calibrated jobs."""
+    instance = oasis.generate(jobs=jobs, worker_servers=5, ps_servers=5, horizon=horizon)
+    instance = regrouped(instance, (count // 10,) * 5)
+    return OASiS.from_instance(instance), instance.jobs_by_arrival()
+
+
+def test_ten_thousand_servers_in_groups_take_the_memory_of_those_in_use() -> None:
+    tracemalloc.start()
+    try:
+        scheduler, jobs = large(10_000)
+        one_array = 8 * scheduler.horizon * 10_000 * len(scheduler.cluster.resources)
+        tracemalloc.reset_peak()
+        assert scheduler.ledger.nbytes < one_array / 100
+        before = tracemalloc.get_traced_memory()[0]
+        for job in jobs:
+            scheduler.submit(job)
+        peak = tracemalloc.get_traced_memory()[1] - before
+    finally:
+        tracemalloc.stop()
+    assert sum(decision.admitted for decision in scheduler.decisions) == len(jobs)
+    assert scheduler.ledger.nbytes < one_array / 2
+    assert peak < one_array
+    check_columns(scheduler.ledger)
+
+
+def test_a_group_is_opened_from_its_first_server_on() -> None:
+    scheduler, jobs = large(100, jobs=1)
+    decision = scheduler.submit(jobs[0])
+    assert decision.schedule is not None
+    servers_of = {int(server) for server in decision.schedule.workers[:, 1]}
+    opened = scheduler.ledger.worker.server[scheduler.ledger.worker.copies == 1]
+    assert servers_of <= set(opened.tolist())
+    assert len(opened) < 50
+
+
+@given(instances(most_jobs=6, most_work=40, cluster=grouped_clusters()))
+def test_groups_survive_a_checkpoint(
+    tmp_path_factory: pytest.TempPathFactory, instance: Instance
+) -> None:
+    """Columns opened so far, bit for bit; the same decisions after it."""
+    path = tmp_path_factory.getbasetemp() / "groups.npz"
+    steady = OASiS.from_instance(instance)
+    jobs = instance.jobs_by_arrival()
+    for job in jobs[: len(jobs) // 2]:
+        steady.submit(job)
+    steady.save(path)
+    resumed = OASiS.load(path)
+    for name, array in steady.ledger.arrays().items():
+        np.testing.assert_array_equal(resumed.ledger.arrays()[name], array)
+    check_columns(resumed.ledger)
+    for job in jobs[len(jobs) // 2 :]:
+        assert resumed.submit(job) == steady.submit(job)
