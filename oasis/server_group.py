@@ -73,10 +73,11 @@ class ServerGroup:
     def fits(self, demand: FloatArray, slots: IntArray, most: int) -> FloatArray:
         """Units of `demand` (R,) that fit on one server of each column, at most `most`; (q, C)."""
         least = np.full((len(slots), len(self.server)), float(most))
-        for r in np.flatnonzero(demand):
-            free = self.capacity[r] - self.used[r, slots]
-            free /= demand[r]
-            np.minimum(least, free, out=least)
+        with np.errstate(over="ignore"):  # any number of units of next to nothing
+            for r in np.flatnonzero(demand):
+                free = self.capacity[r] - self.used[r, slots]
+                free /= demand[r]
+                np.minimum(least, free, out=least)
         return np.maximum(rounding.floor(least), 0.0)  # floor is monotone: rounding once is enough
 
     def room(self, demand: FloatArray, slots: IntArray, most: int) -> FloatArray:

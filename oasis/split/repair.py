@@ -140,28 +140,25 @@ def _exact(
     """
     reach = len(least) // 2
     first = np.flatnonzero(np.diff(group, prepend=-1))
-    ends = np.append(first[1:], len(group))
-    slots = [(a, b) for a, b in zip(first, ends, strict=True) for _ in range(number[group[a]])]
     sums, costs = np.zeros(1, np.int64), np.zeros(1)
     trail = []
-    for a, b in slots:
-        steps = np.append(0, step[a:b])
-        low = sums[0] + steps.min()
-        size = sums[-1] + steps.max() - low + 1
-        table = np.full((len(steps), size), np.inf)
-        table[np.arange(len(steps))[:, None], sums + (steps[:, None] - low)] = (
-            costs + np.append(0.0, cost[a:b])[:, None]
-        )
-        made = table.argmin(axis=0)
-        totals = table[made, np.arange(size)]
-        rest = missing - low - np.arange(size)
-        far = np.abs(rest) > reach
-        ahead = np.where(far, 0.0, least[np.where(far, 0, rest + reach)])
-        alive = np.flatnonzero(totals + ahead <= within)
-        sums, costs = low + alive, totals[alive]
-        trail.append((sums, made[alive], a))
-        if not len(sums):
-            return None
+    for a, b in zip(first, np.append(first[1:], len(group)), strict=True):
+        steps, prices = np.append(0, step[a:b]), np.append(0.0, cost[a:b])[:, None]
+        for _ in range(number[group[a]]):
+            low = sums[0] + steps.min()
+            size = sums[-1] + steps.max() - low + 1
+            table = np.full((len(steps), size), np.inf)
+            table[np.arange(len(steps))[:, None], sums + (steps[:, None] - low)] = costs + prices
+            made = table.argmin(axis=0)
+            totals = table[made, np.arange(size)]
+            rest = missing - low - np.arange(size)
+            far = np.abs(rest) > reach
+            ahead = np.where(far, 0.0, least[np.where(far, 0, rest + reach)])
+            alive = np.flatnonzero(totals + ahead <= within)
+            if not made[alive].any():
+                break  # no use for one more slot of this group, hence for none
+            sums, costs = low + alive, totals[alive]
+            trail.append((sums, made[alive], a))
     at = int(np.searchsorted(sums, missing))
     if at == len(sums) or sums[at] != missing:
         return None
