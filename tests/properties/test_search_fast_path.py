@@ -29,6 +29,8 @@ from oasis import (
     Sigmoid,
     Utility,
 )
+from oasis.ledger import Ledger
+from oasis.search import Search
 from tests.oracle.reference_search import Question
 from tests.oracle.textbook_split import costs
 from tests.strategies import Maker, Market, all_instances, schedulers
@@ -196,6 +198,22 @@ def test_payoff_equals_the_reference_on_degenerate_markets(twist: Twist) -> None
     assert made > 0
 
 
+@pytest.mark.parametrize("twist", TWISTS, ids=lambda twist: twist.name)
+def test_room_counts_workers_with_their_parameter_servers(twist: Twist) -> None:
+    for i in range(40):
+        market = draw(np.random.default_rng([19, i]), twist)
+        question = Question(**market.arguments)
+        most = min(market.job.chunks, question.work)
+        fits = [
+            max(n for n in range(most + 1) if question.slot_cost(t, n) < np.inf)
+            for t in range(len(question.slots))
+        ]
+        arrays = (market.worker_prices, market.ps_prices, market.worker_used, market.ps_used)
+        found = Search(market.job, Ledger.of_arrays(market.cluster, *arrays))
+        rooms = [found.room_until(slot) for slot in range(market.job.arrival, market.horizon)]
+        assert rooms == np.cumsum(fits).tolist()
+
+
 @pytest.mark.nightly
 @pytest.mark.parametrize("seed", range(20))
 @pytest.mark.parametrize("twist", TWISTS, ids=lambda twist: twist.name)
@@ -328,7 +346,7 @@ def one_array(scheduler: OASiS) -> int:
     return 8 * scheduler.horizon * servers * len(cluster.resources)
 
 
-@pytest.mark.parametrize("servers", [1, 12])
+@pytest.mark.parametrize("servers", [6, 20])
 @pytest.mark.parametrize("horizon", [12, 40])
 def test_ledger_is_at_most_four_arrays(horizon: int, servers: int) -> None:
     """At the start and after a stream, with the five resources of the presets."""
