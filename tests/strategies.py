@@ -211,22 +211,26 @@ def rivals(draw: st.DrawFn, horizon: int, name: str) -> Job:
 
 
 @st.composite
-def crowded_instances(draw: st.DrawFn, most_jobs: int = 6, most_slots: int = 3) -> Instance:
-    """More rivals than fit one small server of each group (or two): prices decide."""
+def crowded_instances(
+    draw: st.DrawFn, most_jobs: int = 6, most_slots: int = 3, most_servers: int = 2
+) -> Instance:
+    """More rivals than fit a few small servers of each group: prices decide."""
     horizon = draw(horizons(most_slots))
     machines = []
     for prefix in "wp":
         capacity = {"gpu": 3.0, "cpu": draw(of(3.0, 2.0, 5.0)), BANDWIDTH: draw(of(3.0, 6.0))}
-        machines.append((Server(f"{prefix}0", capacity, draw(of(1, 1, 2))),))
+        machines.append((Server(f"{prefix}0", capacity, draw(of(1, *range(1, most_servers + 1)))),))
     cluster = Cluster(RESOURCES, *machines, 1.0)
     count = draw(st.integers(min(3, most_jobs), most_jobs))
     drawn = [draw(rivals(horizon, f"j{i}")) for i in range(count)]
     return Instance(horizon, cluster, tuple(drawn))
 
 
-def all_instances() -> st.SearchStrategy[Instance]:
+def all_instances(most_servers: int = 2) -> st.SearchStrategy[Instance]:
     """Nasty ones and crowded ones."""
-    return st.one_of(instances(), crowded_instances())
+    return st.one_of(
+        instances(cluster=clusters(most_servers)), crowded_instances(most_servers=most_servers)
+    )
 
 
 def small_instances() -> st.SearchStrategy[Instance]:

@@ -10,7 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import oasis
-from oasis import Constant, Instance, Job, OASiS, PriceBounds, Sigmoid, Utility
+from oasis import Cluster, Constant, Instance, Job, OASiS, PriceBounds, Server, Sigmoid, Utility
 from tests.strategies import Maker, all_instances, crowded_instances, fewer, of, schedulers
 
 
@@ -104,6 +104,25 @@ def test_usage_never_exceeds_capacity(instance: Instance, make: Maker) -> None:
         allowed = capacity + 1e-9 * np.maximum(1.0, capacity)
         assert (used <= allowed)[np.broadcast_to(capacity > 0, used.shape)].all()
         assert (used[:, capacity == 0] <= 1e-9).all()
+
+
+def spelt_out(instance: Instance) -> Instance:
+    """The same machines, one entry each."""
+    cluster = instance.cluster
+    single = (
+        tuple(Server(name, s.capacity) for s in servers for name in s.ids)
+        for servers in (cluster.worker_servers, cluster.ps_servers)
+    )
+    machines = Cluster(cluster.resources, *single, cluster.slot_seconds)
+    return Instance(instance.horizon, machines, instance.jobs)
+
+
+@given(all_instances(most_servers=6), schedulers())
+def test_groups_of_servers_are_only_a_shorthand(instance: Instance, make: Maker) -> None:
+    single = spelt_out(instance)
+    assert np.array_equal(single.cluster.worker_capacity, instance.cluster.worker_capacity)
+    decisions, others = (oasis.simulate(i, make(i)).decisions for i in (instance, single))
+    assert decisions == others
 
 
 @given(all_instances(), schedulers())

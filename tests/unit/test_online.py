@@ -110,9 +110,12 @@ def test_job_without_room_says_how_much_there_is() -> None:
 def test_job_that_costs_too_much_says_what_it_would_have_taken() -> None:
     """At a price of 3 the two workers cost 6; the job is worth 4."""
     found = oasis.best_schedule(JOB, CLUSTER, 4, *arrays(price=3.0))
-    assert found.reason == (
-        "payoff not positive: the cheapest schedule costs 6, the job is worth at most 4"
-    )
+    assert found.reason.startswith("payoff not positive: ")
+    assert found.rejection.smallest_utility == 6.0
+    assert found.rejection.utility_factor == 1.5
+    assert found.rejection.smallest_utility_completion == 1
+    assert found.rejection.bottleneck.resource == "cpu"
+    assert found.rejection.bottleneck.servers == ("w",)
 
 
 def test_payoff_of_exactly_zero_is_rejected() -> None:
@@ -134,6 +137,36 @@ def test_free_slots_are_never_counted_beyond_the_work_in_a_no_room_reason() -> N
         decision = online.quote(long)
         assert not decision.admitted
         assert "no room" not in decision.reason
+
+
+@pytest.mark.parametrize(
+    ("capacity", "used", "demand", "room"),
+    [
+        (0.3, 0.0, 0.1, 3),  # 0.3 / 0.1 is 2.9999999999999996
+        (1.0, 0.3, 0.1, 7),  # 0.7 / 0.1 is 6.999999999999999
+        (0.7, 0.6, 0.1, 1),  # 0.7 - 0.6 is 0.09999999999999998
+        (1.1 * 3, 0.0, 1.1, 3),
+        (0.3 - 1e-8, 0.0, 0.1, 2),
+    ],
+)
+def test_server_holds_as_many_units_as_its_capacity_says(
+    capacity: float, used: float, demand: float, room: int
+) -> None:
+    """The last bit of a quotient costs no worker and no parameter server."""
+    amounts = {"cpu": capacity, "bandwidth_gbps": 100.0}
+    cluster = Cluster(tuple(amounts), (Server("w", amounts),), (Server("p", amounts),), 1.0)
+    taken = np.array([[[used, 0.0]]])
+    free, prices = np.zeros((1, 1, 2)), np.ones((1, 1, 2))
+    for small, large in (("worker", "ps"), ("ps", "worker")):
+        demands = {
+            small: {"cpu": demand, "bandwidth_gbps": 1.0},
+            large: {"cpu": 0.0, "bandwidth_gbps": 1.0},
+        }
+        worker_used, ps_used = (taken, free) if small == "worker" else (free, taken)
+        for count in (room, room + 1):
+            job = replace(JOB, arrival=0, chunks=count, utility=Constant(1e6), **demands)
+            found = oasis.best_schedule(job, cluster, 1, prices, prices, worker_used, ps_used)
+            assert (found.schedule is not None) == (count == room)
 
 
 # -- repricing -------------------------------------------------------------------------------------
