@@ -32,8 +32,10 @@ def main(arguments: list[str] | None = None) -> None:
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         code = _fail(f"{where}{error.strerror or error}")
-    except (OasisError, ValueError) as error:
+    except (OasisError, ValueError, OverflowError) as error:
         code = _fail(str(error))
+    except MemoryError:
+        code = _fail("not enough memory for an instance of this size")
     sys.exit(code)
 
 

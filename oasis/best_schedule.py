@@ -111,6 +111,8 @@ def best_schedule(
         expected = shapes[name.partition("_")[0]]
         if array.shape != expected:
             raise ValueError(f"{name}: expected shape {expected}, got {array.shape}")
+        if not (np.isfinite(array).all() and (array >= 0).all()):
+            raise ValueError(f"{name}: expected finite numbers >= 0")
     ledger = Ledger.of_arrays(cluster, **arrays)
     return run(Search(job, ledger, granularity, min_utility_fraction))
 

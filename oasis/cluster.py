@@ -11,7 +11,7 @@ from oasis.errors import InstanceError, located_at
 from oasis.job import Job
 from oasis.resources import ResourceVector, as_array, check_known
 from oasis.rounding import FloatArray
-from oasis.validation import check_unique, integer, number, text
+from oasis.validation import LARGEST_SIZE, check_unique, integer, number, text
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,9 @@ class Server:
         text(self.id, "id")
         with located_at("capacity"):
             object.__setattr__(self, "capacity", ResourceVector.of(self.capacity))
-        object.__setattr__(self, "count", integer(self.count, "count", minimum=1))
+        object.__setattr__(
+            self, "count", integer(self.count, "count", minimum=1, maximum=LARGEST_SIZE)
+        )
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -86,9 +88,7 @@ class Cluster:
         object.__setattr__(self, "slot_seconds", seconds)
         for group in ("worker", "ps"):
             self._expand(group)
-        both = self.worker_ids + self.ps_ids
-        if len(set(both)) < len(both):
-            self._report_duplicate_server()
+        self._check_server_ids()
 
     def _expand(self, group: str) -> None:
         path = f"{group}_servers"
@@ -106,16 +106,18 @@ class Cluster:
         ids = tuple(name for server in servers for name in server.ids)
         object.__setattr__(self, f"{group}_ids", ids)
 
-    def _report_duplicate_server(self) -> None:
+    def _check_server_ids(self) -> None:
         seen: set[str] = set()
         for path in ("worker_servers", "ps_servers"):
             for k, server in enumerate(getattr(self, path)):
-                if seen.intersection(server.ids):
+                names = {server.id, *server.ids}
+                if seen & names:
                     raise InstanceError(f"{path}[{k}].id", f"duplicate server id {server.id!r}")
-                seen.update(server.ids)
+                seen |= names
 
     def check(self, job: Job) -> None:
-        """Raise `InstanceError` if `job` names a resource that the cluster does not know."""
+        """Raise `InstanceError` if `job` names an unknown resource or can never end its work."""
         for name in ("worker", "ps"):
             with located_at(name):
                 check_known(getattr(job, name), self.resources)
+        job.work(self.slot_seconds)  # must be finite

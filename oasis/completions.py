@@ -58,7 +58,9 @@ def completions(
     first = job.arrival + job.shortest_duration(slot_seconds) - 1
     delays = np.arange(first, horizon) - job.arrival
     log_utility = job.utility.log_value(delays)
-    if delays.size:
+    if delays.size and float(job.utility(delays[0])) == 0.0:
+        log_utility = np.full(delays.shape, -np.inf)  # not even its best can be paid with
+    elif delays.size:
         with np.errstate(divide="ignore"):
             threshold = log_utility[0] + np.log(min_utility_fraction)
         log_utility = np.where(log_utility >= threshold, log_utility, -np.inf)

@@ -93,7 +93,11 @@ def _unit_costs(
     needs = as_array(demand, resources)
     costs: list[float] = []
     for server in range(len(capacity)):
-        ratios = [capacity[server, r] / needs[r] for r in range(len(needs)) if needs[r] > 0]
+        ratios = [
+            min(float(limit), float(capacity[server, r]) / float(needs[r]))
+            for r in range(len(needs))
+            if needs[r] > 0
+        ]
         fits = min([limit, *(int(rounding.floor(ratio)) for ratio in ratios)])
         costs.extend([float(np.dot(prices[server], needs))] * fits)
     return sorted(costs)[:limit]

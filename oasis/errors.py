@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
+from typing import Any
 
 
 class OasisError(Exception):
@@ -64,6 +66,10 @@ class VerificationError(OasisError):
         self.job = job
         self.slot = slot
         self.server = server
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        places = {"job": self.job, "slot": self.slot, "server": self.server}
+        return partial(type(self), **places), (self.constraint, self.detail)  # type: ignore[arg-type]
 
 
 class SolverError(OasisError):

@@ -53,16 +53,18 @@ def write_archive(
 
 def read_archive(path: str | os.PathLike[str], kind: str) -> tuple[Any, dict[str, Array]]:
     """Read what `write_archive` wrote; `OasisError` if `path` is no archive of that `kind`."""
+    content = io.BytesIO(Path(path).read_bytes())
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        with np.load(content, allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
         header = json.loads(str(arrays.pop("header")))
-        found = header["kind"]
-    except (KeyError, TypeError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise OasisError(f"{os.fspath(path)}: expected {kind!r}, got {error}") from None
+        found, state = header["kind"], header["state"]
+    except (AttributeError, KeyError, TypeError, ValueError, EOFError, zipfile.BadZipFile):
+        message = f"{os.fspath(path)}: expected {kind!r}, got a file that cannot be read"
+        raise OasisError(message) from None
     if found != kind:
         raise OasisError(f"{os.fspath(path)}: expected {kind!r}, got {found!r}")
-    return header["state"], arrays
+    return state, arrays
 
 
 def _umask() -> int:

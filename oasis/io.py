@@ -141,7 +141,9 @@ def _kind(utility: Utility) -> str:
 
 
 def _utility(data: Any) -> Utility:
-    if not isinstance(data, Mapping) or "kind" not in data:
+    if not isinstance(data, Mapping):
+        raise InstanceError("", f"expected an object with a kind, got {describe(data)}")
+    if "kind" not in data:
         raise InstanceError("kind", f"expected an object with a kind, got {describe(data)}")
     if not isinstance(data["kind"], str) or data["kind"] not in UTILITIES:
         expected = f"expected one of {', '.join(UTILITIES)}"

@@ -16,6 +16,7 @@ from oasis.utility import Utility
 from oasis.validation import describe, integer, number, text
 
 GBIT_PER_MB = 8e-3
+MOST_WORK = 1e300  # worker-slots, far beyond any horizon but still a number
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,9 +105,12 @@ class Job:
 
     def work(self, slot_seconds: float) -> int:
         """ceil(W_i) worker-slots, where W_i = E_i N_i M_i kappa_i (constraint (2))."""
-        minibatches = self.epochs * self.chunks * self.minibatches
-        work = rounding.ceil(minibatches * self.minibatch_slots(slot_seconds))
-        return max(1, int(work))
+        minibatches = float(self.epochs * self.chunks * self.minibatches)
+        slots = minibatches * self.minibatch_slots(slot_seconds)
+        if not slots <= MOST_WORK:
+            expected = f"expected a job of at most {MOST_WORK:g} worker-slots, got {slots:g}"
+            raise InstanceError("minibatch_time", expected)
+        return max(1, int(rounding.ceil(slots)))
 
     def shortest_duration(self, slot_seconds: float) -> int:
         """Slots the job needs with N_i workers all the time."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping
 from typing import Any
@@ -17,6 +18,7 @@ from oasis.prices import DEFAULT_MIN_UTILITY_FRACTION, PriceBounds
 from oasis.problem import Instance
 from oasis.result import Decision
 from oasis.search import Granularity, Search
+from oasis.validation import integer
 
 CHECKPOINT = "oasis-scheduler 1"
 
@@ -57,8 +59,10 @@ class OASiS:
     ) -> None:
         if granularity not in {"worker-slot", "chunk"}:
             raise ValueError(f"granularity: expected worker-slot or chunk, got {granularity!r}")
+        if bounds.worker.log_lower.shape != (len(cluster.resources),):
+            raise ValueError(f"bounds: expected one for each of {', '.join(cluster.resources)}")
         self.cluster = cluster
-        self.horizon = horizon
+        self.horizon = integer(horizon, "horizon", minimum=1)
         self.bounds = bounds
         self.granularity: Granularity = granularity
         self.decisions: list[Decision] = []
@@ -80,8 +84,8 @@ class OASiS:
         bounds = PriceBounds.from_instance(
             instance, normalize=normalize, min_utility_fraction=min_utility_fraction
         )
-        if not scale > 0:
-            raise ValueError(f"scale: expected > 0, got {scale}")
+        if not 0 < scale < math.inf:
+            raise ValueError(f"scale: expected a finite number > 0, got {scale}")
         if scale != 1.0:
             bounds = bounds.scaled(scale)
         return cls(instance.cluster, instance.horizon, bounds, granularity=granularity)

@@ -16,6 +16,7 @@ from oasis.resources import as_array
 from oasis.rounding import FloatArray
 
 DEFAULT_MIN_UTILITY_FRACTION = 1e-3
+LARGEST_LOG = 709.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,18 +46,17 @@ class PriceFunction:
     def __call__(self, used: FloatArray, capacity: FloatArray) -> FloatArray:
         """Prices at committed amounts `used` (..., R) of `capacity` (..., R), same shape."""
         share = np.divide(used, capacity, out=np.ones(used.shape), where=capacity > 0)
-        prices: FloatArray = np.exp(self.log_lower + self.log_ratio * np.clip(share, 0.0, 1.0))
-        return prices
+        return _exp(self.log_lower + self.log_ratio * np.clip(share, 0.0, 1.0))
 
     @property
     def lower(self) -> FloatArray:
         """L, utility per unit of each resource, shape (R,)."""
-        return np.exp(self.log_lower)
+        return _exp(self.log_lower)
 
     @property
     def upper(self) -> FloatArray:
         """U, utility per unit of each resource, shape (R,)."""
-        return np.exp(self.log_lower + self.log_ratio)
+        return _exp(self.log_lower + self.log_ratio)
 
     def scaled(self, factor: float) -> PriceFunction:
         """U multiplied by `factor` (never below L), L kept: the paper's Fig. 6."""
@@ -154,8 +154,8 @@ class PriceBounds:
 
     def scaled(self, factor: float) -> PriceBounds:
         """Bounds with U/L multiplied by `factor` > 0, as in the paper's Fig. 6."""
-        if not factor > 0:
-            raise ValueError(f"factor: expected > 0, got {factor}")
+        if not 0 < factor < np.inf:
+            raise ValueError(f"factor: expected a finite number > 0, got {factor}")
         return replace(self, worker=self.worker.scaled(factor), ps=self.ps.scaled(factor))
 
     def to_dict(self) -> dict[str, Any]:
@@ -176,6 +176,12 @@ class PriceBounds:
             normalize=data["normalize"],
             min_utility_fraction=data["min_utility_fraction"],
         )
+
+
+def _exp(logarithm: FloatArray) -> FloatArray:
+    """Exponential, at most the largest float."""
+    result: FloatArray = np.exp(np.minimum(logarithm, LARGEST_LOG))
+    return result
 
 
 def _price_function(
@@ -206,4 +212,4 @@ def _price_function(
         )
     log_ratio = np.maximum(0.0, np.where(usable, log_upper - log_lower, 0.0))
     lower = np.where(usable, log_lower - np.log(unit), -np.inf)
-    return PriceFunction(lower, log_ratio, float(np.exp(log_eta)))
+    return PriceFunction(lower, log_ratio, float(_exp(log_eta)))

@@ -9,7 +9,7 @@ from typing import Any
 from oasis.cluster import Cluster, Server
 from oasis.errors import InstanceError, located_at
 from oasis.job import Job
-from oasis.validation import check_unique, integer
+from oasis.validation import LARGEST_SIZE, check_unique, integer
 
 __all__ = ["Cluster", "Instance", "Job", "Server"]
 
@@ -41,7 +41,9 @@ class Instance:
     metadata: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "horizon", integer(self.horizon, "horizon", minimum=1))
+        object.__setattr__(
+            self, "horizon", integer(self.horizon, "horizon", minimum=1, maximum=LARGEST_SIZE)
+        )
         object.__setattr__(self, "jobs", tuple(self.jobs))
         for k, job in enumerate(self.jobs):
             with located_at(f"jobs[{k}]"):

@@ -25,7 +25,8 @@ def why_none(search: Search, rejection: Rejection | None) -> str:
     job, ledger, ends = search.job, search.ledger, search.ends
     if not ends.utility.size:
         slots = job.shortest_duration(ledger.cluster.slot_seconds)
-        return f"{Reason.HORIZON}: needs {slots} slots, {ledger.horizon - job.arrival} remain"
+        left = max(0, ledger.horizon - job.arrival)
+        return f"{Reason.HORIZON}: needs {slots} slots, {left} remain"
     if ends.log_best == -np.inf:
         return Reason.WORTHLESS.value
     if rejection is None or rejection.utility_factor is None:

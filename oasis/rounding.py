@@ -14,10 +14,12 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 TOLERANCE = 1e-9
+LARGEST_SLACK = 0.5  # beyond 5e8 units the tolerance would no longer be rounding
+CAPACITY_TOLERANCE = 1.001e-9  # what a count rounded with TOLERANCE may exceed a capacity by
 
 
 def _slack(x: FloatArray) -> FloatArray:
-    slack: FloatArray = TOLERANCE * np.maximum(1.0, np.abs(x))
+    slack: FloatArray = np.minimum(TOLERANCE * np.maximum(1.0, np.abs(x)), LARGEST_SLACK)
     return slack
 
 
@@ -35,6 +37,11 @@ def floor(x: npt.ArrayLike) -> FloatArray:
     return rounded
 
 
-def within(value: float, limit: float) -> bool:
-    """Whether ``value <= limit`` up to the tolerance of `floor`."""
-    return bool(value <= limit + TOLERANCE * max(1.0, abs(limit)))
+def within(count: float, limit: float) -> bool:
+    """Whether ``count <= limit`` up to the tolerance of `floor`; for counts, which have no unit."""
+    return bool(count <= limit + TOLERANCE * max(1.0, abs(limit)))
+
+
+def fits(used: float, capacity: float) -> bool:
+    """Whether an amount fits a capacity: relative, so that it does not depend on the unit."""
+    return bool(used <= capacity * (1.0 + CAPACITY_TOLERANCE))

@@ -158,9 +158,10 @@ class Search:
 
     def _room(self, starts: IntArray) -> tuple[IntArray, FloatArray, FloatArray]:
         """Workers that fit in a slot of each run, (q,), and units that fit on each column."""
-        needed = self.job.ps_needed(np.arange(self._most + 1))
-        servers = int(needed[-1])
         room = self.ledger.worker.room(self._worker, starts, self._most)
+        most = int(min(self._most, room.sum(axis=1).max()))  # N_i may be far beyond what fits
+        needed = self.job.ps_needed(np.arange(most + 1))
+        servers = int(needed[-1])
         ps_room = self.ledger.ps.room(self._ps, starts, servers)
         fit = np.searchsorted(needed, ps_room.sum(axis=1), side="right") - 1
         return np.minimum(fit, room.sum(axis=1)).astype(np.int64), room, ps_room

@@ -65,13 +65,14 @@ class Sigmoid:
         _check(self, priority=0.0, decay=0.0, target=0.0)
 
     def __call__(self, delay: npt.ArrayLike) -> FloatArray:
-        exponent = self.decay * (np.asarray(delay, dtype=np.float64) - self.target)
         with np.errstate(over="ignore"):
+            exponent = self.decay * (np.asarray(delay, dtype=np.float64) - self.target)
             result: FloatArray = self.priority / (1.0 + np.exp(exponent))
         return result
 
     def log_value(self, delay: npt.ArrayLike) -> FloatArray:
-        exponent = self.decay * (np.asarray(delay, dtype=np.float64) - self.target)
+        with np.errstate(over="ignore"):
+            exponent = self.decay * (np.asarray(delay, dtype=np.float64) - self.target)
         result: FloatArray = _log(np.asarray(self.priority)) - np.logaddexp(0.0, exponent)
         return result
 

@@ -9,6 +9,9 @@ from typing import Any
 
 from oasis.errors import InstanceError
 
+LARGEST_COUNT = 2**53  # every larger integer has no float of its own
+LARGEST_SIZE = 10**6  # of what arrays are made for: slots, servers
+
 
 def describe(value: Any) -> str:
     """Short description of a wrong value for an error message."""
@@ -30,11 +33,13 @@ def number(value: Any, path: str, *, minimum: float = 0.0, above: bool = False) 
     return result
 
 
-def integer(value: Any, path: str, *, minimum: int = 0) -> int:
-    """Return `value` as an int of at least `minimum`; floats and booleans are refused."""
+def integer(value: Any, path: str, *, minimum: int = 0, maximum: int = LARGEST_COUNT) -> int:
+    """Return `value` as an int from `minimum` to `maximum`; floats and booleans are refused."""
     is_integer = isinstance(value, numbers.Integral) and not isinstance(value, bool)
     if not is_integer or value < minimum:
         raise InstanceError(path, f"expected an integer >= {minimum}, got {describe(value)}")
+    if value > maximum:
+        raise InstanceError(path, f"expected an integer <= {maximum}, got {describe(value)}")
     return int(value)
 
 

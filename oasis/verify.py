@@ -15,6 +15,7 @@ import numpy as np
 from oasis import rounding
 from oasis.errors import VerificationError
 from oasis.problem import Instance, Job
+from oasis.result import Run
 from oasis.rounding import FloatArray, IntArray
 from oasis.schedule import Schedule
 
@@ -59,6 +60,11 @@ def verify(instance: Instance, result: HasSchedules | Mapping[str, Schedule]) ->
     _check_capacity(instance, jobs, schedules, "worker", "(4) worker capacity")
     _check_capacity(instance, jobs, schedules, "ps", "(5) parameter-server capacity")
     total = math.fsum(_utility(jobs[job_id], s) for job_id, s in schedules.items())
+    if isinstance(result, Run):
+        verify_decisions(instance, result)
+    bound = getattr(result, "upper_bound", None)
+    if bound is not None and bound < total * (1 - 1e-6):
+        raise VerificationError("(1) bound", f"upper_bound is {bound}, a schedule has {total}")
     for name in ("total_utility", "objective"):
         stated = getattr(result, name, None)
         if stated is not None and not math.isclose(stated, total, rel_tol=1e-9, abs_tol=1e-12):
@@ -66,13 +72,32 @@ def verify(instance: Instance, result: HasSchedules | Mapping[str, Schedule]) ->
     return total
 
 
+def verify_decisions(instance: Instance, run: Run) -> None:
+    """Check that `run` decides on every job once, in order, and says of each what is true."""
+    order = [job.id for job in instance.jobs_by_arrival()]
+    if [decision.job_id for decision in run.decisions] != order:
+        raise VerificationError("decisions", "expected one for each job, in order of arrival")
+    for job, decision in zip(instance.jobs_by_arrival(), run.decisions, strict=True):
+        schedule = decision.schedule
+        if decision.admitted != (schedule is not None):
+            raise VerificationError("decisions", "admitted without a schedule", job=job.id)
+        completion = schedule.completion if schedule is not None else None
+        utility = _utility(job, schedule) if schedule is not None else 0.0
+        stated = (decision.utility, decision.payoff)
+        true = (utility, utility - decision.cost)
+        if decision.completion != completion or not np.allclose(stated, true, rtol=1e-9, atol=0):
+            detail = f"states {stated} at {decision.completion}, recomputed {true} at {completion}"
+            raise VerificationError("decisions", detail, job=job.id)
+        if decision.cost < 0 or (schedule is None and decision.cost > 0):
+            raise VerificationError("decisions", f"cost {decision.cost}", job=job.id)
+
+
 def verify_schedule(instance: Instance, job: Job, schedule: Schedule) -> None:
     """Check the constraints on one job: (2), (3), (6), (7), (9)-(13)."""
     _check_domain(instance, job, schedule.workers, len(instance.cluster.worker_ids), "y")
     _check_domain(instance, job, schedule.ps, len(instance.cluster.ps_ids), "z")
     done = sum(count for _, _, count in schedule.workers.tolist())
-    kappa = job.minibatch_slots(instance.slot_seconds)
-    work = job.epochs * job.chunks * job.minibatches * kappa
+    work = job.epochs * job.chunks * job.minibatches * _minibatch_slots(instance, job)
     if done == 0 or not rounding.within(work, done):
         detail = f"{done} worker-slots, needs {work:.9g}"
         raise VerificationError("(2) training work", detail, job=job.id)
@@ -84,6 +109,14 @@ def verify_schedule(instance: Instance, job: Job, schedule: Schedule) -> None:
         for constraint, broken, detail in _slot_constraints(job, workers[slot], ps[slot]):
             if broken:
                 raise VerificationError(constraint, detail, job=job.id, slot=slot)
+
+
+def _minibatch_slots(instance: Instance, job: Job) -> float:
+    """kappa_i = tau_i + 2 e_i / b_i: 8 Gbit in 1000 MB, sent and fetched."""
+    if job.gradient_mb == 0:
+        return job.minibatch_time
+    seconds = 2 * job.gradient_mb * 8 / 1000 / job.bandwidth
+    return job.minibatch_time + seconds / instance.slot_seconds
 
 
 def _slot_constraints(job: Job, workers: float, ps: float) -> Iterator[tuple[str, bool, str]]:
@@ -140,7 +173,7 @@ def _check_capacity(
     for (slot, server, resource), amounts in load.items():
         available = capacity[server, cluster.resources.index(resource)]
         used = math.fsum(amounts)
-        if not rounding.within(used, available):
+        if not rounding.fits(used, available):
             detail = f"{resource}: {used:.9g} used, capacity {available:g}"
             raise VerificationError(constraint, detail, slot=slot, server=ids[server])
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from oasis.problem import Instance
-from oasis.rounding import within
+from oasis.rounding import fits
 from oasis.schedule import Schedule, placements
 from oasis.solvers import Status
 from oasis.verify import verify
@@ -181,7 +181,7 @@ def _fits(
     server: int,
 ) -> bool:
     return all(
-        within(
+        fits(
             sum(row[server] * demand[r] for row, demand in zip(placed, demands, strict=False)),
             limit,
         )

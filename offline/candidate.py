@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pulp
@@ -40,6 +40,12 @@ class Candidate:
     done: Mapping[int, pulp.LpVariable]
     workers: Mapping[tuple[int, int], pulp.LpVariable]
     ps: Mapping[tuple[int, int], pulp.LpVariable]
+    worker_hosts: tuple[int, ...] = field(init=False)
+    ps_hosts: tuple[int, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        for name, variables in (("worker_hosts", self.workers), ("ps_hosts", self.ps)):
+            object.__setattr__(self, name, tuple(dict.fromkeys(s for _, s in variables)))
 
     @property
     def slots(self) -> range:
@@ -52,11 +58,11 @@ class Candidate:
 
     def workers_in(self, slot: int) -> pulp.LpAffineExpression:
         """sum_h y_ih(t)."""
-        return pulp.lpSum(var for (t, _), var in self.workers.items() if t == slot)
+        return pulp.lpSum(self.workers[slot, server] for server in self.worker_hosts)
 
     def ps_in(self, slot: int) -> pulp.LpAffineExpression:
         """sum_k z_ik(t)."""
-        return pulp.lpSum(var for (t, _), var in self.ps.items() if t == slot)
+        return pulp.lpSum(self.ps[slot, server] for server in self.ps_hosts)
 
 
 def candidate_of(instance: Instance, index: int, problem: pulp.LpProblem) -> Candidate | None:

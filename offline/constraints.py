@@ -16,7 +16,7 @@ import pulp
 from oasis import rounding
 from oasis.problem import Instance, Job
 from oasis.resources import as_array
-from oasis.rounding import TOLERANCE, FloatArray
+from oasis.rounding import CAPACITY_TOLERANCE, FloatArray
 from offline.candidate import Candidate
 
 Rows = Iterator[pulp.LpConstraint]
@@ -71,9 +71,8 @@ def _capacity(
     for ((_, server), here), r in product(users.items(), range(capacity.shape[1])):
         limit = float(capacity[server, r])
         terms = [(float(demand[r]), var) for demand, var in here if demand[r] > 0]
-        if not rounding.within(sum(amount * var.upBound for amount, var in terms), limit):
-            # `rounding.within`, divided by the capacity
-            widened = 1.0 + TOLERANCE * max(1.0, 1.0 / limit)
+        if not rounding.fits(sum(amount * var.upBound for amount, var in terms), limit):
+            widened = 1.0 + CAPACITY_TOLERANCE  # `rounding.fits`, divided by the capacity
             yield pulp.lpSum(amount / limit * var for amount, var in terms) <= widened
 
 
@@ -114,8 +113,9 @@ def no_worker_after_completion(c: Candidate) -> Rows:
 
     (3) implies these rows for integers; server by server they tighten the relaxation.
     """
+    running = {slot: c.running(slot) for slot in c.slots}
     for (slot, _), var in c.workers.items():
-        yield var <= var.upBound * c.running(slot)
+        yield var <= var.upBound * running[slot]
 
 
 def of_all(instance: Instance, candidates: list[Candidate]) -> Rows:

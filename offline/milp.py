@@ -12,7 +12,6 @@ tolerance, and what comes back is verified with exact arithmetic before it is re
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Mapping
 
 import pulp
@@ -24,9 +23,12 @@ from oasis.solvers import Progress, Solution, Status, highs
 from oasis.verify import verify
 from offline import constraints
 from offline.candidate import Candidate, candidate_of
+from offline.deadline import Deadline
 from offline.result import OfflineResult
 
 Placement = tuple[int, int, int]
+
+NO_LIMIT = Deadline()
 
 # A bound this much (relative) below a verified schedule refutes the solver.
 REFUTED = 1e-6
@@ -37,6 +39,7 @@ def solve_milp(
     time_limit: float | None = 60.0,
     warm_start: Mapping[str, Schedule] | None = None,
     on_progress: Callable[[Progress], None] | None = None,
+    *,
     presolve: bool = True,
 ) -> OfflineResult:
     """Solve the offline problem (1)-(13) with HiGHS.
@@ -67,35 +70,53 @@ def solve_milp(
         If the solver fails, returns an infeasible schedule, or claims a bound that the warm start
         or its own schedule refutes.
     """
-    started = time.perf_counter()
-    known = {} if warm_start is None else dict(warm_start)
-    known_value = verify(instance, known)
-    model = CompactModel(instance)
-    solution = highs.solve(
-        model.problem,
-        time_limit=None if time_limit is None else time_limit - (time.perf_counter() - started),
-        warm_start=model.values_of(known) if known else None,
-        on_progress=on_progress,
-        presolve=presolve,
-    )
-    schedules, objective = _verified(instance, model, solution)
-    bound = min(solution.bound, model.trivial_bound)
-    _refute(solution.status, bound, objective, known_value)
-    if known_value > objective:
-        schedules, objective = known, known_value
+    deadline = Deadline(time_limit)
+    schedules = {} if warm_start is None else dict(warm_start)
+    objective = verify(instance, schedules)
+    status, bound = Status.TIME_LIMIT, _trivial_bound(instance)
+    model = _model_in_time(instance, deadline)
+    if model is not None:
+        solution = highs.solve(
+            model.problem,
+            time_limit=None if time_limit is None else deadline.left,
+            warm_start=model.values_of(schedules) if schedules else None,
+            on_progress=on_progress,
+            presolve=presolve,
+        )
+        found, value = _verified(instance, model, solution)
+        status, bound = solution.status, min(solution.bound, model.trivial_bound)
+        _refute(status, bound, value, objective)
+        if value >= objective:
+            schedules, objective = found, value
     return OfflineResult(
-        status=solution.status,
+        status=status,
         objective=objective,
         upper_bound=max(bound, objective),
         schedules=schedules,
         method="milp",
-        seconds=time.perf_counter() - started,
+        seconds=deadline.elapsed,
         parameters={
             "time_limit": time_limit,
             "warm_start": warm_start is not None,
             "presolve": presolve,
             "solver": highs.version(),
         },
+    )
+
+
+def _model_in_time(instance: Instance, deadline: Deadline) -> CompactModel | None:
+    """Build the model; None if the time limit passes first."""
+    try:
+        return CompactModel(instance, deadline)
+    except TimeoutError:
+        return None
+
+
+def _trivial_bound(instance: Instance) -> float:
+    """Every job at its earliest completion: what holds before anything is solved."""
+    seconds = instance.slot_seconds
+    return math.fsum(
+        float(job.utility(job.shortest_duration(seconds) - 1)) for job in instance.jobs
     )
 
 
@@ -126,11 +147,12 @@ class CompactModel:
     Attributes
     ----------
     problem : pulp.LpProblem
+        Raises TimeoutError if `deadline` passes before it is built.
     trivial_bound : float
         Every candidate at its best utility.
     """
 
-    def __init__(self, instance: Instance) -> None:
+    def __init__(self, instance: Instance, deadline: Deadline = NO_LIMIT) -> None:
         self.instance = instance
         self.problem = pulp.LpProblem("oasis_offline", pulp.LpMaximize)
         made = (candidate_of(instance, index, self.problem) for index in range(len(instance.jobs)))
@@ -139,6 +161,8 @@ class CompactModel:
         self.problem.setObjective(constraints.total_utility(self.candidates))
         for row in constraints.of_all(instance, self.candidates):
             self.problem.addConstraint(row)
+            if deadline.passed:
+                raise TimeoutError("the time limit passed while the model was built")
 
     def values_of(self, schedules: Mapping[str, Schedule]) -> dict[str, float]:
         """Values of the variables, by name, that stand for `schedules`."""

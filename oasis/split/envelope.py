@@ -12,6 +12,8 @@ import numpy as np
 
 from oasis.rounding import FloatArray, IntArray
 
+ROUNDING = 1e-15  # relative error of the terms of a bound
+
 
 @dataclass(frozen=True, slots=True)
 class Slots:
@@ -70,9 +72,15 @@ class Envelope:
         """Lower bound on the cost of every completion, the best over `multipliers`; shape (n,)."""
         price = multipliers[:, None]
         gain = np.fmin.reduceat(self._cost - price * self._count, self._first, axis=1)
-        bounds = np.cumsum(gain[:, self.run], axis=1) + price * self.demand
+        gains = np.cumsum(gain[:, self.run], axis=1)  # each <= 0
+        bounds = gains + price * self.demand
+        bounds -= ROUNDING * (price * self.demand - gains)  # the two may cancel
         best: FloatArray = bounds.max(axis=0)
         return best
+
+    def cost_of(self, counts: IntArray) -> float:
+        """Cost of running ``counts[t]`` workers in each slot t."""
+        return float(self.rows[self.run[: len(counts)], counts].sum())
 
     def relaxed(self, completion: int) -> tuple[Slots, float, int]:
         """Cheapest work on the envelopes: whole edges taken, multiplier, worker-slots missing.

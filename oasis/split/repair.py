@@ -6,6 +6,8 @@ import numpy as np
 
 from oasis.rounding import FloatArray, IntArray
 
+LARGEST_TABLE = 2**22  # entries of one array
+
 Moves = tuple[IntArray, IntArray]  # group and new count of each slot that changes
 
 
@@ -86,7 +88,9 @@ def _distances(step: IntArray, cost: FloatArray, reach: int, within: float) -> l
         parts = np.flatnonzero(least < np.inf)
         wide = np.full(4 * reach + 1, np.inf)
         wide[reach : 3 * reach + 1] = least
-        doubled = (wide[sums - parts] + least[parts]).min(axis=1)
+        doubled = np.full(len(least), np.inf)
+        for block in np.array_split(parts, 1 + len(parts) * len(least) // LARGEST_TABLE):
+            np.minimum(doubled, (wide[sums - block] + least[block]).min(axis=1), out=doubled)
         doubled[doubled > within] = np.inf
         if not (doubled < least).any():
             return levels

@@ -41,7 +41,17 @@ def best_split(
     Split or None
         The highest payoff, the earliest such completion; None if none exceeds `at_least`.
     """
-    return _best(Envelope(rows, lengths, demand), utility, at_least)
+    limit = float(utility.max(initial=0.0)) - at_least
+    return _best(Envelope(_below(rows, limit), lengths, demand), utility, at_least)
+
+
+def _below(rows: FloatArray, limit: float) -> FloatArray:
+    """Costs without those above `limit`, which no schedule of interest can contain.
+
+    Prices span many orders of magnitude; sums with the dearest would drown the others.
+    """
+    below: FloatArray = np.where(rows > limit, np.inf, rows)
+    return below
 
 
 def _best(envelope: Envelope, utility: FloatArray, at_least: float) -> Split | None:
@@ -75,7 +85,9 @@ def _best(envelope: Envelope, utility: FloatArray, at_least: float) -> Split | N
     if slots is None:
         return None
     counts = slots.per_slot(len(utility))
-    return Split(best, int(np.flatnonzero(counts)[-1]), counts)
+    completion = int(np.flatnonzero(counts)[-1])
+    payoff = float(utility[completion]) - envelope.cost_of(counts)
+    return Split(payoff, completion, counts)
 
 
 def cheapest(
@@ -86,6 +98,7 @@ def cheapest(
     costs = envelope.rows[slots.row]
     at = np.arange(len(slots.row))
     bound = float(costs[at, slots.count] @ slots.number) + multiplier * missing
+    noise = max(noise, ULPS * abs(bound))
     if bound >= limit:
         return bound, None
     if missing == 0:
@@ -112,7 +125,7 @@ def smallest_cost(rows: FloatArray, lengths: IntArray, demand: int) -> Split | N
     envelope = Envelope(rows, lengths, demand)
     if envelope.earliest >= len(free):
         return None
-    cost, slots = cheapest(envelope, len(free) - 1, np.inf, _noise(rows, demand))
+    cost, slots = cheapest(envelope, len(free) - 1, np.inf, 0.0)
     assert slots is not None  # there is room, and no limit
     counts = slots.per_slot(len(free))
     return Split(-cost, int(np.flatnonzero(counts)[-1]), counts)
@@ -130,8 +143,9 @@ def smallest_factor(
     if not len(worthy) or envelope.earliest > worthy[-1]:
         return None
     last = int(worthy[-1])
-    cost, _ = cheapest(envelope, last, np.inf, _noise(rows, demand))
+    cost, _ = cheapest(envelope, last, np.inf, 0.0)
     factor = cost / float(utility[last])
+    envelope = Envelope(_below(rows, factor * float(utility.max())), lengths, demand)
     while True:
         split = _best(envelope, factor * utility, 0.0)
         if split is None:
@@ -141,7 +155,3 @@ def smallest_factor(
         if not lower < factor:
             return factor
         factor = lower
-
-
-def _noise(rows: FloatArray, demand: int) -> float:
-    return ULPS * demand * float(rows.max(initial=0.0, where=rows < np.inf))

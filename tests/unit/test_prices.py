@@ -212,9 +212,9 @@ def test_scaling_never_takes_upper_below_lower() -> None:
     assert scaled.alpha == 1.0
 
 
-@pytest.mark.parametrize("factor", [0.0, -1.0, math.nan])
+@pytest.mark.parametrize("factor", [0.0, -1.0, math.nan, math.inf])
 def test_scale_must_be_positive(factor: float) -> None:
-    with pytest.raises(ValueError, match=r"factor: expected > 0, got"):
+    with pytest.raises(ValueError, match=r"factor: expected a finite number > 0, got"):
         PriceBounds.from_instance(INSTANCE).scaled(factor)
 
 
