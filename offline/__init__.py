@@ -27,7 +27,7 @@ __all__ = [
 METHODS = ("auto", "milp", "bruteforce", "colgen")
 
 # Slots times servers, over all jobs, up to which the compact model is the faster method.
-COMPACT = 5_000
+COMPACT = 12_000
 
 
 def solve(
