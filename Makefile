@@ -61,7 +61,7 @@ clean: ## remove the environment and everything generated
 # One stamp an extra: installed again when the project's metadata change.
 $(VENV)/all.stamp: EXTRAS = all
 $(VENV)/test.stamp: EXTRAS = test
-$(VENV)/bench.stamp: EXTRAS = all,bench
+$(VENV)/bench.stamp: EXTRAS = bench
 $(VENV)/lint.stamp: EXTRAS = all,lint
 $(VENV)/docs.stamp: EXTRAS = all,docs
 $(VENV)/%.stamp: pyproject.toml | $(BIN)/python
