@@ -3,7 +3,7 @@
 from oasis.best_schedule import BestSchedule, best_schedule
 from oasis.certificate import Certificate, certify
 from oasis.duality import dual_bound
-from oasis.errors import InstanceError, OasisError, SolverError, VerificationError
+from oasis.errors import InstanceError, OasisError, PolicyError, SolverError, VerificationError
 from oasis.io import read, write
 from oasis.online import OASiS
 from oasis.prices import PriceBounds, PriceFunction
@@ -30,6 +30,7 @@ __all__ = [
     "OASiS",
     "OasisError",
     "Piecewise",
+    "PolicyError",
     "PriceBounds",
     "PriceFunction",
     "Rejection",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -70,6 +70,42 @@ class VerificationError(OasisError):
     def __reduce__(self) -> tuple[Any, ...]:
         places = {"job": self.job, "slot": self.slot, "server": self.server}
         return partial(type(self), **places), (self.constraint, self.detail)  # type: ignore[arg-type]
+
+
+class PolicyError(OasisError):
+    """A policy asked the simulator for something that cannot run.
+
+    Parameters
+    ----------
+    policy : str
+        Name of the policy.
+    detail : str
+        What is wrong.
+    job, server, resource : str, optional
+        Where.
+    """
+
+    def __init__(
+        self,
+        policy: str,
+        detail: str,
+        *,
+        job: str | None = None,
+        server: str | None = None,
+        resource: str | None = None,
+    ) -> None:
+        places = [("job", job), ("server", server), ("resource", resource)]
+        where = ", ".join(f"{name} {value}" for name, value in places if value)
+        super().__init__(f"policy {policy}" + (f" [{where}]" if where else "") + f": {detail}")
+        self.policy = policy
+        self.detail = detail
+        self.job = job
+        self.server = server
+        self.resource = resource
+
+    def __reduce__(self) -> tuple[Callable[..., PolicyError], tuple[str, str]]:
+        places: dict[str, Any] = {"job": self.job, "server": self.server, "resource": self.resource}
+        return partial(type(self), **places), (self.policy, self.detail)
 
 
 class SolverError(OasisError):

@@ -6,12 +6,15 @@ import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from oasis.prices import PriceBounds
 from oasis.schedule import Schedule
+
+if TYPE_CHECKING:
+    from oasis.simulator.outcome import Outcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +143,8 @@ class Run:
         Seed of the instance, where it has one.
     version : str
         Package version.
+    outcome : Outcome or None
+        Times of the jobs and use of the machines, where the run was simulated.
     """
 
     policy: str
@@ -149,6 +154,7 @@ class Run:
     decision_seconds: tuple[float, ...] = field(compare=False)
     seed: int | None
     version: str
+    outcome: Outcome | None = field(default=None, compare=False, repr=False)
 
     @property
     def total_utility(self) -> float:
@@ -191,6 +197,7 @@ class Run:
             "alpha": self.bounds.alpha if self.bounds else None,
             "decisions": [decision.to_dict() for decision in self.decisions],
             "decision_seconds": self.latency,
+            "simulation": self.outcome.to_dict() if self.outcome else None,
             "seed": self.seed,
             "version": self.version,
         }

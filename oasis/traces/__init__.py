@@ -3,6 +3,14 @@
 from oasis.traces.openb import read_openb
 from oasis.traces.openb_options import OpenbOptions
 from oasis.traces.philly import PhillyOptions, read_philly
+from oasis.traces.plain import read_philly_plain
 from oasis.traces.table import malformed_lines
 
-__all__ = ["OpenbOptions", "PhillyOptions", "malformed_lines", "read_openb", "read_philly"]
+__all__ = [
+    "OpenbOptions",
+    "PhillyOptions",
+    "malformed_lines",
+    "read_openb",
+    "read_philly",
+    "read_philly_plain",
+]

@@ -61,7 +61,7 @@ def read_philly(path: str | os.PathLike[str], options: PhillyOptions | None = No
     start = None
     if options.start not in ("busiest", "first"):
         try:
-            start = _seconds(options.start)
+            start = submission_time(options.start)
         except MalformedError:
             expected = "expected busiest, first or a time such as 2017-10-09 07:00:00"
             raise ValueError(f"start: {expected}, got {options.start!r}") from None
@@ -85,7 +85,7 @@ def read_philly(path: str | os.PathLike[str], options: PhillyOptions | None = No
 
 
 def _record(line: int, row: Mapping[str, str], options: PhillyOptions) -> Record:
-    submitted = _seconds(row["timestamp"])
+    submitted = submission_time(row["timestamp"])
     duration = real(row["duration"], "duration")
     if duration == 0:
         raise MalformedError("bad duration")
@@ -102,7 +102,8 @@ def _record(line: int, row: Mapping[str, str], options: PhillyOptions) -> Record
     return Record(f"philly-{line}", submitted, duration, gpus, -(-gpus // each), demand)
 
 
-def _seconds(text: str) -> float:
+def submission_time(text: str) -> float:
+    """Seconds since the epoch of a time of the trace, which names no time zone."""
     try:
         time = datetime.fromisoformat(text)
     except ValueError:

@@ -16,7 +16,9 @@ DOCS = ROOT / "docs"
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PAGES = sorted([*DOCS.glob("*.md"), *ROOT.glob("*.md")])
 CODE = sorted(
-    p for name in ("oasis", "offline", "experiments") for p in (ROOT / name).rglob("*.py")
+    p
+    for name in ("oasis", "offline", "baselines", "experiments")
+    for p in (ROOT / name).rglob("*.py")
 )
 MEASURED = re.compile(r"^(solved by|decision time) .*$", re.MULTILINE)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 HEAVY = (
     *("scipy", "pulp", "highspy", "networkx", "pandas", "matplotlib"),
-    *("typer", "click", "rich", "pydantic", "offline", "experiments"),
+    *("typer", "click", "rich", "pydantic", "offline", "baselines", "experiments"),
 )
 
 PROBE = """

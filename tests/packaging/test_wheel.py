@@ -16,7 +16,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-TOP = ("oasis", "offline", "experiments")
+TOP = ("oasis", "offline", "baselines", "experiments")
 NEEDS_SETUPTOOLS = 77
 
 

@@ -1,0 +1,10 @@
+"""The policies that OASiS is compared with, one a file."""
+
+from baselines.drf import DRF
+from baselines.fifo import FIFO
+from baselines.las import LAS
+from baselines.registry import POLICIES, make
+from baselines.rrh import RRH
+from baselines.srtf import SRTF
+
+__all__ = ["DRF", "FIFO", "LAS", "POLICIES", "RRH", "SRTF", "make"]

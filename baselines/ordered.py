@@ -1,0 +1,109 @@
+"""Preemptive policies that differ only in the order in which they serve the jobs."""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections.abc import Mapping
+from typing import Any
+
+from baselines.counts import NEVER_FITS, FixedCounts
+from baselines.placing import placement_for
+from oasis.simulator import NOTHING, Plan, Room, SimJob, Site, View
+from oasis.simulator.placement import place
+
+Key = tuple[float, int]
+
+
+class Ordered:
+    """At every event, give the machines to the jobs in order until one does not fit.
+
+    Counts of workers and parameter servers are fixed as for FIFO, so that only the order differs.
+    The jobs are placed one after the other on the empty cluster: one that runs stays where it is if
+    its machines still have room, else it is placed anew; the first that does not fit blocks those
+    behind it, which are paused. A job's place in the order may change only while it runs.
+
+    Parameters
+    ----------
+    seed : int
+        Of the counts.
+    """
+
+    slotted = False
+
+    def __init__(self, seed: int = 0) -> None:
+        self._seed = seed
+        self._counts = FixedCounts(seed)
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        return {"seed": self._seed}
+
+    def reset(self, site: Site) -> None:
+        self._site = site
+        self._placement = placement_for(site)
+        self._counts.reset(site, placement_for(site))
+        self._waiting: list[Key] = []
+        self._running: dict[int, SimJob] = {}
+        self._jobs: dict[int, SimJob] = {}
+        self._needs: dict[int, tuple[int, int]] = {}
+
+    def key(self, job: SimJob, workers: int, view: View) -> float:
+        """Jobs with smaller keys go first; among equals, those that arrived earlier."""
+        raise NotImplementedError
+
+    def wake_at(self, view: View) -> float | None:
+        """When the order will change though nothing happens."""
+        return None
+
+    def decide(self, view: View) -> Plan:
+        plan = Plan()
+        self._update(view, plan)
+        if self._waiting:
+            self._serve(view, plan)
+        plan.wake_at = self.wake_at(view)
+        return plan
+
+    def running(self) -> list[tuple[SimJob, int]]:
+        """Jobs that run, with their workers."""
+        return [(job, self._needs[index][0]) for index, job in self._running.items()]
+
+    def _update(self, view: View, plan: Plan) -> None:
+        for job in view.finished:
+            del self._running[job.index], self._needs[job.index], self._jobs[job.index]
+        for job in view.arrived:
+            counts = self._counts.draw(job)
+            if counts is None:
+                plan.rejected[job.index] = NEVER_FITS
+                continue
+            self._jobs[job.index], self._needs[job.index] = job, counts
+            insort(self._waiting, self._key(job, view))
+        for job in view.evicted:
+            del self._running[job.index]
+            insort(self._waiting, self._key(job, view))
+
+    def _key(self, job: SimJob, view: View) -> Key:
+        return self.key(job, self._needs[job.index][0], view), job.index
+
+    def _serve(self, view: View, plan: Plan) -> None:
+        room = Room(self._site, view.capacity())
+        running = sorted(self._key(job, view) for job in self._running.values())
+        now_running: dict[int, SimJob] = {}
+        served = first = 0  # so many of the waiting and of the running jobs have been served
+        while served < len(self._waiting) or first < len(running):
+            waits = first == len(running) or (
+                served < len(self._waiting) and self._waiting[served] < running[first]
+            )
+            key = self._waiting[served] if waits else running[first]
+            job = self._jobs[key[1]]
+            if waits or not room.hold(job, view.allocation(job)):
+                allocation = place(room, job, *self._needs[job.index], self._placement)
+                if allocation is None:
+                    break
+                plan.changes[job.index] = allocation
+            now_running[job.index] = job
+            served, first = served + waits, first + (not waits)
+        del self._waiting[:served]
+        for key in running[first:]:
+            plan.changes[key[1]] = NOTHING
+            insort(self._waiting, key)
+        self._running = now_running

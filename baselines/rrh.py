@@ -1,0 +1,126 @@
+"""Risk-reward heuristic: admission by expected gain, then the most rewarding jobs first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from baselines.counts import NEVER_FITS, FixedCounts
+from baselines.placing import placement_for
+from baselines.prospects import Prospects, worth_by_slot
+from baselines.shares import Shares
+from oasis.rounding import FloatArray
+from oasis.simulator import NOTHING, Plan, Room, SimJob, Site, View
+from oasis.simulator.placement import place
+
+
+class RRH:
+    """Admit a job if what it brings outweighs the delay it causes; run the best, pause the others.
+
+    Irwin, Grit and Chase (HPDC 2004, "Balancing risk and reward in a market-based task service")
+    fix: present value PV = yield / (1 + discount RPT), with RPT the remaining processing time and
+    yield what the job earns if it runs now to its end; opportunity cost, the value that the others
+    lose while it runs; reward = (weight PV - (1 - weight) cost) / RPT; admission if the expected
+    gain passes a threshold. The OASiS paper fixes (section V-A): the counts as for FIFO, the
+    decision at arrivals and completions, placement round-robin.
+    Chosen: `discount`, `weight` and `threshold`; the cost is what the other admitted jobs lose of
+    their utilities when delayed by RPT, times the dominant share of the cluster that the job takes,
+    since on many machines it holds up only so much; admission compares PV - cost with the threshold
+    in units of utility (the source divides by the decay, which a sigmoid does not have); running
+    jobs are replaced only where a more rewarding one needs the room; a job that can earn nothing
+    any more runs last. A job without utility (plain trace) is worth 1 whenever it ends.
+
+    Parameters
+    ----------
+    seed : int
+        Of the counts.
+    threshold : float
+        Least gain of an admitted job, units of utility; the gain must exceed it.
+    discount : float
+        Per slot.
+    weight : float
+        Of the reward against the risk, 0 to 1.
+    """
+
+    name = "rrh"
+    slotted = False
+
+    def __init__(
+        self, seed: int = 0, threshold: float = 0.0, discount: float = 0.01, weight: float = 0.5
+    ) -> None:
+        if discount < 0 or not 0 <= weight <= 1:
+            raise ValueError("expected discount >= 0 and weight in 0..1")
+        self._seed, self._counts = seed, FixedCounts(seed)
+        self.threshold, self.discount, self.weight = threshold, discount, weight
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        return {
+            "seed": self._seed,
+            "threshold": self.threshold,
+            "discount": self.discount,
+            "weight": self.weight,
+        }
+
+    def reset(self, site: Site) -> None:
+        self._site, self._shares = site, Shares(site)
+        self._placement = placement_for(site)
+        self._counts.reset(site, placement_for(site))
+        self._jobs: dict[int, SimJob] = {}
+        self._needs: dict[int, tuple[int, int]] = {}
+        self._tables: dict[int, FloatArray] = {}
+
+    def decide(self, view: View) -> Plan:
+        plan = Plan()
+        for job in view.finished:
+            del self._jobs[job.index], self._needs[job.index], self._tables[job.index]
+        for job in view.arrived:
+            self._admit(job, view, plan)
+        if view.finished or view.arrived or view.evicted or view.returned:
+            self._serve(view, plan)
+        return plan
+
+    def _admit(self, job: SimJob, view: View, plan: Plan) -> None:
+        counts = self._counts.draw(job)
+        if counts is None:
+            plan.rejected[job.index] = NEVER_FITS
+            return
+        self._jobs[job.index], self._needs[job.index] = job, counts
+        self._tables[job.index] = worth_by_slot(job, self._site.horizon)
+        prospects = self._prospects(view)
+        value, cost = prospects.present[-1], prospects.cost(-1)
+        if value - cost <= self.threshold or value <= 0:
+            del self._jobs[job.index], self._needs[job.index], self._tables[job.index]
+            gain = f"gain {value:.6g} - {cost:.6g}"
+            plan.rejected[job.index] = f"{gain}, needs more than {self.threshold:g}"
+
+    def _serve(self, view: View, plan: Plan) -> None:
+        """Jobs in order of reward take what fits; those that run keep their places."""
+        if not self._jobs:
+            return
+        room = Room(self._site, view.capacity())
+        prospects = self._prospects(view)
+        rewards = {
+            index: (self.weight * prospects.present[k] - (1 - self.weight) * prospects.cost(k))
+            / max(prospects.left[k], 1e-9)
+            for k, index in enumerate(self._jobs)
+        }
+        for index in sorted(rewards, key=lambda index: (-rewards[index], index)):
+            job = self._jobs[index]
+            held = view.allocation(job)
+            if held.workers and room.hold(job, held):
+                continue
+            found = place(room, job, *self._needs[index], self._placement) or NOTHING
+            if found != held:
+                plan.changes[index] = found
+
+    def _prospects(self, view: View) -> Prospects:
+        return Prospects(
+            view.now,
+            np.array([view.remaining(j) / self._needs[i][0] for i, j in self._jobs.items()]),
+            [self._tables[index] for index in self._jobs],
+            [self._shares.dominant(j, *self._needs[i]) for i, j in self._jobs.items()],
+            self.discount,
+        )

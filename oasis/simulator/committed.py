@@ -1,0 +1,106 @@
+"""A scheduler that settles a job's whole life at its arrival, as OASiS does, run on the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from itertools import groupby
+from time import perf_counter
+from typing import Any, Protocol, runtime_checkable
+
+from oasis.job import Job
+from oasis.prices import PriceBounds
+from oasis.result import Decision
+from oasis.schedule import SLOT, Schedule
+from oasis.simulator.allocation import NOTHING, Allocation, Tasks
+from oasis.simulator.policy import Plan, View
+from oasis.simulator.site import Site
+
+Rows = list[list[int]]
+
+
+@runtime_checkable
+class Scheduler(Protocol):
+    """Decides on each job at its arrival, once and for all."""
+
+    name: str
+    bounds: PriceBounds
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """What distinguishes this run from another, as plain data."""
+        ...
+
+    def submit(self, job: Job) -> Decision:
+        """Decide on `job`, knowing only the jobs submitted before it."""
+        ...
+
+
+class Committed:
+    """The policy that carries out what a `Scheduler` decides.
+
+    It keeps the decisions and the measured time of each.
+    """
+
+    slotted = False
+
+    def __init__(
+        self, scheduler: Scheduler, on_decision: Callable[[Decision], None] | None = None
+    ) -> None:
+        self.name = scheduler.name
+        self.scheduler = scheduler
+        self.decisions: list[Decision] = []
+        self.seconds: list[float] = []
+        self._on_decision = on_decision
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        return self.scheduler.parameters
+
+    def reset(self, site: Site) -> None:
+        self._first_ps = len(site.machines_for("worker"))
+        self._due: dict[int, dict[int, Allocation]] = {}  # slot -> job -> what it holds from there
+
+    def decide(self, view: View) -> Plan:
+        """Submit what has arrived and carry out what was decided for this slot."""
+        plan = Plan()
+        for job in view.arrived:
+            if job.source is None:
+                raise ValueError(f"policy {self.name} needs jobs of an instance, not plain ones")
+            decision = self._submit(job.source)
+            if decision.schedule is None:
+                plan.rejected[job.index] = decision.reason or "rejected"
+            else:
+                self._note(job.index, decision.schedule)
+        active = {job.index for job in view.jobs()}
+        due = self._due.pop(int(view.now), {})
+        plan.changes = {index: what for index, what in due.items() if index in active}
+        plan.wake_at = min(self._due, default=None)
+        return plan
+
+    def _submit(self, job: Job) -> Decision:
+        begin = perf_counter()
+        decision = self.scheduler.submit(job)
+        self.seconds.append(perf_counter() - begin)
+        self.decisions.append(decision)
+        if self._on_decision is not None:
+            self._on_decision(decision)
+        return decision
+
+    def _note(self, index: int, schedule: Schedule) -> None:
+        """Enter the changes that `schedule` asks for, slot by slot."""
+        workers = _by_slot(schedule.workers.tolist(), 0)
+        ps = _by_slot(schedule.ps.tolist(), self._first_ps)
+        held = NOTHING
+        for slot in sorted(workers):
+            allocation = Allocation(workers[slot], ps.get(slot, ()))
+            if allocation != held:
+                self._due.setdefault(slot, {})[index] = held = allocation
+            if slot + 1 not in workers:
+                self._due.setdefault(slot + 1, {})[index] = held = NOTHING
+
+
+def _by_slot(rows: Rows, offset: int) -> dict[int, Tasks]:
+    return {
+        slot: tuple((server + offset, count) for _, server, count in group)
+        for slot, group in groupby(rows, key=lambda row: row[SLOT])
+    }

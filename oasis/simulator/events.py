@@ -1,0 +1,67 @@
+"""The future: what is known to happen, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
+
+from oasis.simulator.workload import SimJob
+
+COMPLETION, LOSS, RETURN, TIMER = range(4)  # also the order at one instant; then the arrivals
+INFINITY = float("inf")
+
+
+@dataclass(frozen=True, slots=True)
+class Outage:
+    """Machine `machine` is lost at time `begin` and back at time `end`."""
+
+    machine: int
+    begin: float
+    end: float = INFINITY
+
+
+class Agenda:
+    """Events by time; those of one instant by kind and then by job or machine."""
+
+    __slots__ = ("_arrivals", "_heap", "_next")
+
+    def __init__(self, jobs: tuple[SimJob, ...], outages: Iterable[Outage]) -> None:
+        self._arrivals = jobs
+        self._next = 0
+        self._heap: list[tuple[float, int, int, int]] = []
+        for outage in outages:
+            self._heap.append((outage.begin, LOSS, outage.machine, 0))
+            if outage.end < INFINITY:
+                self._heap.append((outage.end, RETURN, outage.machine, 0))
+        heapify(self._heap)
+
+    def add(self, time: float, kind: int, subject: int, version: int) -> None:
+        """Plan an event; `version` lets whoever takes it tell whether it still holds."""
+        heappush(self._heap, (time, kind, subject, version))
+
+    @property
+    def next_time(self) -> float:
+        """When the next event is due; infinity if there is none."""
+        time = self._heap[0][0] if self._heap else INFINITY
+        if self._next < len(self._arrivals):
+            return min(time, self._arrivals[self._next].arrival)
+        return time
+
+    @property
+    def arrivals_left(self) -> int:
+        """Jobs that have not arrived."""
+        return len(self._arrivals) - self._next
+
+    def take_event(self, now: float) -> tuple[float, int, int, int] | None:
+        """The next event but an arrival that is due at `now`."""
+        if self._heap and self._heap[0][0] <= now:
+            return heappop(self._heap)
+        return None
+
+    def take_arrivals(self, now: float) -> list[SimJob]:
+        """Jobs that arrive at `now`, in the order of the file."""
+        begin = self._next
+        while self._next < len(self._arrivals) and self._arrivals[self._next].arrival <= now:
+            self._next += 1
+        return list(self._arrivals[begin : self._next])

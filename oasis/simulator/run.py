@@ -1,0 +1,151 @@
+"""Running a policy: on an instance of the model, or on any workload."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from itertools import pairwise
+from time import perf_counter
+
+from oasis.problem import Instance
+from oasis.result import Decision, Run
+from oasis.schedule import Schedule, placements
+from oasis.simulator.committed import Committed, Scheduler
+from oasis.simulator.costs import Costs
+from oasis.simulator.engine import Engine, Settled
+from oasis.simulator.events import Outage
+from oasis.simulator.outcome import JobTimes, Outcome
+from oasis.simulator.policy import Policy
+from oasis.simulator.speed import Speed
+from oasis.simulator.state import Progress
+from oasis.simulator.workload import Workload
+from oasis.version import __version__
+
+
+def replay(
+    workload: Workload,
+    policy: Policy,
+    *,
+    speed: Speed | None = None,
+    costs: Costs | None = None,
+    outages: Iterable[Outage] = (),
+    on_settled: Settled | None = None,
+) -> Outcome:
+    """Run `policy` on `workload`; the parameters are those of `Engine`.
+
+    Raises
+    ------
+    PolicyError
+        If the policy asks for what cannot run.
+    """
+    engine = Engine(
+        workload, policy, speed=speed, costs=costs, outages=outages, on_settled=on_settled
+    )
+    return _run(engine)
+
+
+def simulate(
+    instance: Instance,
+    policy: Policy | Scheduler,
+    *,
+    speed: Speed | None = None,
+    costs: Costs | None = None,
+    outages: Iterable[Outage] = (),
+    on_decision: Callable[[Decision], None] | None = None,
+) -> Run:
+    """Run `policy` on the jobs of `instance`; it learns of each at its arrival.
+
+    Parameters
+    ----------
+    instance : Instance
+        The problem.
+    policy : Policy or Scheduler
+        ``OASiS.from_instance(instance)``, or one of `baselines`.
+    speed, costs, outages
+        As for `replay`, in slots.
+    on_decision : callable, optional
+        Called once for each job when its fate is known, for progress.
+
+    Returns
+    -------
+    Run
+        Decisions, schedules, total utility and measured times. A job that was admitted but did
+        not finish within the horizon has no completion and no schedule, and earns nothing.
+
+    Raises
+    ------
+    PolicyError
+        If the policy asks for what cannot run.
+    """
+    workload = Workload.from_instance(instance)
+    if isinstance(policy, Scheduler):
+        committed = Committed(policy, on_decision)
+        engine = Engine(workload, committed, speed=speed, costs=costs, outages=outages)
+        outcome = _run(engine)
+        decisions, seconds = committed.decisions, committed.seconds
+    else:
+        known: dict[int, Decision] = {}
+
+        def settle(progress: Progress) -> None:
+            decision = known[progress.job.index] = _decision(progress, workload)
+            if on_decision is not None:
+                on_decision(decision)
+
+        engine = Engine(
+            workload, policy, speed=speed, costs=costs, outages=outages, on_settled=settle
+        )
+        outcome = _run(engine)
+        for progress in engine.state.jobs.values():
+            settle(progress)
+        decisions = [known[index] for index in sorted(known)]
+        seconds = list(engine.policy_seconds)
+    return Run(
+        policy=policy.name,
+        parameters=policy.parameters,
+        decisions=tuple(decisions),
+        bounds=getattr(policy, "bounds", None),
+        decision_seconds=tuple(seconds),
+        seed=instance.metadata.get("seed"),
+        version=__version__,
+        outcome=outcome,
+    )
+
+
+def _run(engine: Engine) -> Outcome:
+    begin = perf_counter()
+    engine.run()
+    elapsed = perf_counter() - begin
+    everyone = engine.settled | engine.state.jobs
+    thinking = sum(engine.policy_seconds)
+    return Outcome(
+        jobs=tuple(JobTimes.of(everyone[index]) for index in sorted(everyone)),
+        site=engine.workload.site,
+        timeline=tuple(engine.timeline),
+        until=engine.state.now,
+        calls=len(engine.policy_seconds),
+        policy_seconds=thinking,
+        simulator_seconds=elapsed - thinking,
+    )
+
+
+def _decision(progress: Progress, workload: Workload) -> Decision:
+    """What became of a job, in the terms of the model."""
+    job = progress.job
+    if progress.refusal is not None:
+        return Decision(job.id, False, reason=progress.refusal)
+    if progress.end is None:
+        return Decision(job.id, True, reason="did not finish within the horizon")
+    completion = int(progress.history[-1][0]) - 1  # it held its machines to the end of this slot
+    utility = float(job.utility(completion - job.arrival)) if job.utility else 0.0
+    schedule = _schedule(progress, workload)
+    return Decision(job.id, True, utility, utility, 0.0, completion, schedule)
+
+
+def _schedule(progress: Progress, workload: Workload) -> Schedule:
+    first_ps = len(workload.site.machines_for("worker"))
+    workers: list[tuple[int, int, int]] = []
+    ps: list[tuple[int, int, int]] = []
+    for (begin, held), (end, _) in pairwise(progress.history):
+        for slot in range(int(begin), int(end)):
+            workers += [(slot, machine, count) for machine, count in held.workers]
+            ps += [(slot, machine - first_ps, count) for machine, count in held.ps]
+    return Schedule(progress.job.id, placements(workers), placements(ps))

@@ -1,0 +1,74 @@
+"""How fast a job works with what it holds; exchangeable."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Protocol
+
+from oasis.simulator.allocation import Allocation
+from oasis.simulator.workload import SimJob
+
+
+class Speed(Protocol):
+    """A speed model.
+
+    `coupled` says that the speed of a job depends on its neighbours: the engine then works out the
+    speed of every running job again after each change, else only of those that changed.
+    """
+
+    @property
+    def coupled(self) -> bool:
+        """Whether jobs slow each other down."""
+        ...
+
+    def rate(self, job: SimJob, allocation: Allocation, tenants: Sequence[int]) -> float:
+        """Work of `job` done in a unit of time; `tenants` counts the jobs on each machine."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Linear:
+    """Constraint (2): a worker does one worker-slot of work in a slot, wherever it is."""
+
+    coupled: ClassVar[bool] = False
+
+    def rate(self, job: SimJob, allocation: Allocation, tenants: Sequence[int]) -> float:
+        workers = allocation.workers
+        return float(workers[0][1] if len(workers) == 1 else sum(n for _, n in workers))
+
+
+@dataclass(frozen=True, slots=True)
+class ScalingTable:
+    """Measured throughput by number of workers, and what spreading over machines costs.
+
+    Parameters
+    ----------
+    speedup : mapping of str to tuple of float
+        By job id: speed with 1, 2, .. workers in units of one worker; the last holds beyond.
+        Jobs that are not named scale linearly.
+    spread : float
+        Factor on the speed of a job whose tasks are on more than one machine.
+    sharing : float
+        A job that shares a machine with k others runs at ``1 / (1 + sharing k)`` of its speed,
+        for the machine with most tenants; 0 means that jobs do not disturb each other.
+    """
+
+    speedup: Mapping[str, tuple[float, ...]]
+    spread: float = 1.0
+    sharing: float = 0.0
+
+    @property
+    def coupled(self) -> bool:
+        return self.sharing > 0
+
+    def rate(self, job: SimJob, allocation: Allocation, tenants: Sequence[int]) -> float:
+        workers = allocation.worker_count
+        table = self.speedup.get(job.id)
+        speed = float(workers) if not table else table[min(workers, len(table)) - 1]
+        machines = allocation.machines
+        if len(machines) > 1:
+            speed *= self.spread
+        if self.sharing:
+            speed /= 1 + self.sharing * (max(tenants[machine] for machine in machines) - 1)
+        return speed

@@ -1,0 +1,67 @@
+"""FIFO, SRTF and LAS for rigid jobs in forty lines, sharing nothing with the engine.
+
+Jobs are (submitted, duration, gpus) in order of arrival; `free` lists the GPUs of each server.
+The rule: strict head of the line; at one instant first all completions, then all arrivals in file
+order, then one decision; best fit, lowest server index; a job that goes on stays where it is.
+"""
+
+
+def mean_completion(jobs, servers, order, preempts, crossing=lambda job, left, now: float("inf")):
+    """Mean of end - submitted; `order(k, duration, left, gpus)` is what the line is sorted by."""
+    left = [duration for _, duration, _ in jobs]
+    where, total, now, arrived = {}, 0.0, 0.0, 0
+    waiting = set()
+    while waiting or where or arrived < len(jobs):
+        times = [now + left[k] for k in where]
+        times += [now + crossing(jobs[k], left[k], now) for k in where]
+        after = min([*times, *(jobs[arrived][0] for _ in range(arrived < len(jobs)))])
+        for k in where:
+            left[k] -= after - now
+        now = after
+        for k in [k for k in where if left[k] == 0]:
+            total += now - jobs[k][0]
+            del where[k]
+        while arrived < len(jobs) and jobs[arrived][0] == now:
+            waiting.add(arrived)
+            arrived += 1
+        kept = {} if preempts else dict(where)
+        free = list(servers)
+        for k, server in kept.items():
+            free[server] -= jobs[k][2]
+        for k in sorted(waiting | (where.keys() - kept.keys()), key=lambda k: order(k, left[k])):
+            gpus = jobs[k][2]
+            server = where.get(k)
+            if server is None or free[server] < gpus:
+                fitting = [(room, s) for s, room in enumerate(free) if room >= gpus]
+                if not fitting:
+                    break
+                server = min(fitting)[1]
+            free[server] -= gpus
+            kept[k] = server
+        waiting = (waiting | where.keys()) - kept.keys()
+        where = kept
+    return total / len(jobs)
+
+
+def fifo(jobs, servers):
+    return mean_completion(jobs, servers, lambda k, left: k, preempts=False)
+
+
+def srtf(jobs, servers):
+    return mean_completion(jobs, servers, lambda k, left: (left, k), preempts=True)
+
+
+def las(jobs, servers, threshold):
+    """Two queues by attained GPU-seconds."""
+
+    def service(job, left):
+        return (job[1] - left) * job[2]
+
+    def order(k, left):
+        return service(jobs[k], left) >= threshold, k
+
+    def crossing(job, left, now):
+        short = threshold - service(job, left)
+        return short / job[2] if short > 0 else float("inf")
+
+    return mean_completion(jobs, servers, order, True, crossing)

@@ -1,0 +1,215 @@
+"""Whatever a policy answers, the engine stays consistent; and a policy sees only the past."""
+
+from contextlib import suppress
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from baselines import DRF, FIFO, LAS, RRH, SRTF
+from oasis import PolicyError
+from oasis.simulator import (
+    NOTHING,
+    Allocation,
+    ChangeCosts,
+    Engine,
+    Machine,
+    Outage,
+    Plan,
+    Room,
+    RoundRobin,
+    ScalingTable,
+    SimJob,
+    Site,
+    Workload,
+)
+from oasis.simulator.placement import place
+
+POLICIES = (FIFO, SRTF, LAS, DRF, RRH)
+GRIDS = st.sampled_from([1, 1 << 40])
+TIMES = st.integers(0, 12).map(float)
+
+
+@st.composite
+def workloads(draw, slotted=None):
+    grid = draw(GRIDS)
+    step = 0.1 if grid > 1 else 1.0
+    kinds = st.sampled_from([("worker",), ("ps",), ("worker", "ps")])
+    machines = [Machine("m", (4 * step, 3 * step), frozenset({"worker", "ps"}), grid)]
+    for k in range(draw(st.integers(1, 2))):
+        amounts = (draw(st.integers(0, 4)) * step, draw(st.integers(1, 4)) * step)
+        machines.append(Machine(f"m{k}", amounts, frozenset(draw(kinds)), grid))
+    slotted = draw(st.booleans()) if slotted is None else slotted
+    site = Site(("gpu", "cpu"), tuple(machines), 1.0, slotted, 20.0 if slotted else None)
+    size = round(step * grid)
+    jobs = []
+    for k in range(draw(st.integers(1, 6))):
+        fewest = draw(st.integers(1, 2))
+        jobs.append(
+            SimJob(
+                f"j{k}",
+                draw(TIMES),
+                draw(st.sampled_from([0.0, 0.5, 1.0, 2.7, 8.0])) or (0.25 if slotted else 0.0),
+                ((0, size), (1, size)) if draw(st.booleans()) else ((0, size),),
+                ((1, size),),
+                fewest,
+                fewest + draw(st.integers(0, 3)),
+                draw(st.sampled_from([0.0, 0.3, 1.0])),
+            )
+        )
+    return Workload.of(site, jobs)
+
+
+@st.composite
+def outages(draw, machines=2):
+    machine, begin = draw(st.integers(0, machines - 1)), draw(TIMES)
+    end = begin + 1 + draw(st.integers(0, 4)) if draw(st.booleans()) else float("inf")
+    return [Outage(machine, begin, end)] if draw(st.booleans()) else []
+
+
+class Random:
+    """Answers drawn by Hypothesis: mostly legal, sometimes anything at all."""
+
+    name, slotted = "random", False
+
+    def __init__(self, data):
+        self.data, self.parameters = data, {}
+
+    def reset(self, site):
+        self.site, self.calls = site, 0
+
+    def decide(self, view):
+        self.calls += 1
+        if self.calls > 25:  # let the run end
+            return Plan()
+        draw = self.data.draw
+        plan = Plan(wake_at=draw(st.sampled_from([None, view.now + 0.5, view.now + 3, -1.0])))
+        room = Room(self.site, view.free())
+        for job in list(view.jobs()):
+            action = draw(st.sampled_from(["keep", "place", "place", "pause", "reject", "wild"]))
+            if action == "pause":
+                plan.changes[job.index] = NOTHING
+            elif action == "reject":
+                plan.rejected[job.index] = "drawn"
+            elif action == "wild":
+                tasks = st.lists(st.tuples(st.integers(-1, 3), st.integers(0, 5)), max_size=2)
+                plan.changes[job.index] = Allocation(tuple(draw(tasks)), tuple(draw(tasks)))
+            elif action == "place":
+                workers = draw(st.integers(job.min_workers, job.max_workers))
+                room.release(job, view.allocation(job))
+                found = place(room, job, workers, job.ps_needed(workers), RoundRobin())
+                if found is not None:
+                    plan.changes[job.index] = found
+        if draw(st.integers(0, 9)) == 0:
+            plan.changes[draw(st.integers(-1, 9))] = NOTHING
+        return plan
+
+
+def check_consistent(engine, before):
+    """Machines, jobs and clock agree with each other."""
+    state = engine.state
+    assert state.now >= before
+    expected = [list(machine.capacity) for machine in state.site.machines]
+    used = [0] * len(state.used)
+    tenants = [0] * len(expected)
+    for progress in state.jobs.values():
+        job, held = progress.job, progress.allocation
+        for group, (tasks, demand) in enumerate(((held.workers, job.worker), (held.ps, job.ps))):
+            for machine, count in tasks:
+                assert machine not in state.down
+                for resource, amount in demand:
+                    expected[machine][resource] -= count * amount
+                    used[2 * group + resource] += count * amount
+        for machine in held.machines:
+            tenants[machine] += 1
+        assert (held == NOTHING) == (progress.rate == 0.0)
+        assert 0.0 <= progress.remaining <= job.work
+        check_work(engine, progress)
+    for machine, row in enumerate(expected):
+        assert min(row) >= 0
+        assert state.free[machine] == ((0, 0) if machine in state.down else tuple(row))
+    assert state.used == used
+    if engine.speed.coupled:
+        assert state.tenants == tenants
+    times = [time for time, _ in engine.timeline]
+    assert times == sorted(times)
+
+
+def check_work(engine, progress):
+    """With linear speed and no costs, work done is worker-time held; times add up."""
+    assert progress.running >= 0
+    assert progress.overhead >= 0
+    present = progress.since - progress.job.arrival
+    assert progress.running + progress.overhead <= present + 1e-9
+    if not engine.speed.coupled:
+        pieces = pairwise([*progress.history, (progress.since, NOTHING)])
+        area = sum(
+            held.worker_count * max(0.0, min(end, progress.since) - begin)
+            for (begin, held), (end, _) in pieces
+        )
+        lost = progress.job.max_workers * progress.overhead
+        done = progress.job.work - progress.remaining
+        assert area - lost - 1e-9 <= done <= area + 1e-9
+
+
+@settings(deadline=None)
+@given(data=st.data(), work=workloads(), lost=outages())
+def test_no_answer_brings_the_engine_into_an_inconsistent_state(data, work, lost):
+    speed = data.draw(st.sampled_from([None, ScalingTable({}, sharing=0.5)]))
+    costs = data.draw(st.sampled_from([None, ChangeCosts(1.0, 0.5, 0.25, 2.0)]))
+    engine = Engine(work, Random(data), speed=speed, costs=costs, outages=lost)
+    before, going = float("-inf"), True
+    while going:
+        with suppress(PolicyError):  # refused: nothing was done, and the run may go on
+            going = engine.step()
+        check_consistent(engine, before)
+        before = engine.state.now
+    engine.finish()
+    for progress in engine.settled.values():
+        assert progress.allocation == NOTHING
+        if progress.refusal is None:
+            assert progress.remaining == 0.0
+            check_work(engine, progress)
+    assert len(engine.settled) + len(engine.state.jobs) <= len(work.jobs)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@settings(deadline=None)
+@given(work=workloads(), lost=outages())
+def test_policies_stay_consistent_and_finish_what_fits(policy, work, lost):
+    engine = Engine(work, policy(), outages=lost)
+    before = float("-inf")
+    while engine.step():
+        check_consistent(engine, before)
+        before = engine.state.now
+    if not work.site.slotted and all(outage.end < float("inf") for outage in lost):
+        assert not engine.state.jobs  # finished or rejected: nobody waits forever
+
+
+def history(work, policy, until):
+    """Everything the policy decided before `until`."""
+    engine = Engine(work, policy)
+    engine.run()
+    everyone = engine.settled | engine.state.jobs
+    return {
+        index: (progress.job.id, [entry for entry in progress.history if entry[0] < until])
+        for index, progress in sorted(everyone.items())
+        if progress.job.arrival < until
+    }
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@settings(deadline=None)
+@given(work=workloads(), until=TIMES, factor=st.sampled_from([0.1, 3.0]), data=st.data())
+def test_a_policy_sees_only_the_past(policy, work, until, factor, data):
+    later = [job for job in work.jobs if job.arrival >= until]
+    kept = [job for job in work.jobs if job.arrival < until]
+    others = [
+        replace(job, arrival=job.arrival + data.draw(st.integers(0, 3)), work=job.work * factor)
+        for job in later
+        if data.draw(st.booleans())
+    ]
+    changed = Workload.of(work.site, kept + others)
+    assert history(work, policy(), until) == history(changed, policy(), until)
