@@ -52,6 +52,11 @@ RawUnits = Annotated[
     ),
 ]
 
+PolicySeed = Annotated[
+    int,
+    typer.Option("--policy-seed", help="Draws the fixed counts of fifo, rrh, srtf and las."),
+]
+
 
 def write_result(path: Path | None, document: dict[str, Any]) -> None:
     """Write a result as JSON, whole or not at all; no path, no file."""

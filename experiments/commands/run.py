@@ -13,16 +13,16 @@ from experiments.commands.options import (
     Floor,
     Granularity,
     InstanceFile,
+    PolicySeed,
     RawUnits,
     ResultFile,
     Scale,
     write_result,
 )
-from experiments.commands.scheduling import read_instance, scheduler_for
+from experiments.commands.scheduling import POLICIES, check_policy, policy_for, read_instance
 from oasis.metrics import utilisation
 from oasis.prices import DEFAULT_MIN_UTILITY_FRACTION
 
-POLICIES = ("oasis",)
 MOST_ROWS = 20
 
 
@@ -33,6 +33,7 @@ def command(
     min_utility_fraction: Floor = DEFAULT_MIN_UTILITY_FRACTION,
     granularity: Granularity = "worker-slot",
     raw_units: RawUnits = False,
+    policy_seed: PolicySeed = 0,
     every_job: Annotated[
         bool, typer.Option("--all", help=f"List every decision, not the first {MOST_ROWS}.")
     ] = False,
@@ -43,11 +44,12 @@ def command(
 
     Example: oasis run instance.json --policy oasis
     """
-    if policy not in POLICIES:
-        raise ValueError(f"--policy: expected one of {', '.join(POLICIES)}, got {policy!r}")
+    check_policy(policy, "--policy")
     instance = read_instance(file)
-    scheduler = scheduler_for(
+    scheduler = policy_for(
+        policy,
         instance,
+        seed=policy_seed,
         scale=scale,
         min_utility_fraction=min_utility_fraction,
         granularity=granularity,
@@ -94,6 +96,8 @@ def _facts(instance: oasis.Instance, run: oasis.Run) -> list[tuple[str, str]]:
 
 def _row(decision: oasis.Decision) -> tuple[str, str, str, str, str]:
     if decision.admitted:
+        if decision.completion is None:
+            return (decision.job_id, "-", "0", "0", decision.reason or "")
         slot = f"slot {decision.completion}"
         numbers = (console.number(decision.utility), console.number(decision.cost))
         return (decision.job_id, slot, *numbers, "admitted")

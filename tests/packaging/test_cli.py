@@ -108,6 +108,7 @@ COMMANDS = (
     (),
     "generate",
     "run",
+    "compare",
     "solve",
     "ratio",
     "quote",
@@ -148,6 +149,36 @@ def test_run_reports_every_decision(run: Oasis, small: Path) -> None:
     assert (code, err) == (0, "")
     assert "total utility" in out
     assert "admitted" in out
+
+
+@pytest.mark.parametrize("policy", ["oasis", "fifo", "drf", "rrh", "srtf", "las"])
+def test_run_knows_every_policy(run: Oasis, small: Path, policy: str) -> None:
+    code, out, err = run("run", small, "--policy", policy, "--json")
+    assert (code, err) == (0, "")
+    document = json.loads(out)
+    assert document["policy"] == policy
+    assert document["simulation"]["makespan"] >= 0
+
+
+def test_an_unknown_policy_is_bad_usage(run: Oasis, small: Path) -> None:
+    for words in (
+        ("run", small, "--policy", "lifo"),
+        ("compare", small, "--policies", "fifo,lifo"),
+    ):
+        code, out, err = run(*words)
+        assert (code, out) == (2, "")
+        assert "expected one of oasis, fifo, drf, rrh, srtf, las, got 'lifo'" in err
+
+
+def test_compare_puts_policies_side_by_side(run: Oasis, small: Path) -> None:
+    code, out, err = run("compare", small, "--policies", "oasis,fifo,drf")
+    assert (code, err) == (0, "")
+    assert [line.split()[0] for line in out.splitlines()[2:]] == ["oasis", "fifo", "drf"]
+    code, out, err = run("compare", small, "--policies", "oasis,fifo", "--json")
+    document = json.loads(out)
+    assert list(document["policies"]) == ["oasis", "fifo"]
+    alone = json.loads(run("run", small, "--json")[1])
+    assert document["policies"]["oasis"]["total_utility"] == alone["total_utility"]
 
 
 def test_solve_proves_a_small_instance(run: Oasis, small: Path) -> None:
