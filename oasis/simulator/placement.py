@@ -23,11 +23,11 @@ class Room:
         Free amounts of each machine; taken over and changed.
     """
 
-    __slots__ = ("free", "hosts")
+    __slots__ = ("free", "site")
 
     def __init__(self, site: Site, free: list[Row]) -> None:
         self.free = free
-        self.hosts = {group: site.machines_for(group) for group in GROUPS}
+        self.site = site
 
     def fits(self, machine: int, demand: Demand) -> bool:
         """Whether one task of `demand` fits there."""
@@ -120,7 +120,7 @@ def place(room: Room, job: SimJob, workers: int, ps: int, how: Placement) -> All
     for group, demand, count in (("worker", job.worker, workers), ("ps", job.ps, ps)):
         tasks: dict[int, int] = {}
         for _ in range(count):
-            machine = how.next_machine(room, room.hosts[group], demand, group)
+            machine = how.next_machine(room, room.site.machines_for(group), demand, group)
             if machine is None:
                 room.free = before
                 return None

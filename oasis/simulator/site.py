@@ -69,6 +69,14 @@ class Site:
     unit_seconds: float = 1.0
     slotted: bool = False
     horizon: float | None = None
+    _hosts: Mapping[str, tuple[int, ...]] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        hosts = {
+            group: tuple(k for k, machine in enumerate(self.machines) if group in machine.hosts)
+            for group in GROUPS
+        }
+        object.__setattr__(self, "_hosts", hosts)
 
     @property
     def grid(self) -> int:
@@ -77,7 +85,7 @@ class Site:
 
     def machines_for(self, group: str) -> tuple[int, ...]:
         """Indices of the machines that may host tasks of `group`."""
-        return tuple(k for k, machine in enumerate(self.machines) if group in machine.hosts)
+        return self._hosts[group]
 
     def totals(self, group: str) -> tuple[float, ...]:
         """Capacity of the machines for `group` together, by resource, in its unit."""

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from baselines import DRF, FIFO, LAS, RRH, SRTF
-from oasis import PolicyError
+from baselines import DRF, FIFO, LAS, RRH, SRTF, make
+from baselines import POLICIES as NAMES
+from oasis import Instance, OASiS, PolicyError, PriceBounds, simulate, verify
 from oasis.simulator import (
     NOTHING,
     Allocation,
@@ -26,6 +27,7 @@ from oasis.simulator import (
     Workload,
 )
 from oasis.simulator.placement import place
+from tests.strategies import small_instances
 
 POLICIES = (FIFO, SRTF, LAS, DRF, RRH)
 GRIDS = st.sampled_from([1, 1 << 40])
@@ -213,3 +215,25 @@ def test_a_policy_sees_only_the_past(policy, work, until, factor, data):
     ]
     changed = Workload.of(work.site, kept + others)
     assert history(work, policy(), until) == history(changed, policy(), until)
+
+
+@given(instance=small_instances(), data=st.data())
+def test_oasis_sees_only_the_past_and_the_estimates_it_was_given(instance, data):
+    until = data.draw(st.integers(0, instance.horizon))
+    bounds = PriceBounds.from_instance(instance)
+    past = [job for job in instance.jobs_by_arrival() if job.arrival < until]
+    decisions = [
+        simulate(
+            Instance(instance.horizon, instance.cluster, tuple(jobs)),
+            OASiS(instance.cluster, instance.horizon, bounds),
+        ).decisions[: len(past)]
+        for jobs in (past, instance.jobs_by_arrival())
+    ]
+    assert decisions[0] == decisions[1]
+
+
+@given(instance=small_instances(), seed=st.integers(0, 99))
+@pytest.mark.parametrize("name", NAMES)
+def test_on_instances_every_schedule_satisfies_the_model(name, instance, seed):
+    run = simulate(instance, make(name, seed))
+    assert verify(instance, run) == pytest.approx(run.total_utility)
