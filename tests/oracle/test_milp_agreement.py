@@ -8,7 +8,6 @@ import pulp
 import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
-from tests.strategies import small_instances
 
 from oasis import Instance, Job, verify
 from oasis.solvers import Status, highs
@@ -16,6 +15,7 @@ from offline import solve
 from offline.constraints import ps_ratio
 from offline.milp import CompactModel
 from tests.oracle.tiny import seeded, tiny_instance
+from tests.strategies import small_instances
 
 # HiGHS 1.15.1 with all its presolve rules calls something worse optimal on these seeds.
 FALSE_OPTIMA = (198, 1027, 1864, 2061, 2117, 2168)
