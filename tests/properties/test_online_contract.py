@@ -176,6 +176,20 @@ def test_smallest_utility_is_the_threshold_of_admission(instance: Instance, make
         assert not below.admitted
 
 
+@given(all_instances(), schedulers())
+def test_rejection_is_explained_exactly_if_some_utility_would_be_admitted(
+    instance: Instance, make: Maker
+) -> None:
+    """Also of jobs that could only complete when they are worth nothing any more."""
+    scheduler = make(instance)
+    for job in instance.jobs_by_arrival():
+        decision = scheduler.submit(job)
+        if not decision.admitted:
+            precious = replace(job, id=f"{job.id}!", utility=Constant(1e12))
+            explained = decision.rejection is not None
+            assert explained == scheduler.quote(precious).admitted
+
+
 @fewer(3)
 @given(crowded_instances(most_jobs=8), schedulers())
 def test_utility_factor_is_the_threshold_of_admission(instance: Instance, make: Maker) -> None:

@@ -118,6 +118,17 @@ def test_job_that_costs_too_much_says_what_it_would_have_taken() -> None:
     assert found.rejection.bottleneck.servers == ("w",)
 
 
+def test_job_with_room_only_when_it_is_worthless_says_what_lateness_would_cost() -> None:
+    """Slot 1 is taken; later there is room, at a price, but the deadline is over."""
+    online = scheduler()
+    online.submit(JOB)
+    decision = online.submit(replace(JOB, id="due", utility=Deadline(4.0, 0.0)))
+    assert decision.reason.startswith("no room: 0 of 2 worker-slots free by slot 1")
+    assert decision.rejection.utility_factor is None
+    assert decision.rejection.smallest_utility_completion == 2
+    assert decision.rejection.smallest_utility == pytest.approx(2 * online.bounds.worker.lower[0])
+
+
 def test_payoff_of_exactly_zero_is_rejected() -> None:
     """Alg. 1 admits at mu > 0: worth 4, costs 4."""
     assert oasis.best_schedule(JOB, CLUSTER, 4, *arrays(price=2.0)).schedule is None
