@@ -17,9 +17,11 @@ import oasis
 from oasis import Instance, Job, OASiS
 from oasis.rounding import FloatArray
 from oasis.solvers import highs
+from oasis.split import best_split
 from tests.benchmarks import milp, streams
 from tests.benchmarks.replay import Replay, assert_equal, fastest, one_pass, replay
-from tests.benchmarks.textbook import Textbook, TunedTextbook, compile_all
+from tests.benchmarks.textbook import Textbook, TunedTextbook, compile_all, tuned_split
+from tests.oracle.test_split import arbitrary_row, fits, runs, stepped_row
 
 RIVALS = ("textbook", "tuned")
 
@@ -240,6 +242,40 @@ def explanation() -> None:
     table("Rejected jobs, T = 300, H = K = 50: milliseconds, median / p99", header, rows)
 
 
+def adversarial() -> None:
+    """The split alone on costs without structure: 300 slots, no two of them alike, N = 50."""
+    compile_all()
+    share = 1 / 7.3
+    kinds: dict[str, Callable[[np.random.Generator], FloatArray]] = {
+        "random prices": lambda rng: stepped_row(
+            rng, 50, rng.random(6), share, np.array([rng.uniform(0.1, 20)])
+        ),
+        "two prices, equal steps": lambda rng: stepped_row(
+            rng, 50, np.array([1.0, 1.5]), share, np.array([5.0])
+        ),
+        "no convexity": lambda rng: arbitrary_row(rng, 50, rng.random(6)),
+    }
+    rows = []
+    for name, kind in kinds.items():
+        ours, theirs = np.array([_split(kind, seed) for seed in range(60)]).T
+        ratio = theirs / ours
+        extremes = (float(np.median(ratio)), float(ratio.min()))
+        rows.append((name, both(ours), both(theirs), *extremes))
+    header = ("costs", "split", "tuned DP", "median ratio", "worst ratio")
+    table("Split alone, 300 distinct slots: milliseconds, median / p99", header, rows)
+
+
+def _split(kind: Callable[[np.random.Generator], FloatArray], seed: int) -> tuple[float, float]:
+    rng = np.random.default_rng([seed, 5])
+    costs = np.array([kind(rng) for _ in range(300)])
+    demand = int(min(rng.integers(50, 3000), fits(costs)))
+    utility = np.linspace(1, 0.9, 300) * 3e6
+    found, ours = fastest(lambda: best_split(*runs(costs), utility, demand, 0.0))
+    answer, theirs = fastest(lambda: tuned_split(costs, utility, demand))
+    assert abs(found.payoff - answer[0]) <= 1e-9 * utility[0]
+    return ours, theirs
+
+
 SECTIONS = {
     "side-by-side": side_by_side,
     "large": large_cluster,
@@ -248,6 +284,7 @@ SECTIONS = {
     "growth": growth,
     "groups": groups,
     "explanation": explanation,
+    "adversarial": adversarial,
 }
 
 
