@@ -7,7 +7,7 @@ import numpy as np
 from oasis.cluster import Cluster
 from oasis.cost import Cost, schedule_cost
 from oasis.result import Bottleneck, Rejection
-from oasis.rounding import FloatArray
+from oasis.rounding import FloatArray, IntArray
 from oasis.schedule import SERVER, SLOT, Schedule
 from oasis.search import Search
 
@@ -51,7 +51,7 @@ def bottleneck(schedule: Schedule, cost: Cost, cluster: Cluster) -> Bottleneck |
     )
 
 
-def _half(keys: FloatArray | np.ndarray, cost: FloatArray) -> list[int]:
+def _half(keys: IntArray, cost: FloatArray) -> list[int]:
     """The fewest keys that carry at least half of `cost`, largest first, ties by lower key."""
     names, where = np.unique(keys, return_inverse=True)
     sums = np.bincount(where, weights=cost)

@@ -17,7 +17,7 @@ from oasis.ledger import Ledger
 from oasis.prices import DEFAULT_MIN_UTILITY_FRACTION, PriceBounds
 from oasis.problem import Instance
 from oasis.result import Decision
-from oasis.search import Granularity, Search
+from oasis.search import Granularity, Search, check_granularity
 from oasis.validation import integer
 
 CHECKPOINT = "oasis-scheduler 1"
@@ -57,8 +57,7 @@ class OASiS:
         *,
         granularity: Granularity = "worker-slot",
     ) -> None:
-        if granularity not in {"worker-slot", "chunk"}:
-            raise ValueError(f"granularity: expected worker-slot or chunk, got {granularity!r}")
+        check_granularity(granularity)
         if bounds.worker.log_lower.shape != (len(cluster.resources),):
             raise ValueError(f"bounds: expected one for each of {', '.join(cluster.resources)}")
         self.cluster = cluster

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -17,6 +17,13 @@ from oasis.schedule import Schedule
 from oasis.split import ChunkSplit, Split, best_split, smallest_cost, smallest_factor
 
 Granularity = Literal["worker-slot", "chunk"]
+
+
+def check_granularity(granularity: str) -> None:
+    """Raise `ValueError` for an unknown unit of work."""
+    if granularity not in get_args(Granularity):
+        expected = " or ".join(get_args(Granularity))
+        raise ValueError(f"granularity: expected {expected}, got {granularity!r}")
 
 
 class Search:
@@ -48,8 +55,7 @@ class Search:
         granularity: Granularity = "worker-slot",
         min_utility_fraction: float = 0.0,
     ) -> None:
-        if granularity not in {"worker-slot", "chunk"}:
-            raise ValueError(f"granularity: expected worker-slot or chunk, got {granularity!r}")
+        check_granularity(granularity)
         self.job = job
         self.ledger = ledger
         self.granularity = granularity

@@ -88,11 +88,16 @@ def verify_decisions(instance: Instance, run: Run) -> None:
         utility = _utility(job, schedule) if schedule is not None else 0.0
         stated = (decision.utility, decision.payoff)
         true = (utility, utility - decision.cost)
-        if decision.completion != completion or not np.allclose(stated, true, rtol=1e-9, atol=0):
+        # a payoff is a difference: its last digits are those of the utility
+        close = np.allclose(stated, true, rtol=0.0, atol=1e-9 * utility)
+        if decision.completion != completion or not close:
             detail = f"states {stated} at {decision.completion}, recomputed {true} at {completion}"
             raise VerificationError("decisions", detail, job=job.id)
         if decision.cost < 0 or (schedule is None and decision.cost > 0):
             raise VerificationError("decisions", f"cost {decision.cost}", job=job.id)
+        if schedule is not None and run.bounds is not None and not decision.payoff > 0:
+            detail = f"admitted at the payoff {decision.payoff}"
+            raise VerificationError("decisions", detail, job=job.id)
 
 
 def verify_schedule(instance: Instance, job: Job, schedule: Schedule) -> None:

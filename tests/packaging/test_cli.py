@@ -332,7 +332,7 @@ def test_limit_before_a_proof_prints_the_interval_and_ends_with_3(run: Oasis) ->
         (["generate", "--mix", "0.5", "0.5", "0.5", "-o", "x.json"], "mix"),
         (
             ["generate", "-o", Path("no", "such", "directory", "x.json")],
-            "no/such/directory: No such",
+            "no/such/directory: No such directory",
         ),
         (["import", "philly", "absent.csv", "-o", "x.json"], "absent.csv"),
         (["import", "philly", EXAMPLE, "-o", "x.json"], "timestamp"),

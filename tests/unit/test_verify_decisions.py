@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 import oasis
@@ -64,3 +65,20 @@ def test_swapped_utilities_are_refused_although_their_sum_is_right() -> None:
 def test_fractional_count_is_refused() -> None:
     with pytest.raises(ValueError, match="integers"):
         oasis.Schedule("j", [[0, 0, 1.9]], [])
+
+
+def test_payoff_far_below_the_utility_may_differ_in_the_digits_of_the_utility() -> None:
+    """Utilities agree to the last bit or so; near-equal cost leaves the payoff no digits."""
+    decision = RUN.decisions[ADMITTED]
+    cost = decision.utility * (1 - 1e-12)
+    stated = float(np.nextafter(decision.utility, np.inf))
+    narrow = replace(decision, cost=cost, utility=stated, payoff=stated - cost)
+    oasis.verify(INSTANCE, changed(ADMITTED, lambda _: narrow))
+
+
+def test_admission_without_a_positive_payoff_is_refused() -> None:
+    def worthless(decision: Decision) -> Decision:
+        return replace(decision, cost=decision.utility, payoff=0.0)
+
+    with pytest.raises(VerificationError, match="payoff"):
+        oasis.verify(INSTANCE, changed(ADMITTED, worthless))
