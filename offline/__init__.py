@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from oasis.online import OASiS
 from oasis.problem import Instance
 from oasis.schedule import Schedule
-from oasis.simulator import simulate
 from oasis.solvers import Progress, Status
 from offline.bruteforce import solve_brute_force
 from offline.configuration import solve_configuration
+from offline.deadline import Deadline
 from offline.milp import solve_milp
-from offline.result import OfflineResult
+from offline.result import Milestone, OfflineResult
+from offline.standing import Standing
+from offline.start import begin
 
 __all__ = [
     "METHODS",
+    "Milestone",
     "OfflineResult",
     "Status",
     "solve",
@@ -46,20 +48,20 @@ def solve(
     method : {"auto", "milp", "colgen", "bruteforce"}
         "milp" is the compact model with HiGHS, "colgen" the configuration LP with heuristics,
         "bruteforce" an enumeration for tiny instances, which takes no time limit; "auto" is
-        "milp" for instances up to about ten jobs on a dozen servers, else "colgen". It starts
-        from OASiS's own schedule if there is no `warm_start`.
+        "milp" for instances up to about ten jobs on a dozen servers, else "colgen".
     time_limit : float, optional
         Seconds; None is no limit.
     warm_start : mapping of str to Schedule, optional
-        A feasible solution by job id, such as ``run.schedules``; the result is never worse.
+        A feasible solution by job id, such as ``run.schedules``, default OASiS's own. The result
+        is never worse.
     on_progress : callable, optional
-        Called about ten times a second while the solver runs.
+        Called at every improvement and every new phase.
 
     Returns
     -------
     OfflineResult
         With ``status``, ``objective``, ``upper_bound``, ``gap`` and ``schedules``. Ctrl-C ends
-        the solve early and gives the status ``interrupted``.
+        the solve at any moment with what is known then and the status ``interrupted``.
 
     Raises
     ------
@@ -72,12 +74,17 @@ def solve(
     """
     if method not in METHODS:
         raise ValueError(f"unknown method {method!r}; expected one of {', '.join(METHODS)}")
+    if warm_start is None:
+        online = Standing(Deadline(), on_progress)
+        try:
+            begin(instance, online, None)
+        except KeyboardInterrupt:
+            return online.result(instance, Status.INTERRUPTED, method, {})
+        warm_start = online.schedules
     if method == "bruteforce":
-        return solve_brute_force(instance)
+        return solve_brute_force(instance, warm_start, on_progress)
     if method == "colgen" or (method == "auto" and _size(instance) > COMPACT):
         return solve_configuration(instance, time_limit, warm_start, on_progress)
-    if method == "auto" and warm_start is None:
-        warm_start = simulate(instance, OASiS.from_instance(instance)).schedules
     return solve_milp(instance, time_limit, warm_start, on_progress)
 
 

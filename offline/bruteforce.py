@@ -8,17 +8,19 @@ counts; it remembers what the best continuation from any remaining work is worth
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
 from oasis.problem import Instance
 from oasis.rounding import fits
 from oasis.schedule import Schedule, placements
-from oasis.solvers import Status
+from oasis.solvers import Progress, Status
 from oasis.verify import verify
+from offline.deadline import Deadline
 from offline.result import OfflineResult
+from offline.standing import Standing, concluded
+from offline.start import begin
 
 MAX_STEPS = 2_000_000
 
@@ -26,26 +28,32 @@ Counts = tuple[int, ...]
 Units = tuple[tuple[int, ...], ...]  # units of each job on each server
 
 
-def solve_brute_force(instance: Instance) -> OfflineResult:
+def solve_brute_force(
+    instance: Instance,
+    warm_start: Mapping[str, Schedule] | None = None,
+    on_progress: Callable[[Progress], None] | None = None,
+) -> OfflineResult:
     """Enumerate all joint worker counts of all slots; for a few jobs of a few worker-slots.
+
+    `warm_start` only counts if Ctrl-C ends the enumeration; it has no time limit.
 
     Raises
     ------
     ValueError
         If the enumeration would take more than `MAX_STEPS` steps.
     """
-    started = time.perf_counter()
-    search = _Search(instance)
-    schedules = search.schedules()
-    objective = verify(instance, schedules)
-    return OfflineResult(
-        status=Status.OPTIMAL,
-        objective=objective,
-        upper_bound=objective,
-        schedules=schedules,
-        method="bruteforce",
-        seconds=time.perf_counter() - started,
-    )
+    standing = Standing(Deadline(), on_progress)
+
+    def work() -> Status:
+        if warm_start is not None:
+            begin(instance, standing, warm_start)
+        standing.enter("enumeration")
+        schedules = _Search(instance).schedules()
+        standing.found(verify(instance, schedules), schedules)
+        standing.proved(standing.incumbent or 0.0)
+        return Status.OPTIMAL
+
+    return concluded(instance, standing, work, "bruteforce", {})
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,11 +31,12 @@ from oasis.errors import SolverError
 from oasis.problem import Instance
 from oasis.rounding import FloatArray
 from oasis.schedule import Schedule
-from oasis.solvers import Status
-from offline.deadline import Deadline, Standing
+from oasis.solvers import TRUST, Status
+from offline.deadline import Deadline
 from offline.grouping import Grouping, levels
 from offline.master import Column, RestrictedMaster
 from offline.pricing import empty, price
+from offline.standing import Standing
 
 CONVERGED = 1e-6  # relative difference of bound and master at which the last level ends
 COARSE = 2e-4  # the same for the levels before it
@@ -284,7 +285,7 @@ def columns_of(instance: Instance, schedules: Mapping[str, Schedule]) -> list[Co
 
 def _certify(instance: Instance, result: ConfigurationBound, incumbent: float | None) -> None:
     """Let `oasis.dual_bound`, which shares no code with the search, and the incumbent object."""
-    if incumbent is not None and result.bound < incumbent - AGREE * abs(incumbent):
+    if incumbent is not None and result.bound < incumbent - TRUST * abs(incumbent):
         raise SolverError(f"the bound is {result.bound:.9g}; a schedule is worth {incumbent:.9g}")
     cluster = instance.cluster
     entries = cluster.worker_capacity.size + cluster.ps_capacity.size

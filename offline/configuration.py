@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
+from typing import Any
 
-import oasis
-from oasis.errors import SolverError
 from oasis.problem import Instance
 from oasis.schedule import Schedule
 from oasis.solvers import Progress, Status, highs
-from oasis.verify import verify
-from offline.column_generation import ConfigurationBound, columns_of, configuration_bound
-from offline.deadline import Deadline, Standing
+from offline.column_generation import columns_of, configuration_bound
+from offline.deadline import Deadline
 from offline.heuristics import Incumbent, improve
 from offline.occupancy import Occupancy
 from offline.result import OfflineResult
+from offline.standing import Standing, concluded
+from offline.start import begin
 
 BOUND_SHARE = 0.15  # of the time limit, for the bound
-PROVEN = 1e-6
 
 
 def solve_configuration(
@@ -40,47 +38,24 @@ def solve_configuration(
     SolverError
         If a bound is below a verified schedule.
     """
-    started = time.perf_counter()
-    if warm_start is None:
-        warm_start = oasis.simulate(instance, oasis.OASiS.from_instance(instance)).schedules
-    verify(instance, warm_start)
-    deadline = Deadline(time_limit, started)
+    deadline = Deadline(time_limit)
     standing = Standing(deadline, on_progress)
-    incumbent = Incumbent(Occupancy(instance, warm_start), standing)
-    bound, is_interrupted = _run(instance, incumbent, deadline, seed)
-    objective = verify(instance, incumbent.best.by_id)
-    if bound.bound < objective * (1 - PROVEN):
-        raise SolverError(f"the bound is {bound.bound:.9g}; a schedule is worth {objective:.9g}")
-    is_proven = bound.bound - objective <= PROVEN * abs(objective)
-    status = Status.INTERRUPTED if is_interrupted else Status.TIME_LIMIT
-    return OfflineResult(
-        status=Status.OPTIMAL if is_proven else status,
-        objective=objective,
-        upper_bound=max(bound.bound, objective),
-        schedules=incumbent.best.by_id,
-        method="colgen",
-        seconds=time.perf_counter() - started,
-        parameters={
-            "time_limit": time_limit,
-            "seed": seed,
-            "configuration_lp": str(bound.status),
-            "rounds": len(bound.rounds),
-            "solver": highs.version(),
-        },
-    )
+    parameters: dict[str, Any] = {
+        "time_limit": time_limit,
+        "seed": seed,
+        "solver": highs.version(),
+    }
 
-
-def _run(
-    instance: Instance, incumbent: Incumbent, deadline: Deadline, seed: int
-) -> tuple[ConfigurationBound, bool]:
-    """The bound, then the heuristics; and whether Ctrl-C ended either."""
-    columns = columns_of(instance, incumbent.best.by_id)
-    part = deadline.share(BOUND_SHARE)
-    bound = configuration_bound(instance, part, columns, incumbent.standing)
-    if bound.status is Status.INTERRUPTED:
-        return bound, True
-    try:
+    def work() -> Status:
+        begin(instance, standing, warm_start)
+        incumbent = Incumbent(Occupancy(instance, standing.schedules), standing)
+        standing.enter("configuration LP")
+        columns = columns_of(instance, incumbent.best.by_id)
+        bound = configuration_bound(instance, deadline.share(BOUND_SHARE), columns, standing)
+        parameters.update(configuration_lp=str(bound.status), rounds=len(bound.rounds))
+        if bound.status is Status.INTERRUPTED:
+            return bound.status
         improve(instance, bound, incumbent, deadline, seed)
-    except KeyboardInterrupt:
-        return bound, True
-    return bound, False
+        return Status.TIME_LIMIT
+
+    return concluded(instance, standing, work, "colgen", parameters)

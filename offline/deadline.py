@@ -1,13 +1,10 @@
-"""Time that is left, and where a solve stands: the only places that read the clock."""
+"""Time that is left: the only place that reads the clock."""
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
-
-from oasis.solvers import Progress, relative_gap
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,45 +42,3 @@ class Deadline:
     def within(self, seconds: float) -> Deadline:
         """A deadline after `seconds`, or this one if it is earlier."""
         return Deadline(min(self.left, seconds))
-
-
-class Standing:
-    """Best incumbent and bound so far, reported whenever one of them improves.
-
-    Parameters
-    ----------
-    deadline : Deadline
-        Whose clock the reports show.
-    on_progress : callable, optional
-        Receives a `Progress` at every improvement.
-    """
-
-    def __init__(
-        self, deadline: Deadline, on_progress: Callable[[Progress], None] | None = None
-    ) -> None:
-        self.incumbent: float | None = None
-        self.bound = math.inf
-        self._deadline = deadline
-        self._on_progress = on_progress
-
-    def found(self, incumbent: float) -> None:
-        """Take note of a feasible solution's value."""
-        if self.incumbent is None or incumbent > self.incumbent:
-            self.incumbent = incumbent
-            self._report()
-
-    def proved(self, bound: float) -> None:
-        """Take note of a bound."""
-        if bound < self.bound:
-            self.bound = bound
-            self._report()
-
-    @property
-    def gap(self) -> float:
-        """Relative gap of the two; infinite without an incumbent."""
-        return relative_gap(self.incumbent, self.bound)
-
-    def _report(self) -> None:
-        if self._on_progress is not None:
-            now = self._deadline.elapsed
-            self._on_progress(Progress(now, self.incumbent, self.bound, self.gap))

@@ -12,13 +12,14 @@ import numpy as np
 from oasis.problem import Instance
 from oasis.verify import verify
 from offline.column_generation import ConfigurationBound
-from offline.deadline import Deadline, Standing
+from offline.deadline import Deadline
 from offline.neighbourhood import Guide, search
 from offline.occupancy import Occupancy
 from offline.packing import pack
 from offline.plan import Slack, plan
 from offline.pricing import empty, price
 from offline.reoptimise import reoptimise
+from offline.standing import Standing
 
 ORDERS = 20
 SLACK = Slack(worker=0.0, ps=0.12)
@@ -42,7 +43,7 @@ class Incumbent:
     def __init__(self, start: Occupancy, standing: Standing) -> None:
         self.best = start
         self.standing = standing
-        standing.found(verify(start.instance, start.by_id))
+        standing.found(verify(start.instance, start.by_id), start.by_id)
 
     def offer(self, solution: Occupancy) -> bool:
         """Keep a solution if it is better; raises `VerificationError` if it is not feasible."""
@@ -50,7 +51,7 @@ class Incumbent:
             return False
         value = verify(solution.instance, solution.by_id)
         self.best = solution
-        self.standing.found(value)
+        self.standing.found(value, solution.by_id)
         return True
 
     @property
@@ -82,11 +83,16 @@ def improve(
         Of the random choices.
     """
     rng = np.random.default_rng(seed)
+    standing = incumbent.standing
     guide = guide_of(instance, bound)
+    standing.enter("insertion at the LP's prices")
     insert_in_orders(instance, guide, incumbent, rng, deadline)
+    standing.enter("ruin and recreate")
     search(incumbent.best, guide, rng, deadline.share(SEARCH_SHARE), incumbent)
     if not (deadline.passed or incumbent.is_proven):
+        standing.enter("plan on merged servers")
         follow_plan(instance, guide, incumbent, rng, deadline)
+    standing.enter("neighbourhood search")
     reoptimise(incumbent.best, guide, rng, deadline, incumbent)
 
 

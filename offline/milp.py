@@ -19,19 +19,19 @@ import pulp
 from oasis.errors import SolverError, VerificationError
 from oasis.problem import Instance
 from oasis.schedule import COUNT, Schedule, placements
-from oasis.solvers import Progress, Solution, Status, highs
+from oasis.solvers import TRUST, Progress, Solution, Status, highs
 from oasis.verify import verify
 from offline import constraints
 from offline.candidate import Candidate, candidate_of
 from offline.deadline import Deadline
 from offline.result import OfflineResult
+from offline.standing import TRIVIAL, Standing, concluded
+from offline.start import begin
 
 Placement = tuple[int, int, int]
 
 NO_LIMIT = Deadline()
-
-# A bound this much (relative) below a verified schedule refutes the solver.
-REFUTED = 1e-6
+COMPACT = "compact MILP"
 
 
 def solve_milp(
@@ -71,37 +71,52 @@ def solve_milp(
         or its own schedule refutes.
     """
     deadline = Deadline(time_limit)
-    schedules = {} if warm_start is None else dict(warm_start)
-    objective = verify(instance, schedules)
-    status, bound = Status.TIME_LIMIT, _trivial_bound(instance)
+    standing = Standing(deadline, on_progress)
+
+    def work() -> Status:
+        if warm_start is not None:
+            begin(instance, standing, warm_start)
+        return prove(instance, standing, deadline, presolve=presolve)
+
+    parameters = {
+        "time_limit": time_limit,
+        "warm_start": warm_start is not None,
+        "presolve": presolve,
+        "solver": highs.version(),
+    }
+    return concluded(instance, standing, work, "milp", parameters)
+
+
+def prove(
+    instance: Instance, standing: Standing, deadline: Deadline, *, presolve: bool = True
+) -> Status:
+    """Solve the compact model from the best schedules of `standing`, and tell it what is learnt.
+
+    Returns
+    -------
+    Status
+        Why it ended: ``optimal``, ``time_limit`` or ``interrupted``.
+    """
+    standing.enter(COMPACT)
     model = _model_in_time(instance, deadline)
-    if model is not None:
-        solution = highs.solve(
-            model.problem,
-            time_limit=None if time_limit is None else deadline.left,
-            warm_start=model.values_of(schedules) if schedules else None,
-            on_progress=on_progress,
-            presolve=presolve,
-        )
-        found, value = _verified(instance, model, solution)
-        status, bound = solution.status, min(solution.bound, model.trivial_bound)
-        _refute(status, bound, value, objective)
-        if value >= objective:
-            schedules, objective = found, value
-    return OfflineResult(
-        status=status,
-        objective=objective,
-        upper_bound=max(bound, objective),
-        schedules=schedules,
-        method="milp",
-        seconds=deadline.elapsed,
-        parameters={
-            "time_limit": time_limit,
-            "warm_start": warm_start is not None,
-            "presolve": presolve,
-            "solver": highs.version(),
-        },
+    if model is None:
+        return Status.TIME_LIMIT
+    standing.proved(model.trivial_bound, TRIVIAL)
+    known = standing.schedules
+    solution = highs.solve(
+        model.problem,
+        time_limit=None if math.isinf(deadline.left) else deadline.left,
+        warm_start=model.values_of(known) if known else None,
+        on_progress=standing.saw,
+        presolve=presolve,
     )
+    found, value = _verified(instance, model, solution)
+    standing.found(value, found)
+    standing.proved(solution.bound)
+    best = standing.incumbent or 0.0
+    if solution.status is Status.OPTIMAL and value < best - TRUST * abs(best):
+        raise SolverError(f"HiGHS calls {value:.9g} optimal; a schedule is worth {best:.9g}")
+    return solution.status
 
 
 def _model_in_time(instance: Instance, deadline: Deadline) -> CompactModel | None:
@@ -110,14 +125,6 @@ def _model_in_time(instance: Instance, deadline: Deadline) -> CompactModel | Non
         return CompactModel(instance, deadline)
     except TimeoutError:
         return None
-
-
-def _trivial_bound(instance: Instance) -> float:
-    """Every job at its earliest completion: what holds before anything is solved."""
-    seconds = instance.slot_seconds
-    return math.fsum(
-        float(job.utility(job.shortest_duration(seconds) - 1)) for job in instance.jobs
-    )
 
 
 def _verified(
@@ -131,14 +138,6 @@ def _verified(
         return schedules, verify(instance, schedules)
     except VerificationError as error:
         raise SolverError(f"HiGHS returned an infeasible solution: {error}") from error
-
-
-def _refute(status: Status, bound: float, objective: float, known: float) -> None:
-    best = max(objective, known)
-    if bound < best - REFUTED * abs(best):
-        raise SolverError(f"HiGHS claims the bound {bound:.9g}; a schedule is worth {best:.9g}")
-    if status is Status.OPTIMAL and objective < best - REFUTED * abs(best):
-        raise SolverError(f"HiGHS calls {objective:.9g} optimal; a schedule is worth {best:.9g}")
 
 
 class CompactModel:

@@ -15,7 +15,8 @@ from oasis.rounding import FloatArray
 from oasis.schedule import Schedule
 from oasis.solvers import Status
 from offline.deadline import Deadline
-from offline.milp import solve_milp
+from offline.milp import prove
+from offline.standing import Standing
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +44,10 @@ def merged(instance: Instance, slack: Slack = Slack(0.0, 0.0)) -> Instance:
 
 def plan(instance: Instance, slack: Slack, deadline: Deadline) -> tuple[dict[int, Schedule], float]:
     """Schedules on merged servers by job index, and a bound: valid for `instance` without slack."""
-    result = solve_milp(merged(instance, slack), deadline.left)
-    if result.status is Status.INTERRUPTED:
+    standing = Standing(deadline)
+    status = prove(merged(instance, slack), standing, deadline)
+    if status is Status.INTERRUPTED:
         raise KeyboardInterrupt
     index = {job.id: k for k, job in enumerate(instance.jobs)}
-    schedules = {index[name]: schedule for name, schedule in result.schedules.items()}
-    return schedules, result.upper_bound
+    schedules = {index[name]: schedule for name, schedule in standing.schedules.items()}
+    return schedules, standing.bound

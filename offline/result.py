@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,6 +10,30 @@ from typing import Any
 from oasis.schedule import Schedule
 from oasis.solvers import Status, relative_gap
 from oasis.version import __version__
+
+
+@dataclass(frozen=True, slots=True)
+class Milestone:
+    """Where a solve stood at one moment.
+
+    Parameters
+    ----------
+    seconds : float
+        Time since the solve began.
+    objective : float or None
+        Best total utility by then, None before the first solution.
+    upper_bound : float
+        Best bound by then.
+    """
+
+    seconds: float
+    objective: float | None
+    upper_bound: float
+
+    @property
+    def gap(self) -> float:
+        """Relative gap of the two; infinite without a solution."""
+        return relative_gap(self.objective, self.upper_bound)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +58,10 @@ class OfflineResult:
         What the method was told, and the solver it used.
     version : str
         Version of this package.
+    objective_by, bound_by : str
+        Which part of the method found `schedules`, and which proved `upper_bound`.
+    history : tuple of Milestone
+        How the two came closer, oldest first; measured, so not part of equality.
     """
 
     status: Status
@@ -43,22 +72,42 @@ class OfflineResult:
     seconds: float
     parameters: Mapping[str, Any] = field(default_factory=dict)
     version: str = __version__
+    objective_by: str = ""
+    bound_by: str = ""
+    history: tuple[Milestone, ...] = field(default=(), compare=False, repr=False)
 
     @property
     def gap(self) -> float:
         """``(upper_bound - objective) / max(objective, 1e-9)``."""
         return relative_gap(self.objective, self.upper_bound)
 
+    def gap_at(self, seconds: float) -> float:
+        """The gap that was left after `seconds`, to a hundredth of that; inf before the first."""
+        passed = [milestone.gap for milestone in self.history if milestone.seconds <= seconds]
+        return passed[-1] if passed else math.inf
+
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON."""
+        """Plain data for JSON; ``seconds`` and ``history`` are measured."""
         return {
             "status": str(self.status),
             "objective": self.objective,
             "upper_bound": self.upper_bound,
             "gap": self.gap,
+            "objective_by": self.objective_by,
+            "bound_by": self.bound_by,
             "schedules": [schedule.to_dict() for schedule in self.schedules.values()],
             "method": self.method,
             "seconds": self.seconds,
+            "history": [_plain(milestone) for milestone in self.history],
             "parameters": dict(self.parameters),
             "version": self.version,
         }
+
+
+def _plain(milestone: Milestone) -> dict[str, float | None]:
+    bound = milestone.upper_bound
+    return {
+        "seconds": round(milestone.seconds, 3),
+        "objective": milestone.objective,
+        "upper_bound": bound if math.isfinite(bound) else None,
+    }

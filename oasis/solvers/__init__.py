@@ -9,9 +9,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-__all__ = ["Progress", "Solution", "Status", "relative_gap"]
+__all__ = ["PROOF", "TRUST", "Progress", "Solution", "Status", "relative_gap"]
 
 TINY = 1e-9
+
+# Solution and bound that agree this far (relative) prove each other optimal.
+PROOF = 1e-6
+
+# A solver computes its bounds in floating point. One that lies below a verified schedule by up
+# to this much (relative) is taken for that schedule's value; by more, it refutes the solver
+# (docs/theory, "What proven means in floating point").
+TRUST = 1e-5
 
 
 class Status(StrEnum):
@@ -39,12 +47,15 @@ class Progress:
         No solution is better than this; infinite at first.
     gap : float
         `relative_gap` of the two; infinite without an incumbent.
+    phase : str
+        What it is doing, such as "configuration LP".
     """
 
     elapsed: float
     incumbent: float | None
     bound: float
     gap: float
+    phase: str = ""
 
 
 @dataclass(frozen=True, slots=True)

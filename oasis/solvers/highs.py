@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import highspy
@@ -17,7 +18,7 @@ import numpy as np
 import pulp
 
 from oasis.errors import SolverError
-from oasis.solvers import Progress, Solution, Status, relative_gap
+from oasis.solvers import PROOF, Progress, Solution, Status, relative_gap
 
 __all__ = ["Progress", "Solution", "Status", "solve", "version"]
 
@@ -28,9 +29,6 @@ PRESOLVE_RULE_OFF = 4096
 
 # HiGHS's default of 1e-6 would let a server that is short of a millionth of a worker take it.
 FEASIBILITY = 1e-9
-
-# "Optimal" with more than this between solution and bound is no proof but a failure.
-PROOF = 1e-6
 
 POLL_SECONDS = 0.1
 
@@ -90,8 +88,10 @@ def solve(
         columns = np.arange(len(variables), dtype=np.int32)
         _accept(highs.setSolution(len(variables), columns, start), "refused the warm start")
     is_mip = any(variable.cat == pulp.LpInteger for variable in variables)
-    _Run(highs, scale).finish(on_progress)
-    return _solution(highs, [variable.name for variable in variables], scale, is_mip)
+    is_interrupted = _Run(highs, scale).finish(on_progress)
+    solution = _solution(highs, [variable.name for variable in variables], scale, is_mip)
+    # also where HiGHS was done before it heard of it: a caller with more to solve must stop
+    return replace(solution, status=Status.INTERRUPTED) if is_interrupted else solution
 
 
 def version() -> str:
@@ -193,12 +193,17 @@ class _Run:
         finally:
             self.done.set()
 
-    def finish(self, on_progress: Callable[[Progress], None] | None) -> None:
-        """Run to the end, or until Ctrl-C or an exception of `on_progress`."""
-        threading.Thread(target=self._work, name="HiGHS", daemon=True).start()
+    def finish(self, on_progress: Callable[[Progress], None] | None) -> bool:
+        """Run until done, Ctrl-C or an exception of `on_progress`; whether Ctrl-C ended it."""
+        is_interrupted = False
+        thread = threading.Thread(target=self._work, name="HiGHS", daemon=True)
         try:
+            thread.start()
             self._report(on_progress)
         except KeyboardInterrupt:
+            if thread.ident is None:
+                raise
+            is_interrupted = True
             self._halt()
         except BaseException:
             self._halt()
@@ -207,6 +212,7 @@ class _Run:
         if self.failure is not None:
             raise SolverError(f"HiGHS failed: {self.failure}") from self.failure
         _accept(self.outcome, "failed")
+        return is_interrupted
 
     def _report(self, on_progress: Callable[[Progress], None] | None) -> None:
         last = None

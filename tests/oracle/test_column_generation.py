@@ -7,7 +7,8 @@ import oasis
 from oasis.solvers import Progress, Status
 from offline import solve_brute_force
 from offline.column_generation import configuration_bound
-from offline.deadline import Deadline, Standing
+from offline.deadline import Deadline
+from offline.standing import Standing
 from tests.oracle.tiny import seeded, tiny_instance
 
 SEEDS = range(60)

@@ -215,11 +215,12 @@ def test_an_optimum_below_the_warm_start_stops_the_run(monkeypatch):
 
 
 def test_a_solver_that_finds_less_than_the_warm_start_in_time_gives_the_warm_start(monkeypatch):
-    problem = instance(job())
+    problem = instance(job(), job("b", utility=Deadline(11.0, 1.0)))  # one of them has to wait
     known = solve_milp(problem).schedules
     claim(monkeypatch, status=Status.TIME_LIMIT, objective=None, bound=math.inf, values={})
     result = solve_milp(problem, warm_start=known)
-    assert (result.objective, result.upper_bound) == (10.0, 10.0)
+    assert (result.objective, result.upper_bound) == (15.0, 21.0)
+    assert (result.objective_by, result.bound_by) == ("warm start", "every job at its best")
     assert result.schedules == known
     assert result.status is Status.TIME_LIMIT
 
@@ -251,3 +252,12 @@ def test_result_is_plain_data():
     assert data["version"] == oasis.__version__
     assert data["parameters"]["solver"].startswith("HiGHS ")
     assert Schedule.from_dict(data["schedules"][0]) == result.schedules["a"]
+
+
+def test_a_schedule_that_proves_the_bound_is_optimal_whatever_stopped_the_solver(monkeypatch):
+    problem = instance(job())
+    known = solve_milp(problem).schedules
+    claim(monkeypatch, status=Status.TIME_LIMIT, objective=None, bound=math.inf, values={})
+    result = solve_milp(problem, warm_start=known)
+    assert result.status is Status.OPTIMAL
+    assert (result.objective, result.upper_bound) == (10.0, 10.0)
