@@ -8,7 +8,14 @@ import sys
 from experiments.outcome import BAD_INPUT, DONE, ReaderGoneError
 from oasis.errors import OasisError
 
-EXTRAS = {"typer": "cli", "rich": "cli", "click": "cli", "pulp": "solve", "highspy": "solve"}
+EXTRAS = {
+    "typer": "cli",
+    "rich": "cli",
+    "click": "cli",
+    "pulp": "solve",
+    "highspy": "solve",
+    "matplotlib": "plot",
+}
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -12,6 +12,7 @@ from experiments import console
 from experiments.commands.options import (
     AsJson,
     InstanceFile,
+    Picture,
     PolicySeed,
     ResultFile,
     write_result,
@@ -38,6 +39,7 @@ def command(
     ] = ",".join(POLICIES),
     policy_seed: PolicySeed = 0,
     output: ResultFile = None,
+    plot: Picture = None,
     as_json: AsJson = False,
 ) -> None:
     """Run several policies on one instance and put their figures side by side.
@@ -62,6 +64,10 @@ def command(
         "version": oasis.__version__,
     }
     write_result(output, document)
+    if plot is not None:
+        from experiments.plotting import comparison_page, save  # noqa: PLC0415 (needs an extra)
+
+        save(comparison_page(comparison), plot)
     if as_json:
         console.print_json(document)
     else:

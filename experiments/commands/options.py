@@ -17,6 +17,15 @@ def _not_negative(value: float) -> float:
     return value
 
 
+def _picture(path: Path | None) -> Path | None:
+    """`path` if it can be drawn to: said before the work, not after it."""
+    if path is not None:
+        from experiments.plotting import check_picture  # noqa: PLC0415 (needs an extra)
+
+        check_picture(path)
+    return path
+
+
 InstanceFile = Annotated[
     Path, typer.Argument(metavar="FILE", help="Instance file (JSON).", show_default=False)
 ]
@@ -52,6 +61,10 @@ RawUnits = Annotated[
     ),
 ]
 
+Picture = Annotated[
+    Path | None,
+    typer.Option("--plot", callback=_picture, help="Draw it to this file (.png, .svg or .pdf)."),
+]
 PolicySeed = Annotated[
     int,
     typer.Option("--policy-seed", help="Draws the fixed counts of fifo, rrh, srtf and las."),

@@ -11,6 +11,7 @@ from experiments.commands.options import (
     Granularity,
     InstanceFile,
     Method,
+    Picture,
     RawUnits,
     ResultFile,
     Scale,
@@ -34,6 +35,7 @@ def command(
     granularity: Granularity = "worker-slot",
     raw_units: RawUnits = False,
     output: ResultFile = None,
+    plot: Picture = None,
     as_json: AsJson = False,
 ) -> int:
     """Divide the offline optimum by what OASiS earned, deciding job by job.
@@ -60,6 +62,10 @@ def command(
         )
     document = result.to_dict()
     write_result(output, document)
+    if plot is not None:
+        from experiments.plotting import ratio_page, save  # noqa: PLC0415 (an extra)
+
+        save(ratio_page({file.stem: result}), plot)
     if as_json:
         console.print_json(document)
     else:

@@ -13,6 +13,7 @@ from experiments.commands.options import (
     Floor,
     Granularity,
     InstanceFile,
+    Picture,
     PolicySeed,
     RawUnits,
     ResultFile,
@@ -38,6 +39,7 @@ def command(
         bool, typer.Option("--all", help=f"List every decision, not the first {MOST_ROWS}.")
     ] = False,
     output: ResultFile = None,
+    plot: Picture = None,
     as_json: AsJson = False,
 ) -> None:
     """Run a policy: who is admitted, when jobs finish, how full the cluster is.
@@ -60,6 +62,10 @@ def command(
     oasis.verify(instance, run)
     document = run.to_dict() | {"utilisation": utilisation(instance, run.schedules)}
     write_result(output, document)
+    if plot is not None:
+        from experiments.plotting import run_page, save  # noqa: PLC0415 (needs an extra)
+
+        save(run_page(instance, run), plot)
     if as_json:
         console.print_json(document)
     else:

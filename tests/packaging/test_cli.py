@@ -472,6 +472,7 @@ sys.meta_path.insert(0, Absent())
         ("pulp", "solve", ("ratio", EXAMPLE)),
         ("highspy", "solve", ("ratio", EXAMPLE)),
         ("highspy", "solve", ("solve", EXAMPLE)),
+        ("matplotlib", "plot", ("run", EXAMPLE, "--plot", "run.png")),
     ],
     ids=lambda value: value[0] if isinstance(value, tuple) else value,
 )

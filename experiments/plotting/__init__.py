@@ -1,0 +1,25 @@
+"""Pictures of runs, comparisons and ratios; every function takes ``ax=None`` (docs/plots)."""
+
+from experiments.plotting.comparison import plot_comparison
+from experiments.plotting.files import FORMATS, check_picture, save
+from experiments.plotting.pages import comparison_page, ratio_page, run_page
+from experiments.plotting.prices import plot_prices
+from experiments.plotting.ratio import plot_ratio
+from experiments.plotting.schedule import plot_schedule
+from experiments.plotting.utilisation import plot_utilisation
+from experiments.plotting.utilities import plot_utilities
+
+__all__ = [
+    "FORMATS",
+    "check_picture",
+    "comparison_page",
+    "plot_comparison",
+    "plot_prices",
+    "plot_ratio",
+    "plot_schedule",
+    "plot_utilisation",
+    "plot_utilities",
+    "ratio_page",
+    "run_page",
+    "save",
+]

@@ -1,0 +1,61 @@
+"""Whole pictures: what the commands draw for ``--plot``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from matplotlib.figure import Figure
+
+from experiments.plotting.canvas import new_figure
+from experiments.plotting.comparison import MEASURES, plot_comparison
+from experiments.plotting.prices import plot_prices
+from experiments.plotting.ratio import plot_ratio
+from experiments.plotting.schedule import plot_schedule
+from experiments.plotting.utilisation import plot_utilisation
+from experiments.plotting.utilities import plot_utilities
+from oasis.problem import Instance
+from oasis.result import Run
+
+if TYPE_CHECKING:
+    from experiments.comparison import Comparison
+    from experiments.ratio import CompetitiveRatio
+
+GROUPS = ("worker", "ps")
+
+
+def run_page(instance: Instance, run: Run) -> Figure:
+    """Utilisation, prices if the policy has them, schedule and utilities of a run."""
+    priced = run.bounds is not None
+    maps, jobs = 2.8 * (1 + priced), min(7.5, max(4.0, 1.2 + 0.12 * len(instance.jobs)))
+    figure = new_figure(12.0, maps + jobs + 0.4)
+    rows = figure.add_gridspec(2, 1, height_ratios=(maps, jobs))
+    grid = rows[0].subgridspec(1 + priced, 2)
+    for k, group in enumerate(GROUPS):
+        place = figure.add_subplot(grid[0, k])
+        plot_utilisation(instance, run.schedules, group=group, ax=place)
+        if priced:
+            plot_prices(instance, run, group=group, ax=figure.add_subplot(grid[1, k]))
+    columns = rows[1].subgridspec(1, 2, width_ratios=(2, 1))
+    plot_schedule(instance, run.schedules, ax=figure.add_subplot(columns[0]))
+    plot_utilities(instance, run.schedules, ax=figure.add_subplot(columns[1]))
+    figure.suptitle(
+        f"{run.policy}: total utility {run.total_utility:.6g}, "
+        f"{run.admitted} of {len(run.decisions)} jobs admitted"
+    )
+    return figure
+
+
+def comparison_page(comparison: Comparison) -> Figure:
+    """Utility, jobs and completion of every policy."""
+    figure = new_figure(13.0, 1.8 + 0.5 * len(comparison.runs))
+    for ax, measure in zip(figure.subplots(1, len(MEASURES)), MEASURES, strict=True):
+        plot_comparison(comparison, measure=measure, ax=ax)
+    return figure
+
+
+def ratio_page(results: Mapping[str, CompetitiveRatio]) -> Figure:
+    """The ratios with their bounds."""
+    figure = new_figure(7.4, 1.8 + 0.4 * len(results))
+    plot_ratio(results, ax=figure.add_subplot())
+    return figure

@@ -1,0 +1,67 @@
+"""``--plot``: the picture appears beside the usual output, and errors come before the work."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import experiments.commands.run
+from experiments.cli import main
+
+pytest.importorskip("matplotlib", reason="needs the plot extra")
+
+EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "congested.json"
+MAGIC = {".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF"}
+
+
+def call(*arguments: object) -> int:
+    with pytest.raises(SystemExit) as exit_info:
+        main([str(argument) for argument in arguments])
+    assert isinstance(exit_info.value.code, int)
+    return exit_info.value.code
+
+
+@pytest.mark.parametrize("suffix", MAGIC)
+def test_run_draws_and_prints_what_it_prints_without(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], suffix: str
+) -> None:
+    path = tmp_path / f"run{suffix}"
+    assert call("run", EXAMPLE, "--policy", "drf", "--plot", path) == 0
+    out, err = capfd.readouterr()
+    assert "total utility" in out
+    assert err == ""
+    assert path.read_bytes().startswith(MAGIC[suffix])
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_compare_and_ratio_draw_too(tmp_path: Path) -> None:
+    assert call("compare", EXAMPLE, "--policies", "oasis,drf", "--plot", tmp_path / "c.svg") == 0
+    assert call("ratio", EXAMPLE, "--plot", tmp_path / "r.svg") == 0
+    assert {path.name for path in tmp_path.iterdir()} == {"c.svg", "r.svg"}
+
+
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [
+        ("a.jpg", "a.jpg: expected a picture ending in .png, .svg, .pdf"),
+        ("a", "expected a picture ending in"),
+        ("missing/a.png", "missing: No such directory"),
+    ],
+)
+@pytest.mark.parametrize("command", ["run", "compare", "ratio"])
+def test_where_it_cannot_be_drawn_is_said_before_the_work(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    command: str,
+    target: str,
+    message: str,
+) -> None:
+    monkeypatch.setattr(experiments.commands.run, "read_instance", lambda _: 1 / 0)
+    assert call(command, "absent.json", "--plot", tmp_path / target) == 2
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert err.count("\n") == 1
+    assert message in err
+    assert list(tmp_path.iterdir()) == []
