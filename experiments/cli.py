@@ -16,6 +16,10 @@ EXTRAS = {
     "highspy": "solve",
     "matplotlib": "plot",
 }
+EXTRAS |= dict.fromkeys(
+    ("pydantic", "pandas", "pyarrow", "joblib", "scipy", "threadpoolctl"), "sweep"
+)
+EXTRAS |= {"distributed": "dask"}
 
 
 def main(arguments: list[str] | None = None) -> None:

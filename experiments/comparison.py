@@ -29,26 +29,30 @@ class Comparison:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON: for each policy the figures of the table, and its parameters."""
-        return {name: self._figures(run) for name, run in self.runs.items()}
-
-    def _figures(self, run: Run) -> dict[str, Any]:
-        outcome = run.outcome
-        if outcome is None:
-            raise ValueError(f"{run.policy}: expected a simulated run")
         return {
-            "total_utility": run.total_utility,
-            "admitted": run.admitted,
-            "rejected": run.rejected,
-            "finished": len(outcome.completions),
-            "mean_completion": outcome.mean_completion,
-            "p95_completion": outcome.completion_quantile(0.95),
-            "makespan": outcome.makespan,
-            "utilisation": outcome.utilisation,
-            "decision_seconds": run.latency,
-            "policy_seconds": outcome.policy_seconds,
-            "simulator_seconds": outcome.simulator_seconds,
-            "parameters": dict(run.parameters),
+            name: figures(run) | {"parameters": dict(run.parameters)}
+            for name, run in self.runs.items()
         }
+
+
+def figures(run: Run) -> dict[str, Any]:
+    """What policies are compared by: plain data of a simulated run, measured times last."""
+    outcome = run.outcome
+    if outcome is None:
+        raise ValueError(f"{run.policy}: expected a simulated run")
+    return {
+        "total_utility": run.total_utility,
+        "admitted": run.admitted,
+        "rejected": run.rejected,
+        "finished": len(outcome.completions),
+        "mean_completion": outcome.mean_completion,
+        "p95_completion": outcome.completion_quantile(0.95),
+        "makespan": outcome.makespan,
+        "utilisation": outcome.utilisation,
+        "decision_seconds": run.latency,
+        "policy_seconds": outcome.policy_seconds,
+        "simulator_seconds": outcome.simulator_seconds,
+    }
 
 
 def compare(

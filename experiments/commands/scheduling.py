@@ -5,17 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import cast
 
-import baselines
 import oasis
+from experiments.policies import OASIS, POLICIES, check_policy, policy_for, scheduler_for
 from oasis.io import job_from_dict, read_json
-from oasis.prices import DEFAULT_MIN_UTILITY_FRACTION
-from oasis.search import Granularity
-from oasis.simulator import Policy, Scheduler
 
-OASIS = "oasis"
-POLICIES = (OASIS, *baselines.POLICIES)
+__all__ = [
+    "OASIS",
+    "POLICIES",
+    "check_policy",
+    "errors_name",
+    "policy_for",
+    "read_instance",
+    "read_job",
+    "scheduler_for",
+]
 
 
 @contextmanager
@@ -37,50 +41,3 @@ def read_job(path: Path) -> oasis.Job:
     """Read a file with one job, an entry of ``jobs`` in an instance file."""
     with errors_name(path):
         return job_from_dict(read_json(path))
-
-
-def scheduler_for(
-    instance: oasis.Instance,
-    *,
-    scale: float,
-    min_utility_fraction: float,
-    granularity: str,
-    raw_units: bool,
-) -> oasis.OASiS:
-    """OASiS with the exact bounds of `instance` and the given options."""
-    return oasis.OASiS.from_instance(
-        instance,
-        normalize=not raw_units,
-        min_utility_fraction=min_utility_fraction,
-        scale=scale,
-        granularity=cast(Granularity, granularity),  # checked by the constructor
-    )
-
-
-def check_policy(name: str, option: str) -> str:
-    """`name` if there is such a policy."""
-    if name not in POLICIES:
-        raise ValueError(f"{option}: expected one of {', '.join(POLICIES)}, got {name!r}")
-    return name
-
-
-def policy_for(
-    name: str,
-    instance: oasis.Instance,
-    *,
-    seed: int,
-    scale: float = 1.0,
-    min_utility_fraction: float = DEFAULT_MIN_UTILITY_FRACTION,
-    granularity: str = "worker-slot",
-    raw_units: bool = False,
-) -> Policy | Scheduler:
-    """A policy by its name; `seed` is for the baselines, the other options are for OASiS."""
-    if name != OASIS:
-        return baselines.make(name, seed)
-    return scheduler_for(
-        instance,
-        scale=scale,
-        min_utility_fraction=min_utility_fraction,
-        granularity=granularity,
-        raw_units=raw_units,
-    )

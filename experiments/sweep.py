@@ -1,0 +1,191 @@
+"""Sweeps: a grid of runs on every core or a Dask cluster, resumed if interrupted."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from experiments.store import (
+    FAILED,
+    DamagedRecordError,
+    Record,
+    Store,
+    read_frame,
+    repeatable,
+    tabulate,
+    write_table,
+)
+from experiments.sweeps.cells import Cell, expand
+from experiments.sweeps.config import (
+    InstanceGrid,
+    PolicyGrid,
+    SweepConfig,
+    read_config,
+    sweep_config,
+)
+from experiments.sweeps.engines import Dask, Engine, Local
+from experiments.sweeps.summary import summarise
+from experiments.sweeps.tasks import TASKS, Case, Options, Task
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = [
+    "TASKS",
+    "Case",
+    "Cell",
+    "Dask",
+    "InstanceGrid",
+    "Local",
+    "Options",
+    "PolicyGrid",
+    "Record",
+    "Store",
+    "SweepConfig",
+    "SweepProgress",
+    "SweepResult",
+    "Task",
+    "expand",
+    "read_config",
+    "read_frame",
+    "recorded",
+    "repeatable",
+    "run_sweep",
+    "summarise",
+    "sweep_config",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class SweepProgress:
+    """How far a sweep is, in cells.
+
+    Parameters
+    ----------
+    total : int
+        All.
+    done : int
+        Those with a record, failed ones included.
+    failed : int
+        Those that failed.
+    kept : int
+        Those that were recorded before.
+    """
+
+    total: int
+    done: int = 0
+    failed: int = 0
+    kept: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SweepResult:
+    """A finished sweep.
+
+    Parameters
+    ----------
+    output : Path
+        The Parquet file.
+    progress : SweepProgress
+        Counts of cells.
+    task : Task
+        What was done with each.
+    frame : pandas.DataFrame
+        Content of the file: one row a cell, in the order of the grid.
+    """
+
+    output: Path
+    progress: SweepProgress
+    task: Task
+    frame: pd.DataFrame
+
+
+def run_sweep(
+    config: SweepConfig,
+    output: str | os.PathLike[str],
+    *,
+    base: Path | None = None,
+    tasks: Mapping[str, Task] = TASKS,
+    engine: Engine | None = None,
+    retry_failed: bool = False,
+    on_progress: Callable[[SweepProgress], None] | None = None,
+    on_note: Callable[[str], None] | None = None,
+) -> SweepResult:
+    """Run the cells of `config` that are not recorded yet, and write the result.
+
+    Parameters
+    ----------
+    config : SweepConfig
+        The grid.
+    output : path
+        Parquet file to write; the records of the cells are kept in ``output.cells`` beside it.
+    base : Path, optional
+        Folder that names of files in `config` are relative to; default the working directory.
+    tasks : mapping of str to Task
+        What `config` may ask for; functions in importable modules.
+    engine : Local or Dask, optional
+        Where to run; default `Local()`, every core of this machine.
+    retry_failed : bool
+        Run the cells again that are recorded as failed.
+    on_progress, on_note : callable, optional
+        Called after each cell; called with what the user should know.
+
+    Returns
+    -------
+    SweepResult
+        Its rows do not depend on the engine or on interruptions, apart from measured times.
+
+    Raises
+    ------
+    OasisError
+        If `config` asks for what does not exist, or a cluster cannot be reached.
+    """
+    path = Path(output)
+    if not path.absolute().parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "No such directory", str(path.parent))
+    cells = expand(config, base=base, tasks=tasks)
+    store = Store.beside(path)
+    records = recorded(cells, store, on_note=on_note)
+    if retry_failed:
+        records = {key: record for key, record in records.items() if record.status != FAILED}
+    left = {cell.key: cell for cell in cells if cell.key not in records}
+    progress = _count(records, len(records) + len(left), kept=len(records))
+    report = on_progress or (lambda _: None)
+    report(progress)
+    if left:
+        with closing((engine or Local()).run(list(left.values()))) as finished:
+            for cell, record in finished:
+                store.save(cell.key, cell.identity, record)
+                records[cell.key] = record
+                progress = _count(records, progress.total, progress.kept)
+                report(progress)
+    table = tabulate(cells, records)
+    write_table(table, path)
+    return SweepResult(path, progress, cells[0].task, table.to_pandas())
+
+
+def recorded(
+    cells: Sequence[Cell], store: Store, *, on_note: Callable[[str], None] | None = None
+) -> dict[str, Record]:
+    """Return the records that `store` has of `cells`, by key; damaged ones are noted, not used."""
+    found = {}
+    for cell in cells:
+        try:
+            record = store.load(cell.key, cell.identity)
+        except DamagedRecordError as error:
+            if on_note is not None:
+                on_note(f"{error}; the cell is run again")
+            continue
+        if record is not None:
+            found[cell.key] = record
+    return found
+
+
+def _count(records: Mapping[str, Record], total: int, kept: int) -> SweepProgress:
+    failed = sum(record.status == FAILED for record in records.values())
+    return SweepProgress(total, len(records), failed, kept)

@@ -1,0 +1,69 @@
+"""Tasks for the tests of sweeps: workers import them from here."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+from time import sleep
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from experiments.sweep import TASKS, Case, Options, SweepConfig, Task, sweep_config
+from experiments.sweeps.tasks import Figures, run
+
+SMALL: dict[str, Any] = {
+    "instances": [{"preset": "testbed", "jobs": [3, 5], "horizon": 8}],
+    "policies": [{"name": "oasis", "scale": [0.5, 1.0]}, {"name": "fifo"}],
+    "seeds": [1, 0],
+}
+
+
+def small(**changes: Any) -> SweepConfig:
+    return sweep_config(SMALL | changes)
+
+
+class FateOptions(Options):
+    """Where the task finds what it does; `doomed` seeds die or fail."""
+
+    folder: str
+    doomed: list[int] = Field([])
+    seconds: Annotated[float, Field(ge=0)] = 0.0
+
+
+def counted(case: Case) -> Figures:
+    """Run the policy, and leave a line in a file for it; slowly, if asked."""
+    path = Path(case.options.folder) / "calls"
+    with path.open("a", encoding="utf-8") as stream:
+        stream.write(f"{case.seed}\n")
+    sleep(case.options.seconds)
+    return run(case)
+
+
+def failing(case: Case) -> Figures:
+    """Fail for the doomed seeds, as long as the file `broken` is there."""
+    if case.seed in case.options.doomed and (Path(case.options.folder) / "broken").exists():
+        raise ValueError(f"seed {case.seed}\nis doomed")
+    return run(case)
+
+
+def dying(case: Case) -> Figures:
+    """Kill the worker for the doomed seeds."""
+    if case.seed in case.options.doomed:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return run(case)
+
+
+def untidy(case: Case) -> Figures:
+    """Return what no record can hold."""
+    return {"total_utility": object()}  # type: ignore[dict-item]
+
+
+FATES = {
+    **TASKS,
+    "counted": Task("counted", counted, FateOptions),
+    "failing": Task("failing", failing, FateOptions),
+    "dying": Task("dying", dying, FateOptions),
+    "untidy": Task("untidy", untidy),
+}
