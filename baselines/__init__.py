@@ -1,5 +1,6 @@
 """The policies that OASiS is compared with, one a file."""
 
+from baselines.dorm import Dorm
 from baselines.drf import DRF
 from baselines.fifo import FIFO
 from baselines.las import LAS
@@ -7,4 +8,4 @@ from baselines.registry import POLICIES, make
 from baselines.rrh import RRH
 from baselines.srtf import SRTF
 
-__all__ = ["DRF", "FIFO", "LAS", "POLICIES", "RRH", "SRTF", "make"]
+__all__ = ["DRF", "FIFO", "LAS", "POLICIES", "RRH", "SRTF", "Dorm", "make"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from baselines.dorm import Dorm
 from baselines.drf import DRF
 from baselines.fifo import FIFO
 from baselines.las import LAS
@@ -15,6 +16,7 @@ POLICIES: dict[str, Callable[[int], Policy]] = {
     "fifo": FIFO,
     "drf": lambda seed: DRF(),
     "rrh": RRH,
+    "dorm": lambda seed: Dorm(),
     "srtf": SRTF,
     "las": LAS,
 }

@@ -30,7 +30,7 @@ class Comparison:
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON: for each policy the figures of the table, and its parameters."""
         return {
-            name: figures(run) | {"parameters": dict(run.parameters)}
+            name: figures(run) | {"parameters": dict(run.parameters), "report": dict(run.report)}
             for name, run in self.runs.items()
         }
 

@@ -145,6 +145,8 @@ class Run:
         Package version.
     outcome : Outcome or None
         Times of the jobs and use of the machines, where the run was simulated.
+    report : mapping
+        What the policy says of its own run, such as searches that it cut short; often nothing.
     """
 
     policy: str
@@ -155,6 +157,7 @@ class Run:
     seed: int | None
     version: str
     outcome: Outcome | None = field(default=None, compare=False, repr=False)
+    report: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def total_utility(self) -> float:
@@ -197,6 +200,7 @@ class Run:
             "alpha": self.bounds.alpha if self.bounds else None,
             "decisions": [decision.to_dict() for decision in self.decisions],
             "decision_seconds": self.latency,
+            "report": dict(self.report),
             "simulation": self.outcome.to_dict() if self.outcome else None,
             "seed": self.seed,
             "version": self.version,

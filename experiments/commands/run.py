@@ -94,6 +94,7 @@ def _facts(instance: oasis.Instance, run: oasis.Run) -> list[tuple[str, str]]:
             f"max {console.seconds(latency['max'])}",
         ),
     ]
+    facts += [(name.replace("_", " "), f"{value}") for name, value in run.report.items() if value]
     for group, shares in utilisation(instance, run.schedules).items():
         parts = [f"{name} {console.percent(s)}" for name, s in shares.items() if s is not None]
         facts.append((f"{group} servers used", ", ".join(parts)))

@@ -36,7 +36,8 @@ class Policy(Protocol):
     """A scheduler on the simulator.
 
     It is called once for each instant at which something happened: jobs finished or arrived, a
-    server was lost or returned, its timer went off, or, if `slotted`, a slot began.
+    server was lost or returned, its timer went off, or, if `slotted`, a slot began. A policy may
+    also have a mapping `report`, plain data on its own run, which then is that of the `Run`.
     """
 
     name: str

@@ -107,6 +107,7 @@ def simulate(
         seed=instance.metadata.get("seed"),
         version=__version__,
         outcome=outcome,
+        report=getattr(policy, "report", {}),
     )
 
 

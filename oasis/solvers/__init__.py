@@ -27,6 +27,7 @@ class Status(StrEnum):
 
     OPTIMAL = "optimal"
     TIME_LIMIT = "time_limit"
+    NODE_LIMIT = "node_limit"
     INTERRUPTED = "interrupted"
     INFEASIBLE = "infeasible"
     UNBOUNDED = "unbounded"

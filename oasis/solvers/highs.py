@@ -30,6 +30,8 @@ PRESOLVE_RULE_OFF = 4096
 # HiGHS's default of 1e-6 would let a server that is short of a millionth of a worker take it.
 FEASIBILITY = 1e-9
 
+NO_NODE_LIMIT = 2**31 - 1  # HiGHS's own default
+
 POLL_SECONDS = 0.1
 
 _MODEL = highspy.HighsModelStatus
@@ -37,6 +39,7 @@ _STATUS = {
     _MODEL.kOptimal: Status.OPTIMAL,
     _MODEL.kModelEmpty: Status.OPTIMAL,
     _MODEL.kTimeLimit: Status.TIME_LIMIT,
+    _MODEL.kSolutionLimit: Status.NODE_LIMIT,  # the node limit is the only one of its kind set here
     _MODEL.kInterrupt: Status.INTERRUPTED,
     _MODEL.kInfeasible: Status.INFEASIBLE,
     _MODEL.kUnbounded: Status.UNBOUNDED,
@@ -48,6 +51,7 @@ def solve(
     problem: pulp.LpProblem,
     *,
     time_limit: float | None = None,
+    node_limit: int | None = None,
     warm_start: Mapping[str, float] | None = None,
     on_progress: Callable[[Progress], None] | None = None,
     presolve: bool = True,
@@ -65,6 +69,9 @@ def solve(
         Linear or mixed-integer; it is not modified.
     time_limit : float, optional
         Seconds; None is no limit.
+    node_limit : int, optional
+        Nodes of the branch-and-bound tree, at least 1; unlike seconds, it stops every run of a
+        model at the same solution.
     warm_start : mapping of str to float, optional
         Value of each variable by name, 0 where left out; HiGHS ignores an infeasible one.
     on_progress : callable, optional
@@ -81,7 +88,7 @@ def solve(
     """
     variables = problem.variables()
     scale = _objective_scale(problem)
-    highs = _configured(time_limit, presolve, seed)
+    highs = _configured(time_limit, node_limit, presolve, seed)
     _accept(highs.passModel(_translated(problem, variables, scale)), "refused the model")
     if warm_start is not None:
         start = np.array([warm_start.get(variable.name, 0.0) for variable in variables])
@@ -99,13 +106,18 @@ def version() -> str:
     return f"HiGHS {highspy.Highs().version()}"
 
 
-def _configured(time_limit: float | None, presolve: bool, seed: int) -> highspy.Highs:
+def _configured(
+    time_limit: float | None, node_limit: int | None, presolve: bool, seed: int
+) -> highspy.Highs:
+    if node_limit is not None and node_limit < 1:  # HiGHS stops before it looks at anything
+        raise ValueError(f"node_limit: expected at least 1, got {node_limit}")
     highs = highspy.Highs()
     options: dict[str, Any] = {
         "output_flag": False,
         "threads": 1,
         "random_seed": seed,
         "time_limit": math.inf if time_limit is None else max(0.0, float(time_limit)),
+        "mip_max_nodes": NO_NODE_LIMIT if node_limit is None else node_limit,
         "presolve": "choose" if presolve else "off",
         "presolve_rule_off": PRESOLVE_RULE_OFF,
         # HiGHS also calls a solve that stopped at the gap limit optimal, so there is none.

@@ -151,7 +151,7 @@ def test_run_reports_every_decision(run: Oasis, small: Path) -> None:
     assert "admitted" in out
 
 
-@pytest.mark.parametrize("policy", ["oasis", "fifo", "drf", "rrh", "srtf", "las"])
+@pytest.mark.parametrize("policy", ["oasis", "fifo", "drf", "rrh", "dorm", "srtf", "las"])
 def test_run_knows_every_policy(run: Oasis, small: Path, policy: str) -> None:
     code, out, err = run("run", small, "--policy", policy, "--json")
     assert (code, err) == (0, "")
@@ -167,7 +167,7 @@ def test_an_unknown_policy_is_bad_usage(run: Oasis, small: Path) -> None:
     ):
         code, out, err = run(*words)
         assert (code, out) == (2, "")
-        assert "expected one of oasis, fifo, drf, rrh, srtf, las, got 'lifo'" in err
+        assert "expected one of oasis, fifo, drf, rrh, dorm, srtf, las, got 'lifo'" in err
 
 
 def test_compare_puts_policies_side_by_side(run: Oasis, small: Path) -> None:
@@ -473,6 +473,8 @@ sys.meta_path.insert(0, Absent())
         ("highspy", "solve", ("ratio", EXAMPLE)),
         ("highspy", "solve", ("solve", EXAMPLE)),
         ("matplotlib", "plot", ("run", EXAMPLE, "--plot", "run.png")),
+        ("highspy", "solve", ("run", EXAMPLE, "--policy", "dorm")),
+        ("pulp", "solve", ("compare", EXAMPLE)),
     ],
     ids=lambda value: value[0] if isinstance(value, tuple) else value,
 )

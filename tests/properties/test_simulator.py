@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from baselines import DRF, FIFO, LAS, RRH, SRTF, make
+from baselines import DRF, FIFO, LAS, RRH, SRTF, Dorm, make
 from baselines import POLICIES as NAMES
 from oasis import Instance, OASiS, PolicyError, PriceBounds, simulate, verify
 from oasis.simulator import (
@@ -29,7 +29,7 @@ from oasis.simulator import (
 from oasis.simulator.placement import place
 from tests.strategies import small_instances
 
-POLICIES = (FIFO, SRTF, LAS, DRF, RRH)
+POLICIES = (FIFO, SRTF, LAS, DRF, RRH, Dorm)
 GRIDS = st.sampled_from([1, 1 << 40])
 TIMES = st.integers(0, 12).map(float)
 

@@ -7,7 +7,7 @@ import pytest
 
 import baselines
 import oasis
-from baselines import DRF, FIFO, LAS, RRH, SRTF
+from baselines import DRF, FIFO, LAS, RRH, SRTF, Dorm
 from baselines.counts import FixedCounts
 from baselines.placing import placement_for
 from baselines.prospects import Prospects, worth_by_slot
@@ -135,6 +135,32 @@ def test_rrh_pauses_a_job_for_a_more_rewarding_one():
     assert run.decisions[1].completion <= 2
 
 
+def test_dorm_gives_all_the_chunks_can_use_and_the_fewest_parameter_servers():
+    link = {"gpu": 1.0, "bandwidth_gbps": 1.0}
+    given = job(work=4, worker=link, ps={"cpu": 1.0, "bandwidth_gbps": 2.0}, gradient_mb=1.0)
+    run = oasis.simulate(instance(given, servers=3), Dorm())
+    schedule = run.decisions[0].schedule
+    assert schedule.workers[schedule.workers[:, 0] == 0, 2].sum() == 4
+    assert schedule.ps[schedule.ps[:, 0] == 0, 2].sum() == 2
+
+
+def test_dorm_repeats_though_the_node_limit_stops_it_and_says_so():
+    busy = oasis.generate("calibrated", jobs=15, worker_servers=8, ps_servers=8, horizon=20, seed=1)
+    runs = [oasis.simulate(busy, Dorm(node_limit=1, places=100)) for _ in range(2)]
+    assert runs[0] == runs[1]
+    assert runs[0].outcome == runs[1].outcome
+    assert runs[0].report["node_limit"] > 0
+    assert runs[0].to_dict()["report"] == runs[0].report
+    assert runs[0].parameters["node_limit"] == 1
+
+
+def test_dorm_refuses_limits_that_are_none():
+    with pytest.raises(ValueError, match="theta_1 and theta_2"):
+        Dorm(theta_1=1.5)
+    with pytest.raises(ValueError, match="node_limit"):
+        Dorm(node_limit=0)
+
+
 def test_costs_of_waiting_are_what_the_others_lose():
     jobs = Workload.from_instance(
         instance(job("a", work=4, chunks=1), job("b", work=2, utility=Deadline(8.0, 2.0)))
@@ -180,7 +206,9 @@ def test_every_policy_runs_plain_jobs_rigidly(name):
 
 
 def test_unknown_policies_are_refused_by_name():
-    with pytest.raises(ValueError, match="expected one of fifo, drf, rrh, srtf, las, got 'x'"):
+    with pytest.raises(
+        ValueError, match="expected one of fifo, drf, rrh, dorm, srtf, las, got 'x'"
+    ):
         baselines.make("x")
 
 

@@ -122,6 +122,23 @@ def test_a_time_limit_of_zero_claims_nothing():
     assert solution.bound > 1000
 
 
+def test_a_node_limited_solve_repeats_and_claims_no_proof():
+    problem = knapsacks(pulp.LpMaximize, 60, 10)
+    few = highs.solve(problem, node_limit=1)
+    assert few.status is Status.NODE_LIMIT
+    assert few.objective is not None
+    assert few.bound > few.objective
+    assert highs.solve(problem, node_limit=1) == few
+    enough = highs.solve(problem, node_limit=100_000)
+    assert enough.status is Status.OPTIMAL
+    assert few.objective <= enough.objective <= few.bound
+
+
+def test_a_node_limit_of_zero_is_refused():
+    with pytest.raises(ValueError, match="node_limit: expected at least 1, got 0"):
+        highs.solve(small(), node_limit=0)
+
+
 def test_the_warm_start_is_the_first_solution():
     problem = knapsacks(pulp.LpMaximize)
     good = highs.solve(problem, time_limit=1.0, warm_start=NOTHING)

@@ -1,0 +1,202 @@
+"""Dorm: the cluster is partitioned among the jobs, and partitioned anew by an MILP."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from baselines.counts import NEVER_FITS
+from baselines.fair_shares import Fairness, Portions
+from baselines.placing import placement_for
+from oasis.simulator import Allocation, Plan, Room, SimJob, Site, View
+from oasis.simulator.placement import place
+
+IDLE = "an answer with which nobody runs"
+
+
+class Dorm:
+    """At each arrival and completion an MILP sets how many tasks each job has, and where.
+
+    Sun, Wen, Ta and Yan (SMARTCOMP 2017, "Towards distributed machine learning in shared clusters:
+    a dynamically-partitioned approach") fix: a job holds a partition of containers, at least n_min
+    and at most n_max, that is resized while it runs; the MILP maximises utilisation, the sum over
+    resources of the share in use, over counts on each server; the fairness loss, the sum over jobs
+    of the distance between the dominant share and that of DRF, is at most ceil(theta_1 2m) for m
+    resources; of the jobs that run before and after, at most ceil(theta_2 n) of n are changed;
+    without a feasible answer the partitions stay. (The factor 2m and the rounding up are recalled,
+    not checked against the printed text.) The OASiS paper fixes (section V-A): all jobs are
+    admitted, and workers and parameter servers are counted and placed by the MILP.
+
+    Chosen: a container is a worker, with b_i / B_i of a parameter server in its dominant share;
+    parameter servers are as few as (6) allows, since more would be utilisation that does no work;
+    n_max is N_i; m counts a resource of the worker servers and the same of the parameter-server
+    hosts as two; the shares of DRF are those of divisible workers (`fair_shares`). A job that runs
+    keeps at least its fewest workers; one that waits may go on waiting, but the objective first
+    counts the jobs that run, which is the source's n_min for all wherever that is possible.
+    Both thetas are 0.1, of the values that the source tries.
+
+    Three concessions to time, all counted in `report`. The MILP decides on the jobs whose possible
+    places number at most `places`: by turns the one that has waited longest and, of those that run,
+    the one farthest from its fair share; the others keep what they have, and their part of the
+    fairness loss is charged (`restricted`). A job left out that waits is then started with its
+    fewest workers where it fits and the fairness limit allows. It stops after `node_limit` nodes
+    with the best answer it has (`node_limit`): never after seconds, so that runs repeat. Without an
+    answer, or if it is that nobody runs, the partitions stay, and waiting jobs are started as
+    before but whatever the fairness loss: nobody waits on an idle cluster (`fell_back`, with the
+    reason).
+
+    Parameters
+    ----------
+    theta_1, theta_2 : float
+        Limits of the fairness loss and of the adjustments, 0 to 1.
+    node_limit : int
+        Nodes of one branch-and-bound search.
+    places : int
+        Pairs of a job and a machine in one MILP; a single job may have more.
+    """
+
+    name = "dorm"
+    slotted = False
+
+    def __init__(
+        self,
+        theta_1: float = 0.1,
+        theta_2: float = 0.1,
+        *,
+        node_limit: int = 20,
+        places: int = 600,
+    ) -> None:
+        if not (0 <= theta_1 <= 1 and 0 <= theta_2 <= 1):
+            raise ValueError(f"expected theta_1 and theta_2 in 0..1, got {theta_1}, {theta_2}")
+        if node_limit < 1:
+            raise ValueError(f"node_limit: expected at least 1, got {node_limit}")
+        self.theta_1, self.theta_2 = theta_1, theta_2
+        self.node_limit, self.places = node_limit, places
+        self.outcomes: list[str] = []
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        return {
+            "theta_1": self.theta_1,
+            "theta_2": self.theta_2,
+            "node_limit": self.node_limit,
+            "places": self.places,
+        }
+
+    @property
+    def report(self) -> Mapping[str, Any]:
+        """What became of the MILPs: optimal, stopped by the node limit, or answered by nobody."""
+        found = Counter(self.outcomes)
+        answered = {name: found.pop(name, 0) for name in ("optimal", "node_limit")}
+        return {
+            "milps": len(self.outcomes),
+            **answered,
+            "fell_back": found.total(),
+            "reasons": dict(sorted(found.items())),
+            "restricted": self._restricted,
+        }
+
+    def reset(self, site: Site) -> None:
+        # here, so that whoever has no solver hears of it before the run
+        from baselines.partition import Partition  # noqa: PLC0415 (needs an extra)
+
+        self._partition = Partition
+        self._site, self._portions = site, Portions(site)
+        self._most_loss = float(math.ceil(self.theta_1 * 2 * self._portions.kinds))
+        self._jobs: dict[int, SimJob] = {}
+        self._empty = [machine.capacity for machine in site.machines]
+        self.outcomes, self._restricted = [], 0
+
+    def decide(self, view: View) -> Plan:
+        plan = Plan()
+        for job in view.finished:
+            del self._jobs[job.index]
+        for job in view.arrived:
+            if self._start(job, Room(self._site, self._empty.copy())) is None:
+                plan.rejected[job.index] = NEVER_FITS
+            else:
+                self._jobs[job.index] = job
+        if self._jobs:
+            self._repartition(view, plan)
+        return plan
+
+    def _repartition(self, view: View, plan: Plan) -> None:
+        before = {index: view.allocation(job) for index, job in self._jobs.items()}
+        fairness = Fairness.among(self._jobs, self._portions, view.capacity())
+        after = self._solve(view, before, fairness)
+        held = before | (after or {})
+        room = Room(self._site, view.capacity())
+        for index, allocation in held.items():
+            room.hold(self._jobs[index], allocation)
+        limit = math.inf if after is None else self._most_loss
+        self._start_waiting(held, room, fairness, limit)
+        if not any(given.workers for given in held.values()):
+            self._start_waiting(held, room, fairness, math.inf)
+            if any(given.workers for given in held.values()):
+                self.outcomes[-1] = IDLE
+        plan.changes = {index: held[index] for index in held if held[index] != before[index]}
+
+    def _start_waiting(
+        self, held: dict[int, Allocation], room: Room, fairness: Fairness, limit: float
+    ) -> None:
+        """Start jobs that wait, in order of arrival, while the fairness loss is within `limit`."""
+        loss = fairness.total(held)
+        for index, job in self._jobs.items():
+            if held[index].workers:
+                continue
+            with_it = loss - fairness.loss(index, 0) + fairness.loss(index, job.min_workers)
+            started = self._start(job, room) if with_it <= limit else None
+            if started is not None:
+                held[index], loss = started, with_it
+
+    def _solve(
+        self, view: View, before: Mapping[int, Allocation], fairness: Fairness
+    ) -> dict[int, Allocation] | None:
+        """What the MILP gives to the jobs that it decides on; None if it gives no answer."""
+        from baselines.partition import Candidate  # noqa: PLC0415 (needs an extra)
+
+        chosen = self._choose(before, fairness)
+        others = [index for index in self._jobs if index not in set(chosen)]
+        self._restricted += bool(others)
+        room = Room(self._site, view.capacity())
+        for index in others:
+            room.hold(self._jobs[index], before[index])
+        charged = fairness.total({index: before[index] for index in others})
+        running = sum(1 for allocation in before.values() if allocation.workers)
+        partition = self._partition(
+            self._site,
+            room.free,
+            [
+                Candidate.of(self._jobs[index], before[index], self._portions, fairness)
+                for index in chosen
+            ],
+            self._most_loss - charged,
+            math.ceil(self.theta_2 * running),
+        )
+        outcome, answer = partition.solve(self.node_limit)
+        self.outcomes.append(outcome)
+        return answer
+
+    def _choose(self, before: Mapping[int, Allocation], fairness: Fairness) -> list[int]:
+        """The jobs that the MILP decides on, within `places`."""
+        waiting = [index for index in self._jobs if not before[index].workers]
+        running = [index for index in self._jobs if before[index].workers]
+        running.sort(key=lambda index: (-fairness.loss(index, before[index].worker_count), index))
+        chosen: list[int] = []
+        places = 0
+        for k in range(max(len(waiting), len(running))):
+            for index in waiting[k : k + 1] + running[k : k + 1]:
+                places += len(self._site.machines_for("worker"))
+                if self._jobs[index].ps_per_worker:
+                    places += len(self._site.machines_for("ps"))
+                if chosen and places > self.places:
+                    return chosen
+                chosen.append(index)
+        return chosen
+
+    def _start(self, job: SimJob, room: Room) -> Allocation | None:
+        """Put the fewest tasks of `job` into `room`; None if they do not fit."""
+        least = job.min_workers
+        return place(room, job, least, job.ps_needed(least), placement_for(self._site))

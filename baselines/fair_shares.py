@@ -1,0 +1,139 @@
+"""The shares that jobs would have if the cluster were one machine that could be cut anywhere."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from oasis.rounding import FloatArray
+from oasis.simulator import Allocation, SimJob, Site
+from oasis.simulator.site import GROUPS
+
+NEGLIGIBLE = 1e-12
+
+
+class Portions:
+    """What one worker takes of the cluster, with the part of a parameter server that it needs.
+
+    Parameters
+    ----------
+    site : Site
+        A resource of the worker servers and the same one of the parameter-server hosts are two.
+    """
+
+    def __init__(self, site: Site) -> None:
+        self._site, self._grid = site, site.grid
+        self._size = len(site.resources)
+        self.totals = np.array([total for group in GROUPS for total in site.totals(group)])
+        self.kinds = int(np.count_nonzero(self.totals))
+
+    def of_task(self, job: SimJob, group: str) -> FloatArray:
+        """Share of each resource that one task of `group` takes, shape (2 R,)."""
+        portion = np.zeros(len(self.totals))
+        offset = GROUPS.index(group) * self._size
+        for resource, amount in job.worker if group == "worker" else job.ps:
+            total = self.totals[offset + resource] * self._grid
+            portion[offset + resource] = amount / total if total else 0.0  # it fits nowhere
+        return portion
+
+    def of_worker(self, job: SimJob) -> FloatArray:
+        """The same of a worker with b_i / B_i of a parameter server."""
+        portion = self.of_task(job, "worker")
+        if job.ps_per_worker:
+            portion += job.ps_per_worker * self.of_task(job, "ps")
+        return portion
+
+    def supply(self, capacity: Sequence[tuple[int, ...]]) -> FloatArray:
+        """Share of each resource on machines of `capacity` (grid units), 1 unless some are down."""
+        there = np.zeros(len(self.totals))
+        for g, group in enumerate(GROUPS):
+            for machine in self._site.machines_for(group):
+                there[g * self._size : (g + 1) * self._size] += capacity[machine]
+        full = self.totals * self._grid
+        found: FloatArray = np.minimum(1.0, np.divide(there, full, out=full * 0, where=full > 0))
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Fairness:
+    """How far jobs are from the dominant shares that are fair at one moment.
+
+    Parameters
+    ----------
+    per_worker : mapping of int to float
+        Dominant share of one worker of each job.
+    fair : mapping of int to float
+        Dominant share that is fair.
+    """
+
+    per_worker: Mapping[int, float]
+    fair: Mapping[int, float]
+
+    @classmethod
+    def among(
+        cls, jobs: Mapping[int, SimJob], portions: Portions, capacity: Sequence[tuple[int, ...]]
+    ) -> Fairness:
+        """Of `jobs` on machines of `capacity`."""
+        workers = {index: portions.of_worker(job) for index, job in jobs.items()}
+        most = {index: job.max_workers for index, job in jobs.items()}
+        fair = fair_shares(workers, most, portions.supply(capacity))
+        return cls({index: float(portion.max()) for index, portion in workers.items()}, fair)
+
+    def loss(self, index: int, workers: int) -> float:
+        """Distance of a job with so many workers from its fair share."""
+        return abs(self.per_worker[index] * workers - self.fair[index])
+
+    def total(self, held: Mapping[int, Allocation]) -> float:
+        """Sum over the jobs of `held`."""
+        return math.fsum(self.loss(index, given.worker_count) for index, given in held.items())
+
+
+def fair_shares(
+    portions: Mapping[int, FloatArray], most: Mapping[int, int], supply: FloatArray
+) -> dict[int, float]:
+    """Dominant shares by progressive filling, workers taken as divisible.
+
+    All jobs grow at one pace, measured by their dominant shares, until a resource that they need is
+    used up or they have all the workers they can use (Ghodsi et al., NSDI 2011, section 4).
+
+    Parameters
+    ----------
+    portions : mapping of int to (K,) float array
+        `Portions.of_worker` of each job.
+    most : mapping of int to int
+        Most workers of each job.
+    supply : (K,) float array
+        Share of each resource that is there, 1 unless servers are down.
+
+    Returns
+    -------
+    dict of int to float
+        Dominant share of each job; 0 for one that takes nothing.
+    """
+    shares = dict.fromkeys(portions, 0.0)
+    pace = {index: portion / portion.max() for index, portion in portions.items() if portion.max()}
+    caps = {index: float(portions[index].max()) * most[index] for index in pace}
+    left = supply.copy()
+    growing = [index for index in pace if not (left[pace[index] > 0] <= NEGLIGIBLE).any()]
+    level = 0.0
+    while growing:
+        drain = np.sum([pace[index] for index in growing], axis=0)
+        used = drain > 0
+        step = min(
+            float((left[used] / drain[used]).min()),
+            min(caps[index] for index in growing) - level,
+        )
+        level += step
+        left = np.maximum(0.0, left - step * drain)
+        for index in growing:
+            shares[index] = min(level, caps[index])
+        empty = left <= NEGLIGIBLE
+        growing = [
+            index
+            for index in growing
+            if level < caps[index] * (1 - NEGLIGIBLE) and not empty[pace[index] > 0].any()
+        ]
+    return shares
