@@ -10,13 +10,11 @@ from time import monotonic
 from typing import Any
 
 from rich.console import Console
-from rich.live import Live
 from rich.progress import Progress
 from rich.table import Table
 from rich.text import Text
 
 from experiments.outcome import ReaderGoneError
-from oasis.solvers import Progress as SolverProgress
 
 PATIENCE_SECONDS = 2.0
 
@@ -29,6 +27,11 @@ def print_json(document: Any) -> None:
 def note(message: str) -> None:
     """Print a message on standard error."""
     sys.stderr.write(message + "\n")
+
+
+def print_text(text: str) -> None:
+    """Print lines on standard output."""
+    _write(text + "\n")
 
 
 def print_facts(title: str, facts: Iterable[tuple[str, str]]) -> None:
@@ -70,19 +73,6 @@ def _write(text: str) -> None:
 
 
 @contextmanager
-def solver_progress() -> Iterator[Callable[[SolverProgress], None]]:
-    """Callback that shows a long solve on standard error, if that is a terminal."""
-    console = Console(stderr=True)
-    with Live(console=console, auto_refresh=False, transient=True) as live:
-
-        def show(progress: SolverProgress) -> None:
-            if console.is_terminal and progress.elapsed >= PATIENCE_SECONDS:
-                live.update(Text(describe(progress)), refresh=True)
-
-        yield show
-
-
-@contextmanager
 def counter(what: str, total: int) -> Iterator[Callable[[], None]]:
     """Callback that advances a progress bar on standard error, shown after two seconds."""
     console = Console(stderr=True)
@@ -94,15 +84,6 @@ def counter(what: str, total: int) -> Iterator[Callable[[], None]]:
             bar.update(task, advance=1, visible=monotonic() - begin >= PATIENCE_SECONDS)
 
         yield advance
-
-
-def describe(progress: SolverProgress) -> str:
-    """One line: elapsed time, incumbent, bound and gap."""
-    gap = percent(progress.gap)
-    return (
-        f"solving {progress.elapsed:6.1f} s   incumbent {number(progress.incumbent)}   "
-        f"bound {number(progress.bound)}   gap {gap}"
-    )
 
 
 def number(value: float | None) -> str:

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
-import oasis
 from oasis.certificate import Certificate, certify
+from oasis.online import OASiS
 from oasis.problem import Instance
-from oasis.result import Run
+from oasis.result import Decision, Run
 from oasis.solvers import Progress, Status
+from oasis.verify import verify
+from oasis.version import __version__
 from offline import OfflineResult, solve
+from offline.deadline import Deadline
+from offline.standing import Standing
+from offline.start import decide
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,20 +28,20 @@ class CompetitiveRatio:
     Parameters
     ----------
     run : Run
-        The online run; verified.
+        The online run; verified. If Ctrl-C ended it, the decisions by then.
     offline : OfflineResult
         The offline optimum or an interval that contains it; its schedules are verified.
-    certificate : Certificate
-        2 alpha and the corrected constant of Theorem 4.
+    certificate : Certificate or None
+        2 alpha and the corrected constant of Theorem 4; None if Ctrl-C ended the online run.
     """
 
     run: Run
     offline: OfflineResult
-    certificate: Certificate
+    certificate: Certificate | None
 
     @property
     def online_utility(self) -> float:
-        """P, total utility of OASiS."""
+        """P, total utility of OASiS; at most P if Ctrl-C ended its run."""
         return self.run.total_utility
 
     @property
@@ -50,8 +56,8 @@ class CompetitiveRatio:
 
     @property
     def proven(self) -> bool:
-        """Whether the offline optimum is proven."""
-        return self.offline.status is Status.OPTIMAL
+        """Whether the offline optimum is proven, and the online run complete."""
+        return self.offline.status is Status.OPTIMAL and self.certificate is not None
 
     @property
     def ratio(self) -> float | None:
@@ -61,6 +67,8 @@ class CompetitiveRatio:
     @property
     def lower(self) -> float | None:
         """The ratio is at least this; None if P = 0."""
+        if self.certificate is None:  # P may still grow, but no schedule is worth more than OPT
+            return self._over_online(self.online_utility)
         return self._over_online(self.offline.objective)
 
     @property
@@ -75,8 +83,7 @@ class CompetitiveRatio:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""
-        certificate = self.certificate
-        bound = certificate.upper_bound
+        offline = self.offline
         return {
             "ratio": self.ratio,
             "ratio_lower": self.lower,
@@ -87,19 +94,17 @@ class CompetitiveRatio:
             "admitted": self.run.admitted,
             "rejected": self.run.rejected,
             "jobs": len(self.run.decisions),
-            "status": str(self.offline.status),
-            "objective": self.offline.objective,
-            "upper_bound": self.offline.upper_bound,
-            "gap": self.offline.gap,
-            "method": self.offline.method,
-            "offline_seconds": self.offline.seconds,
-            "alpha": certificate.alpha,
-            "bound_2alpha": 2 * certificate.alpha,
-            "log_alpha_x": certificate.log_alpha_x,
-            "payoff_gap": certificate.payoff_gap,
-            "initial_dual": certificate.initial_dual,
-            "corrected_bound": bound if math.isfinite(bound) else None,
-            "corrected_ratio_bound": certificate.ratio_bound,
+            "status": str(offline.status),
+            "objective": offline.objective,
+            "upper_bound": offline.upper_bound,
+            "gap": offline.gap,
+            "objective_by": offline.objective_by,
+            "bound_by": offline.bound_by,
+            "method": offline.method,
+            "offline_parameters": dict(offline.parameters),
+            "offline_seconds": offline.seconds,
+            "history": [milestone.to_dict() for milestone in offline.history],
+            **_guarantees(self.certificate),
             "decisions": [decision.to_dict() for decision in self.run.decisions],
             "decision_seconds": self.run.latency,
             "parameters": dict(self.run.parameters),
@@ -108,12 +113,40 @@ class CompetitiveRatio:
         }
 
 
+def _guarantees(certificate: Certificate | None) -> dict[str, float | None]:
+    """What theory promises; null where the run that it speaks of did not end."""
+    if certificate is None:
+        return dict.fromkeys(GUARANTEES)
+    bound = certificate.upper_bound
+    values = (
+        certificate.alpha,
+        2 * certificate.alpha,
+        certificate.log_alpha_x,
+        certificate.payoff_gap,
+        certificate.initial_dual,
+        bound if math.isfinite(bound) else None,
+        certificate.ratio_bound,
+    )
+    return dict(zip(GUARANTEES, values, strict=True))
+
+
+GUARANTEES = (
+    "alpha",
+    "bound_2alpha",
+    "log_alpha_x",
+    "payoff_gap",
+    "initial_dual",
+    "corrected_bound",
+    "corrected_ratio_bound",
+)
+
+
 def competitive_ratio(
     instance: Instance,
     time_limit: float = 60.0,
     *,
     method: str = "auto",
-    scheduler: oasis.OASiS | None = None,
+    scheduler: OASiS | None = None,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> CompetitiveRatio:
     """Run OASiS on `instance`, solve it offline and compare.
@@ -123,7 +156,7 @@ def competitive_ratio(
     instance : Instance
         The problem.
     time_limit : float
-        Seconds for the offline solve; after it, the ratio is an interval.
+        Seconds for the offline solve; after it, the ratio is an interval. So it is after Ctrl-C.
     method : str
         Offline method, as in `offline.solve`.
     scheduler : OASiS, optional
@@ -138,15 +171,37 @@ def competitive_ratio(
     SolverError
         If the solver claims a bound below a verified schedule.
     """
-    scheduler = scheduler or oasis.OASiS.from_instance(instance)
-    run = oasis.simulate(instance, scheduler)
-    oasis.verify(instance, run)
-    offline = solve(
-        instance,
-        method=method,
-        time_limit=time_limit,
-        warm_start=run.schedules,
-        on_progress=on_progress,
-    )
-    oasis.verify(instance, offline)
+
+    def make() -> OASiS:
+        return scheduler or OASiS.from_instance(instance)
+
+    return measure(instance, make, time_limit, method, on_progress, nullcontext)
+
+
+def measure(
+    instance: Instance,
+    make: Callable[[], OASiS],
+    time_limit: float,
+    method: str,
+    on_progress: Callable[[Progress], None] | None,
+    raising: Callable[[], AbstractContextManager[None]],
+) -> CompetitiveRatio:
+    """As `competitive_ratio`; Ctrl-C only has to be heard where `raising` is entered."""
+    decided: list[Decision] = []
+    online = Standing(Deadline(), on_progress)
+    try:
+        with raising():
+            run = decide(instance, online, make, decided.append)
+    except KeyboardInterrupt:
+        offline = online.result(instance, Status.INTERRUPTED, method, {})
+        return CompetitiveRatio(_unfinished(instance, decided), offline, None)
+    with raising():
+        offline = solve(instance, method, time_limit, run.schedules, on_progress)
+    verify(instance, offline)
     return CompetitiveRatio(run, offline, certify(instance, run))
+
+
+def _unfinished(instance: Instance, decided: list[Decision]) -> Run:
+    """The part of an online run that Ctrl-C left."""
+    seed = instance.metadata.get("seed")
+    return Run(OASiS.name, {}, tuple(decided), None, (), seed, __version__)

@@ -35,6 +35,15 @@ class Milestone:
         """Relative gap of the two; infinite without a solution."""
         return relative_gap(self.objective, self.upper_bound)
 
+    def to_dict(self) -> dict[str, float | None]:
+        """Plain data for JSON; an infinite bound becomes null."""
+        bound = self.upper_bound
+        return {
+            "seconds": round(self.seconds, 3),
+            "objective": self.objective,
+            "upper_bound": bound if math.isfinite(bound) else None,
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class OfflineResult:
@@ -98,16 +107,7 @@ class OfflineResult:
             "schedules": [schedule.to_dict() for schedule in self.schedules.values()],
             "method": self.method,
             "seconds": self.seconds,
-            "history": [_plain(milestone) for milestone in self.history],
+            "history": [milestone.to_dict() for milestone in self.history],
             "parameters": dict(self.parameters),
             "version": self.version,
         }
-
-
-def _plain(milestone: Milestone) -> dict[str, float | None]:
-    bound = milestone.upper_bound
-    return {
-        "seconds": round(milestone.seconds, 3),
-        "objective": milestone.objective,
-        "upper_bound": bound if math.isfinite(bound) else None,
-    }

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from oasis.online import OASiS
 from oasis.problem import Instance
-from oasis.result import Decision
+from oasis.result import Decision, Run
 from oasis.schedule import Schedule
 from oasis.simulator import simulate
 from oasis.verify import verify
-from offline.standing import Standing, trivial_bound
+from offline.standing import TRIVIAL, Standing, trivial_bound
 
 ONLINE = "OASiS"
 WARM_START = "warm start"
@@ -21,26 +21,42 @@ def begin(
 ) -> None:
     """Tell `standing` of `warm_start`, or without one of OASiS's own schedules.
 
-    If Ctrl-C ends OASiS's run, of those it has decided on by then.
-
     Raises
     ------
     VerificationError
         If `warm_start` breaks a constraint.
     """
-    if warm_start is not None:
-        standing.enter(WARM_START)
-        standing.found(verify(instance, warm_start), warm_start)
+    if warm_start is None:
+        decide(instance, standing, lambda: OASiS.from_instance(instance))
         return
-    standing.proved(trivial_bound(instance))
+    standing.enter(WARM_START)
+    standing.found(verify(instance, warm_start), warm_start)
+
+
+def decide(
+    instance: Instance,
+    standing: Standing,
+    make: Callable[[], OASiS],
+    on_decision: Callable[[Decision], None] | None = None,
+) -> Run:
+    """Run the scheduler that `make` makes, and tell `standing` of its schedules.
+
+    If Ctrl-C ends the run, of those it has decided on by then.
+    """
     standing.enter(ONLINE)
+    standing.proved(trivial_bound(instance), TRIVIAL)
     decided: dict[str, Schedule] = {}
 
     def note(decision: Decision) -> None:
         if decision.schedule is not None:
             decided[decision.job_id] = decision.schedule
+        if on_decision is not None:
+            on_decision(decision)
 
     try:
-        simulate(instance, OASiS.from_instance(instance), on_decision=note)
-    finally:
+        run = simulate(instance, make(), on_decision=note)
+    except KeyboardInterrupt:
         standing.found(verify(instance, decided), decided)
+        raise
+    standing.found(verify(instance, run), run.schedules)
+    return run

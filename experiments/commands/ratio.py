@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from experiments import console
+from experiments.commands.job_table import print_jobs
 from experiments.commands.options import (
     AsJson,
     Floor,
@@ -19,10 +22,14 @@ from experiments.commands.options import (
     write_result,
 )
 from experiments.commands.scheduling import read_instance, scheduler_for
+from experiments.interrupt import CtrlC
 from experiments.outcome import DONE, LIMIT
+from experiments.per_job import compare_jobs, to_dict
+from experiments.progress import solver_progress
 from oasis.prices import DEFAULT_MIN_UTILITY_FRACTION
 
 if TYPE_CHECKING:
+    import oasis
     from experiments.ratio import CompetitiveRatio
 
 
@@ -34,6 +41,9 @@ def command(
     min_utility_fraction: Floor = DEFAULT_MIN_UTILITY_FRACTION,
     granularity: Granularity = "worker-slot",
     raw_units: RawUnits = False,
+    per_job: Annotated[
+        bool, typer.Option("--per-job", help="List who takes which job, and what it earns there.")
+    ] = False,
     output: ResultFile = None,
     plot: Picture = None,
     as_json: AsJson = False,
@@ -41,51 +51,64 @@ def command(
     """Divide the offline optimum by what OASiS earned, deciding job by job.
 
     A number when the optimum is proven; otherwise an interval that contains the ratio, and exit
-    code 3. Beside it stand 2 alpha, the ratio the paper's Theorem 4 prints, and the corrected
-    bound that holds on every instance (docs: theory).
+    code 3. Ctrl-C stops at any moment with the interval so far. Beside it stand 2 alpha, the
+    ratio the paper's Theorem 4 prints, and the corrected bound that holds on every instance
+    (docs: theory).
 
     Example: oasis ratio instance.json --time-limit 60
     """
-    from experiments.ratio import competitive_ratio  # noqa: PLC0415 (needs an extra)
+    from experiments.ratio import measure  # noqa: PLC0415 (needs an extra)
 
     instance = read_instance(file)
-    scheduler = scheduler_for(
-        instance,
-        scale=scale,
-        min_utility_fraction=min_utility_fraction,
-        granularity=granularity,
-        raw_units=raw_units,
-    )
-    with console.solver_progress() as on_progress:
-        result = competitive_ratio(
-            instance, time_limit, method=method, scheduler=scheduler, on_progress=on_progress
-        )
-    document = result.to_dict()
-    write_result(output, document)
-    if plot is not None:
-        from experiments.plotting import ratio_page, save  # noqa: PLC0415 (an extra)
 
-        save(ratio_page({file.stem: result}), plot)
-    if as_json:
-        console.print_json(document)
-    else:
-        console.print_facts(f"OASiS on {len(instance.jobs)} jobs", _facts(result))
+    def make() -> oasis.OASiS:
+        return scheduler_for(
+            instance,
+            scale=scale,
+            min_utility_fraction=min_utility_fraction,
+            granularity=granularity,
+            raw_units=raw_units,
+        )
+
+    with CtrlC() as ctrl_c:
+        with solver_progress(ctrl_c.check) as on_progress:
+            result = measure(instance, make, time_limit, method, on_progress, ctrl_c.raising)
+        rows = compare_jobs(instance, result)
+        document = result.to_dict() | ({"per_job": to_dict(rows)} if per_job else {})
+        write_result(output, document)
+        if plot is not None:
+            from experiments.plotting import ratio_page, save  # noqa: PLC0415 (an extra)
+
+            save(ratio_page({file.stem: result}), plot)
+        if as_json:
+            console.print_json(document)
+        else:
+            console.print_facts(f"OASiS on {len(instance.jobs)} jobs", _facts(instance, result))
+            if per_job:
+                print_jobs(rows, is_proven=result.proven)
     return DONE if result.proven else LIMIT
 
 
-def _facts(result: CompetitiveRatio) -> list[tuple[str, str]]:
+def _facts(instance: oasis.Instance, result: CompetitiveRatio) -> list[tuple[str, str]]:
     run, offline, certificate = result.run, result.offline, result.certificate
     latency = run.latency
-    bound = certificate.ratio_bound
-    return [
+    facts = [
         ("competitive ratio", _ratio(result)),
         (
             "OASiS",
             f"{console.number(result.online_utility)}, admitted {run.admitted} "
-            f"of {len(run.decisions)} jobs",
+            f"of {len(instance.jobs)} jobs",
         ),
         ("offline optimum", _optimum(result)),
+        ("best schedule by", offline.objective_by or "-"),
+        ("upper bound by", offline.bound_by or "-"),
         ("solved by", f"{offline.method} in {console.seconds(offline.seconds)}"),
+    ]
+    if certificate is None:
+        reason = f"stopped after {len(run.decisions)} of {len(instance.jobs)} decisions"
+        return [*facts, ("OASiS's run", f"{reason}: no 2 alpha, no corrected bound")]
+    return [
+        *facts,
         (
             "decision time",
             f"median {console.seconds(latency['median'])}, max {console.seconds(latency['max'])}",
@@ -93,7 +116,8 @@ def _facts(result: CompetitiveRatio) -> list[tuple[str, str]]:
         ("2 alpha", f"{console.number(2 * certificate.alpha)} (Theorem 4 as printed)"),
         (
             "corrected bound",
-            f"{console.number(bound)} (ln alpha_x {console.number(certificate.log_alpha_x)}, "
+            f"{console.number(certificate.ratio_bound)} "
+            f"(ln alpha_x {console.number(certificate.log_alpha_x)}, "
             f"G {console.number(certificate.payoff_gap)})",
         ),
     ]

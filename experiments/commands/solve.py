@@ -15,7 +15,9 @@ from experiments.commands.options import (
     write_result,
 )
 from experiments.commands.scheduling import read_instance
+from experiments.interrupt import CtrlC
 from experiments.outcome import DONE, LIMIT
+from experiments.progress import solver_progress
 from oasis.solvers import Status
 
 if TYPE_CHECKING:
@@ -31,30 +33,24 @@ def command(
 ) -> int:
     """Solve the instance knowing all its jobs: the optimum, or an interval that contains it.
 
-    Starts from OASiS's own schedule and never returns a worse one. Ctrl-C stops the solve and
-    prints what is proven so far.
+    Starts from OASiS's own schedule and never returns a worse one. Ctrl-C stops at any
+    moment and prints what is proven so far.
 
     Example: oasis solve instance.json --time-limit 300
     """
     from offline import solve as solve_offline  # noqa: PLC0415 (needs an extra)
 
     instance = read_instance(file)
-    run = oasis.simulate(instance, oasis.OASiS.from_instance(instance))
-    with console.solver_progress() as on_progress:
-        result = solve_offline(
-            instance,
-            method=method,
-            time_limit=time_limit,
-            warm_start=run.schedules,
-            on_progress=on_progress,
-        )
-    oasis.verify(instance, result)
-    document = result.to_dict()
-    write_result(output, document)
-    if as_json:
-        console.print_json(document)
-    else:
-        console.print_facts(f"offline optimum of {len(instance.jobs)} jobs", _facts(result))
+    with CtrlC() as ctrl_c:
+        with solver_progress(ctrl_c.check) as on_progress, ctrl_c.raising():
+            result = solve_offline(instance, method, time_limit, None, on_progress)
+        oasis.verify(instance, result)
+        document = result.to_dict()
+        write_result(output, document)
+        if as_json:
+            console.print_json(document)
+        else:
+            console.print_facts(f"offline optimum of {len(instance.jobs)} jobs", _facts(result))
     return DONE if result.status is Status.OPTIMAL else LIMIT
 
 
@@ -65,6 +61,8 @@ def _facts(result: OfflineResult) -> list[tuple[str, str]]:
         ("upper bound", console.number(result.upper_bound)),
         ("gap", console.percent(result.gap)),
         ("admitted", str(len(result.schedules))),
+        ("best schedule by", result.objective_by or "-"),
+        ("upper bound by", result.bound_by or "-"),
         ("method", result.method),
         ("time", console.seconds(result.seconds)),
     ]
