@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
+from typing import NoReturn
 
 from experiments.outcome import BAD_INPUT, DONE, ReaderGoneError
 from oasis.errors import OasisError
@@ -47,6 +49,16 @@ def main(arguments: list[str] | None = None) -> None:
         code = _fail(str(error))
     except MemoryError:
         code = _fail("not enough memory for an instance of this size")
+    _leave(code)
+
+
+def _leave(code: int) -> NoReturn:
+    """End the process, also if Ctrl-C left HiGHS at work (`oasis.solvers.highs`)."""
+    if any(thread.name == "HiGHS" for thread in threading.enumerate()):
+        # its next call of Python would come while the interpreter is being taken down
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
     sys.exit(code)
 
 

@@ -18,7 +18,7 @@ from oasis.version import __version__
 from offline import OfflineResult, solve
 from offline.deadline import Deadline
 from offline.standing import Standing
-from offline.start import decide
+from offline.start import ONLINE, decide
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,6 +197,7 @@ def measure(
         return CompetitiveRatio(_unfinished(instance, decided), offline, None)
     with raising():
         offline = solve(instance, method, time_limit, run.schedules, on_progress)
+    offline = offline.from_start(ONLINE)
     verify(instance, offline)
     return CompetitiveRatio(run, offline, certify(instance, run))
 

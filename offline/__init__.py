@@ -13,7 +13,7 @@ from offline.deadline import Deadline
 from offline.milp import solve_milp
 from offline.result import Milestone, OfflineResult
 from offline.standing import Standing
-from offline.start import begin
+from offline.start import ONLINE, begin
 
 __all__ = [
     "METHODS",
@@ -80,7 +80,8 @@ def solve(
             begin(instance, online, None)
         except KeyboardInterrupt:
             return online.result(instance, Status.INTERRUPTED, method, {})
-        warm_start = online.schedules
+        result = solve(instance, method, time_limit, online.schedules, on_progress)
+        return result.from_start(ONLINE)
     if method == "bruteforce":
         return solve_brute_force(instance, warm_start, on_progress)
     if method == "colgen" or (method == "auto" and _size(instance) > COMPACT):

@@ -106,7 +106,7 @@ class Standing:
     ) -> OfflineResult:
         """What is known now; optimal if schedules and bound agree, whatever `status` says."""
         _, schedules, found_by = self._best
-        bound, proved_by = self._proof
+        bound, proved_by = min(self._proof, (trivial_bound(instance), TRIVIAL))
         objective = verify(instance, schedules)
         upper = max(bound, objective)
         is_proven = upper - objective <= PROOF * abs(objective)
@@ -164,8 +164,7 @@ def concluded(
 ) -> OfflineResult:
     """Do `work`, which tells `standing` what it learns; Ctrl-C ends it with what is known then."""
     try:
-        standing.enter(TRIVIAL)
-        standing.proved(trivial_bound(instance))
+        standing.proved(trivial_bound(instance), TRIVIAL)
         status = work()
     except KeyboardInterrupt:
         status = Status.INTERRUPTED

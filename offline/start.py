@@ -10,10 +10,10 @@ from oasis.result import Decision, Run
 from oasis.schedule import Schedule
 from oasis.simulator import simulate
 from oasis.verify import verify
+from offline.result import WARM_START
 from offline.standing import TRIVIAL, Standing, trivial_bound
 
 ONLINE = "OASiS"
-WARM_START = "warm start"
 
 
 def begin(

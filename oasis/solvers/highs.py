@@ -33,6 +33,7 @@ FEASIBILITY = 1e-9
 NO_NODE_LIMIT = 2**31 - 1  # HiGHS's own default
 
 POLL_SECONDS = 0.1
+GRACE_SECONDS = 2.0  # for HiGHS to hear of Ctrl-C
 
 _MODEL = highspy.HighsModelStatus
 _STATUS = {
@@ -61,7 +62,8 @@ def solve(
 
     One thread and a fixed seed: a solve that ends before its time limit gives the same solution
     every time. Ctrl-C ends the solve, not the program: the result then says `INTERRUPTED` and
-    holds the best solution and bound so far; a second Ctrl-C raises.
+    holds the best solution and bound so far; a second Ctrl-C raises. HiGHS does not listen in
+    parts of its work; after two seconds it is left to itself, and the result has the bound alone.
 
     Parameters
     ----------
@@ -95,7 +97,10 @@ def solve(
         columns = np.arange(len(variables), dtype=np.int32)
         _accept(highs.setSolution(len(variables), columns, start), "refused the warm start")
     is_mip = any(variable.cat == pulp.LpInteger for variable in variables)
-    is_interrupted = _Run(highs, scale).finish(on_progress)
+    run = _Run(highs, scale)
+    is_interrupted = run.finish(on_progress)
+    if not run.done.is_set():
+        return run.abandoned(math.inf if problem.sense == pulp.LpMaximize else -math.inf)
     solution = _solution(highs, [variable.name for variable in variables], scale, is_mip)
     # also where HiGHS was done before it heard of it: a caller with more to solve must stop
     return replace(solution, status=Status.INTERRUPTED) if is_interrupted else solution
@@ -217,6 +222,8 @@ class _Run:
                 raise
             is_interrupted = True
             self._halt()
+            if not self.done.is_set():
+                return True
         except BaseException:
             self._halt()
             raise
@@ -235,8 +242,12 @@ class _Run:
 
     def _halt(self) -> None:
         self.stop.set()
-        while not self.done.wait(POLL_SECONDS):
-            pass  # not one long wait: on Windows a wait without end cannot be interrupted
+        self.done.wait(GRACE_SECONDS)
+
+    def abandoned(self, worst: float) -> Solution:
+        """What HiGHS has told so far; it still runs, so that nothing may be asked of it."""
+        bound = self.progress.bound if self.progress is not None else worst
+        return Solution(Status.INTERRUPTED, None, bound, math.inf, {})
 
 
 def _accept(status: Any, what: str) -> None:

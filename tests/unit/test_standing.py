@@ -35,7 +35,7 @@ def test_what_is_found_and_proved_is_credited_to_the_phase_of_that_moment() -> N
     seen: list[Progress] = []
     standing = Standing(Deadline(), seen.append)
     standing.enter("first")
-    standing.proved(1e6)
+    standing.proved(ONLINE.total_utility)
     standing.found(0.0, {})
     standing.enter("second")
     standing.found(ONLINE.total_utility, ONLINE.schedules)

@@ -1,0 +1,134 @@
+"""Ctrl-C: real processes and real signals, at whatever moment; the interval so far, and 3."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import oasis
+
+ROOT = Path(__file__).parents[2]
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
+
+# Signals itself some seconds after it has begun to solve, and says when it did.
+PROGRAM = """
+import os, signal, sys, threading, time
+from experiments.interrupt import CtrlC
+
+delays = [float(word) for word in sys.argv.pop(1).split(",")]
+enter = CtrlC.__enter__
+
+def armed(self):
+    result = enter(self)
+    def send():
+        for delay in delays:
+            time.sleep(delay)
+            os.write(2, f"sent {time.time()}\\n".encode())
+            os.kill(os.getpid(), signal.SIGINT)
+    threading.Thread(target=send, daemon=True).start()
+    return result
+
+CtrlC.__enter__ = armed
+from experiments.cli import main
+main()
+"""
+
+PROMPT_SECONDS = 20.0  # HiGHS may need two, a loaded machine more
+
+
+@pytest.fixture(scope="module")
+def busy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """40 jobs on 20 + 20 servers over 20 slots: no method proves it within a minute."""
+    path = tmp_path_factory.mktemp("interrupt") / "busy.json"
+    sizes = {"jobs": 40, "worker_servers": 20, "ps_servers": 20, "horizon": 20}
+    oasis.write(oasis.generate("calibrated", **sizes, seed=1), path)
+    return path
+
+
+def interrupted(delays: str, *arguments: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", PROGRAM, delays, *map(str, arguments)],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def stopped(busy: Path, delay: float, command: str, method: str) -> dict[str, Any]:
+    done = interrupted(str(delay), command, busy, "--method", method, "--json")
+    ended = time.time()
+    sent = [float(line.split()[1]) for line in done.stderr.splitlines() if line.startswith("sent")]
+    assert done.returncode == 3, done.stderr
+    assert ended - sent[0] < PROMPT_SECONDS
+    assert "stopping with what is known so far" in done.stderr
+    assert "Traceback" not in done.stderr
+    document: dict[str, Any] = json.loads(done.stdout)
+    assert document["status"] == "interrupted"
+    assert 0 <= document["objective"] <= document["upper_bound"]
+    assert document["bound_by"]
+    return document
+
+
+# OASiS decides within the first 0.1 s, the compact model is built by 0.7 s
+MANY = [
+    pytest.param(delay, method, marks=pytest.mark.nightly)
+    for delay in (0.01, 0.05, 0.1, 0.2, 0.8, 5.0, 12.0)
+    for method in ("milp", "colgen")
+]
+
+
+@pytest.mark.parametrize(
+    ("delay", "method"), [(0.0, "auto"), (0.03, "milp"), (0.4, "milp"), (2.5, "colgen"), *MANY]
+)
+def test_ctrl_c_leaves_a_solve_with_its_interval(busy: Path, delay: float, method: str) -> None:
+    document = stopped(busy, delay, "solve", method)
+    instance = oasis.read(busy)
+    schedules = {s["job_id"]: oasis.Schedule.from_dict(s) for s in document["schedules"]}
+    assert oasis.verify(instance, schedules) == pytest.approx(document["objective"])
+    if delay > 1:
+        online = oasis.simulate(instance, oasis.OASiS.from_instance(instance))
+        assert document["objective"] >= online.total_utility * (1 - 1e-9)
+        assert document["history"][-1]["upper_bound"] == pytest.approx(document["upper_bound"])
+
+
+@pytest.mark.parametrize(
+    ("delay", "method"), [(0.04, "milp"), (0.7, "colgen"), (1.5, "milp"), *MANY]
+)
+def test_ctrl_c_leaves_a_ratio_with_its_interval(busy: Path, delay: float, method: str) -> None:
+    document = stopped(busy, delay, "ratio", method)
+    assert document["proven"] is False
+    assert document["ratio"] is None
+    if document["online_utility"] > 0:
+        assert 1 <= document["ratio_lower"] <= document["ratio_upper"]
+    else:
+        assert document["ratio_lower"] is document["ratio_upper"] is None
+    if document["alpha"] is None:  # OASiS had not decided on every job
+        assert document["jobs"] < 40
+
+
+def test_a_second_ctrl_c_ends_the_program_at_once(busy: Path) -> None:
+    # at one second HiGHS is in its presolve, where it hears of the first only later
+    done = interrupted("1.0,0.3", "solve", busy, "--method", "milp", "--json")
+    assert done.returncode == 130
+    assert done.stdout == ""
+    assert "Traceback" not in done.stderr
+
+
+def test_ctrl_c_ends_what_is_printed_for_people_too(busy: Path) -> None:
+    done = interrupted("0.0", "ratio", busy, "--per-job")
+    assert done.returncode == 3
+    assert "OASiS's run" in done.stdout
+    assert "of 40 decisions" in done.stdout
+    assert "not proven optimal" in done.stdout
+    done = interrupted("1.0", "solve", busy, "--method", "colgen")
+    assert done.returncode == 3
+    assert "interrupted" in done.stdout
