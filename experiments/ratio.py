@@ -78,6 +78,16 @@ class CompetitiveRatio:
             self.offline.objective if self.proven else self.offline.upper_bound
         )
 
+    @property
+    def bound_2alpha(self) -> float | None:
+        """2 alpha, the ratio that Theorem 4 prints; None if the online run did not end."""
+        return None if self.certificate is None else 2 * self.certificate.alpha
+
+    @property
+    def corrected_ratio_bound(self) -> float | None:
+        """What the corrected Theorem 4 bounds the ratio by; None without or where it overflows."""
+        return None if self.certificate is None else self.certificate.ratio_bound
+
     def _over_online(self, value: float) -> float | None:
         return value / self.online_utility if self.online_utility > 0 else None
 

@@ -104,14 +104,15 @@ class Standing:
     def result(
         self, instance: Instance, status: Status, method: str, parameters: Mapping[str, Any]
     ) -> OfflineResult:
-        """What is known now; optimal if schedules and bound agree, whatever `status` says."""
+        """What is known now; a time limit that came when schedules and bound agree is a proof."""
         _, schedules, found_by = self._best
         bound, proved_by = min(self._proof, (trivial_bound(instance), TRIVIAL))
         objective = verify(instance, schedules)
         upper = max(bound, objective)
-        is_proven = upper - objective <= PROOF * abs(objective)
+        if status is Status.TIME_LIMIT and upper - objective <= PROOF * abs(objective):
+            status = Status.OPTIMAL
         return OfflineResult(
-            status=Status.OPTIMAL if is_proven else status,
+            status=status,
             objective=objective,
             upper_bound=upper,
             schedules=schedules,

@@ -44,8 +44,8 @@ def plot_ratio(results: Mapping[str, CompetitiveRatio], *, ax: Axes | None = Non
             proven.append((result.lower, row))
         elif result.lower is not None and result.upper is not None:
             ax.plot([result.lower, result.upper], [row, row], "-|", **INTERVAL)
-        printed.append((2.0 * result.certificate.alpha, row))
-        bound = result.certificate.ratio_bound
+        printed.append((result.bound_2alpha, row))
+        bound = result.corrected_ratio_bound
         corrected.append((bound if bound is not None and bound <= LARGEST else None, row))
         _annotate(ax, row, result)
     if not all(result.proven for result in results.values()):
@@ -83,7 +83,7 @@ def _annotate(ax: Axes, row: int, result: CompetitiveRatio) -> None:
         "fontsize": SMALL,
         "va": "center",
     }
-    bound = result.certificate.ratio_bound
+    bound = result.corrected_ratio_bound
     if result.lower is None or result.upper is None:
         text = "undefined: OASiS earned nothing"
     else:
