@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections.abc import Mapping
 from typing import Any
 
-from baselines.ordered import Ordered
+from baselines.ordered import STRICT, Ordered
 from oasis.rounding import TOLERANCE
 from oasis.simulator import SimJob, Site, View
 
@@ -16,9 +16,16 @@ class LAS(Ordered):
 
     Tiresias (Gu et al., NSDI 2019) fixes: service is GPUs times time ("two-dimensional"); queues
     with thresholds on attained service, a job falls to the next queue when it passes one; in a
-    queue, first come first served; running jobs of lower queues are preempted. Chosen: the
-    thresholds; order of arrival in a queue (Tiresias: of first start); no promotion of starving
-    jobs; a job without GPUs counts its workers; the rest as in `Ordered`.
+    queue, first come first served; running jobs of lower queues are preempted; a job that does not
+    fit lets those behind it pass (``line="backfill"``). Chosen: the thresholds; order of arrival in
+    a queue (Tiresias: of first start); no promotion of starving jobs; a job without GPUs counts its
+    workers; a strict line, the rule by which the policies here are compared; the rest as in
+    `Ordered`.
+
+    A threshold must suit the workload. On a slotted instance nobody is preempted within a slot, so no
+    job falls to the next queue with less than a slot of service. Where one slot already exceeds the
+    threshold, each new job runs for one slot and then waits behind everybody who is new: while jobs
+    keep arriving, none of them ends (docs: simulator).
 
     Parameters
     ----------
@@ -26,12 +33,16 @@ class LAS(Ordered):
         Of the counts.
     thresholds : tuple of float
         Ends of all queues but the last, in GPU-hours, increasing.
+    line : {"strict", "backfill"}
+        Whether a job that does not fit blocks those behind it.
     """
 
     name = "las"
 
-    def __init__(self, seed: int = 0, thresholds: tuple[float, ...] = (1.0,)) -> None:
-        super().__init__(seed)
+    def __init__(
+        self, seed: int = 0, thresholds: tuple[float, ...] = (1.0,), *, line: str = STRICT
+    ) -> None:
+        super().__init__(seed, line=line)
         if list(thresholds) != sorted(set(thresholds)) or min(thresholds, default=1.0) <= 0:
             raise ValueError(f"thresholds: expected increasing numbers > 0, got {thresholds}")
         self.thresholds = tuple(thresholds)

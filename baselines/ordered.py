@@ -13,30 +13,37 @@ from oasis.simulator.placement import place
 
 Key = tuple[float, int]
 
+STRICT, BACKFILL = "strict", "backfill"
+
 
 class Ordered:
     """At every event, give the machines to the jobs in order until one does not fit.
 
     Counts of workers and parameter servers are fixed as for FIFO, so that only the order differs.
     The jobs are placed one after the other on the empty cluster: one that runs stays where it is if
-    its machines still have room, else it is placed anew; the first that does not fit blocks those
-    behind it, which are paused. A job's place in the order may change only while it runs.
+    its machines still have room, else it is placed anew. If the line is strict, the first that does
+    not fit blocks those behind it, which are paused; with backfill it alone waits, and the others
+    take what there is. A job's place in the order may change only while it runs.
 
     Parameters
     ----------
     seed : int
         Of the counts.
+    line : {"strict", "backfill"}
+        Whether a job that does not fit blocks those behind it.
     """
 
     slotted = False
 
-    def __init__(self, seed: int = 0) -> None:
-        self._seed = seed
+    def __init__(self, seed: int = 0, *, line: str = STRICT) -> None:
+        if line not in (STRICT, BACKFILL):
+            raise ValueError(f"line: expected {STRICT} or {BACKFILL}, got {line!r}")
+        self._seed, self.line = seed, line
         self._counts = FixedCounts(seed)
 
     @property
     def parameters(self) -> Mapping[str, Any]:
-        return {"seed": self._seed}
+        return {"seed": self._seed, "line": self.line}
 
     def reset(self, site: Site) -> None:
         self._site = site
@@ -88,21 +95,27 @@ class Ordered:
         room = Room(self._site, view.capacity())
         running = sorted(self._key(job, view) for job in self._running.values())
         now_running: dict[int, SimJob] = {}
-        served = first = 0  # so many of the waiting and of the running jobs have been served
+        passed: list[Key] = []  # jobs that did not fit and let others go before them
+        served = first = 0  # so many of the waiting and of the running jobs have had their turn
         while served < len(self._waiting) or first < len(running):
             waits = first == len(running) or (
                 served < len(self._waiting) and self._waiting[served] < running[first]
             )
             key = self._waiting[served] if waits else running[first]
             job = self._jobs[key[1]]
-            if waits or not room.hold(job, view.allocation(job)):
-                allocation = place(room, job, *self._needs[job.index], self._placement)
-                if allocation is None:
-                    break
+            if not waits and room.hold(job, view.allocation(job)):
+                now_running[job.index] = job
+            elif allocation := place(room, job, *self._needs[job.index], self._placement):
                 plan.changes[job.index] = allocation
-            now_running[job.index] = job
+                now_running[job.index] = job
+            elif self.line == STRICT:
+                break
+            else:
+                passed.append(key)
+                if not waits:
+                    plan.changes[job.index] = NOTHING
             served, first = served + waits, first + (not waits)
-        del self._waiting[:served]
+        self._waiting[:served] = passed
         for key in running[first:]:
             plan.changes[key[1]] = NOTHING
             insort(self._waiting, key)

@@ -1,12 +1,17 @@
 """FIFO, SRTF and LAS for rigid jobs in forty lines, sharing nothing with the engine.
 
 Jobs are (submitted, duration, gpus) in order of arrival; `free` lists the GPUs of each server.
-The rule: strict head of the line; at one instant first all completions, then all arrivals in file
-order, then one decision; best fit, lowest server index; a job that goes on stays where it is.
+The rule: strict head of the line, unless `fills`; at one instant first all completions, then all
+arrivals in file order, then one decision; best fit, lowest server index; a job that goes on stays
+where it is.
 """
 
 
-def mean_completion(jobs, servers, order, preempts, crossing=lambda job, left, now: float("inf")):
+def never(job, left, now):
+    return float("inf")
+
+
+def mean_completion(jobs, servers, order, preempts, crossing=never, fills=False):
     """Mean of end - submitted; `order(k, duration, left, gpus)` is what the line is sorted by."""
     left = [duration for _, duration, _ in jobs]
     where, total, now, arrived = {}, 0.0, 0.0, 0
@@ -33,6 +38,8 @@ def mean_completion(jobs, servers, order, preempts, crossing=lambda job, left, n
             server = where.get(k)
             if server is None or free[server] < gpus:
                 fitting = [(room, s) for s, room in enumerate(free) if room >= gpus]
+                if not fitting and fills:
+                    continue
                 if not fitting:
                     break
                 server = min(fitting)[1]
@@ -47,11 +54,11 @@ def fifo(jobs, servers):
     return mean_completion(jobs, servers, lambda k, left: k, preempts=False)
 
 
-def srtf(jobs, servers):
-    return mean_completion(jobs, servers, lambda k, left: (left, k), preempts=True)
+def srtf(jobs, servers, fills=False):
+    return mean_completion(jobs, servers, lambda k, left: (left, k), True, fills=fills)
 
 
-def las(jobs, servers, threshold):
+def las(jobs, servers, threshold, fills=False):
     """Two queues by attained GPU-seconds."""
 
     def service(job, left):
@@ -64,4 +71,4 @@ def las(jobs, servers, threshold):
         short = threshold - service(job, left)
         return short / job[2] if short > 0 else float("inf")
 
-    return mean_completion(jobs, servers, order, True, crossing)
+    return mean_completion(jobs, servers, order, True, crossing, fills)

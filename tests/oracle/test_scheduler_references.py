@@ -56,6 +56,21 @@ def test_mean_completion_on_random_jobs_is_that_of_the_reference(name, jobs, ser
     assert outcome.mean_completion == pytest.approx(expected(jobs, servers), rel=1e-12)
 
 
+@pytest.mark.parametrize("name", ["srtf", "las"])
+@given(jobs=plain_jobs, servers=st.sampled_from([[4], [4, 4]]))
+def test_with_backfill_the_mean_completion_is_that_of_the_reference_too(name, jobs, servers):
+    jobs = sorted(jobs, key=lambda job: job[0])
+    if name == "las":
+        policy = LAS(thresholds=(0.0025,), line="backfill")
+        expected = reference.las(jobs, servers, 9.0, fills=True)
+    else:
+        policy, expected = SRTF(line="backfill"), reference.srtf(jobs, servers, fills=True)
+    plain = [PlainJob(f"j{k}", *job) for k, job in enumerate(jobs)]
+    outcome = replay(rigid_workload(plain, len(servers), 4, "whole"), policy)
+    assert len(outcome.completions) == len(jobs)
+    assert outcome.mean_completion == pytest.approx(expected, rel=1e-12)
+
+
 def test_jobs_larger_than_a_server_cannot_run_whole():
     job = PlainJob("big", 0.0, 1.0, 5)
     with pytest.raises(InstanceError, match=r"jobs\[0\]\.gpus: expected 1\.\.4, got 5"):

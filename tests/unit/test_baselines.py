@@ -93,6 +93,28 @@ def test_las_counts_gpus_times_time():
         LAS(thresholds=(2.0, 1.0))
 
 
+def test_las_finishes_nothing_while_a_slot_exceeds_its_threshold_and_jobs_keep_coming():
+    """Four GPUs for a slot of an hour; a job each slot, two slots of work each."""
+    hours = Cluster(("gpu",), (Server("w", {"gpu": 4.0}),), (Server("p", {"gpu": 0.0}),), 3600.0)
+    jobs = tuple(
+        job(f"j{k}", k, work=2, chunks=4, minibatch_time=1.0, worker={"gpu": 1.0}) for k in range(6)
+    )
+    busy = Instance(6, hours, jobs)
+    finished = {}
+    for hours_before_falling in (1.0, 9.0):
+        policy = LAS(seed=4, thresholds=(hours_before_falling,))
+        finished[hours_before_falling] = len(oasis.simulate(busy, policy).outcome.completions)
+    assert finished == {1.0: 0, 9.0: 3}
+
+
+def test_a_job_that_does_not_fit_blocks_the_line_or_is_passed():
+    rows = [(0, 10, 3), (0, 12, 2), (0, 13, 1)]
+    assert ends(SRTF(), rows) == [10.0, 22.0, 23.0]
+    assert ends(SRTF(line="backfill"), rows) == [10.0, 22.0, 13.0]
+    with pytest.raises(ValueError, match="line: expected strict or backfill, got 'x'"):
+        SRTF(line="x")
+
+
 def test_drf_equalises_dominant_shares():
     """The example of Ghodsi et al., section 4.1: 9 CPUs and 18 GB; 3 tasks of a and 2 of b."""
     first = job("a", chunks=9, work=99, worker={"cpu": 1.0, "gpu": 4.0}, minibatch_time=1.0)
