@@ -22,10 +22,10 @@ class LAS(Ordered):
     workers; a strict line, the rule by which the policies here are compared; the rest as in
     `Ordered`.
 
-    A threshold must suit the workload. On a slotted instance nobody is preempted within a slot, so no
-    job falls to the next queue with less than a slot of service. Where one slot already exceeds the
-    threshold, each new job runs for one slot and then waits behind everybody who is new: while jobs
-    keep arriving, none of them ends (docs: simulator).
+    A threshold must suit the workload. On a slotted instance nobody is preempted within a slot, so
+    no job falls to the next queue with less than a slot of service. Where one slot already exceeds
+    the threshold, each new job runs for one slot and then waits behind everybody who is new: while
+    jobs keep arriving, none of them ends (docs: simulator).
 
     Parameters
     ----------
