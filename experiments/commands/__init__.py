@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 from typer.exceptions import TyperException
 
-from experiments.commands import compare, generate, quote, ratio, run, solve, traces
+from experiments.commands import compare, generate, quote, ratio, replay, run, solve, traces
 from experiments.outcome import BAD_INPUT
 from oasis.errors import OasisError
 from oasis.version import __version__
@@ -23,6 +23,7 @@ app.command("generate")(generate.command)
 app.add_typer(traces.app, name="import")
 app.command("run")(run.command)
 app.command("compare")(compare.command)
+app.command("replay")(replay.command)
 app.command("solve")(solve.command)
 app.command("ratio")(ratio.command)
 app.command("quote")(quote.command)

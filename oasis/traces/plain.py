@@ -1,14 +1,106 @@
-"""The Philly trace as plain jobs: GPUs and duration, nothing assumed (docs/simulator)."""
+"""Traces as plain jobs: GPUs and duration, nothing assumed (docs/simulator)."""
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
 
 from oasis.errors import InstanceError
 from oasis.simulator.workload import PlainJob
-from oasis.traces.philly import COLUMNS, submission_time
-from oasis.traces.table import Table, read_table, real, whole
+from oasis.traces import philly
+from oasis.traces.philly import submission_time
+from oasis.traces.table import Table, read_header, read_table, real, whole
+
+COLUMNS = ("id", "submitted", "duration", "gpus")
+
+
+@dataclass(frozen=True, slots=True)
+class PlainTrace:
+    """The jobs of a trace.
+
+    Parameters
+    ----------
+    jobs : tuple of PlainJob
+        In order of submission, those of one instant as in the file; submitted in seconds after the
+        first of them.
+    format : {"plain", "philly"}
+        How the file was read.
+    malformed : mapping
+        Rows that could not be used: kind of fault -> ``{"count": n, "first_row": line}``.
+    """
+
+    jobs: tuple[PlainJob, ...]
+    format: str
+    malformed: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """A job and the virtual cluster it was sent to."""
+
+    job: PlainJob
+    cluster: str = ""
+
+
+def read_plain(
+    path: str | os.PathLike[str],
+    *,
+    virtual_cluster: str = "",
+    max_gpus: int | None = None,
+    first: int = 0,
+    jobs: int | None = None,
+) -> PlainTrace:
+    """Plain jobs of a CSV file, in the simple format or in that of the Philly trace.
+
+    The simple format has the columns ``id,submitted,duration,gpus``, in any order: a name that is
+    not repeated, seconds after any fixed moment, seconds, a whole number. Every row must be good;
+    blank ones are skipped. A file with a column ``timestamp`` or ``num_gpus`` is read as Philly's,
+    ``timestamp,duration,num_gpus,gpu_time,cluster``, whose bad rows are left out and counted.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    virtual_cluster : str
+        Only the jobs of this virtual cluster (Philly's format only); empty: all.
+    max_gpus : int, optional
+        Leave out jobs with more GPUs.
+    first, jobs : int, optional
+        Of what remains, so many jobs (default: all) from this one on.
+
+    Raises
+    ------
+    InstanceError
+        Naming the row and the column, or if no job is left.
+    OSError
+        If the file cannot be read.
+    """
+    header = read_header(path)
+    if "timestamp" in header or "num_gpus" in header:
+        kind, table = "philly", read_table(path, philly.COLUMNS, _philly_row)
+    else:
+        kind, table = "plain", read_table(path, COLUMNS, _plain_row, key="id")
+        _refuse_faults(table)
+        if virtual_cluster:
+            raise InstanceError("cluster", "expected a trace in Philly's format")
+    wanted = [
+        row.job
+        for row in table.rows
+        if virtual_cluster in ("", row.cluster) and (max_gpus is None or row.job.gpus <= max_gpus)
+    ]
+    wanted.sort(key=lambda job: job.submitted)
+    wanted = wanted[first:] if jobs is None else wanted[first : first + jobs]
+    if not wanted:
+        raise InstanceError("jobs", f"expected at least one job, got none from {path}")
+    begin = wanted[0].submitted
+    return PlainTrace(
+        tuple(PlainJob(j.id, j.submitted - begin, j.duration, j.gpus) for j in wanted),
+        kind,
+        table.malformed,
+    )
 
 
 def read_philly_plain(
@@ -19,47 +111,60 @@ def read_philly_plain(
     first: int = 0,
     jobs: int | None = None,
 ) -> list[PlainJob]:
-    """Jobs of the Philly trace in order of submission, those of one second as in the file.
-
-    Parameters
-    ----------
-    path : path
-        CSV file with the columns ``timestamp,duration,num_gpus,gpu_time,cluster``.
-    virtual_cluster : str
-        Only the jobs of this virtual cluster; empty: all.
-    max_gpus : int, optional
-        Leave out jobs with more GPUs.
-    first, jobs : int, optional
-        Of what remains, so many jobs (default: all) from this one on.
-
-    Returns
-    -------
-    list of PlainJob
-        Named after their lines in the file; submitted in seconds after the first of them.
+    """Jobs of the Philly trace, named after their lines in the file: `read_plain` without the rest.
 
     Raises
     ------
     InstanceError
         If a column is missing or no job is left.
     """
+    for name in philly.COLUMNS:
+        if name not in read_header(path):
+            expected = f"expected this column once in the header of {Path(path).name}"
+            raise InstanceError(name, expected)
+    trace = read_plain(
+        path, virtual_cluster=virtual_cluster, max_gpus=max_gpus, first=first, jobs=jobs
+    )
+    return list(trace.jobs)
 
-    def parse(line: int, row: Mapping[str, str]) -> tuple[float, float, int, int, str]:
-        gpus = whole(row["num_gpus"], "num_gpus", 1)
-        duration = real(row["duration"], "duration")
-        return submission_time(row["timestamp"]), duration, gpus, line, row["cluster"]
 
-    table: Table[tuple[float, float, int, int, str]] = read_table(path, COLUMNS, parse)
-    wanted = [
-        row
-        for row in table.rows
-        if virtual_cluster in ("", row[4]) and (max_gpus is None or row[2] <= max_gpus)
-    ]
-    wanted.sort(key=lambda row: row[0])
-    wanted = wanted[first:] if jobs is None else wanted[first : first + jobs]
-    if not wanted:
-        raise InstanceError("jobs", f"expected at least one job, got none from {path}")
-    begin = wanted[0][0]
-    return [
-        PlainJob(f"philly-{line}", time - begin, duration, gpus)
-        for time, duration, gpus, line, _ in wanted
-    ]
+def _philly_row(line: int, row: Mapping[str, str]) -> _Row:
+    gpus = whole(row["num_gpus"], "num_gpus", 1)
+    duration = real(row["duration"], "duration")
+    submitted = submission_time(row["timestamp"])
+    return _Row(PlainJob(f"philly-{line}", submitted, duration, gpus), row["cluster"])
+
+
+def _plain_row(line: int, row: Mapping[str, str]) -> _Row:
+    submitted = _cell(line, row, "submitted", float, -math.inf)
+    duration = _cell(line, row, "duration", float, 0.0)
+    gpus = _cell(line, row, "gpus", int, 1)
+    return _Row(PlainJob(row["id"], submitted, duration, int(gpus)))
+
+
+def _cell(
+    line: int,
+    row: Mapping[str, str],
+    column: str,
+    convert: Callable[[str], float],
+    least: float,
+) -> float:
+    """The number in a cell, or an error that names row and column."""
+    text = row[column]
+    try:
+        value = float(convert(text))
+    except (ValueError, OverflowError):
+        value = math.nan
+    if math.isfinite(value) and value >= least:
+        return value
+    kind = "a whole number" if convert is int else "a number"
+    bound = f" >= {least:g}" if math.isfinite(least) else ""
+    raise InstanceError(f"row {line}, {column}", f"expected {kind}{bound}, got {text!r:.40}")
+
+
+def _refuse_faults(table: Table[_Row]) -> None:
+    faults = {kind: found for kind, found in table.malformed.items() if kind != "blank row"}
+    if faults:
+        kind = min(faults, key=lambda fault: faults[fault]["first_row"])
+        raise InstanceError(f"row {faults[kind]['first_row']}", kind)
+    table.malformed.clear()

@@ -102,13 +102,23 @@ def whole(text: str, column: str, minimum: int = 0) -> int:
 
 def malformed_lines(instance: Instance) -> list[str]:
     """One sentence for each kind of malformed row that the import of `instance` met."""
-    report: Mapping[str, Any] = instance.metadata.get("malformed", {})
+    return malformed_sentences(instance.metadata.get("malformed", {}))
+
+
+def malformed_sentences(report: Mapping[str, Any]) -> list[str]:
+    """The same of a report: name of the file -> kind of fault -> count and first row."""
     return [
         f"{name}: {found['count']} malformed row{'s' if found['count'] > 1 else ''}"
         f" ({kind}), first at line {found['first_row']}"
         for name, kinds in report.items()
         for kind, found in kinds.items()
     ]
+
+
+def read_header(path: str | os.PathLike[str]) -> list[str]:
+    """The cells of the first line of a CSV file."""
+    with Path(path).open(encoding="utf-8-sig", errors="replace") as stream:
+        return _cells(stream.readline())
 
 
 def _cells(text: str) -> list[str]:

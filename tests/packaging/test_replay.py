@@ -1,0 +1,171 @@
+"""``oasis replay``: plain traces at the command line."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from experiments.cli import main
+from oasis import InstanceError
+from oasis.traces import read_philly_plain, read_plain
+
+DATA = Path(os.environ.get("OASIS_DATA", Path(__file__).parents[2] / "../shared/data"))
+TRACE = DATA / "philly_sia.csv"
+
+SIMPLE = "id,submitted,duration,gpus\na,100,10,3\nb,101,5,2\nc,102,1,1\n"
+PHILLY = """\
+timestamp,duration,num_gpus,gpu_time,cluster
+2017-10-09 07:00:02,1.0,1,1.0,vc1
+2017-10-09 07:00:00,10.0,3,30.0,vc1
+
+2017-10-09 07:00:01,5.0,2,10.0,vc1
+2017-10-09 07:00:01,5.0,x,10.0,vc1
+2017-10-09 07:00:00,5.0,16,80.0,vc2
+"""
+
+
+@pytest.fixture
+def run(capfd):
+    def call(*arguments):
+        with pytest.raises(SystemExit) as exit_info:
+            main(["replay", *map(str, arguments)])
+        return exit_info.value.code, *capfd.readouterr()
+
+    return call
+
+
+@pytest.fixture
+def trace(tmp_path):
+    def write(text):
+        path = tmp_path / "trace.csv"
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    return write
+
+
+def rows(found):
+    return [(job.submitted, job.duration, job.gpus) for job in found]
+
+
+def test_both_formats_give_the_same_jobs_in_order_of_submission(trace):
+    expected = [(0.0, 10.0, 3), (1.0, 5.0, 2), (2.0, 1.0, 1)]
+    simple = read_plain(trace(SIMPLE))
+    assert (rows(simple.jobs), simple.format, simple.malformed) == (expected, "plain", {})
+    philly = read_plain(trace(PHILLY), virtual_cluster="vc1")
+    assert (rows(philly.jobs), philly.format) == (expected, "philly")
+    assert philly.malformed == {
+        "blank row": {"count": 1, "first_row": 4},
+        "bad num_gpus": {"count": 1, "first_row": 6},
+    }
+    assert [job.id for job in philly.jobs] == ["philly-3", "philly-5", "philly-2"]
+    assert read_philly_plain(trace(PHILLY), virtual_cluster="vc1") == list(philly.jobs)
+
+
+def test_a_window_of_the_jobs_can_be_taken(trace):
+    path = trace(SIMPLE)
+    assert rows(read_plain(path, max_gpus=2).jobs) == [(0.0, 5.0, 2), (1.0, 1.0, 1)]
+    assert [job.id for job in read_plain(path, first=1, jobs=1).jobs] == ["b"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (SIMPLE.replace("10,3", "10,x"), "row 2, gpus: expected a whole number >= 1, got 'x'"),
+        (SIMPLE.replace("10,3", "10,0"), "row 2, gpus: expected a whole number >= 1, got '0'"),
+        (SIMPLE.replace("10,3", "10,1.5"), "row 2, gpus: expected a whole number >= 1"),
+        (SIMPLE.replace("10,3", "-1,3"), "row 2, duration: expected a number >= 0, got '-1'"),
+        (SIMPLE.replace("102", "nan"), "row 4, submitted: expected a number, got 'nan'"),
+        (SIMPLE.replace("102", "1e999"), "row 4, submitted: expected a number"),
+        (SIMPLE.replace("3\n", "9" * 400 + "\n"), "row 2, gpus: expected a whole number"),
+        (SIMPLE.replace("b,", "a,"), "row 3: repeated id"),
+        (SIMPLE.replace("b,", ","), "row 3: no id"),
+        (SIMPLE.replace("c,102", "102"), "row 4: wrong number of columns"),
+        (SIMPLE.replace("gpus", "gpu"), "gpus: expected this column once in the header"),
+        (SIMPLE.partition("\n")[0], "jobs: expected at least one job"),
+        (PHILLY.replace("gpu_time", "time"), "gpu_time: expected this column once"),
+        ("", "id: expected this column once in the header"),
+    ],
+)
+def test_a_bad_file_is_one_line_that_names_row_and_column(run, trace, text, message):
+    path = trace(text)
+    code, out, err = run(path)
+    assert (code, out) == (2, "")
+    assert err.splitlines()[-1].startswith(f"oasis: {path}: {message}")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--policies", "fifo,lifo"), "--policies: expected one of fifo, drf, "),
+        (("--policies", "oasis"), "--policies: expected one of fifo, drf, "),
+        (("--placement", "heap"), "--placement: expected pooled or whole, got 'heap'"),
+        (("--cluster", "vc1"), "cluster: expected a trace in Philly's format"),
+        (("--servers", "0"), "--servers"),
+        (
+            ("--servers", "2", "--gpus", "2", "--placement", "whole"),
+            "jobs[0].gpus: expected 1..2, got 3 (job 'a'); --max-gpus 2 leaves such jobs out",
+        ),
+        (("--first", "3"), "expected at least one job"),
+    ],
+)
+def test_bad_usage_is_one_line(run, trace, arguments, message):
+    code, out, err = run(trace(SIMPLE), *arguments)
+    assert (code, out) == (2, "")
+    assert err.count("\n") == 1
+    assert message in err
+
+
+def test_a_missing_file_is_named(run, tmp_path):
+    assert run(tmp_path / "absent.csv")[2].startswith(f"oasis: {tmp_path / 'absent.csv'}: ")
+
+
+def test_every_policy_replays_and_the_figures_add_up(run, trace):
+    names = "fifo,drf,rrh,dorm,srtf,las"
+    arguments = ("--servers", 1, "--gpus", 4, "--policies", names, "--json")
+    code, out, err = run(trace(SIMPLE), *arguments)
+    assert (code, err) == (0, "")
+    document = json.loads(out)
+    assert list(document["policies"]) == names.split(",")
+    assert (document["jobs"], document["format"]) == (3, "plain")
+    fifo = document["policies"]["fifo"]  # b waits for a, and c behind b
+    assert fifo["mean_completion"] == pytest.approx((10 + 14 + 9) / 3)
+    assert fifo["mean_waiting"] == pytest.approx((0 + 9 + 8) / 3)
+    assert fifo["makespan"] == 15.0
+    assert fifo["gpu_utilisation"] == pytest.approx((30 + 10 + 1) / 60)
+    assert document["policies"]["dorm"]["report"]["milps"] > 0
+    assert all(found["finished"] == 3 for found in document["policies"].values())
+
+
+def test_the_table_says_what_was_replayed_and_what_was_left_out(run, trace):
+    path = trace(PHILLY)
+    code, out, err = run(path, "--cluster", "vc1", "--gpus", 4, "--servers", 2)
+    assert code == 0
+    assert out.startswith("3 jobs on 2 x 4 GPUs, pooled; seconds\n")
+    assert [line.split()[0] for line in out.splitlines()[2:]] == ["fifo", "srtf", "las"]
+    assert all(len(line) <= 80 for line in out.splitlines())
+    assert err == (
+        "left out: jobs: 1 malformed row (blank row), first at line 4\n"
+        "left out: jobs: 1 malformed row (bad num_gpus), first at line 6\n"
+    )
+
+
+def test_the_result_is_also_written(run, trace, tmp_path):
+    out = run(trace(SIMPLE), "--json", "-o", tmp_path / "result.json")[1]
+    assert json.loads((tmp_path / "result.json").read_text()) == json.loads(out)
+
+
+def test_philly_alone_wants_the_columns_of_philly(trace):
+    with pytest.raises(InstanceError, match="timestamp: expected this column once"):
+        read_philly_plain(trace(SIMPLE))
+
+
+@pytest.mark.skipif(not TRACE.exists(), reason=f"no Philly trace at {TRACE}")
+@pytest.mark.parametrize(("placement", "mean"), [("pooled", 595732.8321), ("whole", 670292.7672)])
+def test_fifo_on_a_virtual_cluster_has_the_documented_mean(run, placement, mean):
+    options = ("--cluster", "0e4a51", "--policies", "fifo", "--placement", placement, "--json")
+    code, out, err = run(TRACE, *options)
+    assert code == 0
+    assert err == "left out: jobs: 1 malformed row (blank row), first at line 82249\n"
+    assert f"{json.loads(out)['policies']['fifo']['mean_completion']:.4f}" == f"{mean}"
