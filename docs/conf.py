@@ -26,7 +26,7 @@ source_suffix = {".md": "myst-nb"}
 
 # The cells run the `oasis` command of this environment, in a scratch copy of the tree (scratch.py).
 os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-os.environ["PYTHONPATH"] = str(HERE)
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(HERE), os.getenv("PYTHONPATH")]))
 nb_execution_mode = "force"
 nb_execution_raise_on_error = True
 nb_execution_timeout = 120
