@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from heapq import heappop, heappush
 
 import numpy as np
 import numpy.typing as npt
 
 from oasis import rounding
-from oasis.rounding import FloatArray, IntArray
+from oasis.rounding import TOLERANCE, FloatArray, IntArray
 from oasis.simulator import SimJob
+
+SHORTEST = 1e-9  # a job that is done but for rounding still has a reward
 
 
 def worth_by_slot(job: SimJob, horizon: float | None) -> FloatArray:
@@ -55,7 +58,7 @@ class Prospects:
         shares: Sequence[float],
         discount: float,
     ) -> None:
-        self.left, self._shares = left, shares
+        self.left, self._shares, self._discount = left, shares, discount
         self._ends = now + left
         self._worth = np.array(tables).reshape(len(left), -1)
         self._rows = np.arange(len(left))
@@ -64,8 +67,42 @@ class Prospects:
 
     def cost(self, k: int) -> float:
         """What the other jobs lose if they wait until job `k` is done, times the share it takes."""
-        lost = self._now_worth - self._at(self._ends + self.left[k])
+        lost = self._lost(k)
         return float(lost.sum() - lost[k]) * self._shares[k]
+
+    def rewards(self, weight: float) -> FloatArray:
+        """(weight present - (1 - weight) cost) / left of each job, shape (n,)."""
+        costs = np.array([self.cost(k) for k in range(len(self.left))])
+        gains: FloatArray = weight * self.present - (1 - weight) * costs
+        return gains / np.maximum(self.left, SHORTEST)
+
+    def candidate(self, k: int, order: Sequence[int]) -> tuple[float, float]:
+        """Discounted yield of job `k`, and what it costs, if the jobs run in this `order`.
+
+        The cluster is one resource of which each job takes its share, in strict order: `k` waits
+        until those before it leave room, and only those behind it wait for `k`.
+        """
+        place = list(order).index(k)
+        ends = self._ends + self._delay(order[: place + 1])
+        value = self._at(ends)[k] / (1 + self._discount * self.left[k])
+        lost = self._lost(k)
+        return float(value), float(sum(lost[j] for j in order[place + 1 :])) * self._shares[k]
+
+    def _delay(self, order: Sequence[int]) -> float:
+        """When the last job of `order` starts, counted from now."""
+        running: list[tuple[float, float]] = []
+        now, free = 0.0, 1.0
+        for j in order:
+            while running and self._shares[j] > free + TOLERANCE:
+                now, share = heappop(running)
+                free += share
+            heappush(running, (now + float(self.left[j]), self._shares[j]))
+            free -= self._shares[j]
+        return now
+
+    def _lost(self, k: int) -> FloatArray:
+        """What each job loses if it is done `left` of job `k` later."""
+        return self._now_worth - self._at(self._ends + self.left[k])
 
     def _at(self, ends: FloatArray) -> FloatArray:
         slots: IntArray = (rounding.ceil(ends) - 1).astype(np.int64)

@@ -20,17 +20,24 @@ class RRH:
     """Admit a job if what it brings outweighs the delay it causes; run the best, pause the others.
 
     Irwin, Grit and Chase (HPDC 2004, "Balancing risk and reward in a market-based task service")
-    fix: present value PV = yield / (1 + discount RPT), with RPT the remaining processing time and
-    yield what the job earns if it runs now to its end; opportunity cost, the value that the others
-    lose while it runs; reward = (weight PV - (1 - weight) cost) / RPT; admission if the expected
-    gain passes a threshold. The OASiS paper fixes (section V-A): the counts as for FIFO, the
-    decision at arrivals and completions, placement round-robin.
-    Chosen: `discount`, `weight` and `threshold`; the cost is what the other admitted jobs lose of
-    their utilities when delayed by RPT, times the dominant share of the cluster that the job takes,
-    since on many machines it holds up only so much; admission compares PV - cost with the threshold
-    in units of utility (the source divides by the decay, which a sigmoid does not have); running
-    jobs are replaced only where a more rewarding one needs the room; a job that can earn nothing
-    any more runs last. A job without utility (plain trace) is worth 1 whenever it ends.
+    fix: the value of a task decays linearly with its delay, down to a bound; present value
+    PV = yield / (1 + discount RPT), with RPT the remaining processing time and yield what the task
+    earns if it runs now to its end; opportunity cost, the sum over the competing tasks j of
+    decay_j min(RPT, time until the value of j has reached its bound); reward
+    (weight PV - (1 - weight) cost) / RPT, highest first, preemptive; admission by slack,
+    (PV - cost) / decay against a threshold, with the yield that the task would have in the
+    candidate schedule and the cost to those behind it there. (Recalled, not checked against the
+    printed text.) The OASiS paper fixes (section V-A): admission if the utility minus the delay
+    cost exceeds a threshold; the counts as for FIFO; decisions at arrivals and completions;
+    placement round-robin.
+
+    Chosen: `discount`, `weight` and `threshold`; decay times time, which a sigmoid does not have,
+    is what a job loses when it ends RPT later, which is the same for linear values; of this the
+    part that is the job's dominant share of the cluster, since on many machines it holds up only so
+    much; admission in units of utility, as in the OASiS paper, not in those of time; the candidate
+    schedule takes the cluster for one resource that the jobs fill in order of reward; running jobs
+    are replaced only where a more rewarding one needs the room; a job that can earn nothing any
+    more runs last. A job without utility (plain trace) is worth 1 whenever it ends.
 
     Parameters
     ----------
@@ -90,7 +97,10 @@ class RRH:
         self._jobs[job.index], self._needs[job.index] = job, counts
         self._tables[job.index] = worth_by_slot(job, self._site.horizon)
         prospects = self._prospects(view)
-        value, cost = prospects.present[-1], prospects.cost(-1)
+        rewards = prospects.rewards(self.weight).tolist()
+        newest = len(rewards) - 1
+        order = sorted(range(len(rewards)), key=lambda k: (-rewards[k], k))
+        value, cost = prospects.candidate(newest, order)
         if value - cost <= self.threshold or value <= 0:
             del self._jobs[job.index], self._needs[job.index], self._tables[job.index]
             gain = f"gain {value:.6g} - {cost:.6g}"
@@ -101,12 +111,8 @@ class RRH:
         if not self._jobs:
             return
         room = Room(self._site, view.capacity())
-        prospects = self._prospects(view)
-        rewards = {
-            index: (self.weight * prospects.present[k] - (1 - self.weight) * prospects.cost(k))
-            / max(prospects.left[k], 1e-9)
-            for k, index in enumerate(self._jobs)
-        }
+        found = self._prospects(view).rewards(self.weight).tolist()
+        rewards = dict(zip(self._jobs, found, strict=True))
         for index in sorted(rewards, key=lambda index: (-rewards[index], index)):
             job = self._jobs[index]
             held = view.allocation(job)

@@ -11,7 +11,7 @@ from baselines import DRF, FIFO, LAS, RRH, SRTF, Dorm
 from baselines.counts import FixedCounts
 from baselines.placing import placement_for
 from baselines.prospects import Prospects, worth_by_slot
-from oasis import Cluster, Constant, Deadline, Instance, Job, Server
+from oasis import Cluster, Constant, Deadline, Instance, Job, Piecewise, Server
 from oasis.simulator import (
     BestFit,
     Outage,
@@ -193,6 +193,56 @@ def test_costs_of_waiting_are_what_the_others_lose():
     assert prospects.present.tolist() == [5.0, 8.0 / 1.5]
     assert prospects.cost(0) == 4.0
     assert prospects.cost(1) == 0.0
+
+
+def test_the_cost_of_waiting_is_decay_times_time_where_utilities_are_linear_down_to_a_bound():
+    """The opportunity cost of Irwin et al.: decay_j min(RPT_i, time to the bound), summed."""
+    decays, spans, left = [2.0, 0.5, 3.0], [10, 30, 4], np.array([4.0, 2.0, 1.0])
+    tables = [
+        worth_by_slot(each, 40)
+        for each in Workload.from_instance(
+            instance(
+                *(
+                    job(f"j{k}", utility=Piecewise((0, span), (decay * span + 1.0, 1.0)))
+                    for k, (decay, span) in enumerate(zip(decays, spans, strict=True))
+                ),
+                horizon=40,
+            )
+        ).jobs
+    ]
+    prospects = Prospects(0.0, left, tables, [0.5, 1.0, 0.25], 0.1)
+    for i in range(3):
+        expires = [span - (left[j] - 1) for j, span in enumerate(spans)]  # delay 0 is one slot
+        expected = sum(decays[j] * min(left[i], expires[j]) for j in range(3) if j != i)
+        assert prospects.cost(i) == pytest.approx(expected * [0.5, 1.0, 0.25][i])
+    costs = np.array([prospects.cost(i) for i in range(3)])
+    expected = (0.3 * prospects.present - 0.7 * costs) / left
+    assert prospects.rewards(0.3) == pytest.approx(expected)
+
+
+def test_in_the_candidate_schedule_jobs_wait_for_those_before_and_cost_those_behind():
+    jobs = Workload.from_instance(
+        instance(*(job(name, utility=Deadline(8.0, 5.0)) for name in "abc"), horizon=20)
+    ).jobs
+    tables = [worth_by_slot(each, 20) for each in jobs]
+    prospects = Prospects(0.0, np.array([4.0, 2.0, 3.0]), tables, [0.6, 0.6, 0.4], 0.0)
+    assert prospects.candidate(1, [0, 1, 2]) == (8.0, 0.0)  # from 4 to 6, and c ends by 6 with it
+    assert prospects.candidate(2, [0, 2, 1]) == (8.0, 0.0)  # beside a, at once; b ends by 5
+    assert prospects.candidate(0, [0, 1, 2]) == (8.0, pytest.approx(0.6 * 8.0))  # c would end at 7
+    assert prospects.candidate(0, [1, 2, 0]) == (8.0, 0.0)
+    late = Prospects(2.0, np.array([4.0, 2.0, 3.0]), tables, [0.6, 0.6, 0.4], 0.0)
+    assert late.candidate(1, [0, 1, 2]) == (0.0, 0.6 * 8.0)  # from 6 to 8, too late; c to 7
+
+
+def test_rrh_rejects_a_job_that_would_have_to_wait_too_long():
+    """The first is worth more a slot and takes every GPU for four slots."""
+    first = job("first", work=16, chunks=4, minibatch_time=0.25, utility=Constant(900.0))
+    late = job("late", work=4, chunks=4, minibatch_time=0.25, utility=Deadline(10.0, 2.0))
+    seed = 4  # draws all four workers for both
+    alone = oasis.simulate(instance(late), RRH(seed))
+    assert [d.admitted for d in alone.decisions] == [True]
+    both = oasis.simulate(instance(first, late), RRH(seed))
+    assert [d.admitted for d in both.decisions] == [True, False]
 
 
 def test_fixed_counts_are_the_same_for_every_policy_with_the_seed():
