@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import insort
+from bisect import bisect_left, insort
 from collections.abc import Mapping
 from typing import Any
 
@@ -92,11 +92,15 @@ class Ordered:
         return self.key(job, self._needs[job.index][0], view), job.index
 
     def _serve(self, view: View, plan: Plan) -> None:
-        room = Room(self._site, view.capacity())
         running = sorted(self._key(job, view) for job in self._running.values())
-        now_running: dict[int, SimJob] = {}
+        # so many of the waiting and of the running jobs have had their turn: those that run and go
+        # before everybody who waits stay where they are
+        served, first = 0, bisect_left(running, self._waiting[0])
+        now_running = {index: self._jobs[index] for _, index in running[:first]}
+        room = Room(self._site, view.free())
+        for _, index in running[first:]:
+            room.release(self._jobs[index], view.allocation(self._jobs[index]))
         passed: list[Key] = []  # jobs that did not fit and let others go before them
-        served = first = 0  # so many of the waiting and of the running jobs have had their turn
         while served < len(self._waiting) or first < len(running):
             waits = first == len(running) or (
                 served < len(self._waiting) and self._waiting[served] < running[first]
