@@ -261,3 +261,12 @@ def test_a_schedule_that_proves_the_bound_is_optimal_whatever_stopped_the_solver
     result = solve_milp(problem, warm_start=known)
     assert result.status is Status.OPTIMAL
     assert (result.objective, result.upper_bound) == (10.0, 10.0)
+
+
+def test_a_bound_within_the_solver_s_tolerance_of_a_schedule_is_that_schedule_s_value(monkeypatch):
+    problem = instance(job())
+    known = solve_milp(problem).schedules
+    claim(monkeypatch, bound=10.0 * (1 - 5e-6))
+    result = solve_milp(problem, warm_start=known)
+    assert result.status is Status.OPTIMAL
+    assert (result.objective, result.upper_bound) == (10.0, 10.0)

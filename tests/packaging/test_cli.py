@@ -194,6 +194,15 @@ def test_ratio_proves_a_small_instance(run: Oasis, small: Path) -> None:
     assert "2 alpha" in out
 
 
+def test_ratio_lists_every_job_for_people_and_for_scripts(run: Oasis, small: Path) -> None:
+    code, out, err = run("ratio", small, "--per-job")
+    assert (code, err) == (0, "")
+    assert "Jobs that both take" in out
+    code, out, err = run("ratio", small, "--per-job", "--json")
+    assert (code, err) == (0, "")
+    assert [entry["job_id"] for entry in json.loads(out)["per_job"]["jobs"]] == ["a", "b"]
+
+
 def test_quote_answers_for_a_job_of_the_same_form(run: Oasis, small: Path, tmp_path: Path) -> None:
     job = tmp_path / "job.json"
     job.write_text(json.dumps({**SMALL["jobs"][0], "id": "late", "epochs": 1}), encoding="utf-8")
@@ -258,9 +267,10 @@ def test_import_openb_takes_pods_and_nodes(run: Oasis, tmp_path: Path) -> None:
 
 KEYS = {
     "run": "total_utility admitted rejected decisions alpha decision_seconds seed version",
-    "solve": "status objective upper_bound gap version",
+    "solve": "status objective upper_bound gap objective_by bound_by history version",
     "ratio": "total_utility admitted rejected decisions status objective upper_bound gap ratio "
-    "ratio_lower ratio_upper proven alpha bound_2alpha decision_seconds seed version",
+    "ratio_lower ratio_upper proven alpha bound_2alpha decision_seconds seed version "
+    "objective_by bound_by history log_alpha_x payoff_gap corrected_bound corrected_ratio_bound",
 }
 
 

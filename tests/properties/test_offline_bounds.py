@@ -1,8 +1,5 @@
 """Offline bounds and solutions: intervals that contain the optimum, whatever stops the solve."""
 
-from dataclasses import replace
-
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -32,18 +29,6 @@ def test_interval_contains_the_optimum_and_never_crosses(seed: int) -> None:
     assert result.upper_bound >= optimum * (1 - 1e-9)
     if result.status is Status.OPTIMAL:
         assert result.objective == pytest.approx(optimum, rel=1e-6)
-
-
-@given(SEEDS, SEEDS)
-@fewer(5)
-def test_bound_does_not_depend_on_the_order_of_servers(seed: int, shuffle: int) -> None:
-    instance = tiny_instance(seeded(seed))
-    cluster, rng = instance.cluster, np.random.default_rng(shuffle)
-    workers = tuple(cluster.worker_servers[k] for k in rng.permutation(len(cluster.worker_servers)))
-    ps = tuple(cluster.ps_servers[k] for k in rng.permutation(len(cluster.ps_servers)))
-    shuffled = replace(instance, cluster=replace(cluster, worker_servers=workers, ps_servers=ps))
-    bounds = [configuration_bound(i).bound for i in (instance, shuffled)]
-    assert bounds[1] == pytest.approx(bounds[0], rel=1e-5, abs=1e-9)
 
 
 @given(SEEDS, st.floats(0.0, 0.05))
