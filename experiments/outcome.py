@@ -3,6 +3,7 @@
 DONE = 0
 BAD_INPUT = 2
 LIMIT = 3  # the result is printed, but a limit was hit before its proof
+FAILED_CELLS = 4  # the result of a sweep is written, but some of its cells failed
 
 
 class ReaderGoneError(Exception):

@@ -12,49 +12,28 @@ import io
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from experiments.sweeps.tasks import MEASURED
+import pandas as pd
+import pyarrow as pa
+from pyarrow import parquet
+
+from experiments.sweeps.record import Record
+from experiments.sweeps.task import MEASURED
 from oasis.errors import OasisError
 from oasis.files import write_bytes, write_text
 from oasis.version import __version__
 
 if TYPE_CHECKING:
-    import pandas as pd
-    import pyarrow as pa
-
     from experiments.sweeps.cells import Cell
 
 FORMAT = "oasis-cell 1"
-DONE, FAILED = "done", "failed"
 
 
 class DamagedRecordError(OasisError):
     """A record that was not written whole, or has been changed since."""
-
-
-@dataclass(frozen=True, slots=True)
-class Record:
-    """What became of a cell.
-
-    Parameters
-    ----------
-    status : {"done", "failed"}
-        Whether there are figures.
-    figures : mapping
-        Flat plain data; measured times start with ``measured.``.
-    error : str or None
-        Why it failed, in one line.
-    traceback : str or None
-        Where it failed.
-    """
-
-    status: str
-    figures: Mapping[str, Any] = field(default_factory=dict)
-    error: str | None = None
-    traceback: str | None = None
 
 
 class Store:
@@ -118,8 +97,6 @@ def tabulate(cells: Sequence[Cell], records: Mapping[str, Record]) -> pa.Table:
     records : mapping of str to Record
         By key of the cell; all must be there.
     """
-    import pyarrow as pa  # noqa: PLC0415 (needs an extra)
-
     rows = [(cell, records[cell.key]) for cell in cells]
     parameters = [cell.columns for cell, _ in rows]
     states = [
@@ -136,8 +113,6 @@ def tabulate(cells: Sequence[Cell], records: Mapping[str, Record]) -> pa.Table:
 
 def write_table(table: pa.Table, path: str | os.PathLike[str]) -> None:
     """Write a Parquet file in one step."""
-    from pyarrow import parquet  # noqa: PLC0415
-
     buffer = io.BytesIO()
     parquet.write_table(table, buffer)
     write_bytes(path, buffer.getvalue())
@@ -145,8 +120,6 @@ def write_table(table: pa.Table, path: str | os.PathLike[str]) -> None:
 
 def read_frame(path: str | os.PathLike[str]) -> pd.DataFrame:
     """Result of a sweep as a data frame, one row a cell."""
-    import pandas as pd  # noqa: PLC0415
-
     return pd.read_parquet(path)
 
 

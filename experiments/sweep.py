@@ -1,4 +1,4 @@
-"""Sweeps: a grid of runs on every core or a Dask cluster, resumed if interrupted."""
+"""Sweeps (docs/sweeps): a grid of runs on every core or a Dask cluster, resumed if interrupted."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from experiments.store import (
-    FAILED,
     DamagedRecordError,
-    Record,
     Store,
     read_frame,
     repeatable,
@@ -29,17 +28,18 @@ from experiments.sweeps.config import (
     sweep_config,
 )
 from experiments.sweeps.engines import Dask, Engine, Local
-from experiments.sweeps.summary import summarise
-from experiments.sweeps.tasks import TASKS, Case, Options, Task
-
-if TYPE_CHECKING:
-    import pandas as pd
+from experiments.sweeps.record import FAILED, Record
+from experiments.sweeps.summary import summarise, varying
+from experiments.sweeps.task import Case, Options, Task
+from experiments.sweeps.tasks import TASKS
 
 __all__ = [
+    "FAILED",
     "TASKS",
     "Case",
     "Cell",
     "Dask",
+    "Engine",
     "InstanceGrid",
     "Local",
     "Options",
@@ -55,9 +55,11 @@ __all__ = [
     "read_frame",
     "recorded",
     "repeatable",
+    "run_cells",
     "run_sweep",
     "summarise",
     "sweep_config",
+    "varying",
 ]
 
 
@@ -145,10 +147,29 @@ def run_sweep(
     OasisError
         If `config` asks for what does not exist, or a cluster cannot be reached.
     """
+    _check_folder(Path(output))
+    return run_cells(
+        expand(config, base=base, tasks=tasks),
+        output,
+        engine=engine,
+        retry_failed=retry_failed,
+        on_progress=on_progress,
+        on_note=on_note,
+    )
+
+
+def run_cells(
+    cells: Sequence[Cell],
+    output: str | os.PathLike[str],
+    *,
+    engine: Engine | None = None,
+    retry_failed: bool = False,
+    on_progress: Callable[[SweepProgress], None] | None = None,
+    on_note: Callable[[str], None] | None = None,
+) -> SweepResult:
+    """Do the same with the cells of a grid that has been expanded."""
     path = Path(output)
-    if not path.absolute().parent.is_dir():
-        raise FileNotFoundError(errno.ENOENT, "No such directory", str(path.parent))
-    cells = expand(config, base=base, tasks=tasks)
+    _check_folder(path)
     store = Store.beside(path)
     records = recorded(cells, store, on_note=on_note)
     if retry_failed:
@@ -167,6 +188,11 @@ def run_sweep(
     table = tabulate(cells, records)
     write_table(table, path)
     return SweepResult(path, progress, cells[0].task, table.to_pandas())
+
+
+def _check_folder(path: Path) -> None:
+    if not path.absolute().parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "No such directory", str(path.parent))
 
 
 def recorded(

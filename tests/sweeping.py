@@ -11,7 +11,8 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from experiments.sweep import TASKS, Case, Options, SweepConfig, Task, sweep_config
-from experiments.sweeps.tasks import Figures, run
+from experiments.sweeps.task import Figures
+from experiments.sweeps.tasks import run
 
 SMALL: dict[str, Any] = {
     "instances": [{"preset": "testbed", "jobs": [3, 5], "horizon": 8}],

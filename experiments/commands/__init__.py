@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 from typer.exceptions import TyperException
 
-from experiments.commands import compare, generate, quote, ratio, replay, run, solve, traces
+from experiments.commands import compare, generate, quote, ratio, replay, run, solve, sweep, traces
 from experiments.outcome import BAD_INPUT
 from oasis.errors import OasisError
 from oasis.version import __version__
@@ -17,7 +17,8 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
     help="Schedule distributed training jobs online, and know how far from optimal it was.",
-    epilog="Exit codes: 0 done; 2 bad usage or bad input; 3 a limit was hit before a proof.",
+    epilog="Exit codes: 0 done; 2 bad usage or bad input; 3 a limit was hit before a proof; "
+    "4 cells of a sweep failed.",
 )
 app.command("generate")(generate.command)
 app.add_typer(traces.app, name="import")
@@ -27,6 +28,7 @@ app.command("replay")(replay.command)
 app.command("solve")(solve.command)
 app.command("ratio")(ratio.command)
 app.command("quote")(quote.command)
+app.command("sweep")(sweep.command)
 
 
 def _print_version(wanted: bool) -> None:

@@ -18,7 +18,8 @@ from experiments.sweeps.config import InstanceGrid, PolicyGrid, SweepConfig
 from experiments.sweeps.fingerprint import fingerprint
 from experiments.sweeps.model import explain
 from experiments.sweeps.sources import Source, drawn, read
-from experiments.sweeps.tasks import TASKS, Case, Options, Task
+from experiments.sweeps.task import Case, Options, Task
+from experiments.sweeps.tasks import TASKS
 from oasis.errors import OasisError
 from oasis.problem import Instance
 from oasis.simulator import Policy, Scheduler

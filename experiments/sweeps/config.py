@@ -1,4 +1,4 @@
-"""The configuration of a sweep: TOML in, a validated model out."""
+"""The configuration of a sweep (docs/sweeps): TOML in, a validated model out."""
 
 from __future__ import annotations
 
@@ -156,10 +156,8 @@ def sweep_config(data: dict[str, Any]) -> SweepConfig:
 
 
 def read_config(path: Path) -> SweepConfig:
-    """Read a TOML file; errors name the file, the key and what was expected there."""
+    """Read a TOML file; errors name the key and what was expected there."""
     try:
         return sweep_config(tomllib.loads(path.read_text(encoding="utf-8")))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise OasisError(f"{path}: expected TOML: {error}") from None
-    except OasisError as error:
-        raise OasisError(f"{path}: {error}") from None
+        raise OasisError(f"expected TOML: {error}") from None

@@ -10,13 +10,12 @@ from typing import Protocol
 
 import joblib
 
-from experiments.store import FAILED, Record
 from experiments.sweeps.cells import Cell
+from experiments.sweeps.record import FAILED, Record
 from experiments.sweeps.worker import execute, execute_for, failure
 from oasis.errors import OasisError
 
 LOST = Record(FAILED, {}, "WorkerDied: the worker process ended before the cell did, every time")
-CONNECT_SECONDS = 10.0
 
 
 class Engine(Protocol):
@@ -100,9 +99,12 @@ class Dask:
     ----------
     scheduler : str
         Its address, such as ``tcp://10.0.0.1:8786``.
+    connect_seconds : float
+        How long to try to reach it.
     """
 
     scheduler: str
+    connect_seconds: float = 10.0
 
     def run(self, cells: Sequence[Cell]) -> Generator[tuple[Cell, Record]]:
         """Run `cells`; Dask gives a cell up when it has killed several workers.
@@ -115,13 +117,13 @@ class Dask:
         from distributed import Client, KilledWorker, as_completed  # noqa: PLC0415
 
         try:
-            client = Client(self.scheduler, timeout=CONNECT_SECONDS, set_as_default=False)
+            client = Client(self.scheduler, timeout=self.connect_seconds, set_as_default=False)
         except (OSError, ValueError) as error:
             message = f"--scheduler {self.scheduler}: expected a Dask scheduler: {error}"
             raise OasisError(message) from None
         with client:
             futures = {client.submit(execute, cell, pure=False): cell for cell in cells}
-            for future in as_completed(list(futures)):
+            for future in as_completed(list(futures), loop=client.loop):
                 cell = futures.pop(future)
                 if future.status == "finished":
                     yield cell, future.result()

@@ -13,20 +13,25 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-PACKAGES = ("oasis", "offline", "baselines")
+SOURCES = (
+    *("oasis", "offline", "baselines"),
+    *("experiments.sweeps", "experiments.policies", "experiments.comparison"),
+)
 LENGTH = 16
 
 
 @cache
 def fingerprint(function: Callable[..., Any]) -> str:
-    """Hash of the packages that compute, and of the module that `function` is from."""
+    """Hash of the sources that compute, and of the module that `function` is from."""
     digest = hashlib.sha256()
-    for name in PACKAGES:
+    for name in SOURCES:
         spec = find_spec(name)
         if spec is None or spec.origin is None:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-        root = Path(spec.origin).parent
-        for path in sorted(root.rglob("*.py"), key=lambda path: path.relative_to(root).as_posix()):
+        origin = Path(spec.origin)
+        root = origin.parent
+        paths = [origin] if spec.submodule_search_locations is None else root.rglob("*.py")
+        for path in sorted(paths, key=Path.as_posix):
             digest.update(f"{name}/{path.relative_to(root).as_posix()}\n".encode())
             digest.update(path.read_bytes())
     source = inspect.getsourcefile(function)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from experiments.store import DONE
+import pandas as pd
+from scipy.special import stdtrit
 
-if TYPE_CHECKING:
-    import pandas as pd
+from experiments.sweeps.record import DONE
 
 CONFIDENCE = 0.95
 _KIND = ("instance.preset", "instance.file")
@@ -34,8 +34,6 @@ def summarise(frame: pd.DataFrame, figures: Iterable[str]) -> pd.DataFrame:
         without a value), ``figure.ci95`` (Student's t; NaN below two values) and ``figure.n``
         (values that the mean is of).
     """
-    import pandas as pd  # noqa: PLC0415 (needs an extra)
-
     axes = varying(frame)
     wanted = [name for name in figures if name in frame]
     rows = []
@@ -68,8 +66,6 @@ def _varies(column: pd.Series[Any], or_missing: bool) -> bool:
 
 def mean_and_half_width(values: Sequence[float]) -> tuple[float, float]:
     """Mean and half-width of its 95 % confidence interval; NaN where there is none."""
-    from scipy.special import stdtrit  # noqa: PLC0415 (needs an extra)
-
     n = len(values)
     if not n:
         return math.nan, math.nan

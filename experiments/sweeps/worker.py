@@ -11,10 +11,10 @@ from time import perf_counter, sleep
 
 from threadpoolctl import threadpool_limits
 
-from experiments.store import DONE, FAILED, Record
 from experiments.sweeps.cells import Cell
 from experiments.sweeps.fingerprint import fingerprint
-from experiments.sweeps.tasks import MEASURED, Figures
+from experiments.sweeps.record import DONE, FAILED, Record
+from experiments.sweeps.task import MEASURED, Figures
 from oasis.version import __version__
 
 WATCH_SECONDS = 0.5

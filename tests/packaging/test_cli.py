@@ -19,6 +19,7 @@ from oasis.version import __version__
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "docs" / "examples" / "congested.json"
+SWEEP = ROOT / "docs" / "examples" / "sweep.toml"
 JOB = ROOT / "docs" / "examples" / "job.json"
 
 SMALL: dict[str, Any] = {
@@ -112,6 +113,7 @@ COMMANDS = (
     "solve",
     "ratio",
     "quote",
+    "sweep",
     "import",
     "import philly",
     "import openb",
@@ -485,6 +487,11 @@ sys.meta_path.insert(0, Absent())
         ("matplotlib", "plot", ("run", EXAMPLE, "--plot", "run.png")),
         ("highspy", "solve", ("run", EXAMPLE, "--policy", "dorm")),
         ("pulp", "solve", ("compare", EXAMPLE)),
+        ("pydantic", "sweep", ("sweep", SWEEP)),
+        ("pandas", "sweep", ("sweep", SWEEP)),
+        ("pyarrow", "sweep", ("sweep", SWEEP)),
+        ("joblib", "sweep", ("sweep", SWEEP)),
+        ("distributed", "dask", ("sweep", SWEEP, "--engine", "dask", "--scheduler", "tcp://h:1")),
     ],
     ids=lambda value: value[0] if isinstance(value, tuple) else value,
 )

@@ -1,0 +1,159 @@
+"""``oasis sweep`` at the command line: what it prints, what it writes, how it ends."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from experiments.cli import main
+from experiments.store import Store
+from experiments.sweep import Record, expand, read_config, read_frame
+
+GRID = """
+seeds = [0, 1]
+[[instances]]
+preset = "testbed"
+jobs = [3, 5]
+[[policies]]
+name = "oasis"
+scale = [1.0, 2.0]
+[[policies]]
+name = "drf"
+"""
+CELLS = 12
+
+
+@pytest.fixture
+def grid(tmp_path: Path) -> Path:
+    path = tmp_path / "grid.toml"
+    path.write_text(GRID, encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def call(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("COLUMNS", "100")
+
+    def run(*arguments: object) -> tuple[int | str | None, str, str]:
+        with pytest.raises(SystemExit) as exit_info:
+            main(["sweep", *map(str, arguments)])
+        out, err = capfd.readouterr()
+        return exit_info.value.code, out, err
+
+    return run
+
+
+def fail(grid: Path, k: int) -> None:
+    """Record cell `k` as failed."""
+    cell = expand(read_config(grid))[k]
+    store = Store.beside(grid.with_suffix(".parquet"))
+    store.save(cell.key, cell.identity, Record("failed", {}, "ValueError: bad luck"))
+
+
+def test_table_has_a_row_a_point_and_the_file_a_row_a_cell(call, grid: Path) -> None:
+    code, out, err = call(grid)
+    assert code == 0
+    title, heading, *rows = out.splitlines()
+    assert title == "Mean over the seeds ± half of its 95 % interval"
+    figures = ["total_utility", "finished", "mean_completion"]
+    assert heading.split() == ["instance", "policy", "seeds", *figures]
+    assert [row.split("  ")[0] for row in rows] == ["jobs=3"] * 3 + ["jobs=5"] * 3
+    assert all(" ± " in row for row in rows)
+    output = grid.with_suffix(".parquet")
+    assert err == f"wrote {output}: {CELLS} cells run, 0 recorded before\n"
+    assert len(read_frame(output)) == CELLS
+
+
+def test_json_is_the_summary(call, grid: Path) -> None:
+    output = grid.with_name("other.parquet")
+    code, out, _ = call(grid, "-o", output, "--json", "--jobs", 1)
+    document = json.loads(out)
+    assert code == 0
+    assert document["output"] == str(output)
+    assert (document["cells"], document["failed"], document["kept"]) == (CELLS, 0, 0)
+    assert document["failures"] == []
+    frame = read_frame(output)
+    utility = frame[frame["policy.name"] == "drf"].groupby("instance.jobs")["total_utility"].mean()
+    found = [row for row in document["summary"] if row["policy.name"] == "drf"]
+    assert [row["policy.scale"] for row in found] == [None, None]
+    assert [row["total_utility"] for row in found] == pytest.approx(utility.tolist())
+    assert not grid.with_suffix(".parquet").exists()
+
+
+def test_dry_run_lists_cells_with_their_state_and_runs_none(call, grid: Path) -> None:
+    fail(grid, 3)
+    code, out, err = call(grid, "--dry-run")
+    assert (code, err) == (0, "")
+    title, _, *rows = out.splitlines()
+    assert title == f"{CELLS} cells"
+    states = ["failed" if row.endswith("failed") else row[-6:] for row in rows]
+    assert states == ["to run"] * 3 + ["failed"] + ["to run"] * 8
+    assert rows[3].split() == ["jobs=3", "oasis", "scale=2", "1", "failed"]
+    code, out, _ = call(grid, "--dry-run", "--json")
+    cells = json.loads(out)["cells"]
+    assert (cells[3]["instance.jobs"], cells[3]["policy.scale"], cells[3]["seed"]) == (3, 2.0, 1)
+    assert not grid.with_suffix(".parquet").exists()
+
+
+def test_failed_cells_end_with_4_and_are_run_again_when_asked(call, grid: Path) -> None:
+    fail(grid, 0)
+    code, out, err = call(grid)
+    assert code == 4
+    assert "1 (1 failed)" in out
+    assert "1 failed: ValueError: bad luck\n" in err
+    code, out, _ = call(grid, "--json")
+    (failure,) = json.loads(out)["failures"]
+    assert code == 4
+    assert failure == {
+        "instance.jobs": 3,
+        "policy.name": "oasis",
+        "policy.scale": 1.0,
+        "seed": 0,
+        "error": "ValueError: bad luck",
+    }
+    code, _, err = call(grid, "--retry-failed")
+    assert code == 0
+    assert f"1 cells run, {CELLS - 1} recorded before" in err
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--engine", "spark"), "--engine: expected local or dask, got 'spark'"),
+        (("--engine", "dask"), "--scheduler: expected the address of a Dask scheduler"),
+        (("--scheduler", "tcp://h:1"), "--scheduler: expected --engine dask with it"),
+        (("--engine", "dask", "--scheduler", "h", "--jobs", 2), "--jobs: expected --engine local"),
+        (("--jobs", 0), "--jobs"),
+        (("-o", "none/out.parquet"), "none: No such directory"),
+    ],
+)
+def test_wrong_options_are_one_line(call, grid: Path, options: tuple[str], message: str) -> None:
+    code, out, err = call(grid, *options)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert err.startswith("oasis: ")
+    assert message in err
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("seeds = [", "grid.toml: expected TOML: "),
+        ("seeds = 0", "grid.toml: instances: missing; this key is required"),
+        (GRID.replace("drf", "fair"), "grid.toml: policies[1].name: expected one of oasis, fifo, "),
+        (GRID.replace("[3, 5]", "[3, 0]"), "grid.toml: instances[0].jobs: expected an integer >="),
+        (GRID.replace('preset = "testbed"\njobs = [3, 5]', 'file = "x"'), "instances[0].file: No "),
+    ],
+)
+def test_wrong_configuration_names_file_and_key(call, grid: Path, text: str, message: str) -> None:
+    grid.write_text(text, encoding="utf-8")
+    code, out, err = call(grid)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert message in err
+
+
+def test_configuration_that_is_not_there_is_named(call, tmp_path: Path) -> None:
+    code, out, err = call(tmp_path / "none.toml")
+    assert (code, out) == (2, "")
+    assert err == f"oasis: {tmp_path / 'none.toml'}: No such file or directory\n"

@@ -1,0 +1,206 @@
+"""Sweeps in processes of their own: killed, interrupted, and on a real Dask cluster."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from time import monotonic, sleep
+from typing import Any
+
+import psutil
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from experiments.store import MEASURED
+from experiments.sweep import Dask, expand, run_cells
+from oasis.errors import OasisError
+from tests.sweeping import FATES, small
+
+ROOT = Path(__file__).parents[2]
+PATIENCE_SECONDS = 30.0
+ENVIRONMENT = {
+    **os.environ,
+    "PYTHONPATH": str(ROOT),
+    "PYTHONWARNINGS": "",
+    "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "1",
+}
+
+GRID = """
+seeds = {count = 6}
+
+[[instances]]
+preset = "calibrated"
+jobs = [40, 50]
+worker_servers = 10
+ps_servers = 10
+horizon = 60
+
+[[policies]]
+name = ["oasis", "rrh"]
+"""
+CELLS = 24
+
+
+def start(*arguments: object, **options: Any) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", *map(str, arguments)],
+        cwd=ROOT,
+        env=ENVIRONMENT,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        **options,
+    )
+
+
+def sweep(grid: Path, output: Path, *more: object) -> subprocess.Popen[str]:
+    return start("experiments.cli", "sweep", grid, "-o", output, "--json", *more)
+
+
+def finished(process: subprocess.Popen[str]) -> dict[str, Any]:
+    out, err = process.communicate(timeout=2 * PATIENCE_SECONDS)
+    assert process.returncode == 0, err
+    document: dict[str, Any] = json.loads(out)
+    return document
+
+
+def wait_for(condition: Callable[[], bool], process: subprocess.Popen[str]) -> None:
+    end = monotonic() + PATIENCE_SECONDS
+    while not condition():
+        assert process.poll() is None, process.communicate()
+        assert monotonic() < end
+        sleep(0.02)
+
+
+def records(output: Path) -> list[Path]:
+    return list(output.with_name(f"{output.name}.cells").glob("*.json"))
+
+
+def content(output: Path) -> pa.Table:
+    table = parquet.read_table(output)
+    return table.select([name for name in table.column_names if not name.startswith(MEASURED)])
+
+
+@pytest.fixture(scope="module")
+def grid(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("grid") / "grid.toml"
+    path.write_text(GRID, encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def whole(grid: Path) -> pa.Table:
+    """Content of a sweep that ran through."""
+    output = grid.with_name("whole.parquet")
+    document = finished(sweep(grid, output))
+    assert (document["cells"], document["failed"], document["kept"]) == (CELLS, 0, 0)
+    return content(output)
+
+
+def test_killed_sweep_continues_and_ends_with_the_same_content(
+    grid: Path, whole: pa.Table, tmp_path: Path
+) -> None:
+    output = tmp_path / "killed.parquet"
+    process = sweep(grid, output, "--jobs", 2)
+    wait_for(lambda: len(records(output)) >= 5, process)
+    workers = psutil.Process(process.pid).children(recursive=True)
+    process.kill()
+    process.communicate()
+    assert process.returncode == -signal.SIGKILL
+    assert len(workers) >= 2
+    assert psutil.wait_procs(workers, timeout=PATIENCE_SECONDS)[1] == []  # none lives on
+
+    kept = {path: path.stat().st_mtime_ns for path in records(output)}
+    assert 5 <= len(kept) < CELLS
+    assert not output.exists()
+    document = finished(sweep(grid, output, "--jobs", 1))
+    assert document["kept"] == len(kept)
+    assert {path: path.stat().st_mtime_ns for path in kept} == kept
+    assert content(output).equals(whole)
+
+
+def test_ctrl_c_says_what_is_kept_and_leaves_no_process(grid: Path, tmp_path: Path) -> None:
+    output = tmp_path / "interrupted.parquet"
+    process = sweep(grid, output, "--jobs", 2)
+    wait_for(lambda: len(records(output)) >= 3, process)
+    workers = psutil.Process(process.pid).children(recursive=True)
+    os.killpg(process.pid, signal.SIGINT)
+    out, err = process.communicate(timeout=PATIENCE_SECONDS)
+    assert (process.returncode, out) == (130, "")
+    kept = f"{len(records(output))} of {CELLS} cells are recorded"
+    assert err == f"oasis: interrupted; {kept}, the same command goes on from there\n"
+    assert psutil.wait_procs(workers, timeout=PATIENCE_SECONDS)[1] == []
+
+
+# --- Dask -------------------------------------------------------------------------------------
+
+
+@contextmanager
+def running(*arguments: object) -> Iterator[subprocess.Popen[str]]:
+    """Run a process, ended with its own children at the end."""
+    process = start(*arguments)
+    try:
+        yield process
+    finally:
+        children = psutil.Process(process.pid).children(recursive=True)
+        for one in (process, *children):  # a nanny would start its worker anew
+            one.kill()
+        process.communicate()
+        psutil.wait_procs(children, timeout=PATIENCE_SECONDS)
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Address of a scheduler with two workers, each a process."""
+    folder = tmp_path_factory.mktemp("dask")
+    file = folder / "scheduler.json"
+    with ExitStack() as stack:
+        place = ("--host", "127.0.0.1", "--no-dashboard")
+        scheduler = stack.enter_context(
+            running("dask", "scheduler", *place, "--port", 0, "--scheduler-file", file)
+        )
+        wait_for(lambda: file.exists() and file.read_text(encoding="utf-8") != "", scheduler)
+        address: str = json.loads(file.read_text(encoding="utf-8"))["address"]
+        for k in range(2):
+            room = ("--nthreads", 1, "--memory-limit", 0, "--local-directory", folder / str(k))
+            stack.enter_context(running("dask", "worker", address, *place, *room))
+        yield address
+
+
+def test_dask_gives_the_content_of_a_local_sweep(
+    grid: Path, whole: pa.Table, cluster: str, tmp_path: Path
+) -> None:
+    output = tmp_path / "dask.parquet"
+    document = finished(sweep(grid, output, "--engine", "dask", "--scheduler", cluster))
+    assert document["cells"] == CELLS
+    assert content(output).equals(whole)
+
+
+@pytest.mark.parametrize("task", ["failing", "dying"])
+def test_cell_that_fails_or_kills_its_worker_is_recorded_alike(
+    cluster: str, tmp_path: Path, task: str
+) -> None:
+    (tmp_path / "broken").touch()
+    options = {"name": task, "folder": str(tmp_path), "doomed": [0]}
+    policies = [{"name": "drf"}]
+    grid = small(task=options, policies=policies, instances=[{"preset": "testbed", "jobs": 3}])
+    cells = expand(grid, tasks=FATES)
+    here = run_cells(cells, tmp_path / "here.parquet")
+    there = run_cells(cells, tmp_path / "there.parquet", engine=Dask(cluster))
+    assert content(there.output).equals(content(here.output))
+    assert there.frame["status"].tolist() == ["done", "failed"]
+
+
+def test_scheduler_that_is_not_there_is_named(tmp_path: Path) -> None:
+    engine = Dask("tcp://127.0.0.1:9", connect_seconds=0.2)
+    with pytest.raises(OasisError, match=r"^--scheduler tcp://127\.0\.0\.1:9: expected a Dask "):
+        run_cells(expand(small()), tmp_path / "o.parquet", engine=engine)
