@@ -112,7 +112,7 @@ def run_sweep(
     output: str | os.PathLike[str],
     *,
     base: Path | None = None,
-    tasks: Mapping[str, Task] = TASKS,
+    tasks: Mapping[str, Task] | None = None,
     engine: Engine | None = None,
     retry_failed: bool = False,
     on_progress: Callable[[SweepProgress], None] | None = None,
@@ -128,8 +128,8 @@ def run_sweep(
         Parquet file to write; the records of the cells are kept in ``output.cells`` beside it.
     base : Path, optional
         Folder that names of files in `config` are relative to; default the working directory.
-    tasks : mapping of str to Task
-        What `config` may ask for; functions in importable modules.
+    tasks : mapping of str to Task, optional
+        What `config` may ask for, functions in importable modules; default `TASKS`.
     engine : Local or Dask, optional
         Where to run; default `Local()`, every core of this machine.
     retry_failed : bool

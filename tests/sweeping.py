@@ -9,6 +9,7 @@ from time import sleep
 from typing import Annotated, Any
 
 from pydantic import Field
+from threadpoolctl import threadpool_info
 
 from experiments.sweep import TASKS, Case, Options, SweepConfig, Task, sweep_config
 from experiments.sweeps.task import Figures
@@ -61,10 +62,16 @@ def untidy(case: Case) -> Figures:
     return {"total_utility": object()}  # type: ignore[dict-item]
 
 
+def threads(case: Case) -> Figures:
+    """Threads of each pool of linear algebra."""
+    return {"threads": [pool["num_threads"] for pool in threadpool_info()]}
+
+
 FATES = {
     **TASKS,
     "counted": Task("counted", counted, FateOptions),
     "failing": Task("failing", failing, FateOptions),
     "dying": Task("dying", dying, FateOptions),
+    "threads": Task("threads", threads),
     "untidy": Task("untidy", untidy),
 }

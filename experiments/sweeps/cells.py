@@ -107,7 +107,7 @@ def expand(
     config: SweepConfig,
     *,
     base: Path | None = None,
-    tasks: Mapping[str, Task] = TASKS,
+    tasks: Mapping[str, Task] | None = None,
 ) -> list[Cell]:
     """Make the cells of `config`: instances outermost, then policies, then seeds.
 
@@ -117,15 +117,15 @@ def expand(
         The grid.
     base : Path, optional
         Folder that names of files are relative to; default the working directory.
-    tasks : mapping of str to Task
-        What `config` may ask for.
+    tasks : mapping of str to Task, optional
+        What `config` may ask for; default `TASKS`.
 
     Raises
     ------
     OasisError
         Naming the key, if a value is out of range, a file is no instance or a point comes twice.
     """
-    task, options = _task(config, tasks)
+    task, options = _task(config, TASKS if tasks is None else tasks)
     code = fingerprint(task.function)
     sources = list(_sources(config.instances, base or Path()))
     _check_distinct("instances", [source.labels for source in sources])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 from pathlib import Path
@@ -28,6 +29,7 @@ from experiments.sweep import (
 )
 from experiments.sweeps.fingerprint import fingerprint
 from experiments.sweeps.tasks import TASKS
+from experiments.sweeps.worker import execute
 from tests.sweeping import FATES, SMALL, counted, small
 
 EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "congested.json"
@@ -256,6 +258,21 @@ def test_cell_whose_worker_dies_is_recorded_and_takes_no_other_with_it(tmp_path:
 def test_task_that_returns_no_plain_data_fails_by_name(tmp_path: Path) -> None:
     frame = run_sweep(_one(task={"name": "untidy"}), tmp_path / "o.parquet", tasks=FATES).frame
     assert frame["error"].tolist() == ["TypeError: Object of type object is not JSON serializable"]
+
+
+def test_worker_with_other_code_refuses() -> None:
+    (cell,) = expand(_one())
+    other = dataclasses.replace(cell, code="0123")
+    assert execute(cell).status == "done"
+    record = execute(other)
+    assert record.status == "failed"
+    assert record.error is not None
+    assert record.error.startswith("RuntimeError: the worker runs other code than the sweep: ")
+
+
+def test_one_thread_for_linear_algebra_in_a_cell() -> None:
+    (cell,) = expand(_one(task={"name": "threads"}), tasks=FATES)
+    assert set(execute(cell).figures["threads"]) == {1}
 
 
 # --- summaries --------------------------------------------------------------------------------
