@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -22,6 +23,7 @@ from oasis.simulator import (
     replay,
     rigid_workload,
 )
+from oasis.solvers import Solution, Status, highs
 
 HINT = 1e-9
 NO_ANSWER = "infeasible without a solution"
@@ -326,3 +328,25 @@ def test_the_report_counts_each_milp_once():
         "reasons": {},
         "restricted": 0,
     }
+
+
+def test_ctrl_c_in_a_milp_ends_the_run(monkeypatch):
+    stopped = Solution(Status.INTERRUPTED, None, math.inf, math.inf, {})
+    monkeypatch.setattr(highs, "solve", lambda problem, **options: stopped)
+    with pytest.raises(KeyboardInterrupt):
+        replay(rigid_workload([PlainJob("a", 0.0, 1.0, 1)], 1, 1), Dorm())
+
+
+def test_an_answer_that_does_not_fit_to_the_last_unit_is_not_used(monkeypatch):
+    """As if the solver's tolerance had put three GPUs on a server of two."""
+    solve = highs.solve
+
+    def careless(problem, **options):
+        found = solve(problem, **options)
+        return replace(found, values={name: value + 1 for name, value in found.values.items()})
+
+    monkeypatch.setattr(highs, "solve", careless)
+    policy = Dorm()
+    jobs = [PlainJob("a", 0.0, 1.0, 2)]
+    assert replay(rigid_workload(jobs, 1, 2), policy).mean_completion == 1.0
+    assert policy.report["reasons"] == {"a solution that rounding breaks": 1}
