@@ -10,6 +10,7 @@ from typing import Any
 from baselines.counts import NEVER_FITS
 from baselines.fair_shares import Fairness, Portions
 from baselines.placing import placement_for
+from oasis import rounding
 from oasis.simulator import Allocation, Plan, Room, SimJob, Site, View
 from oasis.simulator.placement import place
 
@@ -70,11 +71,13 @@ class Dorm:
     ) -> None:
         if not (0 <= theta_1 <= 1 and 0 <= theta_2 <= 1):
             raise ValueError(f"expected theta_1 and theta_2 in 0..1, got {theta_1}, {theta_2}")
-        if node_limit < 1:
-            raise ValueError(f"node_limit: expected at least 1, got {node_limit}")
+        if node_limit < 1 or places < 1:
+            found = f"{node_limit}, {places}"
+            raise ValueError(f"expected node_limit and places of at least 1, got {found}")
         self.theta_1, self.theta_2 = theta_1, theta_2
         self.node_limit, self.places = node_limit, places
         self.outcomes: list[str] = []
+        self._restricted, self._solver = 0, ""
 
     @property
     def parameters(self) -> Mapping[str, Any]:
@@ -96,15 +99,17 @@ class Dorm:
             "fell_back": found.total(),
             "reasons": dict(sorted(found.items())),
             "restricted": self._restricted,
+            "solver": self._solver,
         }
 
     def reset(self, site: Site) -> None:
         # here, so that whoever has no solver hears of it before the run
         from baselines.partition import Partition  # noqa: PLC0415 (needs an extra)
+        from oasis.solvers import highs  # noqa: PLC0415
 
-        self._partition = Partition
+        self._partition, self._solver = Partition, highs.version()
         self._site, self._portions = site, Portions(site)
-        self._most_loss = float(math.ceil(self.theta_1 * 2 * self._portions.kinds))
+        self._most_loss = float(rounding.ceil(self.theta_1 * 2 * self._portions.kinds))
         self._jobs: dict[int, SimJob] = {}
         self._empty = [machine.capacity for machine in site.machines]
         self.outcomes, self._restricted = [], 0
@@ -173,7 +178,7 @@ class Dorm:
                 for index in chosen
             ],
             self._most_loss - charged,
-            math.ceil(self.theta_2 * running),
+            int(rounding.ceil(self.theta_2 * running)),
         )
         outcome, answer = partition.solve(self.node_limit)
         self.outcomes.append(outcome)

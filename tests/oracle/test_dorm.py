@@ -3,6 +3,7 @@
 import itertools
 import math
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -192,9 +193,10 @@ class Watched(Dorm):
             return plan
         up = [k for k, row in enumerate(view.capacity()) if any(row)]
         ledger = Ledger(self._site.machines, up, jobs)
+        running = sum(bool(before[job.index].workers) for job in jobs)
         limits = (
-            math.ceil(self.theta_1 * ledger.limit_factor),
-            math.ceil(self.theta_2 * sum(bool(before[job.index].workers) for job in jobs)),
+            math.ceil(Fraction(str(self.theta_1)) * ledger.limit_factor),
+            math.ceil(Fraction(str(self.theta_2)) * running),
         )
         was = {job.index: plain(before[job.index]) for job in jobs}
         now = {j.index: plain(plan.changes.get(j.index, before[j.index])) for j in jobs}
@@ -327,7 +329,22 @@ def test_the_report_counts_each_milp_once():
         "fell_back": 0,
         "reasons": {},
         "restricted": 0,
+        "solver": highs.version(),
     }
+
+
+def test_limits_are_rounded_as_the_numbers_are_meant_and_not_as_floats_have_it():
+    """0.28 of 25 jobs is 7.000000000000001 in floats, and 8 only if that is believed."""
+    jobs = [SimJob(f"j{k}", 0.0, 10.0, ((0, 1),), max_workers=8) for k in range(25)]
+    jobs += [SimJob(f"k{k}", 1.0, 10.0, ((0, 8),)) for k in range(9)]
+    site = Site(("gpu",), (Machine("m", (200.0,)),))
+    engine = Engine(Workload.of(site, jobs), Dorm(1.0, 0.28))
+    engine.step()
+    before = {i: p.allocation for i, p in engine.state.jobs.items()}
+    assert [allocation.worker_count for allocation in before.values()] == [8] * 25
+    engine.step()
+    changed = [i for i in before if engine.state.jobs[i].allocation != before[i]]
+    assert len(changed) == 7
 
 
 def test_ctrl_c_in_a_milp_ends_the_run(monkeypatch):

@@ -179,8 +179,9 @@ def test_dorm_repeats_though_the_node_limit_stops_it_and_says_so():
 def test_dorm_refuses_limits_that_are_none():
     with pytest.raises(ValueError, match="theta_1 and theta_2"):
         Dorm(theta_1=1.5)
-    with pytest.raises(ValueError, match="node_limit"):
+    with pytest.raises(ValueError, match="node_limit and places of at least 1, got 0, 600"):
         Dorm(node_limit=0)
+    assert Dorm().report["milps"] == 0
 
 
 def test_costs_of_waiting_are_what_the_others_lose():
