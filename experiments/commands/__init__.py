@@ -5,7 +5,18 @@ from __future__ import annotations
 import typer
 from typer.exceptions import TyperException
 
-from experiments.commands import compare, generate, quote, ratio, replay, run, solve, sweep, traces
+from experiments.commands import (
+    compare,
+    figure,
+    generate,
+    quote,
+    ratio,
+    replay,
+    run,
+    solve,
+    sweep,
+    traces,
+)
 from experiments.outcome import BAD_INPUT
 from oasis.errors import OasisError
 from oasis.version import __version__
@@ -29,6 +40,7 @@ app.command("solve")(solve.command)
 app.command("ratio")(ratio.command)
 app.command("quote")(quote.command)
 app.command("sweep")(sweep.command)
+app.command("figure")(figure.command)
 
 
 def _print_version(wanted: bool) -> None:

@@ -19,7 +19,7 @@ COLORMAP = ListedColormap(["white", *colormaps["cividis_r"](np.linspace(0.0, 1.0
 LINES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (8, 2)), (0, (1, 3)), (0, (3, 1)))
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 HATCHES = ("", "//", "..", "xx", "\\\\", "--", "++", "oo")
-GREYS = ("0.25", "0.75", "0.95", "0.55", "0.85", "0.65", "0.45", "0.9")
+GREYS = ("0.55", "0.78", "0.96", "0.68", "0.88", "0.73", "1.0", "0.83")
 MOST_LABELS = 16
 LONGEST_LABEL = 16
 SMALL = 8  # points
@@ -51,6 +51,8 @@ def label_rows(ax: Axes, names: Sequence[str]) -> None:
 
 def legend_below(ax: Axes, columns: int) -> None:
     """The legend under the label of the x axis, at the same distance whatever the height."""
+    if not ax.get_legend_handles_labels()[0]:
+        return
     below = ScaledTranslation(0.0, -34 / 72, ax.figure.dpi_scale_trans)
     ax.legend(
         loc="upper left",

@@ -114,6 +114,7 @@ COMMANDS = (
     "ratio",
     "quote",
     "sweep",
+    "figure",
     "import",
     "import philly",
     "import openb",

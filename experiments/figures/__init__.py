@@ -1,0 +1,16 @@
+"""The figures of the paper's section V, made again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from experiments.figures import fig3, fig4, fig5, fig6, fig8, fig9
+from experiments.figures.figure import PublishedFigure
+from experiments.figures.reproduction import Reproduction, reproduce
+from experiments.figures.settings import Settings
+
+FIGURES: Mapping[str, PublishedFigure] = {
+    module.FIGURE.name: module.FIGURE for module in (fig3, fig4, fig5, fig6, fig8, fig9)
+}
+
+__all__ = ["FIGURES", "PublishedFigure", "Reproduction", "Settings", "reproduce"]

@@ -1,0 +1,77 @@
+"""What a published figure consists of here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from experiments.figures.rows import Row
+from experiments.figures.settings import Settings
+from experiments.plotting.canvas import SMALL, new_figure
+from experiments.sweep import expand, sweep_config
+
+Draw = Callable[[Sequence[Row], Axes | None], Axes]
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedFigure:
+    """A figure of the paper and how to make it again.
+
+    Parameters
+    ----------
+    name : str
+        Its name, such as ``fig3``.
+    title : str
+        What it shows.
+    grid : callable
+        From `Settings` to the configuration of a sweep.
+    table : callable
+        From the finished cells of that sweep, and the settings, to rows with measured and
+        published numbers.
+    shown : mapping of str to str
+        Columns of a table for people, with their headings; ``x`` stands for ``x``, ``x_low`` and
+        ``x_high`` together.
+    panels : tuple of callable
+        From those rows to the parts of the picture, side by side; each takes ``ax``.
+    size : tuple of float
+        Width of a panel and height of the picture, inches.
+    seeds : int
+        Instances of each kind unless told otherwise: more where they are quick.
+    preset : str
+        Preset of the instances unless told otherwise.
+    """
+
+    name: str
+    title: str
+    grid: Callable[[Settings], dict[str, Any]]
+    table: Callable[[Sequence[Row], Settings], list[Row]]
+    shown: Mapping[str, str]
+    panels: tuple[Draw, ...]
+    size: tuple[float, float] = (8.0, 4.6)
+    seeds: int = 5
+    preset: str = "calibrated"
+
+    def settings(
+        self, *, seeds: int | None = None, preset: str | None = None, **others: Any
+    ) -> Settings:
+        """Settings with this figure's seeds and preset where none are given."""
+        own = self.seeds if seeds is None else seeds
+        return Settings(seeds=own, preset=preset or self.preset, **others)
+
+    def cells(self, settings: Settings) -> int:
+        """Number of runs behind it."""
+        return len(expand(sweep_config(self.grid(settings))))
+
+    def draw(self, rows: Sequence[Row], note: str) -> Figure:
+        """The whole picture, with a `note` on what was run."""
+        width, height = self.size
+        page = new_figure(width * len(self.panels), height)
+        places = page.subplots(1, len(self.panels), squeeze=False)[0]
+        for panel, place in zip(self.panels, places, strict=True):
+            panel(rows, place)
+        page.supxlabel(note, fontsize=SMALL, x=0.99, ha="right")
+        return page

@@ -1,0 +1,93 @@
+"""Running the sweep behind a figure and writing what came out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyarrow.parquet import read_table
+
+from experiments.figures.figure import PublishedFigure
+from experiments.figures.rows import Row, write_csv
+from experiments.figures.settings import Settings
+from experiments.plotting import FORMATS, save
+from experiments.sweep import SweepProgress, run_sweep, sweep_config
+from experiments.sweeps.record import DONE
+from oasis.errors import OasisError
+
+
+@dataclass(frozen=True, slots=True)
+class Reproduction:
+    """A figure that was made again.
+
+    Parameters
+    ----------
+    rows : list of dict
+        Measured and published numbers; the CSV file has the same.
+    cells : int
+        Runs behind them.
+    errors : tuple of str
+        Of the runs that failed, which the rows leave out.
+    unproven : int
+        Ratios that the time limit left without a proof, which the rows leave out.
+    files : tuple of Path
+        What was written: each run (Parquet), the rows (CSV), the picture.
+    """
+
+    rows: list[Row]
+    cells: int
+    errors: tuple[str, ...]
+    unproven: int
+    files: tuple[Path, ...]
+
+
+def reproduce(
+    figure: PublishedFigure,
+    settings: Settings,
+    directory: Path,
+    *,
+    suffix: str = ".svg",
+    on_progress: Callable[[SweepProgress], None] | None = None,
+    on_note: Callable[[str], None] | None = None,
+) -> Reproduction:
+    """Run what `figure` needs on all cores and write data and picture to `directory`.
+
+    Finished runs are kept in ``NAME.parquet.cells``; started again, only the others are run.
+
+    Parameters
+    ----------
+    figure : PublishedFigure
+        Which.
+    settings : Settings
+        How many seeds, how large.
+    directory : Path
+        Where the files go; it is made if it does not exist.
+    suffix : str
+        Format of the picture: .svg, .png or .pdf.
+    on_progress, on_note : callable, optional
+        As for `experiments.sweep.run_sweep`.
+
+    Raises
+    ------
+    OasisError
+        If no run succeeded, with the first error.
+    """
+    if suffix not in FORMATS:
+        raise ValueError(f"--format: expected one of {', '.join(FORMATS)}, got {suffix!r}")
+    config = sweep_config(figure.grid(settings))
+    directory.mkdir(parents=True, exist_ok=True)
+    runs, data, picture = (
+        directory / f"{figure.name}{ending}" for ending in (".parquet", ".csv", suffix)
+    )
+    result = run_sweep(config, runs, on_progress=on_progress, on_note=on_note)
+    cells = read_table(result.output).to_pylist()
+    done = [cell for cell in cells if cell["status"] == DONE]
+    errors = tuple(str(cell["error"]) for cell in cells if cell["status"] != DONE)
+    if not done:
+        raise OasisError(f"{figure.name}: no run succeeded: {errors[0]}")
+    rows = figure.table(done, settings)
+    write_csv(data, rows)
+    save(figure.draw(rows, settings.describe()), picture)
+    unproven = sum(cell.get("proven") is False for cell in done)
+    return Reproduction(rows, len(cells), errors, unproven, (runs, data, picture))

@@ -1,0 +1,102 @@
+"""Rows of figures: picked, averaged over seeds, written as CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from experiments.sweeps.summary import mean_and_half_width
+from oasis.files import write_text
+
+Row = dict[str, Any]
+
+
+def groups(cells: Iterable[Row], *keys: str) -> dict[tuple[Hashable, ...], list[Row]]:
+    """Cells by the values of `keys`, in order of appearance."""
+    found: dict[tuple[Hashable, ...], list[Row]] = {}
+    for cell in cells:
+        found.setdefault(tuple(_hashable(cell[key]) for key in keys), []).append(cell)
+    return found
+
+
+def interval(values: Sequence[float], name: str) -> Row:
+    """Mean over the seeds and its 95 % confidence interval by Student's t; None without one."""
+    mean, half = mean_and_half_width(values)
+    known = not math.isnan(half)
+    return {
+        name: None if math.isnan(mean) else mean,
+        f"{name}_low": mean - half if known else None,
+        f"{name}_high": mean + half if known else None,
+    }
+
+
+def geometric(values: Sequence[float], name: str) -> Row:
+    """Geometric mean of positive values; the interval is that of their logarithms."""
+    logarithms = interval([math.log(value) for value in values], name)
+    return {key: None if value is None else math.exp(value) for key, value in logarithms.items()}
+
+
+def firsts(cells: Sequence[Row], figure: str, same: Sequence[str]) -> Callable[[Row], bool]:
+    """Whether a cell has the largest `figure` of the cells that agree with it in `same`."""
+    best = {key: max(c[figure] for c in part) for key, part in groups(cells, *same).items()}
+    return lambda cell: cell[figure] == best[tuple(_hashable(cell[key]) for key in same)]
+
+
+def write_csv(path: Path, rows: Sequence[Row]) -> None:
+    """Write rows that have the same keys; numbers as they are, an empty field for None."""
+    buffer = io.StringIO()
+    writer = csv.DictWriter(buffer, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    write_text(path, buffer.getvalue())
+
+
+def read_csv(path: Path) -> list[Row]:
+    """Rows that `write_csv` wrote; fields that are numbers become numbers again."""
+    with path.open(encoding="utf-8", newline="") as stream:
+        return [{key: _value(text) for key, text in row.items()} for row in csv.DictReader(stream)]
+
+
+def for_people(row: Mapping[str, Any], column: str) -> str:
+    """A value of a row with its interval, to be read, not reckoned with; a dash for nothing."""
+    value, low, high = (row.get(column + end) for end in ("", "_low", "_high"))
+    if isinstance(value, str):
+        return value
+    interval = "" if low is None else f"{low:.4g}" if low == high else f"{low:.3g} to {high:.3g}"
+    if value is None:
+        return interval or "-"
+    return f"{value:.4g} ({interval})" if interval else f"{value:.4g}"
+
+
+def _short(value: float) -> str:
+    return f"{value:.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+
+
+def half_widths(rows: Sequence[Mapping[str, Any]], name: str) -> list[list[float]]:
+    """Lengths of error bars below and above the means, for matplotlib."""
+    below, above = [], []
+    for row in rows:
+        low, high, mean = row[f"{name}_low"], row[f"{name}_high"], row[name]
+        below.append(mean - low if low is not None else 0.0)
+        above.append(high - mean if high is not None else 0.0)
+    return [below, above]
+
+
+def _hashable(value: Any) -> Hashable:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _value(text: str) -> Any:
+    if text == "":
+        return None
+    try:
+        return int(text)
+    except ValueError:
+        try:
+            return float(text)
+        except ValueError:
+            return text

@@ -1,0 +1,79 @@
+"""Total utility of the policies beside the published one: Figs. 3 and 8."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from matplotlib.axes import Axes
+
+from experiments.figures.rows import Row, firsts, groups, half_widths, interval
+from experiments.plotting.canvas import GREYS, HATCHES, axes, legend_below
+
+PUBLISHED_STYLE: dict[str, Any] = {
+    "marker": "D",
+    "markersize": 5,
+    "color": "black",
+    "markerfacecolor": "white",
+    "zorder": 4,
+}
+Published = Callable[[str, int], float | None]
+
+
+def utility_rows(cells: Sequence[Row], published: Published) -> list[Row]:
+    """A row for each number of jobs and policy."""
+    first = firsts(cells, "total_utility", ("instance.jobs", "seed"))
+    rows = []
+    for (jobs, policy), part in groups(cells, "instance.jobs", "policy.name").items():
+        row: Row = {"jobs": jobs, "policy": policy, "seeds": len(part)}
+        row |= interval([cell["total_utility"] for cell in part], "utility")
+        row["published"] = published(str(policy), int(str(jobs)))
+        row["first"] = sum(map(first, part))
+        for name in ("admitted", "finished"):
+            row[name] = interval([cell[name] for cell in part], name)[name]
+        rows.append(row)
+    return rows
+
+
+def draw_utilities(rows: Sequence[Row], ax: Axes | None = None) -> Axes:
+    """Grouped bars with 95 % confidence intervals; diamonds are the published numbers."""
+    policies = list(dict.fromkeys(row["policy"] for row in rows))
+    counts = list(dict.fromkeys(row["jobs"] for row in rows))
+    ax = axes(ax, max(6.4, 0.28 * len(rows) + 2.5), 4.4)
+    width = 0.86 / len(policies)
+    published = []
+    for k, policy in enumerate(policies):
+        own = [row for row in rows if row["policy"] == policy]
+        places = [counts.index(row["jobs"]) - 0.43 + (k + 0.5) * width for row in own]
+        ax.bar(
+            places,
+            [row["utility"] for row in own],
+            width,
+            yerr=half_widths(own, "utility"),
+            capsize=2,
+            color=GREYS[k % len(GREYS)],
+            hatch=HATCHES[k % len(HATCHES)],
+            edgecolor="black",
+            linewidth=0.6,
+            label=policy if len(counts) > 1 else None,
+            error_kw={"linewidth": 1.0, "ecolor": "black"},
+        )
+        published += [
+            (place, row["published"])
+            for place, row in zip(places, own, strict=True)
+            if row["published"] is not None
+        ]
+    if published:
+        x, y = zip(*published, strict=True)
+        ax.plot(x, y, linestyle="none", label="published", **PUBLISHED_STYLE)
+    if len(counts) > 1:
+        ax.set_xticks(range(len(counts)), [str(count) for count in counts])
+        ax.set_xlabel("jobs (count)")
+    else:
+        places = [(k + 0.5) * width - 0.43 for k in range(len(policies))]
+        ax.set_xticks(places, policies)
+        ax.set_xlabel(f"policy ({counts[0]} jobs)")
+    ax.set_ylabel("total utility")
+    ax.set_ylim(bottom=0.0)
+    legend_below(ax, len(policies) + 1 if len(counts) > 1 else 1)
+    return ax
