@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import numpy as np
@@ -240,3 +241,33 @@ def test_what_highs_refuses_is_an_error():
     problem.addConstraint(problem.variables()[0] * 1e20 <= 1)
     with pytest.raises(SolverError, match="HiGHS"):
         highs.solve(problem)
+
+
+def test_ctrl_c_is_not_lost_on_a_solver_that_has_just_finished(monkeypatch):
+    def late(run: highs._Run, on_progress: object) -> None:
+        run.done.wait()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(highs._Run, "_report", late)
+    solution = highs.solve(small())
+    assert solution.status is Status.INTERRUPTED
+    assert solution.objective == solution.bound == pytest.approx(15)
+
+
+@pytest.mark.parametrize("sense", [pulp.LpMaximize, pulp.LpMinimize])
+def test_a_solver_that_does_not_hear_ctrl_c_is_left_with_the_bound_it_told(monkeypatch, sense):
+    leave = threading.Event()
+
+    def deaf(run: highs._Run) -> None:
+        leave.wait()
+
+    def interrupt(run: highs._Run, on_progress: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(highs, "GRACE_SECONDS", 0.01)
+    monkeypatch.setattr(highs._Run, "_work", deaf)
+    monkeypatch.setattr(highs._Run, "_report", interrupt)
+    solution = highs.solve(small(sense))
+    leave.set()
+    assert (solution.status, solution.objective, solution.values) == (Status.INTERRUPTED, None, {})
+    assert solution.bound == (math.inf if sense == pulp.LpMaximize else -math.inf)
