@@ -116,7 +116,7 @@ def test_ctrl_c_leaves_a_ratio_with_its_interval(busy: Path, delay: float, metho
 
 
 def test_a_second_ctrl_c_ends_the_program_at_once(busy: Path) -> None:
-    impatient = "0.4" + 20 * ",0.005"
+    impatient = "0.4" + 400 * ",0.005"  # those that come while no Python runs count as one
     done = interrupted(impatient, "solve", busy, "--method", "milp", "--json")
     assert done.returncode == 130
     assert done.stdout == ""
