@@ -15,7 +15,8 @@ from IPython.core.magic import register_cell_magic
 
 directory = Path(tempfile.mkdtemp(prefix="oasis-docs-"))
 atexit.register(shutil.rmtree, directory, ignore_errors=True)
-shutil.copytree(Path(__file__).parent / "examples", directory / "docs" / "examples")
+for name in ("examples", "figures"):
+    shutil.copytree(Path(__file__).parent / name, directory / "docs" / name)
 os.chdir(directory)
 
 for name in ("FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE"):  # Jupyter asks for colours

@@ -1,4 +1,4 @@
-"""The figures of the paper's section V, made again."""
+"""The figures of the paper's section V, made again (docs/figures)."""
 
 from __future__ import annotations
 

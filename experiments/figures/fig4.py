@@ -17,10 +17,9 @@ TITLE = "Fig. 4: completion minus target"
 SHOWN = {
     "policy": "policy",
     "kind": "kind",
-    "jobs": "jobs",
-    "finished": "finished",
+    "finished": "ended",
     "median": "median",
-    "seed_median": "median by seed",
+    "seed_median": "by seed",
     "published": "published",
 }
 CRITICAL = 4.0  # gamma2 from which a job is time-critical

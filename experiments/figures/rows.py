@@ -66,7 +66,8 @@ def for_people(row: Mapping[str, Any], column: str) -> str:
     value, low, high = (row.get(column + end) for end in ("", "_low", "_high"))
     if isinstance(value, str):
         return value
-    interval = "" if low is None else f"{low:.4g}" if low == high else f"{low:.3g} to {high:.3g}"
+    ends = [] if low is None else [_short(low)] if low == high else [_short(low), _short(high)]
+    interval = " to ".join(ends)
     if value is None:
         return interval or "-"
     return f"{value:.4g} ({interval})" if interval else f"{value:.4g}"

@@ -6,6 +6,7 @@ import csv
 import json
 import math
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -19,7 +20,7 @@ from scipy import stats
 
 from experiments.cli import main
 from experiments.figures import FIGURES, Settings, reproduce
-from experiments.figures.published import FIG3, FIG6
+from experiments.figures.published import FIG3, FIG6, FIG8
 from experiments.figures.rows import for_people, geometric, interval, read_csv, write_csv
 from experiments.policies import POLICIES
 from experiments.sweep import expand, sweep_config
@@ -67,10 +68,10 @@ def test_geometric_interval_is_that_of_the_logarithms():
 
 
 def test_rows_of_fig3_hold_means_firsts_and_published_numbers():
-    cells = [cell(utility=u, seed=k) for k, u in enumerate((10.0, 20.0))]
-    cells += [cell("rrh", seed=k, utility=u) for k, u in enumerate((15.0, 15.0))]
+    cells = [cell(utility=u, seed=k) for k, u in enumerate((10.0, 20.0, 30.0))]
+    cells += [cell("rrh", seed=k, utility=u) for k, u in enumerate((15.0, 15.0, 15.0))]
     oasis, rrh = FIGURES["fig3"].table(cells, Settings())
-    assert (oasis["utility"], oasis["first"], oasis["published"]) == (15.0, 1, FIG3["oasis"][100])
+    assert (oasis["utility"], oasis["first"], oasis["published"]) == (20.0, 2, FIG3["oasis"][100])
     assert (rrh["utility"], rrh["first"], rrh["published"]) == (15.0, 1, FIG3["rrh"][100])
     small, _ = FIGURES["fig3"].table(cells, replace(SMALL, jobs=(100,)))
     assert small["published"] is None
@@ -369,3 +370,31 @@ def test_list_names_every_figure(capfd):
     assert all(name in out for name in FIGURES)
     assert call("figure", "--list", "--json") == 0
     assert [row["name"] for row in json.loads(capfd.readouterr().out)] == list(FIGURES)
+
+
+# --- the figures that the documentation shows ----------------------------------------------------
+
+SHOWN = Path(__file__).parents[2] / "docs" / "figures"
+
+
+@pytest.mark.parametrize("path", sorted(SHOWN.rglob("*.csv")), ids=lambda p: p.stem)
+def test_data_in_the_documentation_are_whole_and_drawn(path):
+    figure = FIGURES[path.stem]
+    rows = read_csv(path)
+    assert min(row["seeds"] for row in rows) >= 5
+    assert set(figure.shown) <= {key.removesuffix("_low") for key in rows[0]}
+    assert path.with_suffix(".svg").is_file()
+    figure.draw(rows, "")
+
+
+def test_published_numbers_in_the_documentation_are_the_published_ones():
+    for row in read_csv(SHOWN / "fig3.csv"):
+        assert row["published"] == FIG3.get(row["policy"], {}).get(row["jobs"])
+    for row in read_csv(SHOWN / "fig8.csv"):
+        assert row["published"] == FIG8.get(row["policy"])
+
+
+def test_every_ratio_in_the_documentation_is_proven():
+    for path in SHOWN.rglob("fig5.csv"):
+        for row in read_csv(path):
+            assert row["proven"] == row["seeds"]
