@@ -63,11 +63,11 @@ def read_csv(path: Path) -> list[Row]:
 
 def for_people(row: Mapping[str, Any], column: str) -> str:
     """A value of a row with its interval, to be read, not reckoned with; a dash for nothing."""
-    value, low, high = (row.get(column + end) for end in ("", "_low", "_high"))
+    value, low, high = row.get(column), row.get(f"{column}_low"), row.get(f"{column}_high")
     if isinstance(value, str):
         return value
-    ends = [] if low is None else [_short(low)] if low == high else [_short(low), _short(high)]
-    interval = " to ".join(ends)
+    ends = [end for end in dict.fromkeys((low, high)) if end is not None]
+    interval = " to ".join(map(_short, ends))
     if value is None:
         return interval or "-"
     return f"{value:.4g} ({interval})" if interval else f"{value:.4g}"
