@@ -7,7 +7,13 @@ import sys
 import threading
 from typing import NoReturn
 
-from experiments.outcome import BAD_INPUT, DONE, ReaderGoneError
+from experiments.outcome import (
+    BAD_INPUT,
+    DONE,
+    INTERRUPTED,
+    InterruptedWorkError,
+    ReaderGoneError,
+)
 from oasis.errors import OasisError
 
 EXTRAS = {
@@ -25,7 +31,7 @@ EXTRAS |= {"distributed": "dask"}
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line and exit with 0 (done), 2 (bad input) or 3 (limit before a proof)."""
+    """Run the command line and exit with a code of `experiments.outcome`."""
     try:
         from experiments.commands import run_app  # noqa: PLC0415 (needs an extra)
 
@@ -41,7 +47,9 @@ def main(arguments: list[str] | None = None) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = DONE
     except KeyboardInterrupt:
-        code = _fail("interrupted", 130)
+        code = _fail("interrupted", INTERRUPTED)
+    except InterruptedWorkError as error:
+        code = _fail(str(error), INTERRUPTED)
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         code = _fail(f"{where}{error.strerror or error}")

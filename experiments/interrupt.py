@@ -11,7 +11,8 @@ from contextlib import contextmanager
 from types import FrameType, TracebackType
 from typing import Any
 
-QUIT = 130
+from experiments.outcome import INTERRUPTED
+
 STOPPING = b"oasis: stopping with what is known so far; Ctrl-C again quits at once\n"
 SHOW_CURSOR = b"\x1b[?25h"  # a live display hides it
 
@@ -66,7 +67,7 @@ class CtrlC:
         if self.heard:
             if sys.stderr.isatty():
                 os.write(2, SHOW_CURSOR)
-            os._exit(QUIT)
+            os._exit(INTERRUPTED)
         self.heard = True
         os.write(2, STOPPING)
         if self._raises:

@@ -4,7 +4,12 @@ DONE = 0
 BAD_INPUT = 2
 LIMIT = 3  # the result is printed, but a limit was hit before its proof
 FAILED_CELLS = 4  # the result of a sweep is written, but some of its cells failed
+INTERRUPTED = 130  # Ctrl-C, without a result
 
 
 class ReaderGoneError(Exception):
     """Whoever reads standard output has closed it; no `OSError`, which typer would handle."""
+
+
+class InterruptedWorkError(Exception):
+    """Ctrl-C ended a command that says more about it; typer would swallow KeyboardInterrupt."""

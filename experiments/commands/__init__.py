@@ -17,7 +17,7 @@ from experiments.commands import (
     sweep,
     traces,
 )
-from experiments.outcome import BAD_INPUT
+from experiments.outcome import BAD_INPUT, INTERRUPTED
 from oasis.errors import OasisError
 from oasis.version import __version__
 
@@ -29,7 +29,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Schedule distributed training jobs online, and know how far from optimal it was.",
     epilog="Exit codes: 0 done; 2 bad usage or bad input; 3 a limit was hit before a proof; "
-    "4 cells of a sweep failed.",
+    "4 cells of a sweep failed; 130 interrupted.",
 )
 app.command("generate")(generate.command)
 app.add_typer(traces.app, name="import")
@@ -69,4 +69,6 @@ def run_app(arguments: list[str] | None) -> int:
         context = getattr(error, "ctx", None)
         hint = f" (see '{context.command_path} --help')" if context else ""
         raise OasisError(f"{message}{hint}") from None
+    if code == INTERRUPTED:  # what typer makes of Ctrl-C, without a word
+        raise KeyboardInterrupt
     return code if isinstance(code, int) else 0

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 import oasis
 from experiments import console
 from experiments.commands.options import AsJson, Floor
+from experiments.commands.sweep_report import interrupted
 from experiments.outcome import DONE, FAILED_CELLS, LIMIT
 from oasis.prices import DEFAULT_MIN_UTILITY_FRACTION
 
@@ -78,15 +80,19 @@ def command(
         min_utility_fraction=min_utility_fraction,
         time_limit=time_limit,
     )
-    with console.counter(figure.name, figure.cells(settings)) as advance:
-        result = reproduce(
-            figure,
-            settings,
-            directory,
-            suffix=f".{form}",
-            on_progress=_steps(advance),
-            on_note=console.note,
-        )
+    reached: list[SweepProgress] = []
+    try:
+        with console.counter(figure.name, figure.cells(settings)) as advance:
+            result = reproduce(
+                figure,
+                settings,
+                directory,
+                suffix=f".{form}",
+                on_progress=_steps(advance, reached),
+                on_note=console.note,
+            )
+    except KeyboardInterrupt:
+        raise interrupted(reached[-1] if reached else None) from None
     _report(figure, settings, result, as_json=as_json)
     if result.errors:
         return FAILED_CELLS
@@ -100,14 +106,15 @@ def _counts(text: str) -> tuple[int, ...]:
         raise ValueError(f"--jobs: expected counts with commas between, got {text!r}") from None
 
 
-def _steps(advance: Any) -> Any:
-    done = 0
+def _steps(
+    advance: Callable[[], None], reached: list[SweepProgress]
+) -> Callable[[SweepProgress], None]:
+    """Move the bar to where the sweep is, and add that to `reached`."""
 
     def report(progress: SweepProgress) -> None:
-        nonlocal done
-        for _ in range(progress.done - done):
+        for _ in range(progress.done - (reached[-1].done if reached else 0)):
             advance()
-        done = progress.done
+        reached.append(progress)
 
     return report
 

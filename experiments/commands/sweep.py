@@ -14,7 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from experiments import console
 from experiments.commands.options import AsJson
-from experiments.commands.sweep_report import list_cells, report
+from experiments.commands.sweep_report import interrupted, list_cells, report
 from experiments.outcome import DONE, FAILED_CELLS
 from oasis.errors import OasisError
 
@@ -103,10 +103,7 @@ def command(
                 on_note=console.note,
             )
     except KeyboardInterrupt:
-        if reached is not None:
-            kept = f"{reached.done} of {reached.total} cells are recorded"
-            console.note(f"oasis: interrupted; {kept}, the same command goes on from there")
-        raise
+        raise interrupted(reached) from None
     report(result, as_json)
     return FAILED_CELLS if result.progress.failed else DONE
 

@@ -7,12 +7,21 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from experiments import console
+from experiments.outcome import InterruptedWorkError
 from oasis.version import __version__
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from experiments.sweep import Cell, Store, SweepResult
+    from experiments.sweep import Cell, Store, SweepProgress, SweepResult
+
+
+def interrupted(reached: SweepProgress | None) -> InterruptedWorkError:
+    """What Ctrl-C leaves of a sweep that had come this far."""
+    if reached is None:
+        return InterruptedWorkError("interrupted")
+    kept = f"{reached.done} of {reached.total} cells are recorded"
+    return InterruptedWorkError(f"interrupted; {kept}, the same command goes on from there")
 
 
 def list_cells(cells: Sequence[Cell], store: Store, as_json: bool) -> None:
