@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from time import monotonic
 from typing import Any
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
@@ -17,6 +18,7 @@ from rich.text import Text
 from experiments.outcome import ReaderGoneError
 
 PATIENCE_SECONDS = 2.0
+WIDEST = 10_000  # characters of a line
 
 
 def print_json(document: Any) -> None:
@@ -47,18 +49,30 @@ def print_facts(title: str, facts: Iterable[tuple[str, str]]) -> None:
 def print_rows(
     columns: Iterable[tuple[str, bool]], rows: Iterable[Iterable[str]], title: str = ""
 ) -> None:
-    """Print a table; each column is (heading, whether it is a number)."""
+    """Print a table; each column is (heading, whether it is a number).
+
+    Text is wrapped to the terminal; a number is never cut, a line too long for it rather runs on.
+    """
     table = Table(title=title or None, title_justify="left", box=None, pad_edge=False)
-    for heading, numeric in columns:
-        table.add_column(heading, justify="right" if numeric else "left", no_wrap=numeric)
-    for row in rows:
-        table.add_row(*(Text(cell) for cell in row))
+    cells = [[Text(cell) for cell in row] for row in rows]
+    for k, (heading, numeric) in enumerate(columns):
+        widest = max(cell_len(text) for text in (heading, *(row[k].plain for row in cells)))
+        table.add_column(
+            heading,
+            justify="right" if numeric else "left",
+            no_wrap=numeric,
+            min_width=widest if numeric else None,
+        )
+    for row in cells:
+        table.add_row(*row)
     _print(table)
 
 
 def _print(table: Table) -> None:
     """Print a table without the blanks that pad it to the right."""
     console = Console(highlight=False)
+    unbounded = console.options.update(max_width=WIDEST)
+    console.width = max(console.width, console.measure(table, options=unbounded).minimum)
     with console.capture() as capture:
         console.print(table)
     _write("".join(f"{line.rstrip()}\n" for line in capture.get().splitlines()))

@@ -74,7 +74,7 @@ def for_people(row: Mapping[str, Any], column: str) -> str:
 
 
 def _short(value: float) -> str:
-    return f"{value:.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+    return f"{value:.0f}" if 1000 <= abs(value) < 100_000 else f"{value:.3g}"
 
 
 def half_widths(rows: Sequence[Mapping[str, Any]], name: str) -> list[list[float]]:

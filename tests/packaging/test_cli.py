@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 import oasis
+from experiments import console
 from experiments.cli import main
 from oasis.version import __version__
 
@@ -521,3 +522,30 @@ def test_reader_that_leaves_early_is_no_error(small: Path) -> None:
         process.stdout.close()
         assert process.stderr.read() == ""
     assert process.returncode == 0
+
+
+def test_ctrl_c_is_one_line_and_a_code_of_its_own(
+    small: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("experiments.commands.compare.compare", interrupted)
+    with pytest.raises(SystemExit) as exit_info:
+        main(["compare", str(small), "--policies", "oasis"])
+    assert exit_info.value.code == 130
+    assert capfd.readouterr() == ("", "oasis: interrupted\n")
+
+
+@pytest.mark.parametrize("width", [20, 40, 80])
+def test_numbers_of_a_table_are_never_cut(
+    width: int, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    number, heading, words = "39.22 (5.98e-07 to 257419030)", "geometric mean", "some few words"
+    console.print_rows((("policy", False), (heading, True)), [(words, number)], "a table")
+    out = capfd.readouterr().out
+    assert number in out
+    assert heading in out
+    assert all(word in out for word in words.split())
+    assert "…" not in out
