@@ -101,6 +101,8 @@ def _workload(trace: PlainTrace, servers: int, gpus: int, placement: str) -> Wor
     try:
         return rigid_workload(trace.jobs, servers, gpus, placement)
     except oasis.InstanceError as error:
+        if not error.path.endswith(".gpus"):
+            raise
         most = gpus if placement == "whole" else servers * gpus
         hint = f"; --max-gpus {most} leaves such jobs out"
         raise oasis.InstanceError(error.path, f"{error.expected}{hint}") from None

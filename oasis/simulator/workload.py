@@ -11,6 +11,7 @@ from oasis.job import Job
 from oasis.problem import Instance
 from oasis.simulator.site import GROUPS, Machine, Site, demand_on, grid_for
 from oasis.utility import Utility
+from oasis.validation import LARGEST_COUNT
 
 Demand = tuple[tuple[int, int], ...]
 
@@ -129,6 +130,9 @@ class PlainJob:
     gpus: int
 
 
+SECONDS = f"0..{LARGEST_COUNT:.0e} seconds"  # times add up to what a clock can still tell apart
+
+
 def rigid_workload(
     jobs: Iterable[PlainJob], servers: int, gpus_per_server: int, placement: str = "pooled"
 ) -> Workload:
@@ -146,7 +150,7 @@ def rigid_workload(
     Raises
     ------
     InstanceError
-        If a job is larger than the cluster or, with ``whole``, than a server.
+        If a job is larger than the cluster or, with ``whole``, than a server, or a time is none.
     """
     if placement not in ("pooled", "whole"):
         raise ValueError(f"placement: expected pooled or whole, got {placement!r}")
@@ -162,6 +166,8 @@ def _rigid(k: int, job: PlainJob, most: int) -> SimJob:
     if not 1 <= job.gpus <= most:
         expected = f"expected 1..{most}, got {job.gpus} (job {job.id!r})"
         raise InstanceError(f"jobs[{k}].gpus", expected)
-    if not job.duration >= 0:
-        raise InstanceError(f"jobs[{k}].duration", f"expected >= 0, got {job.duration}")
+    if not 0 <= job.duration <= LARGEST_COUNT:
+        raise InstanceError(f"jobs[{k}].duration", f"expected {SECONDS}, got {job.duration:g}")
+    if not 0 <= job.submitted <= LARGEST_COUNT:
+        raise InstanceError(f"jobs[{k}].submitted", f"expected {SECONDS}, got {job.submitted:g}")
     return SimJob(job.id, job.submitted, job.duration, ((0, job.gpus),))

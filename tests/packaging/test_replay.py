@@ -117,6 +117,30 @@ def test_bad_usage_is_one_line(run, trace, arguments, message):
     assert message in err
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            SIMPLE.replace("101", "1e300"),
+            "jobs[2].submitted: expected 0..9e+15 seconds, got 1e+300",
+        ),
+        (
+            SIMPLE.replace("102", "-1e308").replace("100", "1e308"),
+            "jobs[1].submitted: expected 0..",
+        ),
+        (
+            SIMPLE.replace("10,3", "1e17,3"),
+            "jobs[0].duration: expected 0..9e+15 seconds, got 1e+17",
+        ),
+    ],
+)
+def test_times_without_end_are_refused_not_left_unfinished(run, trace, text, message):
+    code, out, err = run(trace(text))
+    assert (code, out) == (2, "")
+    assert message in err
+    assert "--max-gpus" not in err
+
+
 def test_a_missing_file_is_named(run, tmp_path):
     assert run(tmp_path / "absent.csv")[2].startswith(f"oasis: {tmp_path / 'absent.csv'}: ")
 
