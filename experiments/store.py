@@ -42,7 +42,7 @@ class Store:
     Parameters
     ----------
     directory : path
-        Made when the first record is saved.
+        Made by `prepare`.
     """
 
     def __init__(self, directory: str | os.PathLike[str]) -> None:
@@ -58,11 +58,15 @@ class Store:
         """File of the record with this key."""
         return self.directory / f"{key}.json"
 
+    def prepare(self) -> None:
+        """Make the directory, so that whoever may not write there hears of it before the work."""
+        self.directory.mkdir(exist_ok=True)
+
     def save(self, key: str, identity: Mapping[str, Any], record: Record) -> None:
         """Write a record in one step."""
         content = {"format": FORMAT, "cell": dict(identity), **asdict(record)}
         document = {**content, "digest": _digest(content)}
-        self.directory.mkdir(exist_ok=True)
+        self.prepare()
         write_text(self.path(key), json.dumps(document, indent=1) + "\n")
 
     def load(self, key: str, identity: Mapping[str, Any]) -> Record | None:

@@ -147,7 +147,7 @@ def run_sweep(
     OasisError
         If `config` asks for what does not exist, or a cluster cannot be reached.
     """
-    _check_folder(Path(output))
+    _check_output(Path(output))
     return run_cells(
         expand(config, base=base, tasks=tasks),
         output,
@@ -169,7 +169,7 @@ def run_cells(
 ) -> SweepResult:
     """Do the same with the cells of a grid that has been expanded."""
     path = Path(output)
-    _check_folder(path)
+    _check_output(path)
     store = Store.beside(path)
     records = recorded(cells, store, on_note=on_note)
     if retry_failed:
@@ -179,6 +179,7 @@ def run_cells(
     report = on_progress or (lambda _: None)
     report(progress)
     if left:
+        store.prepare()
         with closing((engine or Local()).run(list(left.values()))) as finished:
             for cell, record in finished:
                 store.save(cell.key, cell.identity, record)
@@ -190,9 +191,11 @@ def run_cells(
     return SweepResult(path, progress, cells[0].task, table.to_pandas())
 
 
-def _check_folder(path: Path) -> None:
+def _check_output(path: Path) -> None:
     if not path.absolute().parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, "No such directory", str(path.parent))
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "Is a directory", str(path))
 
 
 def recorded(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -64,6 +65,11 @@ class Settings:
         if self.preset not in PRESETS:
             expected = ", ".join(PRESETS)
             raise ValueError(f"--preset: expected one of {expected}, got {self.preset!r}")
+        if not 0 <= self.min_utility_fraction < 1:
+            found = f"{self.min_utility_fraction:g}"
+            raise ValueError(f"--min-utility-fraction: expected 0 <= fraction < 1, got {found}")
+        if not 0 <= self.time_limit < math.inf:
+            raise ValueError(f"--time-limit: expected seconds >= 0, got {self.time_limit:g}")
         for name in self.policies or ():
             check_policy(name, "--policies")
 

@@ -136,7 +136,9 @@ class SweepConfig(Table):
     instances: Annotated[list[InstanceGrid], Field(min_length=1)]
     policies: Annotated[list[PolicyGrid], Field(min_length=1)]
     seeds: Annotated[
-        list[Annotated[int, Field(ge=0)]], BeforeValidator(_seeds), Field(min_length=1)
+        list[Annotated[int, Field(ge=0, le=LARGEST_COUNT)]],
+        BeforeValidator(_seeds),
+        Field(min_length=1),
     ] = Field([0])
     task: dict[str, Any] = Field({"name": "run"})
 

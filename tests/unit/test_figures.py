@@ -23,7 +23,7 @@ from experiments.figures import FIGURES, Settings, reproduce
 from experiments.figures.published import FIG3, FIG6, FIG8
 from experiments.figures.rows import for_people, geometric, interval, read_csv, write_csv
 from experiments.policies import POLICIES
-from experiments.sweep import expand, sweep_config
+from experiments.sweep import SweepProgress, expand, sweep_config
 from tests.unit.test_plotting import assert_readable
 
 SMALL = Settings(seeds=2, scale=0.1)
@@ -141,6 +141,9 @@ def test_people_see_value_and_interval():
         "w": "a",
     }
     assert [for_people(row, name) for name in "xyzw"] == ["12.35 (10 to 14.5)", "-", "1", "a"]
+    assert for_people({"x": 39.2, "x_low": 6e-7, "x_high": 2574190300}, "x") == (
+        "39.2 (6e-07 to 2.57e+09)"
+    )
 
 
 # --- what is run --------------------------------------------------------------------------------
@@ -210,6 +213,10 @@ def test_an_option_that_a_figure_cannot_honour_is_refused(name, option):
         ({"servers": 0}, "--servers: expected at least 1, got 0"),
         ({"preset": "none"}, "--preset: expected one of"),
         ({"policies": ("lifo",)}, "--policies: expected one of"),
+        ({"min_utility_fraction": 1.0}, "--min-utility-fraction: expected 0 <= fraction < 1, got"),
+        ({"min_utility_fraction": math.nan}, "--min-utility-fraction: expected 0 <= fraction"),
+        ({"time_limit": -1.0}, "--time-limit: expected seconds >= 0, got -1"),
+        ({"time_limit": math.inf}, "--time-limit: expected seconds >= 0, got inf"),
     ],
 )
 def test_bad_settings_name_the_option(options, message):
@@ -351,7 +358,7 @@ def test_failed_runs_are_left_out_and_said(tmp_path, monkeypatch):
         (("fig3", "--jobs", "many"), "--jobs: expected counts with commas between, got 'many'"),
         (("fig3", "--format", "gif"), "--format: expected one of"),
         (("fig3", "--policies", "fifo,lifo"), "got 'lifo'"),
-        (("fig3", "--min-utility-fraction", "1"), "min_utility_fraction"),
+        (("fig3", "--min-utility-fraction", "1"), "--min-utility-fraction: expected"),
     ],
 )
 def test_bad_usage_is_one_line_and_writes_nothing(tmp_path, monkeypatch, capfd, words, message):
@@ -362,6 +369,17 @@ def test_bad_usage_is_one_line_and_writes_nothing(tmp_path, monkeypatch, capfd, 
     assert err.count("\n") == 1
     assert message in err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_ctrl_c_says_what_is_kept(tmp_path, monkeypatch, capfd):
+    def run_sweep(config, output, *, on_progress, **_):
+        on_progress(SweepProgress(total=10, done=3))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("experiments.figures.reproduction.run_sweep", run_sweep)
+    assert call("figure", "fig3", "-o", tmp_path) == 130
+    kept = "3 of 10 cells are recorded, the same command goes on from there"
+    assert capfd.readouterr() == ("", f"oasis: interrupted; {kept}\n")
 
 
 def test_list_names_every_figure(capfd):

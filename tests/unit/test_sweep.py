@@ -332,6 +332,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"policies": [{"name": ["fifo", "fifo"]}]}, "policies: expected each point once, got name"),
     ({"seeds": [0, 1, 0]}, "seeds: expected each point once, got seed = 0 again"),
     ({"seeds": -1}, "seeds: expected greater than or equal to 0, got -1"),
+    ({"seeds": 2**53 + 1}, "seeds: expected less than or equal to 9007199254740992, got "),
     ({"seeds": [0.5]}, "seeds[0]: expected integer, got 0.5"),
     ({"seeds": {"first": 1}}, "seeds: expected integers >= 0, or {first = 0, count = "),
     ({"task": {"name": "rato"}}, "task.name: expected one of run, lateness, ratio, got 'rato'"),
@@ -363,4 +364,16 @@ def test_output_in_a_folder_that_is_not_there_is_refused_before_anything_runs(
     task = {"name": "counted", "folder": str(tmp_path)}
     with pytest.raises(FileNotFoundError, match="No such directory"):
         run_sweep(small(task=task), tmp_path / "none" / "out.parquet", tasks=FATES)
+    assert calls(tmp_path) == 0
+
+
+def test_output_that_cannot_be_written_is_refused_before_anything_runs(tmp_path: Path) -> None:
+    task = {"name": "counted", "folder": str(tmp_path)}
+    folder, taken = tmp_path / "folder", tmp_path / "taken.parquet"
+    folder.mkdir()
+    Store.beside(taken).directory.symlink_to(tmp_path / "gone" / "away")
+    with pytest.raises(IsADirectoryError, match="Is a directory"):
+        run_sweep(small(task=task), folder, tasks=FATES)
+    with pytest.raises(FileExistsError):
+        run_sweep(small(task=task), taken, tasks=FATES)
     assert calls(tmp_path) == 0
