@@ -56,6 +56,7 @@ def solve(
     warm_start: Mapping[str, float] | None = None,
     on_progress: Callable[[Progress], None] | None = None,
     presolve: bool = True,
+    proof: bool = True,
     seed: int = 0,
 ) -> Solution:
     """Solve a PuLP model with HiGHS, to a gap of zero unless something stops it.
@@ -80,6 +81,9 @@ def solve(
         Called in the calling thread, about ten times a second; what it raises ends the solve.
     presolve : bool
         Whether HiGHS may simplify the model first. False is for cross-checks.
+    proof : bool
+        Whether an optimal solution must agree with its bound. HiGHS knows when no value lies
+        between the two and stops; False accepts that, for callers that only use the bound.
     seed : int
         HiGHS's random seed.
 
@@ -89,9 +93,9 @@ def solve(
         If HiGHS fails, or calls a solve optimal whose bound and solution disagree.
     """
     variables = problem.variables()
-    scale = _objective_scale(problem)
-    highs = _configured(time_limit, node_limit, presolve, seed)
-    _accept(highs.passModel(_translated(problem, variables, scale)), "refused the model")
+    scale = objective_scale(problem)
+    highs = configured(time_limit, node_limit, presolve, seed)
+    _accept(highs.passModel(translated(problem, variables, scale)), "refused the model")
     if warm_start is not None:
         start = np.array([warm_start.get(variable.name, 0.0) for variable in variables])
         columns = np.arange(len(variables), dtype=np.int32)
@@ -102,6 +106,8 @@ def solve(
     if not run.done.is_set():
         return run.abandoned(math.inf if problem.sense == pulp.LpMaximize else -math.inf)
     solution = _solution(highs, [variable.name for variable in variables], scale, is_mip)
+    if proof:
+        _check_proof(solution, scale)
     # also where HiGHS was done before it heard of it: a caller with more to solve must stop
     return replace(solution, status=Status.INTERRUPTED) if is_interrupted else solution
 
@@ -111,9 +117,10 @@ def version() -> str:
     return f"HiGHS {highspy.Highs().version()}"
 
 
-def _configured(
+def configured(
     time_limit: float | None, node_limit: int | None, presolve: bool, seed: int
 ) -> highspy.Highs:
+    """HiGHS with the options that every solve here has."""
     if node_limit is not None and node_limit < 1:  # HiGHS stops before it looks at anything
         raise ValueError(f"node_limit: expected at least 1, got {node_limit}")
     highs = highspy.Highs()
@@ -136,13 +143,13 @@ def _configured(
     return highs
 
 
-def _objective_scale(problem: pulp.LpProblem) -> float:
+def objective_scale(problem: pulp.LpProblem) -> float:
     """Power of two that brings the largest cost to about 1: HiGHS's tolerances are absolute."""
     largest = max((abs(c) for c in (problem.objective or {}).values()), default=0.0)
     return 2.0 ** -math.frexp(largest)[1] if largest else 1.0
 
 
-def _translated(
+def translated(
     problem: pulp.LpProblem, variables: list[pulp.LpVariable], scale: float
 ) -> highspy.HighsLp:
     """HiGHS's form of a PuLP model, its objective multiplied by `scale`."""
@@ -277,9 +284,7 @@ def _solution(highs: highspy.Highs, names: list[str], scale: float, is_mip: bool
         bound = objective  # a linear program solved to optimality is its own bound
     else:
         bound = worst
-    solution = Solution(status, objective, bound, relative_gap(objective, bound), values)
-    _check_proof(solution, scale)
-    return solution
+    return Solution(status, objective, bound, relative_gap(objective, bound), values)
 
 
 def _check_proof(solution: Solution, scale: float) -> None:

@@ -1,0 +1,80 @@
+"""The linear relaxation of a PuLP model that grows by cutting planes, with HiGHS.
+
+New rows keep the dual simplex basis feasible, so that every solve starts warm.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+import highspy
+import numpy as np
+import pulp
+
+from oasis.errors import SolverError
+from oasis.solvers import Solution, Status, highs
+
+_MODEL = highspy.HighsModelStatus
+_CONTINUOUS = highspy.HighsVarType.kContinuous
+
+
+class Relaxation:
+    """A model without its integrality; the model itself is not modified.
+
+    Parameters
+    ----------
+    problem : pulp.LpProblem
+        Its rows so far; later ones come through `add`.
+
+    Raises
+    ------
+    SolverError
+        If HiGHS refuses the model.
+    """
+
+    def __init__(self, problem: pulp.LpProblem) -> None:
+        self._names = [variable.name for variable in problem.variables()]
+        self._index = {variable: k for k, variable in enumerate(problem.variables())}
+        self._scale = highs.objective_scale(problem)
+        self._highs = highs.configured(None, None, presolve=True, seed=0)
+        lp = highs.translated(problem, problem.variables(), self._scale)
+        lp.integrality_ = [_CONTINUOUS] * len(self._names)
+        _accept(self._highs.passModel(lp), "the model")
+
+    def add(self, rows: Iterable[pulp.LpConstraint]) -> None:
+        """Add rows over variables of the model."""
+        for row in rows:
+            entries = [(self._index[v], c) for v, c in row.items() if c != 0]
+            columns = np.array([k for k, _ in entries], np.int32)
+            lower = -math.inf if row.getLb() is None else row.getLb()
+            upper = math.inf if row.getUb() is None else row.getUb()
+            values = np.array([c for _, c in entries])
+            _accept(self._highs.addRow(lower, upper, len(entries), columns, values), "a row")
+
+    def solve(self, time_limit: float) -> Solution | None:
+        """Solve to optimality; None if the time limit (seconds) comes first.
+
+        Raises
+        ------
+        SolverError
+            If HiGHS fails, or finds the relaxation infeasible or unbounded.
+        """
+        limit = self._highs.getRunTime() + max(0.0, time_limit)  # HiGHS counts over all runs
+        _accept(self._highs.setOptionValue("time_limit", limit), "a time limit")
+        _accept(self._highs.run(), "to solve")
+        found = self._highs.getModelStatus()
+        if found in (_MODEL.kTimeLimit, _MODEL.kInterrupt):
+            return None
+        if found not in (_MODEL.kOptimal, _MODEL.kModelEmpty):
+            text = self._highs.modelStatusToString(found)
+            raise SolverError(f"HiGHS ended the linear program with the status {text!r}")
+        values = self._highs.getSolution().col_value
+        objective = float(self._highs.getInfo().objective_function_value) / self._scale
+        named = dict(zip(self._names, map(float, values), strict=True))
+        return Solution(Status.OPTIMAL, objective, objective, 0.0, named)
+
+
+def _accept(status: highspy.HighsStatus, what: str) -> None:
+    if status not in (highspy.HighsStatus.kOk, highspy.HighsStatus.kWarning):
+        raise SolverError(f"HiGHS refused {what} ({status})")
