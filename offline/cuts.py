@@ -1,0 +1,190 @@
+"""Which counts fit on the servers of a slot: cuts, and the search for a violated one.
+
+What n_i workers of each job i in a slot need is the same in every slot, since servers do not
+change: n must lie in the Minkowski sum of the servers' integer knapsacks. For weights pi >= 0
+
+    sum_i pi_i n_i <= sum_h max { pi a : a workers that fit on server h, integers }
+
+holds for every placement, in every slot. A violated cut is found by column generation over the
+patterns a: the largest multiple of n that patterns cover, whose dual is pi. Servers may be taken
+together in classes with the largest capacity in each: fewer knapsacks, weaker cuts.
+
+References
+----------
+Gilmore and Gomory, A linear programming approach to the cutting-stock problem, 1961.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from oasis import rounding
+from oasis.errors import SolverError
+from oasis.rounding import CAPACITY_TOLERANCE, FloatArray, IntArray
+from oasis.solvers.knapsack import knapsack
+from oasis.solvers.lp import ColumnLp, LpColumn
+from offline.deadline import Deadline
+
+ROUNDS = 60
+SAFETY = 1e-9  # added to the right-hand side, for HiGHS's tolerances
+CLEAR = 1e-3  # a cut counts if it takes away this much, relative
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """``weights @ counts <= 1`` for the counts of every slot.
+
+    Parameters
+    ----------
+    weights : (I,) float array
+        By candidate, non-negative.
+    """
+
+    weights: FloatArray
+
+    def is_violated(self, counts: FloatArray) -> bool:
+        """Whether counts (I,) break it."""
+        return bool(self.weights @ counts > 1.0 + 1e-6)
+
+
+@dataclass(slots=True)
+class Servers:
+    """Servers of one group in classes, and the patterns known of each class.
+
+    Parameters
+    ----------
+    capacity : (C, R) float array
+        Largest capacity in each class.
+    number : (C,) int array
+        Servers of each class.
+    demand : (I, R) float array
+        Of one unit of each candidate.
+    most : (I,) int array
+        Most units of each candidate in a slot.
+    """
+
+    capacity: FloatArray
+    number: IntArray
+    demand: FloatArray
+    most: IntArray
+    _room: IntArray = field(init=False)
+    _above: list[list[int]] = field(init=False)
+    _patterns: list[dict[bytes, IntArray]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        order = np.lexsort(self.capacity.T[::-1])[::-1]  # the largest first
+        self.capacity, self.number = self.capacity[order], self.number[order]
+        asked = self.demand > 0
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            units = np.where(asked, self.capacity[:, None, :] / self.demand, np.inf)
+        limited = np.minimum(units.min(axis=2, initial=np.inf), self.most)
+        self._room = rounding.floor(limited).astype(np.int64)
+        self._patterns = [{} for _ in self.capacity]
+        # earlier classes that have at least as much of everything
+        self._above = [
+            np.flatnonzero((self.capacity[:k] >= row).all(axis=1)).tolist()
+            for k, row in enumerate(self.capacity)
+        ]
+
+    def separate(self, counts: FloatArray, deadline: Deadline) -> Cut | None:
+        """A cut that `counts` (I,) violate clearly; None if there is none, or no time."""
+        items = np.flatnonzero(counts > 1e-9)
+        if not items.size:
+            return None
+        lp = self._covering(items, counts)
+        best, weights = np.inf, np.zeros(len(counts))
+        for _ in range(ROUNDS):
+            solution = lp.solve(deadline.left)
+            if solution is None:
+                return None
+            if solution.objective >= 1.0:
+                return None
+            trial = np.zeros(len(counts))
+            trial[items] = solution.duals[: items.size]
+            scale = float(trial @ counts)
+            if scale <= 0:
+                raise SolverError("the cover of the counts has no dual weights")
+            trial /= scale
+            found = self._filled(trial)
+            limit = float(sum(n * value for n, (value, _) in zip(self.number, found, strict=True)))
+            if limit < best:
+                best, weights = limit, trial
+            patterns = [row[items] for _, row in found]
+            lp.add_columns(_column(k, row) for k, row in enumerate(patterns) if row.any())
+            if best - solution.objective <= CLEAR / 10:
+                break
+        return Cut(weights / best) if 0 < best < 1.0 - CLEAR else None
+
+    def _covering(self, items: IntArray, counts: FloatArray) -> ColumnLp:
+        """``max delta``: patterns that cover delta times the counts, rows of items then classes."""
+        lp = ColumnLp([*np.zeros(items.size), *self.number.astype(float)])
+        lp.add_columns([LpColumn(1.0, np.arange(items.size), counts[items])])
+        for k, patterns in enumerate(self._patterns):
+            table = np.array([row[items] for row in patterns.values()]).reshape(-1, items.size)
+            known = np.unique(table.astype(np.int64), axis=0)
+            lp.add_columns(_column(k, row) for row in known if row.any())
+        return lp
+
+    def _filled(self, weights: FloatArray) -> list[tuple[float, IntArray]]:
+        """The best pattern of each class; what fits on a smaller server is best there too."""
+        found: list[tuple[float, IntArray]] = []
+        for k, above in enumerate(self._above):
+            fitting = [found[j] for j in above if (found[j][1] <= self._room[k]).all()]
+            fitting = [
+                (value, row)
+                for value, row in fitting
+                if (row @ self.demand <= self.capacity[k] * (1.0 + CAPACITY_TOLERANCE)).all()
+            ]
+            best = min(fitting, key=lambda pair: pair[0], default=None)
+            found.append(self._fill(k, weights) if best is None else best)
+            self._patterns[k][found[k][1].tobytes()] = found[k][1]
+        return found
+
+    def _fill(self, k: int, weights: FloatArray) -> tuple[float, IntArray]:
+        """Largest weight that fits on a server of class k, an upper bound of it, and how."""
+        pattern = np.zeros(len(weights), dtype=np.int64)
+        items = np.flatnonzero((weights > 0) & (self._room[k] > 0))
+        if not items.size:
+            return 0.0, pattern
+        with np.errstate(divide="ignore", invalid="ignore"):
+            shares = np.where(self.demand > 0, self.demand / self.capacity[k], 0.0)[items]
+        limit = 1.0 + CAPACITY_TOLERANCE
+        bound, pattern[items] = knapsack(weights[items], shares, self._room[k, items], limit)
+        return bound * (1.0 + SAFETY), pattern
+
+
+def _column(k: int, pattern: IntArray) -> LpColumn:
+    """A server of class k filled with `pattern`."""
+    used = np.flatnonzero(pattern)
+    rows = np.append(used, pattern.size + k)
+    return LpColumn(0.0, rows, np.append(-pattern[used].astype(float), 1.0))
+
+
+def classes(capacity: FloatArray, most: int | None) -> tuple[FloatArray, IntArray]:
+    """Servers (S, R) in at most `most` classes: largest capacities (C, R) and numbers (C,).
+
+    The class whose servers are furthest below its largest capacity is split in two, again and
+    again, at the middle of the resource in which they are. None: only identical ones together.
+    """
+    kinds, kind = np.unique(capacity, axis=0, return_inverse=True)
+    number = np.bincount(kind.ravel())
+    if most is None or len(kinds) <= most:
+        return kinds, number
+    total = np.maximum(capacity.sum(axis=0), 1e-300)
+    member = np.zeros(len(kinds), dtype=np.int64)
+    for new in range(1, most):
+        waste = np.array([_waste(kinds[member == k], number[member == k]) for k in range(new)])
+        k, r = np.unravel_index(int(np.argmax(waste / total)), waste.shape)
+        inside = np.flatnonzero(member == k)
+        column = kinds[inside, r]
+        member[inside[column > (column.min() + column.max()) / 2]] = new
+    largest = np.array([kinds[member == k].max(axis=0) for k in range(most)])
+    return largest, np.bincount(member, number).astype(np.int64)
+
+
+def _waste(kinds: FloatArray, number: IntArray) -> FloatArray:
+    """What a class claims too much, by resource."""
+    waste: FloatArray = ((kinds.max(axis=0) - kinds) * number[:, None]).sum(axis=0)
+    return waste

@@ -1,0 +1,258 @@
+"""Counts on the servers of a slot: cuts, classes and placements against plain enumeration.
+
+The oracle adds up patterns with exact fractions: what fits on each server, then what fits on all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import pairwise, product
+from random import Random
+
+import numpy as np
+import pytest
+from hypothesis import event, example, given
+from hypothesis import strategies as st
+from scipy.optimize import linear_sum_assignment, linprog
+
+from oasis.rounding import FloatArray, IntArray
+from offline.cuts import CLEAR, Cut, Servers, classes
+from offline.deadline import Deadline
+from offline.placing import place
+from tests.strategies import fewer, levels, more, of
+
+Counts = tuple[int, ...]
+
+NO_LIMIT = Deadline()
+DIGITS = 1e-9
+SLACK = 1 + Fraction(1, 10**9)  # what `oasis.rounding` forgives; no amount below is that close
+
+
+# --- the oracle -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Slot:
+    """Servers, what one unit of each item asks for, and the most units of each."""
+
+    capacity: FloatArray
+    demand: FloatArray
+    most: IntArray
+
+    def fits(self, pattern: Counts, server: int) -> bool:
+        return all(
+            sum(n * Fraction(float(w)) for n, w in zip(pattern, column, strict=True))
+            <= Fraction(float(limit)) * SLACK
+            for column, limit in zip(self.demand.T, self.capacity[server], strict=True)
+        )
+
+    @cached_property
+    def patterns(self) -> list[list[Counts]]:
+        """What each server holds."""
+        box = list(product(*(range(n + 1) for n in self.most.tolist())))
+        servers = range(len(self.capacity))
+        return [[pattern for pattern in box if self.fits(pattern, s)] for s in servers]
+
+    @cached_property
+    def placeable(self) -> set[Counts]:
+        """What all servers hold together."""
+        reached = {(0,) * len(self.most)}
+        for patterns in self.patterns:
+            sums = {
+                tuple(a + b for a, b in zip(one, other, strict=True))
+                for one, other in product(reached, patterns)
+            }
+            reached = {n for n in sums if (np.array(n) <= self.most).all()}
+        return reached
+
+    @cached_property
+    def hosted(self) -> FloatArray:
+        """1 for an item of which some server holds a unit, else 0."""
+        held = [pattern for patterns in self.patterns for pattern in patterns]
+        return np.array(held).max(axis=0).clip(0.0, 1.0)
+
+    def covered(self, counts: FloatArray) -> float:
+        """The largest multiple of the counts that fractions of patterns cover, server by server."""
+        servers = range(len(self.capacity))
+        table = np.array([row for patterns in self.patterns for row in patterns]).T
+        sizes = [len(patterns) for patterns in self.patterns]
+        cover = np.hstack([counts[:, None], -table])
+        once = np.hstack(
+            [np.zeros((len(sizes), 1)), np.repeat(np.eye(len(sizes)), sizes, axis=1)[list(servers)]]
+        )
+        solved = linprog(
+            np.append(-1.0, np.zeros(table.shape[1])),
+            np.vstack([cover, once]),
+            np.append(np.zeros(len(counts)), np.ones(len(sizes))),
+        )
+        assert solved.status == 0
+        return float(-solved.fun)
+
+    def servers(self, most: int | None) -> Servers:
+        return Servers(*classes(self.capacity, most), self.demand, self.most)
+
+
+@st.composite
+def slots(draw: st.DrawFn, items: int = 3, most: int = 4) -> Slot:
+    """One to three servers, one or two resources; zeros, and quotients whole but for a bit."""
+    servers, kinds, resources = draw(st.integers(1, 3)), draw(st.integers(1, items)), draw(of(2, 1))
+    capacity = draw(levels((servers, resources), (3.0, 2.0, 1.0, 0.7, 2.5, 4.1, 0.0)))
+    demand = draw(levels((kinds, resources), (1.0, 2.0, 1.3, 0.7, 1 / 3, 0.1, 0.0)))
+    units = draw(st.lists(of(*range(most, 0, -1)), min_size=kinds, max_size=kinds))
+    return Slot(capacity, demand, np.array(units))
+
+
+@st.composite
+def points(draw: st.DrawFn, slot: Slot) -> FloatArray:
+    """Counts of items that fit somewhere: whole, fractional, zero."""
+    shares = draw(levels(slot.most.shape, (1.0, 0.5, 0.9, 1 / 3, 0.0)))
+    counts: FloatArray = slot.most * shares * slot.hosted
+    return np.rint(counts) if draw(st.booleans()) else counts
+
+
+def least(slot: Slot, cut: Cut) -> float:
+    """What is left below the right-hand side by the worst placement."""
+    return 1.0 - max(float(cut.weights @ np.array(n)) for n in slot.placeable)
+
+
+# --- cuts -------------------------------------------------------------------------------------
+
+
+@given(slots(), st.data())
+@fewer(2)
+def test_no_cut_takes_away_a_placement_and_each_takes_away_its_point(
+    slot: Slot, data: st.DataObject
+) -> None:
+    """Also when patterns are left over from points before, and for servers in any classes."""
+    served = slot.servers(data.draw(st.one_of(st.none(), st.integers(1, len(slot.capacity)))))
+    for point in data.draw(st.lists(points(slot), min_size=1, max_size=3)):
+        cut = served.separate(point, NO_LIMIT)
+        event("cut" if cut else "no cut")
+        if cut is not None:
+            assert (cut.weights >= 0).all()
+            assert least(slot, cut) >= -DIGITS
+            assert cut.weights @ point > 1.0 + CLEAR / 2
+            assert cut.is_violated(point)
+    for n in slot.placeable:
+        assert served.separate(np.array(n, float), NO_LIMIT) is None
+
+
+@given(slots(), st.data())
+@more(3)
+def test_single_servers_miss_no_cut_and_find_the_deepest(slot: Slot, data: st.DataObject) -> None:
+    point = data.draw(points(slot))
+    cut = slot.servers(None).separate(point, NO_LIMIT)
+    if not point.any():
+        assert cut is None
+        return
+    covered = slot.covered(point)
+    event("covered" if covered >= 1 - CLEAR else "not covered")
+    if cut is None:
+        assert covered >= 1.0 - 1.1 * CLEAR - DIGITS
+    else:
+        reach = 1.0 / float(cut.weights @ point)
+        assert covered - 1e-7 <= reach <= covered + CLEAR / 5
+
+
+@given(slots(), st.data())
+@fewer(2)
+def test_coarser_classes_only_make_cuts_weaker(slot: Slot, data: st.DataObject) -> None:
+    point = data.draw(points(slot))
+    cuts = [slot.servers(most).separate(point, NO_LIMIT) for most in (1, None)]
+    reach = [1.0 if cut is None else 1.0 / float(cut.weights @ point) for cut in cuts]
+    assert reach[0] >= reach[1] - 2 * CLEAR
+
+
+def test_no_time_means_no_cut() -> None:
+    slot = Slot(np.array([[3.0]] * 2), np.array([[2.0]]), np.array([3]))
+    assert slot.servers(None).separate(np.array([3.0]), Deadline(0.0)) is None
+    cut = slot.servers(None).separate(np.array([3.0]), NO_LIMIT)
+    assert cut is not None
+    assert cut.weights == pytest.approx([0.5])
+
+
+# --- classes ----------------------------------------------------------------------------------
+
+
+def capacities() -> st.SearchStrategy[FloatArray]:
+    shapes = st.tuples(st.integers(1, 7), st.integers(1, 3))
+    return shapes.flatmap(lambda shape: levels(shape, (0.0, 1.0, 2.0, 2.5, 8.0, 1e-6, 1e12)))
+
+
+@given(capacities(), st.integers(1, 7), st.randoms(use_true_random=False))
+@more(2)
+def test_every_server_finds_a_class_that_has_at_least_as_much(
+    capacity: FloatArray, most: int, random: Random
+) -> None:
+    largest, number = classes(capacity, most)
+    distinct = len({tuple(row) for row in capacity.tolist()})
+    assert len(largest) == len(number) == min(most, distinct)
+    assert number.sum() == len(capacity)
+    assert (number > 0).all()
+    places = np.repeat(largest, number, axis=0)
+    lacking = (capacity[:, None, :] > places[None]).any(axis=2)
+    assert not lacking[linear_sum_assignment(lacking)].any()
+    for r in range(capacity.shape[1]):
+        assert set(largest[:, r]) <= set(capacity[:, r])
+    order = list(range(len(capacity)))
+    random.shuffle(order)
+    for one, same in zip((largest, number), classes(capacity[order], most), strict=True):
+        np.testing.assert_array_equal(one, same)
+
+
+@given(capacities())
+def test_more_classes_never_claim_more(capacity: FloatArray) -> None:
+    made = [classes(capacity, most) for most in range(1, len(capacity) + 1)]
+    claimed = [number @ largest for largest, number in made]
+    for coarse, fine in pairwise(claimed):
+        assert (fine <= coarse * (1 + DIGITS)).all()
+    np.testing.assert_allclose(claimed[-1], capacity.sum(axis=0))
+
+
+@given(capacities())
+def test_single_classes_are_the_distinct_servers(capacity: FloatArray) -> None:
+    rows = [tuple(row) for row in capacity.tolist()]
+    largest, number = classes(capacity, None)
+    found = dict(zip(map(tuple, largest.tolist()), number.tolist(), strict=True))
+    assert found == {row: rows.count(row) for row in rows}
+
+
+# --- placements -------------------------------------------------------------------------------
+
+
+def assert_is_placement(slot: Slot, units: IntArray, counts: IntArray) -> None:
+    assert units.shape == (len(counts), len(slot.capacity))
+    assert (units >= 0).all()
+    assert (units.sum(axis=1) <= counts).all()
+    for server, pattern in enumerate(units.T.tolist()):
+        assert slot.fits(tuple(pattern), server)
+
+
+def most_units(slot: Slot, counts: IntArray) -> int:
+    return max(sum(n) for n in slot.placeable if (np.array(n) <= counts).all())
+
+
+@given(slots(), st.data())
+@example(Slot(np.zeros((2, 1)), np.ones((2, 1)), np.array([2, 2])), None)  # nothing fits at all
+@example(Slot(np.array([[5.0], [4.0]]), np.array([[3.0], [2.0]]), np.array([1, 3])), None)  # tight
+@more(2)
+def test_no_placement_has_more_units(slot: Slot, data: st.DataObject | None) -> None:
+    counts = (
+        slot.most
+        if data is None
+        else data.draw(st.tuples(*(st.integers(0, n) for n in slot.most.tolist())).map(np.array))
+    )
+    units, is_proven = place(slot.capacity, slot.demand, counts, NO_LIMIT)
+    assert_is_placement(slot, units, counts)
+    assert is_proven
+    event("whole" if (units.sum(axis=1) == counts).all() else "in part")
+    assert units.sum() == most_units(slot, counts)
+
+
+@given(slots())
+def test_without_time_it_still_is_a_placement_and_no_false_proof(slot: Slot) -> None:
+    units, is_proven = place(slot.capacity, slot.demand, slot.most, Deadline(0.0))
+    assert_is_placement(slot, units, slot.most)
+    assert not is_proven or units.sum() == most_units(slot, slot.most)
