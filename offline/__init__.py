@@ -7,10 +7,11 @@ from collections.abc import Callable, Mapping
 from oasis.problem import Instance
 from oasis.schedule import Schedule
 from oasis.solvers import Progress, Status
+from offline.benders import solve_benders
 from offline.bruteforce import solve_brute_force
 from offline.configuration import solve_configuration
 from offline.deadline import Deadline
-from offline.milp import solve_milp
+from offline.milp import COMPACT, compact_size, solve_milp
 from offline.result import Milestone, OfflineResult
 from offline.standing import Standing
 from offline.start import ONLINE, begin
@@ -21,15 +22,13 @@ __all__ = [
     "OfflineResult",
     "Status",
     "solve",
+    "solve_benders",
     "solve_brute_force",
     "solve_configuration",
     "solve_milp",
 ]
 
-METHODS = ("auto", "milp", "bruteforce", "colgen")
-
-# Slots times servers, over all jobs, up to which the compact model is the faster method.
-COMPACT = 12_000
+METHODS = ("auto", "milp", "bruteforce", "colgen", "benders")
 
 
 def solve(
@@ -45,10 +44,11 @@ def solve(
     ----------
     instance : Instance
         The problem; its original utilities count, without any floor.
-    method : {"auto", "milp", "colgen", "bruteforce"}
-        "milp" is the compact model with HiGHS, "colgen" the configuration LP with heuristics,
-        "bruteforce" an enumeration for tiny instances, which takes no time limit; "auto" is
-        "milp" for instances up to about ten jobs on a dozen servers, else "colgen".
+    method : {"auto", "milp", "benders", "colgen", "bruteforce"}
+        "milp" is the compact model with HiGHS, "benders" a logic-based Benders decomposition,
+        exact like it, "colgen" the configuration LP with heuristics, "bruteforce" an enumeration
+        for tiny instances, which takes no time limit; "auto" is "milp" for instances up to about
+        ten jobs on a dozen servers, else "benders".
     time_limit : float, optional
         Seconds; None is no limit.
     warm_start : mapping of str to Schedule, optional
@@ -84,12 +84,8 @@ def solve(
         return result.from_start(ONLINE)
     if method == "bruteforce":
         return solve_brute_force(instance, warm_start, on_progress)
-    if method == "colgen" or (method == "auto" and _size(instance) > COMPACT):
+    if method == "colgen":
         return solve_configuration(instance, time_limit, warm_start, on_progress)
+    if method == "benders" or (method == "auto" and compact_size(instance) > COMPACT):
+        return solve_benders(instance, time_limit, warm_start, on_progress)
     return solve_milp(instance, time_limit, warm_start, on_progress)
-
-
-def _size(instance: Instance) -> int:
-    """Number of integer variables of the compact model, about."""
-    servers = len(instance.cluster.worker_ids) + len(instance.cluster.ps_ids)
-    return servers * sum(instance.horizon - job.arrival for job in instance.jobs)

@@ -70,10 +70,38 @@ def candidate_of(instance: Instance, index: int, problem: pulp.LpProblem) -> Can
 
     (9)(10) hold because there are none before its arrival.
     """
+    return _candidate(instance, index, problem, _rooms(instance, index))
+
+
+def counted_candidate_of(
+    instance: Instance, index: int, problem: pulp.LpProblem
+) -> Candidate | None:
+    """The same with all servers of a group taken for one, number 0: counts of each slot."""
+    rooms = _rooms(instance, index)
+    return _candidate(instance, index, problem, rooms, [room.sum(keepdims=True) for room in rooms])
+
+
+def _rooms(instance: Instance, index: int) -> list[IntArray]:
+    """Workers and parameter servers that each empty server holds."""
     job, cluster = instance.jobs[index], instance.cluster
-    room = _room(cluster.worker_capacity, as_array(job.worker, cluster.resources), job.chunks)
-    ps_room = _room(cluster.ps_capacity, as_array(job.ps, cluster.resources), job.chunks)
-    parallel = _parallel(job, room, ps_room)
+    return [
+        _room(capacity, as_array(demand, cluster.resources), job.chunks)
+        for capacity, demand in (
+            (cluster.worker_capacity, job.worker),
+            (cluster.ps_capacity, job.ps),
+        )
+    ]
+
+
+def _candidate(
+    instance: Instance,
+    index: int,
+    problem: pulp.LpProblem,
+    rooms: list[IntArray],
+    hosts: list[IntArray] | None = None,
+) -> Candidate | None:
+    job = instance.jobs[index]
+    parallel = _parallel(job, *rooms)
     if parallel == 0:
         return None
     work = job.work(instance.slot_seconds)
@@ -84,6 +112,7 @@ def candidate_of(instance: Instance, index: int, problem: pulp.LpProblem) -> Can
     if not utility:
         return None
     done = {t: problem.add_variable(f"u_{index}_{t}", 0, 1, pulp.LpInteger) for t in utility}
+    of_workers, of_ps = rooms if hosts is None else hosts
     workers, ps = (
         {
             (t, s): problem.add_variable(f"{symbol}_{index}_{s}_{t}", 0, most, pulp.LpInteger)
@@ -91,7 +120,7 @@ def candidate_of(instance: Instance, index: int, problem: pulp.LpProblem) -> Can
             for s, most in enumerate(np.minimum(units, parallel).tolist())
             if most > 0
         }
-        for symbol, units in (("y", room), ("z", ps_room if job.needs_ps else ps_room[:0]))
+        for symbol, units in (("y", of_workers), ("z", of_ps if job.needs_ps else of_ps[:0]))
     )
     return Candidate(job, work, parallel, utility, done, workers, ps)
 

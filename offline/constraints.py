@@ -37,6 +37,16 @@ def training_work(c: Candidate) -> Rows:
     yield pulp.lpSum(c.workers.values()) >= pulp.lpSum(c.work * var for var in c.done.values())
 
 
+def work_by_completion(c: Candidate) -> Rows:
+    """(2), once for each completion t: a job done by t has had ceil(W_i) worker-slots by t.
+
+    For integers the last row says it all; the others tighten the relaxation.
+    """
+    for slot in c.done:
+        had = pulp.lpSum(var for (t, _), var in c.workers.items() if t <= slot)
+        yield had >= pulp.lpSum(c.work * var for t, var in c.done.items() if t <= slot)
+
+
 def workers_at_most_chunks(c: Candidate) -> Rows:
     """(3): at most N_i workers in a slot (or what fits), and none unless the job is running."""
     for slot in c.slots:

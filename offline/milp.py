@@ -31,7 +31,10 @@ from offline.start import begin
 Placement = tuple[int, int, int]
 
 NO_LIMIT = Deadline()
-COMPACT = "compact MILP"
+PHASE = "compact MILP"
+
+# Slots times servers, over all jobs, up to which the compact model is the faster method.
+COMPACT = 12_000
 
 
 def solve_milp(
@@ -87,6 +90,12 @@ def solve_milp(
     return concluded(instance, standing, work, "milp", parameters)
 
 
+def compact_size(instance: Instance) -> int:
+    """Number of integer variables of the compact model, about."""
+    servers = len(instance.cluster.worker_ids) + len(instance.cluster.ps_ids)
+    return servers * sum(instance.horizon - job.arrival for job in instance.jobs)
+
+
 def prove(
     instance: Instance, standing: Standing, deadline: Deadline, *, presolve: bool = True
 ) -> Status:
@@ -97,7 +106,7 @@ def prove(
     Status
         Why it ended: ``optimal``, ``time_limit`` or ``interrupted``.
     """
-    standing.enter(COMPACT)
+    standing.enter(PHASE)
     model = _model_in_time(instance, deadline)
     if model is None:
         return Status.TIME_LIMIT

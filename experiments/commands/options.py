@@ -34,7 +34,9 @@ TimeLimit = Annotated[
     float,
     typer.Option("--time-limit", callback=_not_negative, help="Seconds to solve offline."),
 ]
-Method = Annotated[str, typer.Option("--method", help="Offline: auto, milp, colgen or bruteforce.")]
+Method = Annotated[
+    str, typer.Option("--method", help="Offline: auto, milp, benders, colgen or bruteforce.")
+]
 Output = Annotated[Path, typer.Option("-o", "--output", help="File to write.", show_default=False)]
 ResultFile = Annotated[
     Path | None, typer.Option("-o", "--output", help="Also write the JSON result to this file.")

@@ -1,0 +1,324 @@
+"""The decomposition against enumeration: its master is a relaxation, its cuts spare the feasible.
+
+Jobs at odds make its last resort necessary: which two jobs get along depends on the server, so
+that patterns often cover in halves what no placement holds.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator, Mapping
+from itertools import combinations, product
+
+import numpy as np
+import pulp
+import pytest
+from hypothesis import assume, event, example, given
+from hypothesis import strategies as st
+
+import oasis
+from oasis import Cluster, Constant, Instance, Job, Schedule, Server
+from oasis.rounding import IntArray
+from oasis.solvers import Progress, Status, highs
+from oasis.solvers.relaxation import Relaxation
+from offline import benders, solve_benders, solve_brute_force, solve_milp
+from offline.counts import GROUPS, CountModel
+from offline.cuts import Servers, classes
+from offline.deadline import Deadline as TimeLimit
+from tests.strategies import all_instances, fewer, of, small_instances
+
+NO_LIMIT = TimeLimit()
+PROOF = 1e-6
+DIGITS = 1e-9
+PATIENCE = 60.0  # seconds until a solve without a time limit is taken for endless
+
+# -- jobs at odds ------------------------------------------------------------------------------
+
+CROSSED = ({(0, 1), (2, 3)}, {(0, 2), (1, 3)})  # pairs that get along, by server
+
+
+def at_odds(friends: tuple[set[tuple[int, int]], ...], *jobs: Job) -> Instance:
+    """Jobs of which two fit on a server together only if they are its friends there."""
+    pairs = list(combinations(range(len(jobs)), 2))
+    names = tuple(f"{i}-{j}" for i, j in pairs)
+    servers = tuple(
+        Server(f"w{h}", {f"{i}-{j}": 2.0 if (i, j) in here else 1.0 for i, j in pairs})
+        for h, here in enumerate(friends)
+    )
+    asking = tuple(
+        Job(
+            **{field: getattr(job, field) for field in job.__dataclass_fields__}
+            | {"worker": {name: 1.0 for name, pair in zip(names, pairs, strict=True) if k in pair}}
+        )
+        for k, job in enumerate(jobs)
+    )
+    horizon = 1 + max(job.arrival for job in jobs)
+    return Instance(horizon, Cluster(names, servers, (Server("p", {}),), 1.0), asking)
+
+
+def unit_job(name: str, value: float, arrival: int = 0, work: int = 1) -> Job:
+    """`work` worker-slots, one worker at a time, no parameter server."""
+    return Job(name, arrival, work, 1, 1, 1.0, 0.0, {}, {}, Constant(value))
+
+
+@st.composite
+def quarrels(draw: st.DrawFn, most_jobs: int = 5) -> Instance:
+    """Jobs at odds, two or three servers, one or two slots."""
+    count = draw(of(4, *range(3, most_jobs + 1)))
+    pairs = list(combinations(range(count), 2))
+    here = st.sets(st.sampled_from(pairs), min_size=1, max_size=4)
+    friends = tuple(draw(st.lists(here, min_size=2, max_size=3)))
+    last = draw(of(0, 1))
+    jobs = [
+        unit_job(f"j{i}", draw(of(1.0, 1.5, 2.0)), draw(of(0, last)), draw(of(1, 1, 1 + last)))
+        for i in range(count - 1)
+    ]
+    return at_odds(friends, *jobs, unit_job("last", draw(of(1.0, 2.0)), last))
+
+
+# -- the oracle --------------------------------------------------------------------------------
+
+
+def optimum(instance: Instance) -> Mapping[str, Schedule]:
+    """The best schedules, if the instance is small enough to enumerate."""
+    try:
+        return solve_brute_force(instance).schedules
+    except ValueError:
+        assume(False)
+        raise
+
+
+def feasible(instance: Instance) -> list[Mapping[str, Schedule]]:
+    """OASiS's schedules, the best ones, and all of these but one or one alone."""
+    best = optimum(instance)
+    run = oasis.simulate(instance, oasis.OASiS.from_instance(instance))
+    parts = [{name: schedule} for name, schedule in best.items()]
+    rest = [{k: v for k, v in best.items() if k != name} for name in best]
+    return [{}, best, run.schedules, *parts, *rest]
+
+
+def assert_satisfies(model: CountModel, rows: list[pulp.LpConstraint], values: Mapping[str, float]):
+    for variable in model.problem.variables():
+        value = values.get(variable.name, 0.0)
+        assert value == round(value)
+        assert variable.lowBound <= value <= variable.upBound
+    for row in rows:
+        used = math.fsum(c * values.get(v.name, 0.0) for v, c in row.items())
+        lower, upper = row.getLb(), row.getUb()
+        slack = DIGITS * max(1.0, abs(used))
+        assert lower is None or used >= lower - slack, row
+        assert upper is None or used <= upper + slack, row
+
+
+def placeable(model: CountModel, group: str, counts: tuple[int, ...]) -> bool:
+    """Whether the servers of a group hold these counts, tried unit by unit."""
+    units = [k for k, n in enumerate(counts) for _ in range(n)]
+    capacity, demand = model.capacity(group), model.demand(group)
+    for hosts in product(range(len(capacity)), repeat=len(units)):
+        used = np.zeros_like(capacity)
+        for k, host in zip(units, hosts, strict=True):
+            used[host] += demand[k]
+        if (used <= capacity * (1 + DIGITS)).all():
+            return True
+    return False
+
+
+def boxed(model: CountModel, group: str, slot: int) -> list[tuple[int, ...]]:
+    """All counts of a slot that the bounds of the variables allow; none if they are many."""
+    values = {v.name: float(v.upBound) for v in model.problem.variables()}
+    most = model.counts(values, group, slot).astype(int).tolist()
+    return list(product(*(range(n + 1) for n in most))) if sum(most) <= 6 else []
+
+
+def misfits(model: CountModel, group: str, slot: int) -> list[tuple[int, ...]]:
+    box = boxed(model, group, slot)
+    return [counts for counts in box if not placeable(model, group, counts)]
+
+
+def with_cuts(model: CountModel, number: int) -> int:
+    """Cut the master's relaxation off, round after round, with few classes and with single ones."""
+    relaxation, added = Relaxation(model.problem), 0
+    most_units = np.array([c.parallel for c in model.candidates])
+    for most in (1, None):
+        served = {
+            group: Servers(*classes(model.capacity(group), most), model.demand(group), most_units)
+            for group in GROUPS
+        }
+        for _ in range(number):
+            solution = relaxation.solve(math.inf)
+            assert solution is not None
+            for group, slot in product(GROUPS, range(model.instance.horizon)):
+                counts = model.counts(solution.values, group, slot)
+                cut = served[group].separate(counts, NO_LIMIT)
+                if cut is not None:
+                    rows = model.add(group, cut, range(model.instance.horizon))
+                    assert rows
+                    relaxation.add(rows)
+                    added += 1
+                    for row in rows:
+                        model.problem.addConstraint(row)
+    return added
+
+
+# -- the master --------------------------------------------------------------------------------
+
+
+@given(st.one_of(small_instances(), quarrels()))
+@fewer(3)
+def test_every_feasible_solution_satisfies_the_master_and_its_cuts(instance: Instance) -> None:
+    solutions = feasible(instance)
+    model = CountModel(instance)
+    assume(model.candidates)
+    event("cuts" if with_cuts(model, 3) else "no cuts")
+    for schedules in solutions:
+        assert_satisfies(model, list(model.problem.constraints()), model.values_of(schedules))
+    value = oasis.verify(instance, solutions[1])
+    for relaxation in (Relaxation(model.problem).solve(math.inf), highs.solve(model.problem)):
+        assert relaxation is not None
+        assert relaxation.bound >= value * (1 - PROOF) - DIGITS
+
+
+@given(st.one_of(quarrels(most_jobs=4), small_instances()), st.data())
+@example(at_odds(CROSSED, *(unit_job(f"j{k}", 1.0) for k in range(4))), None)
+@fewer(3)
+def test_forbidden_counts_are_out_of_reach_and_no_others(
+    instance: Instance, data: st.DataObject | None
+) -> None:
+    """A row asks for less of some job: nothing else goes, above all nothing that can be placed."""
+    solutions = feasible(instance)
+    model = CountModel(instance)
+    assume(model.candidates)
+    places = list(product(GROUPS, range(instance.horizon)))
+    choices = [(*place, counts) for place in places for counts in misfits(model, *place)]
+    assume(choices)
+    group, slot, chosen = data.draw(st.sampled_from(choices)) if data else choices[-1]
+    rows = model.forbid(group, np.array(chosen), [slot])
+    for schedules in solutions:
+        assert_satisfies(model, rows, model.values_of(schedules))
+    for counts in boxed(model, group, slot):
+        reaches = all(n >= limit for n, limit in zip(counts, chosen, strict=True))
+        assert is_possible(model, rows, group, slot, counts) == (not reaches)
+
+
+def is_possible(
+    model: CountModel,
+    rows: list[pulp.LpConstraint],
+    group: str,
+    slot: int,
+    counts: tuple[int, ...],
+) -> bool:
+    """Whether the binaries of the rows can be chosen to allow these counts."""
+    ones = {v.name: 1.0 for row in rows for v in row}
+    known = {
+        name: float(counts[k])
+        for name in ones
+        for k in range(len(counts))
+        if model.counts({name: 1.0}, group, slot)[k]
+    }
+    free = [name for name in ones if name not in known]
+    for bits in product((0.0, 1.0), repeat=len(free)):
+        values = known | dict(zip(free, bits, strict=True))
+        if all(
+            (row.getLb() is None or total >= row.getLb())
+            and (row.getUb() is None or total <= row.getUb())
+            for row in rows
+            for total in [sum(c * values[v.name] for v, c in row.items())]
+        ):
+            return True
+    return False
+
+
+@given(small_instances(), st.integers(0, 3))
+@fewer(4)
+def test_rows_close_to_a_plan_allow_the_plan_the_other_and_no_early_completion(
+    instance: Instance, window: int
+) -> None:
+    _, best, run, *_ = feasible(instance)
+    model = CountModel(instance)
+    near = model.near(best, run, window)
+    for schedules in (best, run, {}):
+        assert_satisfies(model, near, model.values_of(schedules))
+    for c in model.candidates:
+        for slot, variable in c.done.items():
+            allowed = {s[c.job.id].completion for s in (run,) if c.job.id in s}
+            if c.job.id in best:
+                first = best[c.job.id].completion
+                allowed |= set(range(first, first + window + 1))
+            rows = [row for row in near if variable.name in {v.name for v in row}]
+            assert bool(rows) == (slot not in allowed)
+
+
+# -- the whole method --------------------------------------------------------------------------
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _hurry() -> Iterator[None]:
+    """Short searches for better solutions: here the proof must do the work, not they."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(benders, "SEARCH_SECONDS", 0.02)
+        patch.setattr(benders, "NEIGHBOUR_SECONDS", 0.02)
+        yield
+
+
+def proven(instance: Instance) -> float:
+    """What the method claims without a time limit; it must end, and with a proof."""
+    started = time.perf_counter()
+
+    def watch(progress: Progress) -> None:
+        assert time.perf_counter() - started < PATIENCE, progress
+
+    result = solve_benders(instance, time_limit=None, on_progress=watch)
+    assert oasis.verify(instance, result) == result.objective
+    assert result.status is Status.OPTIMAL
+    assert result.upper_bound == pytest.approx(result.objective, rel=PROOF, abs=DIGITS)
+    return result.objective
+
+
+@given(quarrels())
+@fewer(4)
+def test_optimum_of_jobs_at_odds_is_the_enumerated_one(instance: Instance) -> None:
+    best = oasis.verify(instance, optimum(instance))
+    assert proven(instance) == pytest.approx(best, rel=PROOF)
+
+
+@given(all_instances(most_servers=3))
+@fewer(4)
+def test_optimum_is_the_one_of_the_compact_model(instance: Instance) -> None:
+    compact = solve_milp(instance, time_limit=None)
+    assert compact.status is Status.OPTIMAL
+    assert proven(instance) == pytest.approx(compact.objective, rel=PROOF, abs=DIGITS)
+
+
+def test_counts_that_patterns_cover_in_halves_are_forbidden(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """No cut of patterns can tell that four crossed friends do not fit on their two servers."""
+    instance = at_odds(CROSSED, *(unit_job(f"j{k}", 1.0) for k in range(4)))
+    forbidden: list[tuple[int, ...]] = []
+    forbid = CountModel.forbid
+
+    def noted(
+        self: CountModel, group: str, counts: IntArray, slots: list[int]
+    ) -> list[pulp.LpConstraint]:
+        forbidden.append(tuple(counts.tolist()))
+        return forbid(self, group, counts, slots)
+
+    monkeypatch.setattr(CountModel, "forbid", noted)
+    assert proven(instance) == 3.0
+    assert forbidden == [(1, 1, 1, 1)]
+
+
+@given(quarrels(), of(0.0, 1e-3, 0.01, 0.05))
+@fewer(5)
+def test_a_tiny_limit_encloses_the_optimum_of_jobs_at_odds(
+    instance: Instance, seconds: float
+) -> None:
+    best = oasis.verify(instance, optimum(instance))
+    for warm_start in (None, {}):
+        result = solve_benders(instance, seconds, warm_start)
+        assert oasis.verify(instance, result) == result.objective
+        assert result.objective <= best * (1 + PROOF)
+        assert result.upper_bound >= best * (1 - PROOF)
+        if result.status is Status.OPTIMAL:
+            assert result.objective == pytest.approx(best, rel=PROOF)
