@@ -76,7 +76,7 @@ def draw_lateness(rows: Sequence[Row], ax: Axes | None = None) -> Axes:
             fontsize=SMALL,
         )
     for k, kind in enumerate(kinds):
-        ax.bar(0, 0, color=GREYS[k + 1], hatch=HATCHES[k], edgecolor="black", label=kind)
+        ax.bar(np.nan, np.nan, color=GREYS[k + 1], hatch=HATCHES[k], edgecolor="black", label=kind)
     ax.plot([], [], "-", color="black", linewidth=3, label="95 % interval of the median by seed")
     if any(row["published_low"] is not None for row in rows):
         ax.plot([], [], label="published median", **PUBLISHED_STYLE)

@@ -16,9 +16,9 @@ FIG3: Mapping[str, Mapping[int, float]] = {
     "dorm": {100: 2690, 200: 3360, 300: 3940, 400: 3700},
 }
 
-# Fig. 4: range of the medians of completion minus target, slots; OASiS is "closest to zero".
+# Fig. 4: range of the medians of completion minus target, slots; of OASiS is known only that its
+# completions are nearest the target.
 FIG4: Mapping[str, tuple[float, float]] = {
-    "oasis": (0, 0),
     "fifo": (43, 63),
     "drf": (43, 63),
     "dorm": (43, 63),

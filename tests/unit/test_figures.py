@@ -15,12 +15,13 @@ pytest.importorskip("matplotlib", reason="needs the plot extra")
 pytest.importorskip("pyarrow", reason="needs the sweep extra")
 
 import pyarrow as pa
+from matplotlib.patches import Rectangle
 from pyarrow import parquet
 from scipy import stats
 
 from experiments.cli import main
 from experiments.figures import FIGURES, Settings, reproduce
-from experiments.figures.published import FIG3, FIG6, FIG8
+from experiments.figures.published import FIG3, FIG4, FIG6, FIG8
 from experiments.figures.rows import for_people, geometric, interval, read_csv, write_csv
 from experiments.policies import POLICIES
 from experiments.sweep import SweepProgress, expand, sweep_config
@@ -301,6 +302,8 @@ def test_boxes_are_the_quantiles_of_the_rows():
     (ax,) = FIGURES["fig9"].draw(rows, "note").axes
     medians = {line.get_xdata()[0] for line in ax.lines if line.get_linewidth() == 2}
     assert medians == {row["median"] for row in rows}
+    bars = [patch for patch in ax.patches if isinstance(patch, Rectangle)]
+    assert all(math.isnan(bar.get_x()) for bar in bars), "bars of the legend leave no mark"
 
 
 # --- what is written ----------------------------------------------------------------------------
@@ -410,6 +413,12 @@ def test_published_numbers_in_the_documentation_are_the_published_ones():
         assert row["published"] == FIG3.get(row["policy"], {}).get(row["jobs"])
     for row in read_csv(SHOWN / "fig8.csv"):
         assert row["published"] == FIG8.get(row["policy"])
+
+
+def test_nothing_is_called_published_where_the_paper_gives_no_number():
+    rows = read_csv(SHOWN / "fig4.csv")
+    known = {row["policy"] for row in rows if row["published_low"] is not None}
+    assert known == set(FIG4) == {"fifo", "drf", "dorm"}
 
 
 def test_every_ratio_in_the_documentation_is_proven():
