@@ -159,10 +159,10 @@ class _Decomposition:
             solution = relaxation.solve(deadline.left)
             if solution is None:
                 return
+            self.standing.proved(solution.bound * (1 + 1e-9))
             bounds.append(solution.bound)
             if len(bounds) > PATIENCE and bounds[-1 - PATIENCE] - bounds[-1] < STALL * bounds[-1]:
                 return
-            self.standing.proved(solution.bound * (1 + 1e-9))
             rows = self._cuts(solution.values, deadline)
             if not rows:
                 return

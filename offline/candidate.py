@@ -56,6 +56,10 @@ class Candidate:
         """Whether the job completes in `slot` or later."""
         return pulp.lpSum(var for t, var in self.done.items() if t >= slot)
 
+    def variables(self, group: str) -> Mapping[tuple[int, int], pulp.LpVariable]:
+        """The variables of a group, "worker" or "ps"."""
+        return self.workers if group == "worker" else self.ps
+
     def workers_in(self, slot: int) -> pulp.LpAffineExpression:
         """sum_h y_ih(t)."""
         return pulp.lpSum(self.workers[slot, server] for server in self.worker_hosts)

@@ -7,7 +7,7 @@ tolerance.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import product
 
 import numpy as np
@@ -128,14 +128,19 @@ def no_worker_after_completion(c: Candidate) -> Rows:
         yield var <= var.upBound * running[slot]
 
 
+def of_job(c: Candidate, work: Callable[[Candidate], Rows] = training_work) -> Rows:
+    """(2), as `work` writes it, (3), (6), (7) and (11): the rows of one job alone."""
+    yield from admitted_once(c)
+    yield from work(c)
+    yield from workers_at_most_chunks(c)
+    yield from ps_bandwidth(c)
+    yield from ps_at_most_workers(c)
+
+
 def of_all(instance: Instance, candidates: list[Candidate]) -> Rows:
     """Every row of the model: of each job, then (4) and (5), which jobs share."""
     for candidate in candidates:
-        yield from admitted_once(candidate)
-        yield from training_work(candidate)
-        yield from workers_at_most_chunks(candidate)
-        yield from ps_bandwidth(candidate)
-        yield from ps_at_most_workers(candidate)
+        yield from of_job(candidate)
         yield from no_worker_after_completion(candidate)
     yield from worker_capacity(instance, candidates)
     yield from ps_capacity(instance, candidates)

@@ -20,7 +20,7 @@ from oasis.resources import as_array
 from oasis.rounding import CAPACITY_TOLERANCE, FloatArray, IntArray
 from oasis.schedule import COUNT, SERVER, SLOT, Schedule, placements
 from offline import constraints
-from offline.candidate import Candidate, counted_candidate_of
+from offline.candidate import counted_candidate_of
 from offline.cuts import Cut
 from offline.milp import CompactModel
 
@@ -48,15 +48,8 @@ class CountModel(CompactModel):
         self.trivial_bound = math.fsum(max(c.utility.values()) for c in self.candidates)
         self.problem.setObjective(constraints.total_utility(self.candidates))
         for c in self.candidates:
-            for add in (
-                constraints.admitted_once,
-                constraints.work_by_completion,
-                constraints.workers_at_most_chunks,
-                constraints.ps_bandwidth,
-                constraints.ps_at_most_workers,
-            ):
-                for row in add(c):
-                    self.problem.addConstraint(row)
+            for row in constraints.of_job(c, constraints.work_by_completion):
+                self.problem.addConstraint(row)
         self.cuts: dict[str, list[Cut]] = {group: [] for group in GROUPS}
         self._placed: set[tuple[str, int, int]] = set()
         self._forbidden: list[list[tuple[pulp.LpVariable, str, int]]] = []
@@ -78,7 +71,7 @@ class CountModel(CompactModel):
 
     def counts(self, values: Mapping[str, float], group: str, slot: int) -> FloatArray:
         """Units of each candidate in a slot, shape (I,)."""
-        variables = (self._variables(c, group).get((slot, 0)) for c in self.candidates)
+        variables = (c.variables(group).get((slot, 0)) for c in self.candidates)
         return np.array([0.0 if v is None else values.get(v.name, 0.0) for v in variables])
 
     def add(self, group: str, cut: Cut, slots: Iterable[int]) -> list[pulp.LpConstraint]:
@@ -103,7 +96,7 @@ class CountModel(CompactModel):
         for slot in slots:
             fewer, number = [], len(self._forbidden)
             here = [
-                (self._variables(self.candidates[i], group)[slot, 0], int(counts[i]))
+                (self.candidates[i].variables(group)[slot, 0], int(counts[i]))
                 for i in np.flatnonzero(counts).tolist()
             ]
             for k, (variable, count) in enumerate(here):
@@ -153,14 +146,10 @@ class CountModel(CompactModel):
         """Weights of a cut and the counts in a slot that they are of."""
         weights = self.cuts[group][number].weights
         return [
-            (float(weight), self._variables(c, group)[slot, 0])
+            (float(weight), c.variables(group)[slot, 0])
             for c, weight in zip(self.candidates, weights, strict=True)
-            if weight > 0 and (slot, 0) in self._variables(c, group)
+            if weight > 0 and (slot, 0) in c.variables(group)
         ]
-
-    @staticmethod
-    def _variables(candidate: Candidate, group: str) -> dict[tuple[int, int], pulp.LpVariable]:
-        return dict(candidate.workers if group == "worker" else candidate.ps)
 
     def _totals(self, group: str) -> Iterable[Cut]:
         """All that the jobs ask for, at most all that there is."""

@@ -19,7 +19,7 @@ from oasis.resources import as_array
 from oasis.rounding import FloatArray
 from oasis.solvers import Status, highs
 from offline import constraints
-from offline.candidate import Candidate, candidate_of
+from offline.candidate import candidate_of
 from offline.deadline import Deadline
 from offline.milp import CompactModel
 from offline.neighbourhood import Guide, Keeper
@@ -49,15 +49,8 @@ class ResidualModel(CompactModel):
         self.trivial_bound = sum(max(c.utility.values()) for c in self.candidates)
         self.problem.setObjective(constraints.total_utility(self.candidates))
         for candidate in self.candidates:
-            for add in (
-                constraints.admitted_once,
-                constraints.training_work,
-                constraints.workers_at_most_chunks,
-                constraints.ps_bandwidth,
-                constraints.ps_at_most_workers,
-            ):
-                for row in add(candidate):
-                    self.problem.addConstraint(row)
+            for row in constraints.of_job(candidate):
+                self.problem.addConstraint(row)
         for row in (*self._capacity("worker", worker_free), *self._capacity("ps", ps_free)):
             self.problem.addConstraint(row)
 
@@ -66,7 +59,7 @@ class ResidualModel(CompactModel):
         users: dict[tuple[int, int], list[tuple[FloatArray, pulp.LpVariable]]] = {}
         for candidate in self.candidates:
             demand = as_array(getattr(candidate.job, group), self.instance.cluster.resources)
-            for place, variable in _variables(candidate, group).items():
+            for place, variable in candidate.variables(group).items():
                 room = _room(free[place], demand, int(variable.upBound))
                 variable.upBound = room
                 if room:
@@ -76,10 +69,6 @@ class ResidualModel(CompactModel):
             limit = float(free[place][r])
             if sum(amount * v.upBound for amount, v in terms) > limit > 0:
                 yield pulp.lpSum(amount / limit * v for amount, v in terms) <= 1.0
-
-
-def _variables(candidate: Candidate, group: str) -> dict[tuple[int, int], pulp.LpVariable]:
-    return dict(candidate.workers if group == "worker" else candidate.ps)
 
 
 def _room(free: FloatArray, demand: FloatArray, most: int) -> int:
