@@ -65,7 +65,7 @@ class ColumnLp:
         self._highs = highspy.Highs()
         for name, value in (("output_flag", False), ("threads", 1), ("random_seed", 0)):
             self._highs.setOptionValue(name, value)
-        _accept(self._highs.changeObjectiveSense(highspy.ObjSense.kMaximize), "the sense")
+        accept(self._highs.changeObjectiveSense(highspy.ObjSense.kMaximize), "the sense")
         self.rows = 0
         self.columns = 0
         self.add_rows(upper)
@@ -73,21 +73,21 @@ class ColumnLp:
     def add_rows(self, upper: Iterable[float]) -> None:
         """Add rows without entries, ``0 <= upper``; later columns may use them."""
         for limit in upper:
-            _accept(self._highs.addRow(-math.inf, float(limit), *_EMPTY), "a row")
+            accept(self._highs.addRow(-math.inf, float(limit), *_EMPTY), "a row")
             self.rows += 1
 
     def add_columns(self, columns: Iterable[LpColumn]) -> None:
         """Add non-negative variables."""
         for column in columns:
             entries = (len(column.rows), column.rows.astype(np.int32), column.values)
-            _accept(self._highs.addCol(column.cost, 0.0, math.inf, *entries), "a column")
+            accept(self._highs.addCol(column.cost, 0.0, math.inf, *entries), "a column")
             self.columns += 1
 
     def remove_columns(self, columns: IntArray) -> None:
         """Delete variables; those that follow move up."""
         indices = np.sort(columns).astype(np.int32)
         if indices.size:
-            _accept(self._highs.deleteCols(len(indices), indices), "to delete columns")
+            accept(self._highs.deleteCols(len(indices), indices), "to delete columns")
             self.columns -= len(indices)
 
     def solve(
@@ -110,14 +110,9 @@ class ColumnLp:
             "simplex_strategy": _PRIMAL_SIMPLEX,
         }
         for name, value in options.items():
-            _accept(self._highs.setOptionValue(name, value), f"the option {name}")
-        _accept(self._highs.run(), "to solve")
-        found = self._highs.getModelStatus()
-        if found in (_MODEL.kTimeLimit, _MODEL.kInterrupt):
+            accept(self._highs.setOptionValue(name, value), f"the option {name}")
+        if not run_to_optimum(self._highs):
             return None
-        if found not in (_MODEL.kOptimal, _MODEL.kModelEmpty):
-            text = self._highs.modelStatusToString(found)
-            raise SolverError(f"HiGHS ended the linear program with the status {text!r}")
         solution = self._highs.getSolution()
         return LpSolution(
             objective=float(self._highs.getInfo().objective_function_value),
@@ -126,6 +121,25 @@ class ColumnLp:
         )
 
 
-def _accept(status: Any, what: str) -> None:
+def run_to_optimum(solver: highspy.Highs) -> bool:
+    """Solve a linear program; False if its time limit came first.
+
+    Raises
+    ------
+    SolverError
+        If HiGHS fails, or finds it infeasible or unbounded.
+    """
+    accept(solver.run(), "to solve")
+    found = solver.getModelStatus()
+    if found in (_MODEL.kTimeLimit, _MODEL.kInterrupt):
+        return False
+    if found not in (_MODEL.kOptimal, _MODEL.kModelEmpty):
+        text = solver.modelStatusToString(found)
+        raise SolverError(f"HiGHS ended the linear program with the status {text!r}")
+    return True
+
+
+def accept(status: Any, what: str) -> None:
+    """Raise `SolverError` if HiGHS refused `what`."""
     if status not in (highspy.HighsStatus.kOk, highspy.HighsStatus.kWarning):
         raise SolverError(f"HiGHS refused {what} ({status})")

@@ -12,10 +12,9 @@ import highspy
 import numpy as np
 import pulp
 
-from oasis.errors import SolverError
 from oasis.solvers import Solution, Status, highs
+from oasis.solvers.lp import accept, run_to_optimum
 
-_MODEL = highspy.HighsModelStatus
 _CONTINUOUS = highspy.HighsVarType.kContinuous
 
 
@@ -40,7 +39,7 @@ class Relaxation:
         self._highs = highs.configured(None, None, presolve=True, seed=0)
         lp = highs.translated(problem, problem.variables(), self._scale)
         lp.integrality_ = [_CONTINUOUS] * len(self._names)
-        _accept(self._highs.passModel(lp), "the model")
+        accept(self._highs.passModel(lp), "the model")
 
     def add(self, rows: Iterable[pulp.LpConstraint]) -> None:
         """Add rows over variables of the model."""
@@ -50,7 +49,7 @@ class Relaxation:
             lower = -math.inf if row.getLb() is None else row.getLb()
             upper = math.inf if row.getUb() is None else row.getUb()
             values = np.array([c for _, c in entries])
-            _accept(self._highs.addRow(lower, upper, len(entries), columns, values), "a row")
+            accept(self._highs.addRow(lower, upper, len(entries), columns, values), "a row")
 
     def solve(self, time_limit: float) -> Solution | None:
         """Solve to optimality; None if the time limit (seconds) comes first.
@@ -61,20 +60,10 @@ class Relaxation:
             If HiGHS fails, or finds the relaxation infeasible or unbounded.
         """
         limit = self._highs.getRunTime() + max(0.0, time_limit)  # HiGHS counts over all runs
-        _accept(self._highs.setOptionValue("time_limit", limit), "a time limit")
-        _accept(self._highs.run(), "to solve")
-        found = self._highs.getModelStatus()
-        if found in (_MODEL.kTimeLimit, _MODEL.kInterrupt):
+        accept(self._highs.setOptionValue("time_limit", limit), "a time limit")
+        if not run_to_optimum(self._highs):
             return None
-        if found not in (_MODEL.kOptimal, _MODEL.kModelEmpty):
-            text = self._highs.modelStatusToString(found)
-            raise SolverError(f"HiGHS ended the linear program with the status {text!r}")
         values = self._highs.getSolution().col_value
         objective = float(self._highs.getInfo().objective_function_value) / self._scale
         named = dict(zip(self._names, map(float, values), strict=True))
         return Solution(Status.OPTIMAL, objective, objective, 0.0, named)
-
-
-def _accept(status: highspy.HighsStatus, what: str) -> None:
-    if status not in (highspy.HighsStatus.kOk, highspy.HighsStatus.kWarning):
-        raise SolverError(f"HiGHS refused {what} ({status})")
