@@ -1,0 +1,150 @@
+"""The compact model (1)-(13) with CP-SAT of OR-Tools: an outside peer of the offline methods.
+
+It gets the rows that HiGHS gets, in whole numbers (`tests.benchmarks.whole_numbers`): a
+relaxation, so that its bounds are bounds, by less than 1e-9 of a capacity. Each of its solutions is
+verified as it comes; one that breaks a constraint is not counted, but listed as ``refused`` in the
+result's parameters. The objective is recomputed from the schedules. Utilities are rounded up, which
+lifts the bound by at most the ``bound_slack`` of the parameters.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Callable, Generator, Mapping
+from contextlib import closing
+from importlib import metadata
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from oasis.errors import SolverError, VerificationError
+from oasis.problem import Instance
+from oasis.schedule import Schedule
+from oasis.solvers import PROOF, Progress, Status
+from oasis.verify import verify
+from offline import OfflineResult
+from offline.deadline import Deadline
+from offline.milp import CompactModel
+from offline.standing import Standing, concluded
+from offline.start import begin
+from tests.benchmarks.whole_numbers import WholeModel, whole_model
+
+# -P: what lies beside the script is not to be found before OR-Tools and what that needs
+PROCESS = [sys.executable, "-P", str(Path(__file__).with_name("cpsat_process.py"))]
+MISSING = "cpsat needs OR-Tools: pip install 'oasis-scheduler[bench]'"
+
+
+def is_installed() -> bool:
+    return find_spec("ortools") is not None  # importing it here would break HiGHS
+
+
+def solve_cpsat(
+    instance: Instance,
+    time_limit: float | None = 60.0,
+    warm_start: Mapping[str, Schedule] | None = None,
+    on_progress: Callable[[Progress], None] | None = None,
+    *,
+    workers: int = 1,
+) -> OfflineResult:
+    """Solve the offline problem (1)-(13) with CP-SAT; arguments and result as of `solve_milp`.
+
+    Parameters
+    ----------
+    warm_start : mapping of str to Schedule, optional
+        Given to CP-SAT as its hint, and kept as a solution whatever CP-SAT makes of it.
+    workers : int
+        Threads of CP-SAT. One runs all search strategies in turn, several run one each.
+
+    Raises
+    ------
+    SolverError
+        If CP-SAT fails, its bound is refuted by a verified schedule, or what it calls optimal is
+        not verified.
+    """
+    deadline = Deadline(time_limit)
+    standing = Standing(deadline, on_progress)
+    parameters: dict[str, Any] = {
+        "time_limit": time_limit,
+        "warm_start": warm_start is not None,
+        "workers": workers,
+        "solver": f"CP-SAT {metadata.version('ortools')}",
+        "refused": [],
+    }
+
+    def work() -> Status:
+        if warm_start is not None:
+            begin(instance, standing, warm_start)
+        standing.enter("CP-SAT")
+        try:
+            model = CompactModel(instance, deadline)
+        except TimeoutError:
+            return Status.TIME_LIMIT
+        whole = whole_model(model.problem)
+        parameters["bound_slack"] = whole.value(len(model.candidates))
+        hint = None if warm_start is None else model.values_of(warm_start)
+        request = _request(whole, hint, deadline, workers)
+        return _search(model, whole, request, standing, parameters["refused"])
+
+    return concluded(instance, standing, work, "cpsat", parameters)
+
+
+def _request(
+    whole: WholeModel, hint: Mapping[str, float] | None, deadline: Deadline, workers: int
+) -> dict[str, Any]:
+    """What `tests.benchmarks.cpsat_process` asks for."""
+    return {
+        "upper": whole.upper,
+        "rows": whole.rows,
+        "costs": whole.costs,
+        "hint": None if hint is None else [int(hint.get(name, 0)) for name in whole.names],
+        "until": None if math.isinf(deadline.left) else time.time() + deadline.left,
+        "workers": workers,
+    }
+
+
+def _search(
+    model: CompactModel,
+    whole: WholeModel,
+    request: dict[str, Any],
+    standing: Standing,
+    refused: list[str],
+) -> Status:
+    """Let CP-SAT search, and tell `standing` of its bounds and verified solutions."""
+    status = ""
+    with closing(_events(request)) as events:
+        for event in events:
+            if "solution" in event:
+                values = {whole.names[k]: float(units) for k, units in event["solution"]}
+                schedules = model.schedules_of(defaultdict(float, values))
+                try:
+                    standing.found(verify(model.instance, schedules), schedules)
+                except VerificationError as error:
+                    refused.append(str(error))
+            if "bound" in event:
+                standing.proved(whole.value(event["bound"]))
+            status = event.get("status", status)
+    if status not in ("OPTIMAL", "FEASIBLE", "UNKNOWN"):
+        raise SolverError(f"CP-SAT calls the model {status}; admitting no job solves it")
+    if status == "OPTIMAL" and standing.gap > PROOF:
+        raise SolverError(f"CP-SAT calls optimal what does not verify: {'; '.join(refused)}")
+    return Status.OPTIMAL if status == "OPTIMAL" else Status.TIME_LIMIT
+
+
+def _events(request: dict[str, Any]) -> Generator[dict[str, Any]]:
+    """What CP-SAT's process has to say; closing this ends the process."""
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as given:
+        json.dump(request, given)
+        given.seek(0)
+        with subprocess.Popen(PROCESS, stdin=given, stdout=subprocess.PIPE, text=True) as process:
+            try:
+                yield from map(json.loads, process.stdout or ())
+                if process.wait() != 0:
+                    raise SolverError(f"CP-SAT's process ended with {process.returncode}")
+            finally:
+                process.kill()
