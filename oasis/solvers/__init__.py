@@ -28,6 +28,7 @@ class Status(StrEnum):
     OPTIMAL = "optimal"
     TIME_LIMIT = "time_limit"
     NODE_LIMIT = "node_limit"
+    GAP_LIMIT = "gap_limit"
     INTERRUPTED = "interrupted"
     INFEASIBLE = "infeasible"
     UNBOUNDED = "unbounded"

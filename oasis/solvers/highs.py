@@ -7,8 +7,10 @@ the wrong sign; here PuLP only carries the model, and HiGHS is told to maximise.
 
 from __future__ import annotations
 
+import atexit
 import math
 import threading
+import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -20,7 +22,7 @@ import pulp
 from oasis.errors import SolverError
 from oasis.solvers import PROOF, Progress, Solution, Status, relative_gap
 
-__all__ = ["Progress", "Solution", "Status", "solve", "version"]
+__all__ = ["Progress", "Run", "Solution", "Status", "solve", "start", "version"]
 
 # HiGHS 1.15.1 (and 1.12 and 1.13.1) proves false optima on the compact model (1)-(13): 154 of
 # 11,964 tiny instances came back "optimal" below the true optimum. Without presolve rule 12
@@ -33,7 +35,7 @@ FEASIBILITY = 1e-9
 NO_NODE_LIMIT = 2**31 - 1  # HiGHS's own default
 
 POLL_SECONDS = 0.1
-GRACE_SECONDS = 2.0  # for HiGHS to hear of Ctrl-C
+GRACE_SECONDS = 2.0  # for HiGHS to hear that it should stop
 
 _MODEL = highspy.HighsModelStatus
 _STATUS = {
@@ -53,13 +55,14 @@ def solve(
     *,
     time_limit: float | None = None,
     node_limit: int | None = None,
+    gap: float = 0.0,
     warm_start: Mapping[str, float] | None = None,
     on_progress: Callable[[Progress], None] | None = None,
     presolve: bool = True,
     proof: bool = True,
     seed: int = 0,
 ) -> Solution:
-    """Solve a PuLP model with HiGHS, to a gap of zero unless something stops it.
+    """Solve a PuLP model with HiGHS, to a gap of zero unless something else is asked for.
 
     One thread and a fixed seed: a solve that ends before its time limit gives the same solution
     every time. Ctrl-C ends the solve, not the program: the result then says `INTERRUPTED` and
@@ -75,6 +78,8 @@ def solve(
     node_limit : int, optional
         Nodes of the branch-and-bound tree, at least 1; unlike seconds, it stops every run of a
         model at the same solution.
+    gap : float
+        Difference of bound and solution at which to stop, in units of the objective.
     warm_start : mapping of str to float, optional
         Value of each variable by name, 0 where left out; HiGHS ignores an infeasible one.
     on_progress : callable, optional
@@ -92,24 +97,53 @@ def solve(
     SolverError
         If HiGHS fails, or calls a solve optimal whose bound and solution disagree.
     """
+    run = start(
+        problem,
+        time_limit=time_limit,
+        node_limit=node_limit,
+        gap=gap,
+        warm_start=warm_start,
+        presolve=presolve,
+        proof=proof,
+        seed=seed,
+    )
+    return run.finish(on_progress)
+
+
+def start(
+    problem: pulp.LpProblem,
+    *,
+    time_limit: float | None = None,
+    node_limit: int | None = None,
+    gap: float = 0.0,
+    warm_start: Mapping[str, float] | None = None,
+    presolve: bool = True,
+    proof: bool = True,
+    seed: int = 0,
+) -> Run:
+    """Begin what `solve` does and return at once; the model may change meanwhile."""
     variables = problem.variables()
     scale = objective_scale(problem)
     highs = configured(time_limit, node_limit, presolve, seed)
+    _accept(highs.setOptionValue("mip_abs_gap", gap * scale), "refused the gap")
     _accept(highs.passModel(translated(problem, variables, scale)), "refused the model")
     if warm_start is not None:
-        start = np.array([warm_start.get(variable.name, 0.0) for variable in variables])
+        values = np.array([warm_start.get(variable.name, 0.0) for variable in variables])
         columns = np.arange(len(variables), dtype=np.int32)
-        _accept(highs.setSolution(len(variables), columns, start), "refused the warm start")
+        _accept(highs.setSolution(len(variables), columns, values), "refused the warm start")
     is_mip = any(variable.cat == pulp.LpInteger for variable in variables)
-    run = _Run(highs, scale)
-    is_interrupted = run.finish(on_progress)
-    if not run.done.is_set():
-        return run.abandoned(math.inf if problem.sense == pulp.LpMaximize else -math.inf)
-    solution = _solution(highs, [variable.name for variable in variables], scale, is_mip)
-    if proof:
-        _check_proof(solution, scale)
-    # also where HiGHS was done before it heard of it: a caller with more to solve must stop
-    return replace(solution, status=Status.INTERRUPTED) if is_interrupted else solution
+    names = [variable.name for variable in variables]
+    worst = math.inf if problem.sense == pulp.LpMaximize else -math.inf
+
+    def read() -> Solution:
+        solution = _solution(highs, names, scale, is_mip)
+        if gap > 0 and not _is_closed(solution, scale):
+            solution = replace(solution, status=Status.GAP_LIMIT)
+        if proof:
+            _check_proof(solution, scale)
+        return solution
+
+    return Run(highs, scale, read, worst)
 
 
 def version() -> str:
@@ -182,78 +216,114 @@ def _limits(values: Any, missing: float) -> Any:
     return np.array([missing if value is None else value for value in values], float)
 
 
-class _Run:
-    """A solve in a thread of its own, so that the calling thread can still hear Ctrl-C."""
+_RUNNING: weakref.WeakSet[Run] = weakref.WeakSet()
 
-    def __init__(self, highs: highspy.Highs, scale: float) -> None:
-        self.highs = highs
-        self.scale = scale
-        self.stop = threading.Event()
-        self.done = threading.Event()
+
+@atexit.register
+def _wait_for_all() -> None:
+    """At exit: a thread that Python ends inside HiGHS would abort the process."""
+    for run in list(_RUNNING):
+        run._stop.set()
+    for run in list(_RUNNING):
+        run._thread.join()
+
+
+class Run:
+    """A solve in a thread of its own, so that the calling thread can do other work and hear Ctrl-C.
+
+    Leaving a ``with`` block stops it.
+
+    Attributes
+    ----------
+    progress : Progress or None
+        What HiGHS has told so far.
+    """
+
+    def __init__(
+        self, highs: highspy.Highs, scale: float, read: Callable[[], Solution], worst: float
+    ) -> None:
         self.progress: Progress | None = None
-        self.failure: BaseException | None = None
-        self.outcome: highspy.HighsStatus | None = None
+        self._highs, self._scale, self._read, self._worst = highs, scale, read, worst
+        self._stop = threading.Event()
+        self._done = threading.Event()
+        self._failure: BaseException | None = None
+        self._outcome: highspy.HighsStatus | None = None
         highs.cbMipInterrupt.subscribe(self._watch_mip)
         highs.cbSimplexInterrupt.subscribe(self._watch)
         highs.cbIpmInterrupt.subscribe(self._watch)
+        self._thread = threading.Thread(target=self._work, name="HiGHS", daemon=True)
+        _RUNNING.add(self)
+        self._thread.start()
+
+    def __enter__(self) -> Run:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.stop()
+
+    @property
+    def is_done(self) -> bool:
+        """Whether `finish` would return at once."""
+        return self._done.is_set()
+
+    def stop(self) -> None:
+        """Ask HiGHS to end and wait for it, at most two seconds."""
+        self._stop.set()
+        self._done.wait(GRACE_SECONDS)
+
+    def finish(self, on_progress: Callable[[Progress], None] | None = None) -> Solution:
+        """Wait for the solution; see `solve`. After `stop` there is nothing to wait for."""
+        if self._stop.is_set() and not self.is_done:
+            return self._abandoned()
+        is_interrupted = False
+        try:
+            self._report(on_progress)
+        except KeyboardInterrupt:
+            is_interrupted = True
+            self.stop()
+            if not self.is_done:
+                return self._abandoned()
+        except BaseException:
+            self.stop()
+            raise
+        self._highs.clearCallbacks()
+        if self._failure is not None:
+            raise SolverError(f"HiGHS failed: {self._failure}") from self._failure
+        _accept(self._outcome, "failed")
+        solution = self._read()
+        # also where HiGHS was done before it heard of it: a caller with more to solve must stop
+        return replace(solution, status=Status.INTERRUPTED) if is_interrupted else solution
 
     def _watch(self, event: Any) -> None:
-        event.data_in.user_interrupt = self.stop.is_set()
+        event.data_in.user_interrupt = self._stop.is_set()
 
     def _watch_mip(self, event: Any) -> None:
         self._watch(event)
         out = event.data_out
-        incumbent = out.mip_primal_bound / self.scale
+        incumbent = out.mip_primal_bound / self._scale
         found = incumbent if math.isfinite(incumbent) else None
-        bound = out.mip_dual_bound / self.scale
+        bound = out.mip_dual_bound / self._scale
         self.progress = Progress(out.running_time, found, bound, relative_gap(found, bound))
 
     def _work(self) -> None:
         try:
-            self.outcome = self.highs.run()
-            self.highs.resetGlobalScheduler(False)
+            self._outcome = self._highs.run()
+            self._highs.resetGlobalScheduler(False)
         except BaseException as error:  # noqa: BLE001 - handed to the calling thread
-            self.failure = error
+            self._failure = error
         finally:
-            self.done.set()
-
-    def finish(self, on_progress: Callable[[Progress], None] | None) -> bool:
-        """Run until done, Ctrl-C or an exception of `on_progress`; whether Ctrl-C ended it."""
-        is_interrupted = False
-        thread = threading.Thread(target=self._work, name="HiGHS", daemon=True)
-        try:
-            thread.start()
-            self._report(on_progress)
-        except KeyboardInterrupt:
-            if thread.ident is None:
-                raise
-            is_interrupted = True
-            self._halt()
-            if not self.done.is_set():
-                return True
-        except BaseException:
-            self._halt()
-            raise
-        self.highs.clearCallbacks()
-        if self.failure is not None:
-            raise SolverError(f"HiGHS failed: {self.failure}") from self.failure
-        _accept(self.outcome, "failed")
-        return is_interrupted
+            self._done.set()
 
     def _report(self, on_progress: Callable[[Progress], None] | None) -> None:
         last = None
-        while not self.done.wait(POLL_SECONDS):
+        while not self._done.wait(POLL_SECONDS):
             if on_progress is not None and self.progress is not None and self.progress != last:
                 last = self.progress
                 on_progress(last)
 
-    def _halt(self) -> None:
-        self.stop.set()
-        self.done.wait(GRACE_SECONDS)
-
-    def abandoned(self, worst: float) -> Solution:
+    def _abandoned(self) -> Solution:
         """What HiGHS has told so far; it still runs, so that nothing may be asked of it."""
-        bound = self.progress.bound if self.progress is not None else worst
+        bound = self.progress.bound if self.progress is not None else self._worst
         return Solution(Status.INTERRUPTED, None, bound, math.inf, {})
 
 
@@ -287,10 +357,15 @@ def _solution(highs: highspy.Highs, names: list[str], scale: float, is_mip: bool
     return Solution(status, objective, bound, relative_gap(objective, bound), values)
 
 
-def _check_proof(solution: Solution, scale: float) -> None:
+def _is_closed(solution: Solution, scale: float) -> bool:
+    """Whether a solution said to be optimal agrees with its bound."""
     if solution.status is not Status.OPTIMAL or solution.objective is None:
-        return
+        return True
     allowed = PROOF * max(1.0 / scale, abs(solution.objective))
-    if not abs(solution.bound - solution.objective) <= allowed:
+    return abs(solution.bound - solution.objective) <= allowed
+
+
+def _check_proof(solution: Solution, scale: float) -> None:
+    if not _is_closed(solution, scale):
         text = f"objective {solution.objective:.12g} against bound {solution.bound:.12g}"
         raise SolverError(f"HiGHS calls a solution optimal that it has not proved: {text}")

@@ -83,6 +83,26 @@ class ColumnLp:
             accept(self._highs.addCol(column.cost, 0.0, math.inf, *entries), "a column")
             self.columns += 1
 
+    def add_table(self, table: FloatArray) -> None:
+        """Add non-negative variables that cost nothing, from their entries (columns, rows)."""
+        columns, rows = np.nonzero(table)
+        number = len(table)
+        starts = np.searchsorted(columns, np.arange(number)).astype(np.int32)
+        accept(
+            self._highs.addCols(
+                number,
+                np.zeros(number),
+                np.zeros(number),
+                np.full(number, math.inf),
+                len(rows),
+                starts,
+                rows.astype(np.int32),
+                table[columns, rows],
+            ),
+            "columns",
+        )
+        self.columns += number
+
     def remove_columns(self, columns: IntArray) -> None:
         """Delete variables; those that follow move up."""
         indices = np.sort(columns).astype(np.int32)

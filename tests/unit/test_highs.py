@@ -244,11 +244,11 @@ def test_what_highs_refuses_is_an_error():
 
 
 def test_ctrl_c_is_not_lost_on_a_solver_that_has_just_finished(monkeypatch):
-    def late(run: highs._Run, on_progress: object) -> None:
-        run.done.wait()
+    def late(run: highs.Run, on_progress: object) -> None:
+        run._done.wait()
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(highs._Run, "_report", late)
+    monkeypatch.setattr(highs.Run, "_report", late)
     solution = highs.solve(small())
     assert solution.status is Status.INTERRUPTED
     assert solution.objective == solution.bound == pytest.approx(15)
@@ -258,16 +258,74 @@ def test_ctrl_c_is_not_lost_on_a_solver_that_has_just_finished(monkeypatch):
 def test_a_solver_that_does_not_hear_ctrl_c_is_left_with_the_bound_it_told(monkeypatch, sense):
     leave = threading.Event()
 
-    def deaf(run: highs._Run) -> None:
+    def deaf(run: highs.Run) -> None:
         leave.wait()
 
-    def interrupt(run: highs._Run, on_progress: object) -> None:
+    def interrupt(run: highs.Run, on_progress: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(highs, "GRACE_SECONDS", 0.01)
-    monkeypatch.setattr(highs._Run, "_work", deaf)
-    monkeypatch.setattr(highs._Run, "_report", interrupt)
+    monkeypatch.setattr(highs.Run, "_work", deaf)
+    monkeypatch.setattr(highs.Run, "_report", interrupt)
     solution = highs.solve(small(sense))
     leave.set()
     assert (solution.status, solution.objective, solution.values) == (Status.INTERRUPTED, None, {})
     assert solution.bound == (math.inf if sense == pulp.LpMaximize else -math.inf)
+
+
+@pytest.mark.parametrize("sense", [pulp.LpMaximize, pulp.LpMinimize])
+def test_a_gap_in_units_of_the_objective_ends_a_solve_without_a_claim(sense):
+    wide = highs.solve(knapsacks(sense), gap=1e6, time_limit=30)
+    assert wide.status is Status.GAP_LIMIT
+    assert wide.objective is not None
+    assert 0 < abs(wide.bound - wide.objective) <= 1e6
+    closed = highs.solve(small(sense), gap=1e-9)
+    assert closed.status is Status.OPTIMAL
+
+
+def test_a_run_goes_on_beside_its_caller_and_ends_when_told():
+    run = highs.start(knapsacks(pulp.LpMaximize))
+    assert not run.is_done
+    deadline = time.perf_counter() + 60
+    while run.progress is None or not math.isfinite(run.progress.bound):
+        assert time.perf_counter() < deadline
+        time.sleep(0.01)
+    beside = highs.solve(small())
+    assert beside.status is Status.OPTIMAL
+    run.stop()
+    solution = run.finish()
+    assert solution.status is Status.INTERRUPTED
+    assert math.isfinite(solution.bound)
+
+
+def test_a_run_is_of_the_model_as_it_was():
+    problem = small()
+    run = highs.start(problem)
+    problem.addConstraint(problem.variables()[0] <= 0)
+    assert run.finish().objective == pytest.approx(15)
+    assert run.is_done
+
+
+def test_a_run_that_does_not_stop_is_left_with_the_bound_it_told(monkeypatch):
+    leave = threading.Event()
+    monkeypatch.setattr(highs, "GRACE_SECONDS", 0.01)
+    monkeypatch.setattr(highs.Run, "_work", lambda run: leave.wait())
+    run = highs.start(small())
+    run.stop()
+    solution = run.finish()
+    leave.set()
+    assert (solution.status, solution.bound) == (Status.INTERRUPTED, math.inf)
+
+
+def test_a_program_may_end_while_a_run_goes_on():
+    path = os.pathsep.join([os.path.dirname(__file__), os.getcwd()])
+    script = "from test_highs import *\nrun = highs.start(knapsacks(pulp.LpMaximize))"
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={**os.environ, "PYTHONPATH": path},
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
