@@ -37,6 +37,15 @@ def floor(x: npt.ArrayLike) -> FloatArray:
     return rounded
 
 
+def units(capacity: FloatArray, demand: FloatArray, most: int) -> IntArray:
+    """Units of `demand` (R,) that capacities (..., R) hold, at most `most`; shape (...)."""
+    asked = demand > 0
+    with np.errstate(over="ignore"):  # any number of units of next to nothing
+        fits = floor(capacity[..., asked] / demand[asked]).min(axis=-1, initial=float(most))
+    held: IntArray = np.clip(fits, 0, most).astype(np.int64)
+    return held
+
+
 def within(count: float, limit: float) -> bool:
     """Whether ``count <= limit`` up to the tolerance of `floor`; for counts, which have no unit."""
     return bool(count <= limit + TOLERANCE * max(1.0, abs(limit)))

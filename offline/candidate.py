@@ -12,7 +12,7 @@ import pulp
 from oasis import rounding
 from oasis.problem import Instance, Job
 from oasis.resources import as_array
-from oasis.rounding import FloatArray, IntArray
+from oasis.rounding import IntArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ def _rooms(instance: Instance, index: int) -> list[IntArray]:
     """Workers and parameter servers that each empty server holds."""
     job, cluster = instance.jobs[index], instance.cluster
     return [
-        _room(capacity, as_array(demand, cluster.resources), job.chunks)
+        rounding.units(capacity, as_array(demand, cluster.resources), job.chunks)
         for capacity, demand in (
             (cluster.worker_capacity, job.worker),
             (cluster.ps_capacity, job.ps),
@@ -127,15 +127,6 @@ def _candidate(
         for symbol, units in (("y", of_workers), ("z", of_ps if job.needs_ps else of_ps[:0]))
     )
     return Candidate(job, work, parallel, utility, done, workers, ps)
-
-
-def _room(capacity: FloatArray, demand: FloatArray, chunks: int) -> IntArray:
-    """Units that each empty server holds: min_r floor(c^r / w^r), at most N_i."""
-    asked = demand > 0
-    with np.errstate(over="ignore"):
-        units = rounding.floor(capacity[:, asked] / demand[asked])
-    room: IntArray = units.min(axis=1, initial=chunks).astype(np.int64)
-    return room
 
 
 def _parallel(job: Job, room: IntArray, ps_room: IntArray) -> int:

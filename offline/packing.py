@@ -113,7 +113,7 @@ def _pack_slot(instance: Instance, here: list[_Planned], slot: int, deadline: De
             {
                 s: problem.add_variable(f"{symbol}_{k}_{s}", 0, most, pulp.LpInteger)
                 for s, most in enumerate(
-                    _room(capacity, demand, min(p.job.chunks, p.left)).tolist()
+                    rounding.units(capacity, demand, min(p.job.chunks, p.left)).tolist()
                 )
                 if most > 0 and is_used
             }
@@ -156,13 +156,6 @@ def _capacity(
             terms = [(float(d[r]), v) for d, v in here if d[r] > 0]
             if sum(amount * v.upBound for amount, v in terms) > limit:
                 problem.addConstraint(pulp.lpSum(a / limit * v for a, v in terms) <= 1.0)
-
-
-def _room(capacity: FloatArray, demand: FloatArray, most: int) -> IntArray:
-    asked = demand > 0
-    fits = rounding.floor(capacity[:, asked] / demand[asked]).min(axis=1, initial=float(most))
-    room: IntArray = np.clip(fits, 0, most).astype(np.int64)
-    return room
 
 
 def _taken(units: Mapping[int, pulp.LpVariable], values: Mapping[str, float]) -> Rows:

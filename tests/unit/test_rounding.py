@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -59,3 +60,12 @@ def test_within_is_an_order_up_to_the_tolerance(value: float, limit: float) -> N
 
 def test_nothing_is_within_not_a_number() -> None:
     assert not rounding.within(math.nan, 1.0)
+
+
+def test_units_are_what_the_scarcest_resource_holds() -> None:
+    capacity = np.array([[[6.0, 10.0], [5.9, 10.0]], [[3 * 0.1, 1.0], [0.0, 1e300]]])
+    assert rounding.units(capacity, np.array([2.0, 3.0]), 9).tolist() == [[3, 2], [0, 0]]
+    assert rounding.units(capacity, np.array([0.1, 0.0]), 9).tolist() == [[9, 9], [3, 0]]
+    assert rounding.units(capacity, np.array([0.0, 1e-300]), 2).tolist() == [[2, 2], [2, 2]]
+    assert rounding.units(capacity, np.zeros(2), 4).tolist() == [[4, 4], [4, 4]]
+    assert rounding.units(capacity - 20.0, np.array([1.0, 1.0]), 4).tolist() == [[0, 0], [0, 0]]
