@@ -108,16 +108,12 @@ class CountModel(CompactModel):
             self._forbidden.append(fewer)
         return rows
 
-    def near(
-        self, plan: Mapping[str, Schedule], other: Mapping[str, Schedule], window: int
-    ) -> list[pulp.LpConstraint]:
-        """Rows that keep completions within `window` slots after those of `plan`, or as `other`."""
+    def near(self, plan: Mapping[str, int], window: int) -> list[pulp.LpConstraint]:
+        """Rows that keep completions within `window` slots after those of `plan`; no other jobs."""
         rows = []
         for c in self.candidates:
-            allowed = {s[c.job.id].completion for s in (plan, other) if c.job.id in s}
-            if c.job.id in plan:
-                first = plan[c.job.id].completion
-                allowed |= set(range(first, first + window + 1))
+            first = plan.get(c.job.id)
+            allowed = range(0) if first is None else range(first, first + window + 1)
             rows.append(pulp.lpSum(v for t, v in c.done.items() if t not in allowed) <= 0)
         return rows
 
@@ -129,11 +125,21 @@ class CountModel(CompactModel):
                 terms = self._terms(group, number, slot)
                 yield pulp.lpSum(w * v for w, v in terms) <= limit
 
-    def require(self, category: str) -> None:
+    def require(self, workers: str, ps: str) -> None:
         """Let counts be ``pulp.LpInteger`` or ``pulp.LpContinuous``; completions stay binary."""
         for c in self.candidates:
-            for variable in (*c.workers.values(), *c.ps.values()):
-                variable.cat = category
+            for category, variables in ((workers, c.workers), (ps, c.ps)):
+                for variable in variables.values():
+                    variable.cat = category
+
+    def completions(self, values: Mapping[str, float]) -> dict[str, int]:
+        """When each job completes that does."""
+        return {
+            c.job.id: slot
+            for c in self.candidates
+            for slot, variable in c.done.items()
+            if values.get(variable.name, 0.0) > 0.5
+        }
 
     def values_of(self, schedules: Mapping[str, Schedule]) -> dict[str, float]:
         counts = {name: merged(schedule) for name, schedule in schedules.items()}

@@ -28,6 +28,7 @@ from oasis.solvers.lp import ColumnLp, LpColumn
 from offline.deadline import Deadline
 
 ROUNDS = 60
+DEEP = 0.5  # a cut that takes away this share of what any could is good enough
 SAFETY = 1e-9  # added to the right-hand side, for HiGHS's tolerances
 CLEAR = 1e-3  # a cut counts if it takes away this much, relative
 
@@ -76,11 +77,9 @@ class Servers:
     def __post_init__(self) -> None:
         order = np.lexsort(self.capacity.T[::-1])[::-1]  # the largest first
         self.capacity, self.number = self.capacity[order], self.number[order]
-        asked = self.demand > 0
-        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-            units = np.where(asked, self.capacity[:, None, :] / self.demand, np.inf)
-        limited = np.minimum(units.min(axis=2, initial=np.inf), self.most)
-        self._room = rounding.floor(limited).astype(np.int64)
+        pairs = zip(self.demand, self.most.tolist(), strict=True)
+        room = [rounding.units(self.capacity, row, most) for row, most in pairs]
+        self._room = np.array(room).reshape(-1, len(self.capacity)).T
         self._patterns = [{} for _ in self.capacity]
         # earlier classes that have at least as much of everything
         self._above = [
@@ -111,20 +110,18 @@ class Servers:
             limit = float(sum(n * value for n, (value, _) in zip(self.number, found, strict=True)))
             if limit < best:
                 best, weights = limit, trial
-            patterns = [row[items] for _, row in found]
-            lp.add_columns(_column(k, row) for k, row in enumerate(patterns) if row.any())
-            if best - solution.objective <= CLEAR / 10:
+            if best - solution.objective <= CLEAR / 10 or (
+                best < 1.0 - CLEAR and 1.0 - best >= DEEP * (1.0 - solution.objective)
+            ):
                 break
+            lp.add_table(_table(items, [[row] for _, row in found]))
         return Cut(weights / best) if 0 < best < 1.0 - CLEAR else None
 
     def _covering(self, items: IntArray, counts: FloatArray) -> ColumnLp:
         """``max delta``: patterns that cover delta times the counts, rows of items then classes."""
         lp = ColumnLp([*np.zeros(items.size), *self.number.astype(float)])
         lp.add_columns([LpColumn(1.0, np.arange(items.size), counts[items])])
-        for k, patterns in enumerate(self._patterns):
-            table = np.array([row[items] for row in patterns.values()]).reshape(-1, items.size)
-            known = np.unique(table.astype(np.int64), axis=0)
-            lp.add_columns(_column(k, row) for row in known if row.any())
+        lp.add_table(_table(items, [list(patterns.values()) for patterns in self._patterns]))
         return lp
 
     def _filled(self, weights: FloatArray) -> list[tuple[float, IntArray]]:
@@ -155,11 +152,17 @@ class Servers:
         return bound * (1.0 + SAFETY), pattern
 
 
-def _column(k: int, pattern: IntArray) -> LpColumn:
-    """A server of class k filled with `pattern`."""
-    used = np.flatnonzero(pattern)
-    rows = np.append(used, pattern.size + k)
-    return LpColumn(0.0, rows, np.append(-pattern[used].astype(float), 1.0))
+def _table(items: IntArray, patterns: list[list[IntArray]]) -> FloatArray:
+    """Columns of servers filled with patterns, by class; rows of the items, then of the classes."""
+    rows: list[FloatArray] = []
+    for k, known in enumerate(patterns):
+        distinct = {row.tobytes(): row for row in (full[items] for full in known)}
+        block = np.zeros((len(distinct), items.size + len(patterns)))
+        if distinct:
+            block[:, : items.size] = -np.array(list(distinct.values()))
+            block[:, items.size + k] = 1.0
+        rows.append(block[block[:, : items.size].any(axis=1)])
+    return np.concatenate(rows)
 
 
 def classes(capacity: FloatArray, most: int | None) -> tuple[FloatArray, IntArray]:

@@ -42,7 +42,9 @@ def place(
     is_proven : bool
         Whether no placement is worth more.
     """
-    most = _room(capacity, demand, counts)
+    most = np.array(
+        [rounding.units(capacity, row, n) for row, n in zip(demand, counts, strict=True)]
+    )
     units = _greedy(capacity, demand, counts)
     if (units.sum(axis=1) == counts).all():
         return units, True
@@ -93,16 +95,8 @@ def _greedy(capacity: FloatArray, demand: FloatArray, counts: IntArray) -> IntAr
     left = capacity.astype(float)
     for i in np.argsort(-size, kind="stable").tolist():
         order = np.argsort((left / total) @ scarce, kind="stable")
-        room = _room(np.maximum(left[order], 0.0), demand[i : i + 1], counts[i : i + 1])[0]
+        room = rounding.units(np.maximum(left[order], 0.0), demand[i], int(counts[i]))
         before = np.concatenate([[0], np.cumsum(room)[:-1]])
         units[i, order] = np.clip(counts[i] - before, 0, room)
         left -= units[i][:, None] * demand[i]
     return units
-
-
-def _room(capacity: FloatArray, demand: FloatArray, counts: IntArray) -> IntArray:
-    """Units of each item that each empty server holds, shape (I, S), at most the counts."""
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        fits = np.where(demand[:, None, :] > 0, capacity / demand[:, None, :], np.inf)
-    room = np.minimum(rounding.floor(fits.min(axis=2, initial=np.inf)), counts[:, None])
-    return room.astype(np.int64)

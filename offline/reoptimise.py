@@ -6,7 +6,7 @@ it did not, so that every size of instance gets neighbourhoods as large as can b
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from itertools import product
 
@@ -25,9 +25,10 @@ from offline.milp import CompactModel
 from offline.neighbourhood import Guide, Keeper
 from offline.occupancy import Occupancy
 
-SECONDS = 10.0  # for one neighbourhood
+SECONDS = 3.0  # for one neighbourhood
 FIRST, FEWEST = 8, 4  # jobs in a neighbourhood
 REJECTED = 0.35  # share of them that does not run yet
+WANTED = 100.0  # how much likelier a wanted one is
 
 
 class ResidualModel(CompactModel):
@@ -59,10 +60,10 @@ class ResidualModel(CompactModel):
         users: dict[tuple[int, int], list[tuple[FloatArray, pulp.LpVariable]]] = {}
         for candidate in self.candidates:
             demand = as_array(getattr(candidate.job, group), self.instance.cluster.resources)
+            rooms = rounding.units(free, demand, candidate.parallel)
             for place, variable in candidate.variables(group).items():
-                room = _room(free[place], demand, int(variable.upBound))
-                variable.upBound = room
-                if room:
+                variable.upBound = min(int(variable.upBound), int(rooms[place]))
+                if variable.upBound:
                     users.setdefault(place, []).append((demand, variable))
         for (place, here), r in product(users.items(), range(free.shape[2])):
             terms = [(float(demand[r]), v) for demand, v in here if demand[r] > 0]
@@ -71,10 +72,9 @@ class ResidualModel(CompactModel):
                 yield pulp.lpSum(amount / limit * v for amount, v in terms) <= 1.0
 
 
-def _room(free: FloatArray, demand: FloatArray, most: int) -> int:
-    asked = demand > 0
-    fits = rounding.floor(free[asked] / demand[asked]).min(initial=float(most))
-    return int(np.clip(fits, 0, most))
+def reinsert(current: Occupancy, jobs: list[int], deadline: Deadline) -> Occupancy:
+    """`current` with some of these jobs in what it leaves free, the most valuable selection."""
+    return _solve(current, [], jobs, deadline)[0]
 
 
 def reoptimise(
@@ -83,13 +83,21 @@ def reoptimise(
     rng: np.random.Generator,
     deadline: Deadline,
     keep: Keeper,
-) -> None:
-    """Offer better solutions than `start` to `keep` until the deadline or the bound is reached."""
-    current, size = start, FIRST
+    wanted: Collection[int] = (),
+    size: int = FIRST,
+) -> int:
+    """Offer better solutions than `start` to `keep` until the deadline or the bound is reached.
+
+    Jobs that are `wanted`, by index, are invited more often than others that do not run. `size`
+    is the number of jobs in the first neighbourhood; the one that proved right is returned.
+    """
+    current = start
+    chances = guide.payoffs + 0.05 * guide.best + 1e-12
+    chances[list(wanted)] *= WANTED
     while not deadline.passed and not keep.is_proven:
-        leaving, invited = _neighbourhood(current, guide, rng, size)
+        leaving, invited = _neighbourhood(current, guide, chances, rng, size)
         if not leaving and not invited:
-            return
+            break
         trial, is_solved = _solve(current, leaving, invited, deadline)
         size = size + 1 if is_solved else max(FEWEST, size - 2)
         if trial.value > current.value * (1 + 1e-12):
@@ -97,10 +105,15 @@ def reoptimise(
             trial.fill(guide.order(rest, rng), guide.worker_prices, guide.ps_prices)
             current = trial
             keep.offer(current)
+    return size
 
 
 def _neighbourhood(
-    current: Occupancy, guide: Guide, rng: np.random.Generator, size: int
+    current: Occupancy,
+    guide: Guide,
+    chances: FloatArray,
+    rng: np.random.Generator,
+    size: int,
 ) -> tuple[list[int], list[int]]:
     """Jobs that leave, nearest in time to one that does not run yet, and some of the latter."""
     jobs = current.instance.jobs
@@ -108,8 +121,8 @@ def _neighbourhood(
     invited: list[int] = []
     centre = float(rng.integers(current.instance.horizon))
     if outside:
-        chances = guide.payoffs[outside] + 0.05 * guide.best[outside] + 1e-12
-        picked = rng.choice(len(outside), p=chances / chances.sum())
+        here = chances[outside]
+        picked = rng.choice(len(outside), p=here / here.sum())
         centre = jobs[outside[picked]].arrival + float(rng.integers(6))
         count = min(len(outside), max(1, int(REJECTED * size)))
         gaps = np.array([abs(jobs[k].arrival - centre) for k in outside])

@@ -231,22 +231,21 @@ def is_possible(
 
 @given(small_instances(), st.integers(0, 3))
 @fewer(4)
-def test_rows_close_to_a_plan_allow_the_plan_the_other_and_no_early_completion(
+def test_rows_close_to_a_plan_allow_it_and_what_completes_a_little_later(
     instance: Instance, window: int
 ) -> None:
-    _, best, run, *_ = feasible(instance)
+    best = optimum(instance)
     model = CountModel(instance)
-    near = model.near(best, run, window)
-    for schedules in (best, run, {}):
+    planned = model.completions(model.values_of(best))
+    assert planned == {name: s.completion for name, s in best.items() if name in model.index}
+    near = model.near(planned, window)
+    for schedules in (best, {}):
         assert_satisfies(model, near, model.values_of(schedules))
     for c in model.candidates:
+        first = planned.get(c.job.id, math.inf)
         for slot, variable in c.done.items():
-            allowed = {s[c.job.id].completion for s in (run,) if c.job.id in s}
-            if c.job.id in best:
-                first = best[c.job.id].completion
-                allowed |= set(range(first, first + window + 1))
             rows = [row for row in near if variable.name in {v.name for v in row}]
-            assert bool(rows) == (slot not in allowed)
+            assert bool(rows) != (first <= slot <= first + window)
 
 
 # -- the whole method --------------------------------------------------------------------------
@@ -258,6 +257,7 @@ def _hurry() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(benders, "SEARCH_SECONDS", 0.02)
         patch.setattr(benders, "NEIGHBOUR_SECONDS", 0.02)
+        patch.setattr(benders, "PATCH_SECONDS", 0.02)
         yield
 
 
@@ -288,6 +288,17 @@ def test_optimum_is_the_one_of_the_compact_model(instance: Instance) -> None:
     compact = solve_milp(instance, time_limit=None)
     assert compact.status is Status.OPTIMAL
     assert proven(instance) == pytest.approx(compact.objective, rel=PROOF, abs=DIGITS)
+
+
+@given(st.one_of(quarrels(), small_instances()))
+@example(at_odds(CROSSED, *(unit_job(f"j{k}", 1.0) for k in range(4))))
+@fewer(4)
+def test_cycles_of_masters_prove_the_optimum_without_the_compact_model(instance: Instance) -> None:
+    best = oasis.verify(instance, optimum(instance))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(benders, "COMPACT", -1)
+        patch.setattr(benders, "prove", None)
+        assert proven(instance) == pytest.approx(best, rel=PROOF, abs=DIGITS)
 
 
 def test_counts_that_patterns_cover_in_halves_are_forbidden(

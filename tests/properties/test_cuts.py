@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment, linprog
 
 from oasis.rounding import FloatArray, IntArray
+from offline import cuts
 from offline.cuts import CLEAR, Cut, Servers, classes
 from offline.deadline import Deadline
 from offline.placing import place
@@ -139,11 +140,15 @@ def test_no_cut_takes_away_a_placement_and_each_takes_away_its_point(
         assert served.separate(np.array(n, float), NO_LIMIT) is None
 
 
-@given(slots(), st.data())
+@given(slots(), st.data(), of(cuts.DEEP, 0.9, 1.0))
 @more(3)
-def test_single_servers_miss_no_cut_and_find_the_deepest(slot: Slot, data: st.DataObject) -> None:
+def test_single_servers_miss_no_cut_and_find_a_deep_one(
+    slot: Slot, data: st.DataObject, depth: float
+) -> None:
     point = data.draw(points(slot))
-    cut = slot.servers(None).separate(point, NO_LIMIT)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cuts, "DEEP", depth)
+        cut = slot.servers(None).separate(point, NO_LIMIT)
     if not point.any():
         assert cut is None
         return
@@ -153,15 +158,18 @@ def test_single_servers_miss_no_cut_and_find_the_deepest(slot: Slot, data: st.Da
         assert covered >= 1.0 - 1.1 * CLEAR - DIGITS
     else:
         reach = 1.0 / float(cut.weights @ point)
-        assert covered - 1e-7 <= reach <= covered + CLEAR / 5
+        less = (1.0 - depth) * (1.0 - covered)
+        assert covered - 1e-7 <= reach <= covered + max(less, CLEAR / 5) + DIGITS
 
 
 @given(slots(), st.data())
 @fewer(2)
 def test_coarser_classes_only_make_cuts_weaker(slot: Slot, data: st.DataObject) -> None:
     point = data.draw(points(slot))
-    cuts = [slot.servers(most).separate(point, NO_LIMIT) for most in (1, None)]
-    reach = [1.0 if cut is None else 1.0 / float(cut.weights @ point) for cut in cuts]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cuts, "DEEP", 1.0)
+        found = [slot.servers(most).separate(point, NO_LIMIT) for most in (1, None)]
+    reach = [1.0 if cut is None else 1.0 / float(cut.weights @ point) for cut in found]
     assert reach[0] >= reach[1] - 2 * CLEAR
 
 

@@ -1,0 +1,218 @@
+"""From a plan of the master to schedules: place its counts, or plan again close to it.
+
+Slots share nothing but the work that is still to do, so each is placed by itself. Jobs that find
+all their places keep them; HiGHS puts the others back where there is room.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+import pulp
+
+from oasis.rounding import FloatArray, IntArray
+from oasis.schedule import Schedule, placements
+from oasis.solvers import Solution, Status, highs
+from offline.counts import GROUPS, CountModel
+from offline.deadline import Deadline
+from offline.heuristics import Incumbent
+from offline.neighbourhood import Guide
+from offline.occupancy import Occupancy
+from offline.placing import place
+from offline.reoptimise import reinsert
+from offline.separation import Separation
+
+CLOSE_SECONDS = 3.0  # for one plan
+CLOSE_GAP = 0.1  # of what is between bound and schedules: where it may stop
+PLACE_SECONDS = 2.0  # for one slot of it
+REPAIR_SECONDS, TOGETHER = 10.0, 8  # for the unfinished jobs of a plan; how many at a time
+LEAST_SQUEEZE = 0.005  # of the room of a slot whose counts do not fit
+FEW = 3  # cuts that are not worth a new plan
+PLANS, PATIENCE = 12, 1  # plans in all, and without a better schedule
+
+
+@dataclass(frozen=True, slots=True)
+class Misfit:
+    """Counts (I,) of a group that were not placed, and the slots that ask for them."""
+
+    group: str
+    counts: IntArray
+    slots: list[int]
+
+
+class Settling:
+    """Plans on their way to the servers.
+
+    Parameters
+    ----------
+    model : CountModel
+        The master.
+    separation : Separation
+        Of its cuts.
+    incumbent : Incumbent
+        Where schedules go.
+    guide : Guide
+        For jobs that no plan wants, or that found no place.
+    rng : numpy.random.Generator
+        Of the order of those.
+    """
+
+    def __init__(
+        self,
+        model: CountModel,
+        separation: Separation,
+        incumbent: Incumbent,
+        guide: Guide,
+        rng: np.random.Generator,
+    ) -> None:
+        self.model, self.separation, self.incumbent = model, separation, incumbent
+        self.guide, self.rng = guide, rng
+        self._worth = self._ranks()
+        self._placements: dict[tuple[str, bytes], tuple[IntArray, bool]] = {}
+
+    def settle(self, near: list[pulp.LpConstraint], deadline: Deadline) -> int:
+        """Plan within the rows `near`, with less where counts did not fit, until all do.
+
+        Returns
+        -------
+        int
+            Number of new cuts.
+        """
+        self.model.require(pulp.LpInteger, pulp.LpInteger)
+        slots = range(self.model.instance.horizon)
+        room: dict[tuple[str, int], float] = {}
+        added = idle = 0
+        replanned = False
+        for _ in range(PLANS):
+            if deadline.passed or self.incumbent.is_proven or idle >= PATIENCE:
+                break
+            known = self.incumbent.best.value
+            gap = CLOSE_GAP * max(0.0, self.incumbent.standing.bound - known)
+            solution = close_plan(self.model, near, deadline, room, gap)
+            plan = self.model.schedules_of(solution.values)
+            cuts = self._cut_off(plan, deadline)
+            added += cuts
+            if cuts > FEW and not replanned:
+                replanned = True
+                continue
+            replanned = False
+            misfits = self.place(plan, deadline)
+            idle = 0 if self.incumbent.best.value > known else idle + 1
+            for misfit in misfits:
+                if not self.separation.cut_off(misfit.group, misfit.counts, slots, deadline):
+                    self._squeeze(room, misfit)
+            if not misfits:
+                break
+        return added
+
+    def _cut_off(self, plan: Mapping[str, Schedule], deadline: Deadline) -> int:
+        """Cut off the counts of a plan that patterns do not cover; how many there are."""
+        values = self.model.values_of(plan)
+        slots = range(self.model.instance.horizon)
+        cuts = 0
+        for group in GROUPS:
+            distinct = {
+                counts.tobytes(): counts
+                for slot in slots
+                for counts in [np.rint(self.model.counts(values, group, slot)).astype(np.int64)]
+            }
+            cuts += sum(
+                self.separation.cut_off(group, counts, slots, deadline)
+                for key, counts in distinct.items()
+                if (group, key) not in self._placements
+            )
+        return cuts
+
+    def place(
+        self, plan: Mapping[str, Schedule], deadline: Deadline, seconds: float | None = None
+    ) -> list[Misfit]:
+        """Place every slot of a plan and offer what comes of it; what did not fit.
+
+        With `seconds` for a slot, those are tried again for which that was not proven before.
+        """
+        values = self.model.values_of(plan)
+        rows: dict[str, list[list[tuple[int, int, int]]]] = {
+            group: [[] for _ in self.model.candidates] for group in GROUPS
+        }
+        misfits: dict[tuple[str, bytes], Misfit] = {}
+        unfinished: set[int] = set()
+        for group, slot in product(GROUPS, range(self.model.instance.horizon)):
+            counts = np.rint(self.model.counts(values, group, slot)).astype(np.int64)
+            units = self._units(group, counts, deadline, seconds)
+            for i, server in np.argwhere(units).tolist():
+                rows[group][i].append((slot, server, int(units[i, server])))
+            missing = np.flatnonzero(units.sum(axis=1) < counts).tolist()
+            if missing:
+                unfinished.update(missing)
+                misfit = Misfit(group, counts, [])
+                misfits.setdefault((group, counts.tobytes()), misfit).slots.append(slot)
+        solution = Occupancy(self.model.instance)
+        for i, c in enumerate(self.model.candidates):
+            if rows["worker"][i] and i not in unfinished:
+                tables = (placements(rows[group][i]) for group in GROUPS)
+                solution.put(self.model.index[c.job.id], Schedule(c.job.id, *tables))
+        self._complete(solution, unfinished, deadline)
+        return list(misfits.values())
+
+    def _complete(self, solution: Occupancy, unfinished: set[int], deadline: Deadline) -> None:
+        """Put the unfinished jobs back, a few at a time, then any others that fit; offer it."""
+        due = sorted(self.model.index[self.model.candidates[i].job.id] for i in unfinished)
+        deadline = deadline.within(REPAIR_SECONDS)
+        for first in range(0, len(due), TOGETHER):
+            if not deadline.passed:
+                solution = reinsert(solution, due[first : first + TOGETHER], deadline)
+        jobs = range(len(self.model.instance.jobs))
+        rest = self.guide.order([k for k in jobs if k not in solution.schedules], self.rng)
+        solution.fill(rest, self.guide.worker_prices, self.guide.ps_prices)
+        self.incumbent.offer(solution)
+
+    def _squeeze(self, room: dict[tuple[str, int], float], misfit: Misfit) -> None:
+        """Leave the share of a slot free that its counts asked for in vain."""
+        placed = self._placements[misfit.group, misfit.counts.tobytes()][0].sum(axis=1)
+        total = np.maximum(self.model.capacity(misfit.group).sum(axis=0), 1e-300)
+        missing = (misfit.counts - placed) @ self.model.demand(misfit.group) / total
+        less = max(LEAST_SQUEEZE, float(missing.max()))
+        for slot in misfit.slots:
+            room[misfit.group, slot] = room.get((misfit.group, slot), 1.0) - less
+
+    def _units(
+        self, group: str, counts: IntArray, deadline: Deadline, seconds: float | None
+    ) -> IntArray:
+        key = (group, counts.tobytes())
+        if key not in self._placements or not (seconds is None or self._placements[key][1]):
+            part = deadline.within(PLACE_SECONDS if seconds is None else seconds)
+            capacity, demand = self.model.capacity(group), self.model.demand(group)
+            self._placements[key] = place(capacity, demand, counts, part, self._worth)
+        return self._placements[key][0]
+
+    def _ranks(self) -> FloatArray:
+        """Worth of a unit by job, 1 to 10: where not all fit, the same few jobs go without."""
+        total = np.maximum(self.model.capacity("worker").sum(axis=0), 1e-300)
+        size = (self.model.demand("worker") / total).max(axis=1)
+        density = [
+            max(c.utility.values()) / max(c.work * take, 1e-300)
+            for c, take in zip(self.model.candidates, size.tolist(), strict=True)
+        ]
+        ranks = np.argsort(np.argsort(density, kind="stable"), kind="stable")
+        return 1.0 + 9.0 * ranks / max(1, len(ranks) - 1)
+
+
+def close_plan(
+    model: CountModel,
+    near: list[pulp.LpConstraint],
+    deadline: Deadline,
+    room: Mapping[tuple[str, int], float] | None = None,
+    gap: float = 0.0,
+) -> Solution:
+    """The best plan within the rows `near` and a share `room` of the room of some slots."""
+    problem = model.problem.copy()
+    for row in (*near, *model.within(room or {})):
+        problem.addConstraint(row)
+    part = deadline.within(CLOSE_SECONDS)
+    solution = highs.solve(problem, time_limit=part.left, gap=gap, proof=False)
+    if solution.status is Status.INTERRUPTED:
+        raise KeyboardInterrupt
+    return solution

@@ -1,0 +1,177 @@
+"""What a master learns of a plan: never too much, and never nothing for ever."""
+
+from __future__ import annotations
+
+import time
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+import oasis
+from oasis import Cluster, Constant, Instance, Job, Schedule, Server
+from oasis.schedule import placements
+from oasis.solvers import Progress, Solution, Status, highs
+from offline import benders, settling, solve_benders
+from offline.counts import CountModel
+from offline.deadline import Deadline
+from offline.heuristics import Incumbent
+from offline.occupancy import Occupancy
+from offline.separation import Separation
+from offline.standing import Standing
+from tests.oracle.test_benders import (
+    CROSSED,
+    assert_satisfies,
+    at_odds,
+    feasible,
+    misfits,
+    placeable,
+    quarrels,
+    unit_job,
+)
+from tests.strategies import fewer, small_instances
+
+
+def tight(*sizes: float) -> Instance:
+    """One slot, servers of 7 and 5: sizes 4, 3, 3, 2 fit, but not the largest first."""
+    servers = tuple(Server(f"w{h}", {"cpu": c}) for h, c in enumerate((7.0, 5.0)))
+    jobs = tuple(
+        Job(f"j{k}", 0, 1, 1, 1, 1.0, 0.0, {"cpu": size}, {}, Constant(1.0))
+        for k, size in enumerate(sizes)
+    )
+    return Instance(1, Cluster(("cpu",), servers, (Server("p", {}),), 1.0), jobs)
+
+
+@given(st.one_of(quarrels(), small_instances()), st.data())
+@fewer(3)
+def test_what_a_plan_teaches_spares_every_feasible_schedule(
+    instance: Instance, data: st.DataObject
+) -> None:
+    solutions = feasible(instance)
+    model = CountModel(instance)
+    assume(model.candidates)
+    separation, slots = Separation(model), range(instance.horizon)
+    places = [(group, slot) for group in ("worker", "ps") for slot in slots]
+    choices = [(*place, counts) for place in places for counts in misfits(model, *place)]
+    assume(choices)
+    for _ in range(3):
+        group, slot, counts = data.draw(st.sampled_from(choices))
+        if not separation.cut_off(group, np.array(counts), slots, Deadline()):
+            separation.forbid(group, np.array(counts), [slot], Deadline())
+    for schedules in solutions:
+        assert_satisfies(model, list(model.problem.constraints()), model.values_of(schedules))
+
+
+def test_a_cut_is_as_tight_as_the_placements_and_no_tighter() -> None:
+    """Of three jobs two fit: the cut of all three allows exactly these."""
+    friends = set(combinations(range(3), 2))
+    instance = at_odds((friends - {(0, 1)},), *(unit_job(f"j{k}", 1.0) for k in range(3)))
+    model = CountModel(instance)
+    assert Separation(model).cut_off("worker", np.array([1, 1, 1]), [0], Deadline())
+    for counts in [(1, 0, 1), (0, 1, 1), (1, 0, 0)]:
+        assert placeable(model, "worker", counts)
+        assert all(not cut.is_violated(np.array(counts, float)) for cut in model.cuts["worker"])
+
+
+@pytest.mark.parametrize("limit", [None, 0.0])
+def test_counts_that_fit_are_never_forbidden(limit: float | None) -> None:
+    """Neither when the placement is found, nor when there is no time to find it."""
+    model = CountModel(tight(4.0, 3.0, 3.0, 2.0))
+    rows = len(model.problem.constraints())
+    Separation(model).forbid("worker", np.ones(4, dtype=np.int64), [0], Deadline(limit))
+    assert len(model.problem.constraints()) == rows
+
+
+def test_a_placement_that_took_too_long_once_is_looked_for_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whole counts, nothing to cut, nothing to forbid: only the placement itself ends it."""
+    started = time.perf_counter()
+
+    def watch(progress: Progress) -> None:
+        assert time.perf_counter() - started < 5.0, progress
+
+    monkeypatch.setattr(settling, "PLACE_SECONDS", 0.0)
+    monkeypatch.setattr(settling, "reinsert", lambda solution, jobs, deadline: solution)
+    monkeypatch.setattr(benders, "reoptimise", lambda *_: None)
+    monkeypatch.setattr(benders, "search", lambda *_: None)
+    monkeypatch.setattr(benders, "insert_in_orders", lambda *_: None)
+    monkeypatch.setattr(benders, "COMPACT", -1)
+    instance = tight(4.0, 3.0, 3.0, 2.0)
+    result = solve_benders(instance, None, warm_start={}, on_progress=watch)
+    assert result.status is Status.OPTIMAL
+    assert oasis.verify(instance, result) == 4.0
+
+
+@pytest.fixture
+def _unaided(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No search for better schedules."""
+    for name in ("reoptimise", "search", "insert_in_orders"):
+        monkeypatch.setattr(benders, name, lambda *_: None)
+
+
+def decomposition(instance: Instance, limit: float | None = None) -> benders._Decomposition:
+    deadline = Deadline(limit)
+    incumbent = Incumbent(Occupancy(instance), Standing(deadline))
+    run = benders._Decomposition(instance, incumbent, deadline, np.random.default_rng(0))
+    run.prepare()
+    return run
+
+
+@pytest.mark.usefixtures("_unaided")
+def test_a_plan_that_taught_cuts_is_followed_by_a_master_of_the_same_level(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run = decomposition(tight(4.0, 3.0, 3.0, 2.0))
+    monkeypatch.setattr(run, "settle", lambda: 0)
+    monkeypatch.setattr(run, "refine", lambda *_: 1)
+    for _ in range(3):
+        run.cycle()
+        assert run._level == 0
+    monkeypatch.setattr(run, "refine", lambda *_: 0)
+    run.cycle()
+    run.cycle()
+    assert run._level > 0
+
+
+@pytest.mark.usefixtures("_unaided")
+def test_a_job_that_misses_one_slot_of_its_plan_is_not_kept() -> None:
+    """j0 finds its place in slot 1, not in slot 0, where it is worth least."""
+    jobs = [unit_job("j0", 0.1, work=2), *(unit_job(f"j{k}", 1.0) for k in (1, 2, 3))]
+    run = decomposition(at_odds(CROSSED, *jobs, unit_job("last", 1.0, arrival=1)))
+    slots = {"j0": [0, 1], "j1": [0], "j2": [0], "j3": [0], "last": [1]}
+    plan = {
+        name: Schedule(name, placements([(t, 0, 1) for t in here]), placements([]))
+        for name, here in slots.items()
+    }
+    misfits = run.settling.place(plan, Deadline())
+    assert [misfit.slots for misfit in misfits] == [[0]]
+    assert "j0" not in run.incumbent.best.by_id
+    assert run.incumbent.best.value == 4.0
+
+
+@pytest.mark.usefixtures("_unaided")
+def test_ctrl_c_after_the_time_limit_is_still_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = decomposition(tight(4.0, 3.0, 3.0, 2.0), 0.5)
+
+    def late(master: highs.Run, on_progress: object) -> None:
+        time.sleep(run.deadline.left + 0.01)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(highs.Run, "_report", late)
+    master = run._start()
+    with pytest.raises(KeyboardInterrupt):
+        run._finish(master)
+
+
+@pytest.mark.usefixtures("_unaided")
+def test_a_bound_close_to_a_plan_is_none_of_the_instance() -> None:
+    """Close to the plan of no job nothing is worth anything; the instance is worth two."""
+    run = decomposition(tight(4.0, 4.0, 4.0))
+    run._near = run.model.near({}, 0)
+    everything = {v.name: 1.0 for v in run.model.problem.variables()}
+    assert run.refine(Solution(Status.OPTIMAL, 3.0, 3.0, 0.0, everything), Deadline())
+    run.settle()
+    assert run.standing.bound >= 2.0
