@@ -36,6 +36,7 @@ NO_NODE_LIMIT = 2**31 - 1  # HiGHS's own default
 
 POLL_SECONDS = 0.1
 GRACE_SECONDS = 2.0  # for HiGHS to hear that it should stop
+EXIT_SECONDS = 10.0  # the same at the end of the program
 
 _MODEL = highspy.HighsModelStatus
 _STATUS = {
@@ -221,11 +222,11 @@ _RUNNING: weakref.WeakSet[Run] = weakref.WeakSet()
 
 @atexit.register
 def _wait_for_all() -> None:
-    """At exit: a thread that Python ends inside HiGHS would abort the process."""
+    """At exit: a thread that Python ends inside HiGHS aborts the process."""
     for run in list(_RUNNING):
         run._stop.set()
     for run in list(_RUNNING):
-        run._thread.join()
+        run._thread.join(EXIT_SECONDS)
 
 
 class Run:
