@@ -6,7 +6,7 @@ all their places keep them; HiGHS puts the others back where there is room.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
 
@@ -82,7 +82,6 @@ class Settling:
             Number of new cuts.
         """
         self.model.require(pulp.LpInteger, pulp.LpInteger)
-        slots = range(self.model.instance.horizon)
         room: dict[tuple[str, int], float] = {}
         added = idle = 0
         replanned = False
@@ -93,38 +92,37 @@ class Settling:
             gap = CLOSE_GAP * max(0.0, self.incumbent.standing.bound - known)
             solution = close_plan(self.model, near, deadline, room, gap)
             plan = self.model.schedules_of(solution.values)
-            cuts = self._cut_off(plan, deadline)
-            added += cuts
-            if cuts > FEW and not replanned:
+            cut = self._cut_off(plan, deadline)
+            added += len(cut)
+            if len(cut) > FEW and not replanned:
                 replanned = True
                 continue
             replanned = False
             misfits = self.place(plan, deadline)
             idle = 0 if self.incumbent.best.value > known else idle + 1
             for misfit in misfits:
-                if not self.separation.cut_off(misfit.group, misfit.counts, slots, deadline):
+                if (misfit.group, misfit.counts.tobytes()) not in cut:
                     self._squeeze(room, misfit)
             if not misfits:
                 break
         return added
 
-    def _cut_off(self, plan: Mapping[str, Schedule], deadline: Deadline) -> int:
-        """Cut off the counts of a plan that patterns do not cover; how many there are."""
-        values = self.model.values_of(plan)
+    def _cut_off(self, plan: Mapping[str, Schedule], deadline: Deadline) -> set[tuple[str, bytes]]:
+        """Cut off the counts of a plan that patterns do not cover, in every slot; which ones."""
         slots = range(self.model.instance.horizon)
-        cuts = 0
-        for group in GROUPS:
-            distinct = {
-                counts.tobytes(): counts
-                for slot in slots
-                for counts in [np.rint(self.model.counts(values, group, slot)).astype(np.int64)]
-            }
-            cuts += sum(
-                self.separation.cut_off(group, counts, slots, deadline)
-                for key, counts in distinct.items()
-                if (group, key) not in self._placements
-            )
-        return cuts
+        distinct = {(group, n.tobytes()): n for group, _, n in self._counts(plan)}
+        return {
+            (group, key)
+            for (group, key), counts in distinct.items()
+            if (group, key) not in self._placements
+            and self.separation.cut_off(group, counts, slots, deadline)
+        }
+
+    def _counts(self, plan: Mapping[str, Schedule]) -> Iterator[tuple[str, int, IntArray]]:
+        """Counts (I,) of a plan by group and slot."""
+        values = self.model.values_of(plan)
+        for group, slot in product(GROUPS, range(self.model.instance.horizon)):
+            yield group, slot, np.rint(self.model.counts(values, group, slot)).astype(np.int64)
 
     def place(
         self, plan: Mapping[str, Schedule], deadline: Deadline, seconds: float | None = None
@@ -133,14 +131,12 @@ class Settling:
 
         With `seconds` for a slot, those are tried again for which that was not proven before.
         """
-        values = self.model.values_of(plan)
         rows: dict[str, list[list[tuple[int, int, int]]]] = {
             group: [[] for _ in self.model.candidates] for group in GROUPS
         }
         misfits: dict[tuple[str, bytes], Misfit] = {}
         unfinished: set[int] = set()
-        for group, slot in product(GROUPS, range(self.model.instance.horizon)):
-            counts = np.rint(self.model.counts(values, group, slot)).astype(np.int64)
+        for group, slot, counts in self._counts(plan):
             units = self._units(group, counts, deadline, seconds)
             for i, server in np.argwhere(units).tolist():
                 rows[group][i].append((slot, server, int(units[i, server])))

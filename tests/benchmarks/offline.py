@@ -4,8 +4,9 @@
     python -m tests.benchmarks.offline --table intervals.jsonl
 
 An instance is HORIZONxSERVERSxJOBS:SEED, so many servers a side, of the `calibrated` preset. Each
-method has the same time, one after the other, one thread each, and starts from OASiS's schedules,
-which take no time of it. What the file of --json has already is not solved again.
+method has the same time, one after the other, and starts from OASiS's schedules, which take no
+time of it; one thread each, and a second one for `benders` beside its master. What the file of
+--json has already is not solved again.
 """
 
 from __future__ import annotations
