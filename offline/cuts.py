@@ -31,6 +31,8 @@ ROUNDS = 60
 DEEP = 0.5  # a cut that takes away this share of what any could is good enough
 SAFETY = 1e-9  # added to the right-hand side, for HiGHS's tolerances
 CLEAR = 1e-3  # a cut counts if it takes away this much, relative
+FEWEST = 1e-9  # units that count as some
+LIFTED, ADDED = 0.8, 1e-4  # as DEEP, for items added; how many are, as a share of what fits
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,16 +91,41 @@ class Servers:
 
     def separate(self, counts: FloatArray, deadline: Deadline) -> Cut | None:
         """A cut that `counts` (I,) violate clearly; None if there is none, or no time."""
-        items = np.flatnonzero(counts > 1e-9)
-        if not items.size:
+        if not (counts > FEWEST).any():
             return None
+        cut = self._priced(counts, DEEP, deadline)
+        if cut is None or not cut.weights @ counts > 1.0 + CLEAR:
+            return None
+        return self._lifted(cut, counts, deadline)
+
+    def covering(self, counts: IntArray, deadline: Deadline) -> list[IntArray]:
+        """Patterns (P, I) by class that cover `counts` (I,) by fractions, as far as any do."""
+        self._priced(counts.astype(float), DEEP, deadline)
+        found = ([*known.values()] for known in self._patterns)
+        tables = (np.array(rows, np.int64).reshape(-1, len(counts)) for rows in found)
+        return [_maximal(np.minimum(table, counts)) for table in tables]
+
+    def _lifted(self, cut: Cut, counts: FloatArray, deadline: Deadline) -> Cut:
+        """A cut with weights for the items that `counts` have none of, if it is as good there.
+
+        A few of each of these are added to the counts: too few to matter, enough for a price.
+        """
+        most = self.number @ self._room
+        added = np.where(counts > FEWEST, counts, ADDED * most)
+        if (added == counts).all():
+            return cut
+        lifted = self._priced(added, LIFTED, deadline)
+        least = 1.0 + DEEP * (cut.weights @ counts - 1.0)
+        return cut if lifted is None or lifted.weights @ counts < least else lifted
+
+    def _priced(self, counts: FloatArray, enough: float, deadline: Deadline) -> Cut | None:
+        """The cut that `counts` (I,) violate most, or a share `enough` of that; None if none."""
+        items = np.flatnonzero(counts > FEWEST)
         lp = self._covering(items, counts)
         best, weights = np.inf, np.zeros(len(counts))
         for _ in range(ROUNDS):
             solution = lp.solve(deadline.left)
-            if solution is None:
-                return None
-            if solution.objective >= 1.0:
+            if solution is None or solution.objective >= 1.0:
                 return None
             trial = np.zeros(len(counts))
             trial[items] = solution.duals[: items.size]
@@ -111,11 +138,11 @@ class Servers:
             if limit < best:
                 best, weights = limit, trial
             if best - solution.objective <= CLEAR / 10 or (
-                best < 1.0 - CLEAR and 1.0 - best >= DEEP * (1.0 - solution.objective)
+                best < 1.0 - CLEAR and 1.0 - best >= enough * (1.0 - solution.objective)
             ):
                 break
             lp.add_table(_table(items, [[row] for _, row in found]))
-        return Cut(weights / best) if 0 < best < 1.0 - CLEAR else None
+        return Cut(weights / best) if best > 0 else None
 
     def _covering(self, items: IntArray, counts: FloatArray) -> ColumnLp:
         """``max delta``: patterns that cover delta times the counts, rows of items then classes."""
@@ -150,6 +177,13 @@ class Servers:
         limit = 1.0 + CAPACITY_TOLERANCE
         bound, pattern[items] = knapsack(weights[items], shares, self._room[k, items], limit)
         return bound * (1.0 + SAFETY), pattern
+
+
+def _maximal(rows: IntArray) -> IntArray:
+    """Distinct rows that are not below another one."""
+    rows = np.unique(rows, axis=0)
+    kept: IntArray = rows[(rows[:, None] <= rows).all(axis=2).sum(axis=1) == 1]
+    return kept
 
 
 def _table(items: IntArray, patterns: list[list[IntArray]]) -> FloatArray:

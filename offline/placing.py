@@ -1,4 +1,9 @@
-"""Given counts on the servers of one slot, or the proof that they do not fit: a small MILP."""
+"""Given counts on the servers of one slot, or the proof that they do not fit.
+
+Most counts fit at once. For the others, the patterns that cover them by fractions (`offline.cuts`)
+make a MILP that HiGHS solves in a hundredth of a second; only what is left is for the MILP with a
+variable for each item on each server, which also proves.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +14,8 @@ import pulp
 
 from oasis import rounding
 from oasis.rounding import CAPACITY_TOLERANCE, FloatArray, IntArray
-from oasis.solvers import Status, highs
+from oasis.solvers import Solution, Status, highs
+from offline.cuts import Servers, classes
 from offline.deadline import Deadline
 
 
@@ -42,12 +48,71 @@ def place(
     is_proven : bool
         Whether no placement is worth more.
     """
-    most = np.array(
-        [rounding.units(capacity, row, n) for row, n in zip(demand, counts, strict=True)]
-    )
+    worth = np.ones(len(counts)) if worth is None else worth
     units = _greedy(capacity, demand, counts)
     if (units.sum(axis=1) == counts).all():
         return units, True
+    status = Status.TIME_LIMIT
+    for search in (_by_patterns, _by_servers):
+        found, status = search(capacity, demand, counts, deadline, worth)
+        units = max(units, found, key=lambda table: float(worth @ table.sum(axis=1)))
+        if (units.sum(axis=1) == counts).all():
+            return units, True
+    return units, status is Status.OPTIMAL
+
+
+def _by_patterns(
+    capacity: FloatArray,
+    demand: FloatArray,
+    counts: IntArray,
+    deadline: Deadline,
+    worth: FloatArray,
+) -> tuple[IntArray, Status]:
+    """The best choice of one pattern a server, of those that cover the counts by fractions."""
+    servers = Servers(*classes(capacity, None), demand, counts)
+    patterns = servers.covering(counts, deadline)
+    problem = pulp.LpProblem("patterns", pulp.LpMaximize)
+    placed = {
+        i: problem.add_variable(f"n_{i}", 0, int(counts[i]))
+        for i in np.flatnonzero(counts).tolist()
+    }
+    covers: dict[int, list[pulp.LpAffineExpression]] = {i: [] for i in placed}
+    chosen: list[list[pulp.LpVariable]] = []
+    for k, rows in enumerate(patterns):
+        most = int(servers.number[k])
+        here = [
+            problem.add_variable(f"x_{k}_{j}", 0, most, pulp.LpInteger) for j in range(len(rows))
+        ]
+        chosen.append(here)
+        problem.addConstraint(pulp.lpSum(here) <= most)
+        for i, j in zip(*np.nonzero(rows.T), strict=True):
+            covers[int(i)].append(int(rows[j, i]) * here[j])
+    for i, variable in placed.items():
+        problem.addConstraint(variable <= pulp.lpSum(covers[i]))
+    problem.setObjective(pulp.lpSum(float(worth[i]) * v for i, v in placed.items()))
+    solution = _solved(problem, deadline)
+    units = np.zeros((len(counts), len(capacity)), dtype=np.int64)
+    left = counts.copy()
+    for k, rows in enumerate(patterns):
+        hosts = iter(np.flatnonzero((capacity == servers.capacity[k]).all(axis=1)).tolist())
+        for row, variable in zip(rows, chosen[k], strict=True):
+            for _ in range(round(solution.values.get(variable.name, 0.0))):
+                units[:, next(hosts)] = taken = np.minimum(row, left)
+                left -= taken
+    return units, solution.status
+
+
+def _by_servers(
+    capacity: FloatArray,
+    demand: FloatArray,
+    counts: IntArray,
+    deadline: Deadline,
+    worth: FloatArray,
+) -> tuple[IntArray, Status]:
+    """The best placement: a variable for each item on each server."""
+    most = np.array(
+        [rounding.units(capacity, row, n) for row, n in zip(demand, counts, strict=True)]
+    )
     items = np.flatnonzero(counts).tolist()
     problem = pulp.LpProblem("place", pulp.LpMaximize)
     on: list[dict[int, pulp.LpVariable]] = [
@@ -67,21 +132,23 @@ def place(
             shares = {i: float(demand[i, r] / capacity[s, r]) for i in variables}
             total = pulp.lpSum(share * variables[i] for i, share in shares.items() if share > 0)
             problem.addConstraint(total <= 1.0 + CAPACITY_TOLERANCE)
-    value = np.ones(len(counts)) if worth is None else worth
     problem.setObjective(
-        pulp.lpSum(float(value[i]) * v for variables in on for i, v in variables.items())
+        pulp.lpSum(float(worth[i]) * v for variables in on for i, v in variables.items())
     )
-    solution = highs.solve(
-        problem, time_limit=None if math.isinf(deadline.left) else deadline.left, proof=False
-    )
-    if solution.status is Status.INTERRUPTED:
-        raise KeyboardInterrupt
-    found = np.zeros_like(units)
+    solution = _solved(problem, deadline)
+    units = np.zeros((len(counts), len(capacity)), dtype=np.int64)
     for s, variables in enumerate(on):
         for i, variable in variables.items():
-            found[i, s] = round(solution.values.get(variable.name, 0.0))
-    best = found if value @ found.sum(axis=1) >= value @ units.sum(axis=1) else units
-    return best, solution.status is Status.OPTIMAL
+            units[i, s] = round(solution.values.get(variable.name, 0.0))
+    return units, solution.status
+
+
+def _solved(problem: pulp.LpProblem, deadline: Deadline) -> Solution:
+    limit = None if math.isinf(deadline.left) else deadline.left
+    solution = highs.solve(problem, time_limit=limit, proof=False)
+    if solution.status is Status.INTERRUPTED:
+        raise KeyboardInterrupt
+    return solution
 
 
 def _greedy(capacity: FloatArray, demand: FloatArray, counts: IntArray) -> IntArray:

@@ -27,7 +27,7 @@ from offline.separation import Separation
 
 CLOSE_SECONDS = 3.0  # for one plan
 CLOSE_GAP = 0.1  # of what is between bound and schedules: where it may stop
-PLACE_SECONDS = 2.0  # for one slot of it
+PLACE_SECONDS = 0.5  # for one slot of it
 REPAIR_SECONDS, TOGETHER = 10.0, 8  # for the unfinished jobs of a plan; how many at a time
 LEAST_SQUEEZE = 0.005  # of the room of a slot whose counts do not fit
 FEW = 3  # cuts that are not worth a new plan
