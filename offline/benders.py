@@ -43,15 +43,16 @@ from offline.start import begin
 
 PRICES_SHARE, SEARCH_SHARE = 0.05, 0.03  # of the time left
 ROOT_SHARE, MASTER_SHARE, REFINE_SHARE = 0.1, 0.5, 0.3
-SETTLE_SHARE, NEIGHBOUR_SHARE = 0.4, 0.3
+SETTLE_SHARE, NEIGHBOUR_SHARE = 0.4, 0.04
 PATIENCE, STALL = 4, 3e-4  # rounds of cuts that lower the bound by less than this are the last
 MASTER_GAP = 0.3  # of what is between bound and schedules, for the first master; then halved
+SLOW = 0.01  # of the open interval: a master that lowers the bound by less ends its level
 ROUNDS, STILL = 6, 1e-5  # of cuts around a plan that leave its value where it is
 LAST, TOO_LATE = 0.6, 0.2  # of the limit left: for the last master, for another plan
-PATCH_SECONDS = 5.0  # of neighbourhoods between two looks at the master
+PATCH_SECONDS = 2.0  # of neighbourhoods between two looks at the master
 WINDOW = 2  # slots that a job may be later than planned
 CYCLES = 2  # after which the compact model proves small instances
-SEARCH_SECONDS, NEIGHBOUR_SECONDS = 5.0, 60.0  # at most, also without a time limit
+SEARCH_SECONDS, NEIGHBOUR_SECONDS = 5.0, 10.0  # at most, also without a time limit
 
 FRACTIONS, WHOLE = pulp.LpContinuous, pulp.LpInteger
 LEVELS = (
@@ -176,9 +177,10 @@ class _Decomposition:
         """The best plan of the master, and meanwhile schedules close to the plan before.
 
         The master has fractions, so that what its plan violates becomes cuts first. Where there
-        was nothing to cut, the next master has fewer fractions.
+        was nothing to cut, or cuts hardly lower the bound, the next master has fewer fractions.
         """
         is_whole = self._level == len(LEVELS) - 1
+        before = self.standing.bound
         with self._start(0.0 if is_whole else self._tolerance) as master:
             if self._near and self.deadline.left > TOO_LATE * (self.deadline.limit or 0.0):
                 self.settle()
@@ -196,7 +198,9 @@ class _Decomposition:
         plan = self.model.completions(solution.values)
         self._wanted = [self.model.index[name] for name in plan]
         self._near = self.model.near(plan, WINDOW)
-        if self.refine(solution, self.deadline.share(REFINE_SHARE)) or self.settle():
+        cuts = self.refine(solution, self.deadline.share(REFINE_SHARE)) or self.settle()
+        lowered = before - self.standing.bound
+        if cuts and lowered > SLOW * (before - self.incumbent.best.value):
             return
         if solution.status is Status.OPTIMAL:
             self._level += 1

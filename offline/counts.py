@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import chain
+from itertools import chain, product
 
 import numpy as np
 import pulp
@@ -125,12 +125,23 @@ class CountModel(CompactModel):
                 terms = self._terms(group, number, slot)
                 yield pulp.lpSum(w * v for w, v in terms) <= limit
 
-    def require(self, workers: str, ps: str) -> None:
-        """Let counts be ``pulp.LpInteger`` or ``pulp.LpContinuous``; completions stay binary."""
+    def require(self, workers: str, ps: str, before: int | None = None) -> None:
+        """Let counts be ``pulp.LpInteger`` or ``pulp.LpContinuous``; completions stay binary.
+
+        Those of slots from `before` on are continuous whatever is asked for.
+        """
         for c in self.candidates:
             for category, variables in ((workers, c.workers), (ps, c.ps)):
-                for variable in variables.values():
-                    variable.cat = category
+                for (slot, _), variable in variables.items():
+                    is_later = before is not None and slot >= before
+                    variable.cat = pulp.LpContinuous if is_later else category
+
+    def held(self, values: Mapping[str, float], slots: range) -> Iterator[pulp.LpConstraint]:
+        """Rows that keep the counts of these slots at their `values`, which are whole."""
+        for c, group in product(self.candidates, GROUPS):
+            for (slot, _), variable in c.variables(group).items():
+                if slot in slots:
+                    yield variable == round(values.get(variable.name, 0.0))
 
     def completions(self, values: Mapping[str, float]) -> dict[str, int]:
         """When each job completes that does."""

@@ -26,6 +26,7 @@ from offline.reoptimise import reinsert
 from offline.separation import Separation
 
 CLOSE_SECONDS = 3.0  # for one plan
+AT_ONCE = 20  # slots of it whose counts become whole together
 CLOSE_GAP = 0.1  # of what is between bound and schedules: where it may stop
 PLACE_SECONDS = 0.5  # for one slot of it
 REPAIR_SECONDS, TOGETHER = 10.0, 8  # for the unfinished jobs of a plan; how many at a time
@@ -81,7 +82,6 @@ class Settling:
         int
             Number of new cuts.
         """
-        self.model.require(pulp.LpInteger, pulp.LpInteger)
         room: dict[tuple[str, int], float] = {}
         added = idle = 0
         replanned = False
@@ -90,7 +90,9 @@ class Settling:
                 break
             known = self.incumbent.best.value
             gap = CLOSE_GAP * max(0.0, self.incumbent.standing.bound - known)
-            solution = close_plan(self.model, near, deadline, room, gap)
+            solution = whole_plan(self.model, near, deadline, room, gap)
+            if not solution.values:
+                break
             plan = self.model.schedules_of(solution.values)
             cut = self._cut_off(plan, deadline)
             added += len(cut)
@@ -194,6 +196,24 @@ class Settling:
         ]
         ranks = np.argsort(np.argsort(density, kind="stable"), kind="stable")
         return 1.0 + 9.0 * ranks / max(1, len(ranks) - 1)
+
+
+def whole_plan(
+    model: CountModel,
+    near: list[pulp.LpConstraint],
+    deadline: Deadline,
+    room: Mapping[tuple[str, int], float],
+    gap: float,
+) -> Solution:
+    """As `close_plan` with whole counts: first of some slots, then, these kept, of the next."""
+    kept = list(near)
+    for first in range(0, model.instance.horizon, AT_ONCE):
+        model.require(pulp.LpInteger, pulp.LpInteger, first + AT_ONCE)
+        solution = close_plan(model, kept, deadline, room, gap)
+        if not solution.values:
+            break
+        kept += model.held(solution.values, range(first, first + AT_ONCE))
+    return solution
 
 
 def close_plan(
