@@ -200,7 +200,7 @@ class _Decomposition:
         self._near = self.model.near(plan, WINDOW)
         cuts = self.refine(solution, self.deadline.share(REFINE_SHARE)) or self.settle()
         lowered = before - self.standing.bound
-        if cuts and lowered > SLOW * (before - self.incumbent.best.value):
+        if cuts and lowered >= SLOW * (before - self.incumbent.best.value):
             return
         if solution.status is Status.OPTIMAL:
             self._level += 1

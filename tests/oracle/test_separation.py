@@ -127,6 +127,7 @@ def test_a_plan_that_taught_cuts_is_followed_by_a_master_of_the_same_level(
     run = decomposition(tight(4.0, 3.0, 3.0, 2.0))
     monkeypatch.setattr(run, "settle", lambda: 0)
     monkeypatch.setattr(run, "refine", lambda *_: 1)
+    monkeypatch.setattr(benders, "SLOW", -1.0)
     for _ in range(3):
         run.cycle()
         assert run._level == 0
@@ -134,6 +135,19 @@ def test_a_plan_that_taught_cuts_is_followed_by_a_master_of_the_same_level(
     run.cycle()
     run.cycle()
     assert run._level > 0
+
+
+@pytest.mark.usefixtures("_unaided")
+def test_cuts_that_do_not_lower_the_bound_do_not_keep_the_level(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run = decomposition(tight(4.0, 3.0, 3.0, 2.0))
+    monkeypatch.setattr(run, "settle", lambda: 0)
+    monkeypatch.setattr(run, "refine", lambda *_: 1)
+    while run._level == 0:
+        before = run.standing.bound
+        run.cycle()
+    assert before - run.standing.bound <= benders.SLOW * before
 
 
 @pytest.mark.usefixtures("_unaided")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from itertools import pairwise, product
+from itertools import pairwise, permutations, product
 from random import Random
 
 import numpy as np
@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment, linprog
 
 from oasis.rounding import FloatArray, IntArray
-from offline import cuts
+from oasis.solvers import Status
+from offline import cuts, placing
 from offline.cuts import CLEAR, Cut, Servers, classes
 from offline.deadline import Deadline
 from offline.placing import place
@@ -140,6 +141,14 @@ def test_no_cut_takes_away_a_placement_and_each_takes_away_its_point(
         assert served.separate(np.array(n, float), NO_LIMIT) is None
 
 
+def test_a_cut_also_has_weights_for_items_that_the_counts_have_none_of() -> None:
+    """Three units of the first item ask for two servers of one; so do two and one of the others."""
+    slot = Slot(np.ones((2, 1)), np.array([[1.0], [1.0], [0.5], [2.0]]), np.array([3, 3, 3, 3]))
+    cut = slot.servers(None).separate(np.array([3.0, 0.0, 0.0, 0.0]), NO_LIMIT)
+    assert cut is not None
+    assert cut.weights == pytest.approx([0.5, 0.5, 0.25, 0.0])  # no server holds any of the last
+
+
 @given(slots(), st.data(), of(cuts.DEEP, 0.9, 1.0))
 @more(3)
 def test_single_servers_miss_no_cut_and_find_a_deep_one(
@@ -257,6 +266,36 @@ def test_no_placement_has_more_units(slot: Slot, data: st.DataObject | None) -> 
     assert is_proven
     event("whole" if (units.sum(axis=1) == counts).all() else "in part")
     assert units.sum() == most_units(slot, counts)
+
+
+def test_patterns_place_what_the_largest_first_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    def untouched(*_: object) -> tuple[IntArray, Status]:
+        raise AssertionError
+
+    monkeypatch.setattr(placing, "_by_servers", untouched)
+    slot = Slot(
+        np.array([[6.0, 5.0], [2.0, 6.0]]), np.array([[2.0, 0.0], [2.0, 2.0]]), np.array([1, 3])
+    )
+    units, is_proven = place(slot.capacity, slot.demand, slot.most, NO_LIMIT)
+    assert_is_placement(slot, units, slot.most)
+    assert is_proven
+    assert units.sum() == 4
+    monkeypatch.undo()
+    monkeypatch.setattr(placing, "_by_patterns", untouched)
+    with pytest.raises(AssertionError):  # the largest first did not do it
+        place(slot.capacity, slot.demand, slot.most, NO_LIMIT)
+
+
+@given(slots())
+@fewer(2)
+def test_patterns_that_cover_counts_fit_and_none_is_below_another(slot: Slot) -> None:
+    served = slot.servers(None)
+    for k, rows in enumerate(served.covering(slot.most, NO_LIMIT)):
+        assert (rows <= slot.most).all()
+        host = np.flatnonzero((slot.capacity == served.capacity[k]).all(axis=1))[0]
+        assert all(slot.fits(tuple(row), int(host)) for row in rows.tolist())
+        for one, other in permutations(rows, 2):
+            assert (one > other).any()
 
 
 @given(slots())
