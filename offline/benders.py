@@ -42,17 +42,18 @@ from offline.standing import Standing, concluded
 from offline.start import begin
 
 PRICES_SHARE, SEARCH_SHARE = 0.05, 0.03  # of the time left
-ROOT_SHARE, MASTER_SHARE, REFINE_SHARE = 0.1, 0.5, 0.3
-SETTLE_SHARE, NEIGHBOUR_SHARE = 0.4, 0.04
+ROOT_SHARE, MASTER_SHARE, REFINE_SHARE = 0.1, 0.5, 0.2
+SETTLE_SHARE = 0.4
 PATIENCE, STALL = 4, 3e-4  # rounds of cuts that lower the bound by less than this are the last
 MASTER_GAP = 0.3  # of what is between bound and schedules, for the first master; then halved
 SLOW = 0.01  # of the open interval: a master that lowers the bound by less ends its level
 ROUNDS, STILL = 6, 1e-5  # of cuts around a plan that leave its value where it is
 LAST, TOO_LATE = 0.6, 0.2  # of the limit left: for the last master, for another plan
-PATCH_SECONDS = 2.0  # of neighbourhoods between two looks at the master
+PATCH_SECONDS = 3.0  # of neighbourhoods between two looks at the master
+PAYS = 0.02  # of the open interval: neighbourhoods that close so much go on, master or not
 WINDOW = 2  # slots that a job may be later than planned
 CYCLES = 2  # after which the compact model proves small instances
-SEARCH_SECONDS, NEIGHBOUR_SECONDS = 5.0, 10.0  # at most, also without a time limit
+SEARCH_SECONDS = 5.0  # at most, also without a time limit
 
 FRACTIONS, WHOLE = pulp.LpContinuous, pulp.LpInteger
 LEVELS = (
@@ -184,10 +185,10 @@ class _Decomposition:
         with self._start(0.0 if is_whole else self._tolerance) as master:
             if self._near and self.deadline.left > TOO_LATE * (self.deadline.limit or 0.0):
                 self.settle()
-                self.look_around(self.deadline.share(NEIGHBOUR_SHARE))
-            while not (master.is_done or self.is_done):
+            pays = True
+            while (pays or not master.is_done) and not self.is_done:
                 self._note(master)
-                self.look_around(self.deadline.within(PATCH_SECONDS))
+                pays = self.look_around(self.deadline.within(PATCH_SECONDS)) > PAYS
             solution = self._finish(master)
         if self.is_done or not solution.values:
             return
@@ -200,7 +201,8 @@ class _Decomposition:
         self._near = self.model.near(plan, WINDOW)
         cuts = self.refine(solution, self.deadline.share(REFINE_SHARE)) or self.settle()
         lowered = before - self.standing.bound
-        if cuts and lowered >= SLOW * (before - self.incumbent.best.value):
+        is_slow = lowered < SLOW * (before - self.incumbent.best.value)
+        if cuts and not (is_slow and solution.status is Status.OPTIMAL):
             return
         if solution.status is Status.OPTIMAL:
             self._level += 1
@@ -228,14 +230,14 @@ class _Decomposition:
             if not self.separation.cut_off(*what) and solution.status is Status.OPTIMAL:
                 self.separation.forbid(*what)
 
-    def look_around(self, deadline: Deadline) -> None:
-        """Neighbourhoods of the best schedules."""
+    def look_around(self, deadline: Deadline) -> float:
+        """Neighbourhoods of the best schedules; the share of the open interval that they closed."""
         self.standing.enter("neighbourhood search")
-        deadline = deadline.within(NEIGHBOUR_SECONDS)
         best, keep = self.incumbent.best, self.incumbent
         self._size = reoptimise(
             best, self.guide, self.rng, deadline, keep, self._wanted, self._size
         )
+        return (keep.best.value - best.value) / max(self.standing.bound - best.value, 1e-300)
 
     def refine(self, solution: Solution, deadline: Deadline) -> int:
         """Cut off what violates cuts close to the last plan, counts in fractions; how many."""

@@ -137,11 +137,11 @@ class CountModel(CompactModel):
                     variable.cat = pulp.LpContinuous if is_later else category
 
     def held(self, values: Mapping[str, float], slots: range) -> Iterator[pulp.LpConstraint]:
-        """Rows that keep the counts of these slots at their `values`, which are whole."""
+        """Rows that keep the counts of these slots at most at their `values`, which are whole."""
         for c, group in product(self.candidates, GROUPS):
             for (slot, _), variable in c.variables(group).items():
                 if slot in slots:
-                    yield variable == round(values.get(variable.name, 0.0))
+                    yield variable <= round(values.get(variable.name, 0.0))
 
     def completions(self, values: Mapping[str, float]) -> dict[str, int]:
         """When each job completes that does."""

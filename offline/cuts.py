@@ -27,12 +27,14 @@ from oasis.solvers.knapsack import knapsack
 from oasis.solvers.lp import ColumnLp, LpColumn
 from offline.deadline import Deadline
 
-ROUNDS = 60
+ROUNDS = 200
 DEEP = 0.5  # a cut that takes away this share of what any could is good enough
+QUICK = 1e-3  # patterns that gain this much, relative, need not be the best ones
 SAFETY = 1e-9  # added to the right-hand side, for HiGHS's tolerances
 CLEAR = 1e-3  # a cut counts if it takes away this much, relative
 FEWEST = 1e-9  # units that count as some
-LIFTED, ADDED = 0.8, 1e-4  # as DEEP, for items added; how many are, as a share of what fits
+LIFTINGS = 5  # rounds of knapsacks, with items added
+LIFTED, TRACE = 0.8, 3e-3  # as DEEP, with items added; all of these, as a share of what fits
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,7 @@ class Servers:
     demand: FloatArray
     most: IntArray
     _room: IntArray = field(init=False)
+    _shares: FloatArray = field(init=False)
     _above: list[list[int]] = field(init=False)
     _patterns: list[dict[bytes, IntArray]] = field(init=False)
 
@@ -83,6 +86,9 @@ class Servers:
         room = [rounding.units(self.capacity, row, most) for row, most in pairs]
         self._room = np.array(room).reshape(-1, len(self.capacity)).T
         self._patterns = [{} for _ in self.capacity]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            shares = self.demand / self.capacity[:, None]
+        self._shares = np.where(self.demand > 0, shares, 0.0)
         # earlier classes that have at least as much of everything
         self._above = [
             np.flatnonzero((self.capacity[:k] >= row).all(axis=1)).tolist()
@@ -106,20 +112,32 @@ class Servers:
         return [_maximal(np.minimum(table, counts)) for table in tables]
 
     def _lifted(self, cut: Cut, counts: FloatArray, deadline: Deadline) -> Cut:
-        """A cut with weights for the items that `counts` have none of, if it is as good there.
+        """A cut with weights for the items that `counts` have none of, if it is nearly as deep.
 
-        A few of each of these are added to the counts: too few to matter, enough for a price.
+        A trace of each of these is added to the counts: too little to matter, enough for a price.
         """
         most = self.number @ self._room
-        added = np.where(counts > FEWEST, counts, ADDED * most)
-        if (added == counts).all():
+        absent = np.flatnonzero((counts <= FEWEST) & (most > 0))
+        if not absent.size:
             return cut
-        lifted = self._priced(added, LIFTED, deadline)
+        added = counts.copy()
+        added[absent] = TRACE / absent.size * most[absent]
+        for i in absent.tolist():
+            k = int(np.argmax(self._room[:, i]))
+            alone = np.zeros(len(counts), np.int64)
+            alone[i] = self._room[k, i]
+            self._patterns[k].setdefault(alone.tobytes(), alone)
+        lifted = self._priced(added, LIFTED, deadline, LIFTINGS)
         least = 1.0 + DEEP * (cut.weights @ counts - 1.0)
         return cut if lifted is None or lifted.weights @ counts < least else lifted
 
-    def _priced(self, counts: FloatArray, enough: float, deadline: Deadline) -> Cut | None:
-        """The cut that `counts` (I,) violate most, or a share `enough` of that; None if none."""
+    def _priced(
+        self, counts: FloatArray, enough: float, deadline: Deadline, most: int = ROUNDS
+    ) -> Cut | None:
+        """The cut that `counts` (I,) violate most, or a share `enough` of that, if they do.
+
+        None if patterns cover the counts, or without time. At most `most` rounds of knapsacks.
+        """
         items = np.flatnonzero(counts > FEWEST)
         lp = self._covering(items, counts)
         best, weights = np.inf, np.zeros(len(counts))
@@ -133,12 +151,21 @@ class Servers:
             if scale <= 0:
                 raise SolverError("the cover of the counts has no dual weights")
             trial /= scale
+            guessed = self._guessed(trial)
+            known = solution.duals[items.size :] / scale
+            gain = self.number @ np.maximum(guessed @ trial - known, 0.0)
+            if gain > QUICK * solution.objective:
+                lp.add_table(_table(items, [[row] for row in guessed]))
+                continue
             found = self._filled(trial)
             limit = float(sum(n * value for n, (value, _) in zip(self.number, found, strict=True)))
             if limit < best:
                 best, weights = limit, trial
-            if best - solution.objective <= CLEAR / 10 or (
-                best < 1.0 - CLEAR and 1.0 - best >= enough * (1.0 - solution.objective)
+            most -= 1
+            if (
+                most <= 0
+                or best - solution.objective <= CLEAR / 10
+                or (best < 1.0 - CLEAR and 1.0 - best >= enough * (1.0 - solution.objective))
             ):
                 break
             lp.add_table(_table(items, [[row] for _, row in found]))
@@ -150,6 +177,29 @@ class Servers:
         lp.add_columns([LpColumn(1.0, np.arange(items.size), counts[items])])
         lp.add_table(_table(items, [list(patterns.values()) for patterns in self._patterns]))
         return lp
+
+    def _guessed(self, weights: FloatArray) -> IntArray:
+        """A good pattern of each class, (C, I), by greedy choice: quick, but no bound."""
+        rows = np.arange(len(self.capacity))
+        best = np.zeros(self._room.shape, dtype=np.int64)
+        for size in (self._shares.sum(axis=2), self._shares.max(axis=2)):
+            with np.errstate(divide="ignore", invalid="ignore"):
+                density = np.where((weights > 0) & (self._room > 0), weights / size, -1.0)
+            left = np.full((len(rows), self.demand.shape[1]), 1.0 + CAPACITY_TOLERANCE)
+            units = np.zeros_like(best)
+            for i in np.argsort(-density, axis=1, kind="stable").T[: np.count_nonzero(weights)]:
+                share = self._shares[rows, i]
+                with np.errstate(divide="ignore", invalid="ignore"):
+                    fitting = np.where(share > 0, left / share, np.inf).min(axis=1)
+                take = np.where(density[rows, i] > 0, self._room[rows, i], 0)
+                take = np.minimum(take, fitting).astype(np.int64)
+                units[rows, i] = take
+                left -= take[:, None] * np.where(take[:, None] > 0, share, 0.0)
+            is_better = units @ weights > best @ weights
+            best[is_better] = units[is_better]
+        for known, row in zip(self._patterns, best, strict=True):
+            known[row.tobytes()] = row
+        return best
 
     def _filled(self, weights: FloatArray) -> list[tuple[float, IntArray]]:
         """The best pattern of each class; what fits on a smaller server is best there too."""
@@ -172,9 +222,8 @@ class Servers:
         items = np.flatnonzero((weights > 0) & (self._room[k] > 0))
         if not items.size:
             return 0.0, pattern
-        with np.errstate(divide="ignore", invalid="ignore"):
-            shares = np.where(self.demand > 0, self.demand / self.capacity[k], 0.0)[items]
         limit = 1.0 + CAPACITY_TOLERANCE
+        shares = self._shares[k, items]
         bound, pattern[items] = knapsack(weights[items], shares, self._room[k, items], limit)
         return bound * (1.0 + SAFETY), pattern
 
@@ -197,31 +246,3 @@ def _table(items: IntArray, patterns: list[list[IntArray]]) -> FloatArray:
             block[:, items.size + k] = 1.0
         rows.append(block[block[:, : items.size].any(axis=1)])
     return np.concatenate(rows)
-
-
-def classes(capacity: FloatArray, most: int | None) -> tuple[FloatArray, IntArray]:
-    """Servers (S, R) in at most `most` classes: largest capacities (C, R) and numbers (C,).
-
-    The class whose servers are furthest below its largest capacity is split in two, again and
-    again, at the middle of the resource in which they are. None: only identical ones together.
-    """
-    kinds, kind = np.unique(capacity, axis=0, return_inverse=True)
-    number = np.bincount(kind.ravel())
-    if most is None or len(kinds) <= most:
-        return kinds, number
-    total = np.maximum(capacity.sum(axis=0), 1e-300)
-    member = np.zeros(len(kinds), dtype=np.int64)
-    for new in range(1, most):
-        waste = np.array([_waste(kinds[member == k], number[member == k]) for k in range(new)])
-        k, r = np.unravel_index(int(np.argmax(waste / total)), waste.shape)
-        inside = np.flatnonzero(member == k)
-        column = kinds[inside, r]
-        member[inside[column > (column.min() + column.max()) / 2]] = new
-    largest = np.array([kinds[member == k].max(axis=0) for k in range(most)])
-    return largest, np.bincount(member, number).astype(np.int64)
-
-
-def _waste(kinds: FloatArray, number: IntArray) -> FloatArray:
-    """What a class claims too much, by resource."""
-    waste: FloatArray = ((kinds.max(axis=0) - kinds) * number[:, None]).sum(axis=0)
-    return waste

@@ -1,7 +1,7 @@
 """Given counts on the servers of one slot, or the proof that they do not fit.
 
 Most counts fit at once. For the others, the patterns that cover them by fractions (`offline.cuts`)
-make a MILP that HiGHS solves in a hundredth of a second; only what is left is for the MILP with a
+make a MILP that HiGHS solves in a tenth of a second; only what is left is for the MILP with a
 variable for each item on each server, which also proves.
 """
 
@@ -15,8 +15,11 @@ import pulp
 from oasis import rounding
 from oasis.rounding import CAPACITY_TOLERANCE, FloatArray, IntArray
 from oasis.solvers import Solution, Status, highs
-from offline.cuts import Servers, classes
+from offline.classes import classes
+from offline.cuts import Servers
 from offline.deadline import Deadline
+
+PATTERN_SECONDS = 1.0
 
 
 def place(
@@ -53,8 +56,11 @@ def place(
     if (units.sum(axis=1) == counts).all():
         return units, True
     status = Status.TIME_LIMIT
-    for search in (_by_patterns, _by_servers):
-        found, status = search(capacity, demand, counts, deadline, worth)
+    for search, part in (
+        (_by_patterns, deadline.within(PATTERN_SECONDS)),
+        (_by_servers, deadline),
+    ):
+        found, status = search(capacity, demand, counts, part, worth)
         units = max(units, found, key=lambda table: float(worth @ table.sum(axis=1)))
         if (units.sum(axis=1) == counts).all():
             return units, True

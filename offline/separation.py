@@ -9,8 +9,9 @@ import numpy as np
 import pulp
 
 from oasis.rounding import FloatArray, IntArray
+from offline.classes import classes
 from offline.counts import GROUPS, CountModel
-from offline.cuts import Servers, classes
+from offline.cuts import Servers
 from offline.deadline import Deadline
 from offline.placing import place
 
@@ -40,16 +41,24 @@ class Separation:
         open_slots: list[tuple[str, int, FloatArray]] = []
         for group, slot in product(GROUPS, range(self.model.instance.horizon)):
             counts = self.model.counts(values, group, slot)
-            broken = [k for k, c in enumerate(self.model.cuts[group]) if c.is_violated(counts)]
-            rows += [row for k in broken for row in self.model.rows_of(group, k, [slot])]
+            broken = self._broken(group, slot, counts)
+            rows += broken
             if not broken:
                 open_slots.append((group, slot, counts))
         if not rows:
             for group, slot, counts in open_slots:
-                cut = self._servers[group].separate(counts, deadline)
-                if cut is not None:
-                    rows += self.model.add(group, cut, [slot])
+                broken = self._broken(group, slot, counts)  # by a cut of a slot before
+                if not broken:
+                    cut = self._servers[group].separate(counts, deadline)
+                    broken = [] if cut is None else self.model.add(group, cut, [slot])
+                rows += broken
         return self._added(rows)
+
+    def _broken(self, group: str, slot: int, counts: FloatArray) -> list[pulp.LpConstraint]:
+        """Rows of known cuts that the counts (I,) of a slot break."""
+        known = enumerate(self.model.cuts[group])
+        broken = [number for number, cut in known if cut.is_violated(counts)]
+        return [row for number in broken for row in self.model.rows_of(group, number, [slot])]
 
     def cut_off(
         self, group: str, counts: IntArray, slots: Iterable[int], deadline: Deadline

@@ -26,13 +26,14 @@ from offline.reoptimise import reinsert
 from offline.separation import Separation
 
 CLOSE_SECONDS = 3.0  # for one plan
-AT_ONCE = 20  # slots of it whose counts become whole together
+AT_ONCE = 5  # slots of it whose counts become whole together
 CLOSE_GAP = 0.1  # of what is between bound and schedules: where it may stop
 PLACE_SECONDS = 0.5  # for one slot of it
 REPAIR_SECONDS, TOGETHER = 10.0, 8  # for the unfinished jobs of a plan; how many at a time
-LEAST_SQUEEZE = 0.005  # of the room of a slot whose counts do not fit
+LEAST_SQUEEZE = 0.01  # of the room of a slot whose counts do not fit
 FEW = 3  # cuts that are not worth a new plan
-PLANS, PATIENCE = 12, 1  # plans in all, and without a better schedule
+MANY = 8  # counts that do not fit: cuts alone would take too many plans
+PLANS, PATIENCE = 12, 2  # plans in all, and without a better schedule
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +104,7 @@ class Settling:
             misfits = self.place(plan, deadline)
             idle = 0 if self.incumbent.best.value > known else idle + 1
             for misfit in misfits:
-                if (misfit.group, misfit.counts.tobytes()) not in cut:
+                if len(misfits) > MANY or (misfit.group, misfit.counts.tobytes()) not in cut:
                     self._squeeze(room, misfit)
             if not misfits:
                 break

@@ -23,8 +23,9 @@ from oasis.rounding import IntArray
 from oasis.solvers import Progress, Status, highs
 from oasis.solvers.relaxation import Relaxation
 from offline import benders, solve_benders, solve_brute_force, solve_milp
+from offline.classes import classes
 from offline.counts import GROUPS, CountModel
-from offline.cuts import Servers, classes
+from offline.cuts import Servers
 from offline.deadline import Deadline as TimeLimit
 from tests.strategies import all_instances, fewer, of, small_instances
 
@@ -256,7 +257,6 @@ def _hurry() -> Iterator[None]:
     """Short searches for better solutions: here the proof must do the work, not they."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(benders, "SEARCH_SECONDS", 0.02)
-        patch.setattr(benders, "NEIGHBOUR_SECONDS", 0.02)
         patch.setattr(benders, "PATCH_SECONDS", 0.02)
         yield
 

@@ -144,9 +144,12 @@ def test_cuts_that_do_not_lower_the_bound_do_not_keep_the_level(
     run = decomposition(tight(4.0, 3.0, 3.0, 2.0))
     monkeypatch.setattr(run, "settle", lambda: 0)
     monkeypatch.setattr(run, "refine", lambda *_: 1)
-    while run._level == 0:
+    for _ in range(9):
         before = run.standing.bound
         run.cycle()
+        if run._level > 0:
+            break
+    assert run._level > 0
     assert before - run.standing.bound <= benders.SLOW * before
 
 

@@ -20,7 +20,8 @@ from scipy.optimize import linear_sum_assignment, linprog
 from oasis.rounding import FloatArray, IntArray
 from oasis.solvers import Status
 from offline import cuts, placing
-from offline.cuts import CLEAR, Cut, Servers, classes
+from offline.classes import classes
+from offline.cuts import CLEAR, Cut, Servers
 from offline.deadline import Deadline
 from offline.placing import place
 from tests.strategies import fewer, levels, more, of
