@@ -80,10 +80,11 @@ class CountModel(CompactModel):
         return list(self.rows_of(group, len(self.cuts[group]) - 1, slots))
 
     def rows_of(self, group: str, number: int, slots: Iterable[int]) -> Iterable[pulp.LpConstraint]:
-        """Rows of a cut that the model does not have yet, for these slots."""
+        """Rows of a cut that the model does not have yet and that can bind, for these slots."""
         for slot in slots:
             terms = self._terms(group, number, slot)
-            if (group, number, slot) not in self._placed and terms:
+            can_bind = sum(w * v.upBound for w, v in terms) > 1.0
+            if can_bind and (group, number, slot) not in self._placed:
                 self._placed.add((group, number, slot))
                 yield pulp.lpSum(w * v for w, v in terms) <= 1.0 + CAPACITY_TOLERANCE
 

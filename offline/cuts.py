@@ -106,13 +106,12 @@ class Servers:
 
     def covering(self, counts: IntArray, deadline: Deadline) -> list[IntArray]:
         """Patterns (P, I) by class that cover `counts` (I,) by fractions, as far as any do."""
-        self._priced(counts.astype(float), DEEP, deadline)
+        self._priced(counts.astype(float), DEEP, deadline)  # which leaves the patterns it found
         found = ([*known.values()] for known in self._patterns)
-        tables = (np.array(rows, np.int64).reshape(-1, len(counts)) for rows in found)
-        return [_maximal(np.minimum(table, counts)) for table in tables]
+        return [_maximal(np.array(rows, np.int64).reshape(-1, len(counts))) for rows in found]
 
     def _lifted(self, cut: Cut, counts: FloatArray, deadline: Deadline) -> Cut:
-        """A cut with weights for the items that `counts` have none of, if it is nearly as deep.
+        """A cut with weights for the items that `counts` have none of, if half as deep or deeper.
 
         A trace of each of these is added to the counts: too little to matter, enough for a price.
         """

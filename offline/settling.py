@@ -25,7 +25,7 @@ from offline.placing import place
 from offline.reoptimise import reinsert
 from offline.separation import Separation
 
-CLOSE_SECONDS = 3.0  # for one plan
+CLOSE_SECONDS = 3.0  # for one plan, or some slots of a whole one
 AT_ONCE = 5  # slots of it whose counts become whole together
 CLOSE_GAP = 0.1  # of what is between bound and schedules: where it may stop
 PLACE_SECONDS = 0.5  # for one slot of it
@@ -206,7 +206,7 @@ def whole_plan(
     room: Mapping[tuple[str, int], float],
     gap: float,
 ) -> Solution:
-    """As `close_plan` with whole counts: first of some slots, then, these kept, of the next."""
+    """As `close_plan` with whole counts: of some slots, then of the next with no more in those."""
     kept = list(near)
     for first in range(0, model.instance.horizon, AT_ONCE):
         model.require(pulp.LpInteger, pulp.LpInteger, first + AT_ONCE)

@@ -14,6 +14,9 @@ from oasis.errors import SolverError
 from oasis.rounding import FloatArray, IntArray
 from oasis.solvers import highs
 
+NODES = 20_000
+_ENDS = (highspy.HighsModelStatus.kOptimal, highspy.HighsModelStatus.kSolutionLimit)
+
 # What HiGHS does for large models takes six times as long as these take to solve. Without a gap
 # it enumerates all equal selections where its bound is 1e-9 above the best of them.
 _PLAIN: dict[str, float | bool] = {
@@ -51,7 +54,8 @@ def knapsack(
     Returns
     -------
     bound : float
-        No selection is worth more: HiGHS's dual bound, at most 1e-6 above the selection, relative.
+        No selection is worth more: HiGHS's dual bound. Within 1e-6 of the selection, relative,
+        unless that takes more than `NODES` nodes.
     units : (I,) int array
         The selection.
 
@@ -60,7 +64,7 @@ def knapsack(
     SolverError
         If HiGHS does not solve it.
     """
-    solver = highs.configured(None, None, presolve=True, seed=0)
+    solver = highs.configured(None, NODES, presolve=True, seed=0)
     for name, value in _PLAIN.items():
         solver.setOptionValue(name, value)
     lp = highspy.HighsLp()
@@ -82,9 +86,12 @@ def knapsack(
     )
     solver.passModel(lp)
     solver.run()
-    if solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+    if solver.getModelStatus() not in _ENDS:
         text = solver.modelStatusToString(solver.getModelStatus())
         raise SolverError(f"HiGHS ended a knapsack with the status {text!r}")
-    units = np.rint(np.array(solver.getSolution().col_value)).astype(np.int64)
+    found = solver.getSolution()
+    units = np.zeros(len(values), dtype=np.int64)
+    if found.value_valid:
+        units = np.rint(np.array(found.col_value)).astype(np.int64)
     bound = solver.getInfo().mip_dual_bound if rows.size else float(values @ upper) / scale
     return max(bound * scale, float(values @ units)), units

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from itertools import combinations
+from itertools import combinations, product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,11 +16,12 @@ from oasis import Cluster, Constant, Instance, Job, Schedule, Server
 from oasis.schedule import placements
 from oasis.solvers import Progress, Solution, Status, highs
 from offline import benders, settling, solve_benders
-from offline.counts import CountModel
+from offline.counts import GROUPS, CountModel
 from offline.deadline import Deadline
 from offline.heuristics import Incumbent
 from offline.occupancy import Occupancy
 from offline.separation import Separation
+from offline.settling import close_plan, whole_plan
 from offline.standing import Standing
 from tests.oracle.test_benders import (
     CROSSED,
@@ -27,6 +29,7 @@ from tests.oracle.test_benders import (
     at_odds,
     feasible,
     misfits,
+    optimum,
     placeable,
     quarrels,
     unit_job,
@@ -167,6 +170,30 @@ def test_a_job_that_misses_one_slot_of_its_plan_is_not_kept() -> None:
     assert [misfit.slots for misfit in misfits] == [[0]]
     assert "j0" not in run.incumbent.best.by_id
     assert run.incumbent.best.value == 4.0
+
+
+@given(small_instances())
+@fewer(2)
+def test_counts_become_whole_slot_after_slot_and_never_more(instance: Instance) -> None:
+    model, best = CountModel(instance), optimum(instance)
+    assume(model.candidates)
+    near = model.near(model.completions(model.values_of(best)), 1)
+    stages: list[Solution] = []
+
+    def noted(*given: Any) -> Solution:
+        stages.append(close_plan(*given))
+        return stages[-1]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(settling, "AT_ONCE", 1)
+        patch.setattr(settling, "close_plan", noted)
+        found = whole_plan(model, near, Deadline(), {}, 0.0)
+    assert len(stages) == instance.horizon
+    assert_satisfies(model, near, {name: round(v) for name, v in found.values.items()})
+    for group, slot in product(GROUPS, range(instance.horizon)):
+        counts = np.array([model.counts(stage.values, group, slot) for stage in stages[slot:]])
+        assert counts == pytest.approx(np.rint(counts), abs=1e-6)
+        assert (counts <= counts[0] + 1e-6).all()
 
 
 @pytest.mark.usefixtures("_unaided")

@@ -287,6 +287,19 @@ def test_patterns_place_what_the_largest_first_does_not(monkeypatch: pytest.Monk
         place(slot.capacity, slot.demand, slot.most, NO_LIMIT)
 
 
+@pytest.mark.parametrize("search", ["_by_patterns", "_by_servers"])
+def test_what_is_worth_most_is_placed_where_not_all_fits(search: str) -> None:
+    """Two resources, so that no order of sizes says which items to leave out."""
+    capacity, demand = np.array([[2.0, 2.0]]), np.array([[1.0, 0.0], [1.0, 1.0], [0.0, 1.0]])
+    counts, worth = np.array([2, 1, 2]), np.array([1.0, 5.0, 1.0])
+    units, _ = getattr(placing, search)(capacity, demand, counts, NO_LIMIT, worth)
+    assert units[:, 0].tolist() == [1, 1, 1]
+    units, _ = getattr(placing, search)(
+        capacity, demand, counts, NO_LIMIT, np.array([3.0, 5.0, 3.0])
+    )
+    assert units[:, 0].tolist() == [2, 0, 2]
+
+
 @given(slots())
 @fewer(2)
 def test_patterns_that_cover_counts_fit_and_none_is_below_another(slot: Slot) -> None:
