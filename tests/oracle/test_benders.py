@@ -249,6 +249,22 @@ def test_rows_close_to_a_plan_allow_it_and_what_completes_a_little_later(
             assert bool(rows) != (first <= slot <= first + window)
 
 
+@given(small_instances())
+@fewer(2)
+def test_held_counts_may_fall_but_not_rise_in_their_slots(instance: Instance) -> None:
+    model, best = CountModel(instance), optimum(instance)
+    values, last = model.values_of(best), instance.horizon - 1
+    rows = list(model.held(values, range(last)))
+    assert_satisfies(model, rows, values)
+    assert_satisfies(model, rows, {})
+    limits = {variable.name: row.getUb() for row in rows for variable in row}
+    for c, group in product(model.candidates, GROUPS):
+        for (slot, _), variable in c.variables(group).items():
+            assert limits.get(variable.name) == (
+                values.get(variable.name, 0) if slot < last else None
+            )
+
+
 # -- the whole method --------------------------------------------------------------------------
 
 
