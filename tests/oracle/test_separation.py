@@ -123,13 +123,19 @@ def decomposition(instance: Instance, limit: float | None = None) -> benders._De
     return run
 
 
+def with_cuts_that_change_nothing(patch: pytest.MonkeyPatch) -> benders._Decomposition:
+    """A solve that believes to have found a cut after each master."""
+    run = decomposition(tight(4.0, 3.0, 3.0, 2.0))
+    patch.setattr(run, "settle", lambda: 0)
+    patch.setattr(run, "refine", lambda *_: 1)
+    return run
+
+
 @pytest.mark.usefixtures("_unaided")
 def test_a_plan_that_taught_cuts_is_followed_by_a_master_of_the_same_level(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    run = decomposition(tight(4.0, 3.0, 3.0, 2.0))
-    monkeypatch.setattr(run, "settle", lambda: 0)
-    monkeypatch.setattr(run, "refine", lambda *_: 1)
+    run = with_cuts_that_change_nothing(monkeypatch)
     monkeypatch.setattr(benders, "SLOW", -1.0)
     for _ in range(3):
         run.cycle()
@@ -144,9 +150,7 @@ def test_a_plan_that_taught_cuts_is_followed_by_a_master_of_the_same_level(
 def test_cuts_that_do_not_lower_the_bound_do_not_keep_the_level(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    run = decomposition(tight(4.0, 3.0, 3.0, 2.0))
-    monkeypatch.setattr(run, "settle", lambda: 0)
-    monkeypatch.setattr(run, "refine", lambda *_: 1)
+    run = with_cuts_that_change_nothing(monkeypatch)
     for _ in range(9):
         before = run.standing.bound
         run.cycle()
