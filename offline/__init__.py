@@ -48,7 +48,7 @@ def solve(
         "milp" is the compact model with HiGHS, "benders" a logic-based Benders decomposition,
         exact like it, "colgen" the configuration LP with heuristics, "bruteforce" an enumeration
         for tiny instances, which takes no time limit; "auto" is "milp" for instances up to about
-        ten jobs on a dozen servers, else "benders".
+        ten jobs on half a dozen servers, else "benders".
     time_limit : float, optional
         Seconds; None is no limit.
     warm_start : mapping of str to Schedule, optional

@@ -31,7 +31,6 @@ from offline.column_generation import columns_of, configuration_bound
 from offline.counts import CountModel
 from offline.deadline import Deadline
 from offline.heuristics import Incumbent, guide_of, insert_in_orders
-from offline.milp import COMPACT, compact_size, prove
 from offline.neighbourhood import search
 from offline.occupancy import Occupancy
 from offline.reoptimise import FIRST, reoptimise
@@ -52,7 +51,8 @@ LAST, TOO_LATE = 0.6, 0.2  # of the limit left: for the last master, for another
 PATCH_SECONDS = 3.0  # of neighbourhoods between two looks at the master
 PAYS = 0.02  # of the open interval: neighbourhoods that close so much go on, master or not
 WINDOW = 2  # slots that a job may be later than planned
-CYCLES = 2  # after which the compact model proves small instances
+SMALL = 350  # slots over all jobs: few enough to try whole counts at once
+WHOLE_SHARE, WHOLE_SECONDS = 0.3, 60.0  # for that
 SEARCH_SECONDS = 5.0  # at most, also without a time limit
 
 FRACTIONS, WHOLE = pulp.LpContinuous, pulp.LpInteger
@@ -96,11 +96,8 @@ def solve_benders(
         run = _Decomposition(instance, incumbent, deadline, np.random.default_rng(seed))
         run.prepare()
         run.cut_the_relaxation()
-        if compact_size(instance) <= COMPACT:
-            for _ in range(CYCLES):
-                if not run.is_done:
-                    run.plan()
-            return run.status if run.is_done else prove(instance, standing, deadline)
+        if run.model.size <= SMALL:
+            run.try_whole()
         while not run.is_done:
             run.cycle()
         return run.status
@@ -182,7 +179,9 @@ class _Decomposition:
         """
         is_whole = self._level == len(LEVELS) - 1
         before = self.standing.bound
-        with self._start(0.0 if is_whole else self._tolerance) as master:
+        is_last = self.deadline.left < LAST * (self.deadline.limit or 0.0)
+        part = self.deadline.share(1.0 if is_last else MASTER_SHARE)
+        with self._start(0.0 if is_whole else self._tolerance, part) as master:
             if self._near and self.deadline.left > TOO_LATE * (self.deadline.limit or 0.0):
                 self.settle()
             pays = True
@@ -214,12 +213,15 @@ class _Decomposition:
         near, self._near = self._near, []
         return self.settling.settle(near, self.deadline.share(SETTLE_SHARE))
 
-    def plan(self) -> None:
-        """The best plan of whole counts, and nothing beside it."""
+    def try_whole(self) -> None:
+        """The best plans of whole counts, one after the other, while that is quick."""
+        deadline = self.deadline.share(WHOLE_SHARE).within(WHOLE_SECONDS)
         self._level = len(LEVELS) - 1
-        with self._start() as master:
-            solution = self._finish(master)
-        self._place(solution)
+        while not (deadline.passed or self.is_done):
+            with self._start(0.0, deadline) as master:
+                solution = self._finish(master)
+            self._place(solution)
+        self._level = 0
 
     def _place(self, solution: Solution) -> None:
         """Place a plan of whole counts; what does not fit will not come again."""
@@ -254,13 +256,11 @@ class _Decomposition:
             bounds.append(solution.bound)
         return cuts
 
-    def _start(self, tolerance: float = 0.0) -> highs.Run:
+    def _start(self, tolerance: float, deadline: Deadline) -> highs.Run:
         """The master as a MILP; `tolerance` is the share of the open interval that may remain."""
         phase, *kinds = LEVELS[self._level]
         self.standing.enter(phase)
         self.model.require(*kinds)
-        is_last = self.deadline.left < LAST * (self.deadline.limit or 0.0)
-        deadline = self.deadline.share(1.0 if is_last else MASTER_SHARE)
         known = self.incumbent.best
         return highs.start(
             self.model.problem,

@@ -58,6 +58,11 @@ class CountModel(CompactModel):
                 for row in self.add(group, cut, range(instance.horizon)):
                     self.problem.addConstraint(row)
 
+    @property
+    def size(self) -> int:
+        """Slots in which a candidate can run, over all of them."""
+        return sum(len(c.workers) for c in self.candidates)
+
     def demand(self, group: str) -> FloatArray:
         """Demand of one unit of each candidate, shape (I, R)."""
         names = self.instance.cluster.resources

@@ -33,8 +33,8 @@ Placement = tuple[int, int, int]
 NO_LIMIT = Deadline()
 PHASE = "compact MILP"
 
-# Slots times servers, over all jobs, up to which the compact model is the faster method.
-COMPACT = 12_000
+# Slots times servers, over all jobs, up to which this is as fast as the decomposition.
+COMPACT = 500
 
 
 def solve_milp(

@@ -22,7 +22,7 @@ from oasis import Cluster, Constant, Instance, Job, Schedule, Server
 from oasis.rounding import IntArray
 from oasis.solvers import Progress, Status, highs
 from oasis.solvers.relaxation import Relaxation
-from offline import benders, solve_benders, solve_brute_force, solve_milp
+from offline import benders, solve, solve_benders, solve_brute_force, solve_milp
 from offline.classes import classes
 from offline.counts import GROUPS, CountModel
 from offline.cuts import Servers
@@ -309,12 +309,21 @@ def test_optimum_is_the_one_of_the_compact_model(instance: Instance) -> None:
 @given(st.one_of(quarrels(), small_instances()))
 @example(at_odds(CROSSED, *(unit_job(f"j{k}", 1.0) for k in range(4))))
 @fewer(4)
-def test_cycles_of_masters_prove_the_optimum_without_the_compact_model(instance: Instance) -> None:
+def test_cycles_of_masters_prove_the_optimum_of_small_instances_too(instance: Instance) -> None:
     best = oasis.verify(instance, optimum(instance))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(benders, "COMPACT", -1)
-        patch.setattr(benders, "prove", None)
+        patch.setattr(benders, "SMALL", -1)
         assert proven(instance) == pytest.approx(best, rel=PROOF, abs=DIGITS)
+
+
+@pytest.mark.parametrize(("servers", "method"), [((2, 1), "milp"), ((6, 6), "benders")])
+def test_auto_leaves_only_the_smallest_instances_to_the_compact_model(
+    servers: tuple[int, int], method: str
+) -> None:
+    instance = oasis.generate(
+        "testbed", jobs=10, worker_servers=servers[0], ps_servers=servers[1], horizon=10, seed=3
+    )
+    assert solve(instance, "auto", 0.2).method == method
 
 
 def test_counts_that_patterns_cover_in_halves_are_forbidden(

@@ -101,7 +101,7 @@ def test_a_placement_that_took_too_long_once_is_looked_for_again(
     monkeypatch.setattr(benders, "reoptimise", lambda *_: None)
     monkeypatch.setattr(benders, "search", lambda *_: None)
     monkeypatch.setattr(benders, "insert_in_orders", lambda *_: None)
-    monkeypatch.setattr(benders, "COMPACT", -1)
+    monkeypatch.setattr(benders, "SMALL", -1)
     instance = tight(4.0, 3.0, 3.0, 2.0)
     result = solve_benders(instance, None, warm_start={}, on_progress=watch)
     assert result.status is Status.OPTIMAL
@@ -209,7 +209,7 @@ def test_ctrl_c_after_the_time_limit_is_still_ctrl_c(monkeypatch: pytest.MonkeyP
         raise KeyboardInterrupt
 
     monkeypatch.setattr(highs.Run, "_report", late)
-    master = run._start()
+    master = run._start(0.0, run.deadline)
     with pytest.raises(KeyboardInterrupt):
         run._finish(master)
 
