@@ -26,7 +26,7 @@ ROUNDING = 1e-9  # relative, of the corrected bound
 
 def competitive_ratio(
     instance: Instance,
-    time_limit: float = 60.0,
+    time_limit: float | None = 60.0,
     *,
     method: str = "auto",
     scheduler: OASiS | None = None,
@@ -38,8 +38,9 @@ def competitive_ratio(
     ----------
     instance : Instance
         The problem.
-    time_limit : float
+    time_limit : float, optional
         Seconds for the offline solve; after it, the ratio is an interval. So it is after Ctrl-C.
+        None is no limit.
     method : str
         Offline method, as in `offline.solve`.
     scheduler : OASiS, optional
@@ -65,7 +66,7 @@ def competitive_ratio(
 def measure(
     instance: Instance,
     make: Callable[[], OASiS],
-    time_limit: float,
+    time_limit: float | None,
     method: str,
     on_progress: Callable[[Progress], None] | None,
     raising: Callable[[], AbstractContextManager[None]],

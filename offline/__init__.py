@@ -10,7 +10,7 @@ from oasis.solvers import Progress, Status
 from offline.benders import solve_benders
 from offline.bruteforce import solve_brute_force
 from offline.configuration import solve_configuration
-from offline.deadline import Deadline
+from offline.deadline import Deadline, checked
 from offline.milp import COMPACT, compact_size, solve_milp
 from offline.result import Milestone, OfflineResult
 from offline.standing import Standing
@@ -50,7 +50,7 @@ def solve(
         for tiny instances, which takes no time limit; "auto" is "milp" for instances up to about
         ten jobs on half a dozen servers, else "benders".
     time_limit : float, optional
-        Seconds; None is no limit.
+        Seconds for the method, after OASiS's run; None or inf is no limit.
     warm_start : mapping of str to Schedule, optional
         A feasible solution by job id, such as ``run.schedules``, default OASiS's own. The result
         is never worse.
@@ -66,7 +66,8 @@ def solve(
     Raises
     ------
     ValueError
-        For an unknown method, or an instance too large to enumerate.
+        For an unknown method, a negative time limit or NaN, or an instance too large to
+        enumerate.
     VerificationError
         If `warm_start` breaks a constraint.
     SolverError
@@ -74,6 +75,7 @@ def solve(
     """
     if method not in METHODS:
         raise ValueError(f"unknown method {method!r}; expected one of {', '.join(METHODS)}")
+    time_limit = checked(time_limit)
     if warm_start is None:
         online = Standing(Deadline(), on_progress)
         try:

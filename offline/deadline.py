@@ -7,6 +7,14 @@ import time
 from dataclasses import dataclass, field
 
 
+def checked(time_limit: float | None) -> float | None:
+    """A time limit as users give it: None for infinity, which results in JSON cannot say."""
+    if time_limit is not None and not time_limit >= 0:  # nor is NaN
+        expected = "expected seconds >= 0, or None for no limit"
+        raise ValueError(f"time_limit: {expected}, got {time_limit}")
+    return None if time_limit == math.inf else time_limit
+
+
 @dataclass(frozen=True, slots=True)
 class Deadline:
     """A time limit that started when this was made.

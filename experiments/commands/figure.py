@@ -50,7 +50,7 @@ def command(
     ] = None,
     min_utility_fraction: Floor = DEFAULT_MIN_UTILITY_FRACTION,
     time_limit: Annotated[
-        float, typer.Option(help="Seconds for each offline solve (Fig. 5).")
+        float, typer.Option(help="Seconds for each offline solve (Fig. 5); inf: no limit.")
     ] = 120.0,
     form: Annotated[str, typer.Option("--format", help="Picture: svg, png or pdf.")] = "svg",
     as_json: AsJson = False,

@@ -11,9 +11,9 @@ import typer
 from oasis.files import write_text
 
 
-def _not_negative(value: float) -> float:
-    if not value >= 0:
-        raise typer.BadParameter(f"expected >= 0, got {value:g}")
+def _seconds(value: float) -> float:
+    if not value >= 0:  # nor is NaN
+        raise typer.BadParameter(f"expected seconds >= 0, or inf, got {value:g}")
     return value
 
 
@@ -32,7 +32,11 @@ InstanceFile = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document on standard output.")]
 TimeLimit = Annotated[
     float,
-    typer.Option("--time-limit", callback=_not_negative, help="Seconds to solve offline."),
+    typer.Option(
+        "--time-limit",
+        callback=_seconds,
+        help="Seconds to solve offline, after OASiS's run; inf: no limit.",
+    ),
 ]
 Method = Annotated[
     str, typer.Option("--method", help="Offline: auto, milp, benders, colgen or bruteforce.")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -36,7 +35,7 @@ class Settings:
     min_utility_fraction : float
         phi of OASiS: completions worth less than this share of the job's best count for nothing.
     time_limit : float
-        Seconds for each offline solve.
+        Seconds for each offline solve; inf is no limit.
 
     Raises
     ------
@@ -68,8 +67,8 @@ class Settings:
         if not 0 <= self.min_utility_fraction < 1:
             found = f"{self.min_utility_fraction:g}"
             raise ValueError(f"--min-utility-fraction: expected 0 <= fraction < 1, got {found}")
-        if not 0 <= self.time_limit < math.inf:
-            raise ValueError(f"--time-limit: expected seconds >= 0, got {self.time_limit:g}")
+        if not self.time_limit >= 0:  # nor is NaN
+            raise ValueError(f"--time-limit: expected seconds >= 0, or inf, got {self.time_limit}")
         for name in self.policies or ():
             check_policy(name, "--policies")
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 import oasis
 from experiments.sweeps.task import (
@@ -55,18 +55,23 @@ def _method(name: str) -> str:
     return name
 
 
+def _limit(value: Any) -> Any:
+    """TOML has no null, and records are JSON, which has no infinity."""
+    return None if value == math.inf else value
+
+
 class RatioOptions(Options):
     """Options of the task ``ratio``.
 
     Parameters
     ----------
-    time_limit : float
-        Seconds for the offline solve of a cell.
+    time_limit : float or None
+        Seconds for the offline solve of a cell; None is no limit, in a file ``inf``.
     method : str
         As in `offline.solve`.
     """
 
-    time_limit: Annotated[float, Field(ge=0)] = 60.0
+    time_limit: Annotated[Annotated[float, Field(ge=0)] | None, BeforeValidator(_limit)] = 60.0
     method: Annotated[str, AfterValidator(_method)] = "auto"
 
 

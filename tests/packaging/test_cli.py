@@ -322,6 +322,21 @@ def test_limit_before_a_proof_prints_the_interval_and_ends_with_3(run: Oasis) ->
     assert json.loads(out)["status"] == "time_limit"
 
 
+@pytest.mark.parametrize(
+    ("command", "where"), [("solve", "parameters"), ("ratio", "offline_parameters")]
+)
+def test_infinite_time_limit_is_no_limit_and_null_in_json(
+    run: Oasis, small: Path, tmp_path: Path, command: str, where: str
+) -> None:
+    path = tmp_path / "result.json"
+    code, out, _ = run(command, small, "--time-limit", "inf", "--json", "-o", path)
+    assert code == 0
+    document = json.loads(out, parse_constant=no_constant)
+    assert document["status"] == "optimal"
+    assert document[where]["time_limit"] is None
+    assert json.loads(path.read_text(encoding="utf-8")) == document
+
+
 # --- bad usage --------------------------------------------------------------------------------
 
 
@@ -339,7 +354,11 @@ def test_limit_before_a_proof_prints_the_interval_and_ends_with_3(run: Oasis) ->
         (["run", EXAMPLE, "--min-utility-fraction", "1"], "min_utility_fraction"),
         (["run", EXAMPLE, "--nonsense"], "--nonsense"),
         (["solve", EXAMPLE, "--method", "guess"], "guess"),
-        (["ratio", EXAMPLE, "--time-limit", "-1"], "--time-limit"),
+        *(
+            ([*command, "--time-limit", seconds], "expected seconds >= 0, or inf, got")
+            for command in (["solve", EXAMPLE], ["ratio", EXAMPLE], ["figure", "fig5"])
+            for seconds in ("-1", "nan", "-inf")
+        ),
         (["generate"], "--output"),
         (["generate", "--preset", "none", "-o", "x.json"], "preset"),
         (["generate", "--jobs", "0", "-o", "x.json"], "jobs"),

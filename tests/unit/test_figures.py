@@ -204,6 +204,12 @@ def test_an_option_that_a_figure_cannot_honour_is_refused(name, option):
         cells_of(name, **option)
 
 
+def test_infinite_time_limit_is_none_for_every_solve():
+    assert {cell.columns["task.time_limit"] for cell in cells_of("fig5", time_limit=math.inf)} == {
+        None
+    }
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -216,8 +222,8 @@ def test_an_option_that_a_figure_cannot_honour_is_refused(name, option):
         ({"policies": ("lifo",)}, "--policies: expected one of"),
         ({"min_utility_fraction": 1.0}, "--min-utility-fraction: expected 0 <= fraction < 1, got"),
         ({"min_utility_fraction": math.nan}, "--min-utility-fraction: expected 0 <= fraction"),
-        ({"time_limit": -1.0}, "--time-limit: expected seconds >= 0, got -1"),
-        ({"time_limit": math.inf}, "--time-limit: expected seconds >= 0, got inf"),
+        ({"time_limit": -1.0}, "--time-limit: expected seconds >= 0, or inf, got -1"),
+        ({"time_limit": math.nan}, "--time-limit: expected seconds >= 0, or inf, got nan"),
     ],
 )
 def test_bad_settings_name_the_option(options, message):

@@ -134,6 +134,18 @@ def test_ctrl_c_during_the_online_run_leaves_what_it_has_decided(
     assert oasis.verify(EXAMPLE, result) == result.objective
 
 
+def test_an_infinite_time_limit_is_none() -> None:
+    result = solve(EXAMPLE, "milp", math.inf)
+    assert result.status is Status.OPTIMAL
+    assert result.to_dict()["parameters"]["time_limit"] is None
+
+
+@pytest.mark.parametrize("seconds", [-1.0, -math.inf, math.nan])
+def test_a_negative_time_limit_and_nan_are_refused(seconds: float) -> None:
+    with pytest.raises(ValueError, match=r"^time_limit: expected seconds >= 0, or None .*, got "):
+        solve(EXAMPLE, "milp", seconds)
+
+
 @pytest.mark.parametrize("method", ["milp", "colgen", "bruteforce"])
 def test_every_method_says_which_part_found_and_which_proved(method: str) -> None:
     tiny = oasis.generate("testbed", jobs=2, worker_servers=1, ps_servers=1, horizon=3, seed=3)

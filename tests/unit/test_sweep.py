@@ -178,6 +178,17 @@ def test_ratio_is_that_of_the_library_and_bounds_every_policy(tmp_path: Path) ->
     assert math.isnan(fifo["bound_2alpha"])
 
 
+def test_infinite_time_limit_is_no_limit_and_recorded_as_none(tmp_path: Path) -> None:
+    config = _one(task={"name": "ratio", "time_limit": math.inf})
+    (cell,) = expand(config)
+    assert cell.identity["task"]["time_limit"] is None
+    result = run_sweep(config, tmp_path / "ratio.parquet")
+    (row,) = result.frame.to_dict("records")
+    assert row["proven"]
+    assert row["task.time_limit"] is None
+    assert run_sweep(config, tmp_path / "ratio.parquet").progress.kept == 1
+
+
 # --- records ----------------------------------------------------------------------------------
 
 
@@ -338,6 +349,8 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"task": {"name": "rato"}}, "task.name: expected one of run, lateness, ratio, got 'rato'"),
     ({"task": {"time_limit": 3}}, "task: unknown key 'time_limit'; expected one of none"),
     ({"task": {"name": "ratio", "time_limit": -1}}, "task.time_limit: expected greater than or "),
+    ({"task": {"name": "ratio", "time_limit": math.nan}}, "task.time_limit: expected a finite"),
+    ({"task": {"name": "ratio", "time_limit": -math.inf}}, "task.time_limit: expected a finite"),
     ({"task": {"name": "ratio", "method": "x"}}, "task.method: expected one of auto, milp, "),
 ]
 
