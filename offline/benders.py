@@ -51,7 +51,7 @@ LAST, TOO_LATE = 0.6, 0.2  # of the limit left: for the last master, for another
 PATCH_SECONDS = 3.0  # of neighbourhoods between two looks at the master
 PAYS = 0.02  # of the open interval: neighbourhoods that close so much go on, master or not
 WINDOW = 2  # slots that a job may be later than planned
-SMALL = 350  # slots over all jobs: few enough to try whole counts at once
+SMALL = 300  # slots over all jobs: few enough to try whole counts at once
 WHOLE_SHARE, WHOLE_SECONDS = 0.3, 60.0  # for that
 SEARCH_SECONDS = 5.0  # at most, also without a time limit
 
@@ -192,7 +192,7 @@ class _Decomposition:
         if self.is_done or not solution.values:
             return
         if is_whole:
-            self._place(solution)
+            self._place(solution, self.deadline.share(SETTLE_SHARE))
             return
         self._tolerance /= 2
         plan = self.model.completions(solution.values)
@@ -220,13 +220,13 @@ class _Decomposition:
         while not (deadline.passed or self.is_done):
             with self._start(0.0, deadline) as master:
                 solution = self._finish(master)
-            self._place(solution)
+            if not self.is_done and solution.values:
+                self._place(solution, deadline)
         self._level = 0
 
-    def _place(self, solution: Solution) -> None:
+    def _place(self, solution: Solution, deadline: Deadline) -> None:
         """Place a plan of whole counts; what does not fit will not come again."""
         plan = self.model.schedules_of(solution.values)
-        deadline = self.deadline.share(SETTLE_SHARE)
         for misfit in self.settling.place(plan, deadline, math.inf):
             what = (misfit.group, misfit.counts, misfit.slots, deadline)
             if not self.separation.cut_off(*what) and solution.status is Status.OPTIMAL:

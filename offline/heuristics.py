@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from oasis.problem import Instance
+from oasis.solvers import PROOF
 from oasis.verify import verify
 from offline.column_generation import ConfigurationBound
 from offline.deadline import Deadline
@@ -26,7 +27,6 @@ SLACK = Slack(worker=0.0, ps=0.12)
 PLAN_SHARE = 0.08  # of the time left, for one plan
 PACK_SHARE = 0.2  # for carrying it over
 SEARCH_SHARE = 0.05  # for ruin and recreate
-PROVEN = 1e-9
 
 
 class Incumbent:
@@ -57,7 +57,7 @@ class Incumbent:
     @property
     def is_proven(self) -> bool:
         """Whether the bound leaves nothing to gain."""
-        return self.standing.bound - self.best.value <= PROVEN * abs(self.best.value)
+        return self.standing.bound - self.best.value <= PROOF * abs(self.best.value)
 
 
 def improve(

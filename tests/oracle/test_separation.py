@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from dataclasses import replace
 from itertools import combinations, product
 from typing import Any
 
@@ -14,7 +16,7 @@ from hypothesis import strategies as st
 import oasis
 from oasis import Cluster, Constant, Instance, Job, Schedule, Server
 from oasis.schedule import placements
-from oasis.solvers import Progress, Solution, Status, highs
+from oasis.solvers import PROOF, Progress, Solution, Status, highs
 from offline import benders, settling, solve_benders
 from offline.counts import GROUPS, CountModel
 from offline.deadline import Deadline
@@ -212,6 +214,28 @@ def test_ctrl_c_after_the_time_limit_is_still_ctrl_c(monkeypatch: pytest.MonkeyP
     master = run._start(0.0, run.deadline)
     with pytest.raises(KeyboardInterrupt):
         run._finish(master)
+
+
+@pytest.mark.usefixtures("_unaided")
+@pytest.mark.parametrize("small", [benders.SMALL, -1])
+def test_what_a_solver_leaves_within_its_tolerance_does_not_keep_a_solve_going(
+    monkeypatch: pytest.MonkeyPatch, small: int
+) -> None:
+    """A master's bound above its plan by less than what counts as a proof, time after time."""
+    asked = []
+    finish = highs.Run.finish
+
+    def above(master: highs.Run, on_progress: Callable[[Progress], None] | None = None) -> Solution:
+        asked.append(master)
+        solution = finish(master)
+        return replace(solution, bound=solution.bound * (1 + PROOF / 100))
+
+    monkeypatch.setattr(benders, "SMALL", small)
+    monkeypatch.setattr(highs.Run, "finish", above)
+    result = solve_benders(tight(4.0, 3.0, 3.0, 3.0), 20.0, warm_start={})
+    assert result.status is Status.OPTIMAL
+    assert result.seconds < 10.0
+    assert asked
 
 
 @pytest.mark.usefixtures("_unaided")

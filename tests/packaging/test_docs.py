@@ -20,7 +20,7 @@ CODE = sorted(
     for name in ("oasis", "offline", "baselines", "experiments")
     for p in (ROOT / name).rglob("*.py")
 )
-MEASURED = re.compile(r"^(solved by|decision time) .*$", re.MULTILINE)
+MEASURED = re.compile(r"^(best schedule by|solved by|decision time) .*$", re.MULTILINE)
 
 sys.path.insert(0, str(DOCS))
 from source_links import citations, locate  # noqa: E402
