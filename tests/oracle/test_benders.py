@@ -277,6 +277,12 @@ def _hurry() -> Iterator[None]:
         yield
 
 
+def unaided(patch: pytest.MonkeyPatch) -> None:
+    """No search for better schedules: masters alone must find the optimum."""
+    for name in ("reoptimise", "search", "insert_in_orders"):
+        patch.setattr(benders, name, lambda *_: None)
+
+
 def proven(instance: Instance) -> float:
     """What the method claims without a time limit; it must end, and with a proof."""
     started = time.perf_counter()
@@ -314,6 +320,47 @@ def test_cycles_of_masters_prove_the_optimum_of_small_instances_too(instance: In
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(benders, "SMALL", -1)
         assert proven(instance) == pytest.approx(best, rel=PROOF, abs=DIGITS)
+
+
+FRACTIONS, _, WHOLE = (phase for phase, *_ in benders.LEVELS)
+
+
+def masters(instance: Instance) -> list[str]:
+    """Which masters a solve enters, in order; that no heuristic spares it any."""
+    entered: list[str] = []
+    with pytest.MonkeyPatch.context() as patch:
+        unaided(patch)
+        result = solve_benders(
+            instance, warm_start={}, on_progress=lambda progress: entered.append(progress.phase)
+        )
+    assert result.status is Status.OPTIMAL
+    assert result.objective == solve_brute_force(instance).objective
+    return [phase for phase in entered if phase in {FRACTIONS, WHOLE}]
+
+
+@pytest.mark.parametrize(("small", "first"), [(benders.SMALL, WHOLE), (-1, FRACTIONS)])
+def test_whole_counts_come_first_on_small_instances_alone(
+    monkeypatch: pytest.MonkeyPatch, small: int, first: str
+) -> None:
+    monkeypatch.setattr(benders, "SMALL", small)
+    assert masters(at_odds(CROSSED, *(unit_job(f"j{k}", 1.0) for k in range(4))))[0] == first
+
+
+def test_whole_counts_that_take_too_long_hand_over_to_fractions(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One master of whole counts does not do for crossed friends."""
+    cycle, levels = benders._Decomposition.cycle, []
+
+    def noted(run: benders._Decomposition) -> None:
+        levels.append(run._level)
+        cycle(run)
+
+    monkeypatch.setattr(benders, "WHOLE_SHARE", 0.0)
+    monkeypatch.setattr(benders._Decomposition, "cycle", noted)
+    entered = masters(at_odds(CROSSED, *(unit_job(f"j{k}", 1.0) for k in range(4))))
+    assert FRACTIONS in entered
+    assert levels[0] == 0
 
 
 @pytest.mark.parametrize(("servers", "method"), [((2, 1), "milp"), ((6, 6), "benders")])

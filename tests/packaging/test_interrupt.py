@@ -17,17 +17,29 @@ import oasis
 ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
 
-# Signals itself some seconds after it has begun to solve, and says when it did.
+# Signals itself some seconds after it has begun to solve, or the phase named first, and says when.
 PROGRAM = """
 import os, signal, sys, threading, time
 from experiments.interrupt import CtrlC
+from offline import benders
+from offline.standing import Standing
 
-delays = [float(word) for word in sys.argv.pop(1).split(",")]
-enter = CtrlC.__enter__
+awaited, delays = sys.argv.pop(1), [float(word) for word in sys.argv.pop(1).split(",")]
+enter, begin = CtrlC.__enter__, Standing.enter
+begun = threading.Event()
+if awaited:  # the sooner it gets there
+    benders.SEARCH_SECONDS, benders.MASTER_SHARE, benders.PAYS = 0.02, 0.1, 1.0
+
+def noted(self, phase):
+    begin(self, phase)
+    if phase == awaited:
+        begun.set()
 
 def armed(self):
     result = enter(self)
     def send():
+        if awaited:
+            begun.wait()
         for delay in delays:
             time.sleep(delay)
             os.write(2, f"sent {time.time()}\\n".encode())
@@ -35,7 +47,7 @@ def armed(self):
     threading.Thread(target=send, daemon=True).start()
     return result
 
-CtrlC.__enter__ = armed
+CtrlC.__enter__, Standing.enter = armed, noted
 from experiments.cli import main
 main()
 """
@@ -46,15 +58,28 @@ PROMPT_SECONDS = 20.0  # HiGHS may need two, a loaded machine more
 @pytest.fixture(scope="module")
 def busy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """40 jobs on 20 + 20 servers over 20 slots: no method proves it within a minute."""
-    path = tmp_path_factory.mktemp("interrupt") / "busy.json"
-    sizes = {"jobs": 40, "worker_servers": 20, "ps_servers": 20, "horizon": 20}
+    folder = tmp_path_factory.mktemp("interrupt")
+    return written(folder / "busy.json", jobs=40, servers=20, horizon=20)
+
+
+@pytest.fixture(scope="module")
+def long(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Too many slots for whole counts at once, few enough jobs for masters that end soon."""
+    folder = tmp_path_factory.mktemp("interrupt")
+    return written(folder / "long.json", jobs=30, servers=30, horizon=30)
+
+
+def written(path: Path, *, jobs: int, servers: int, horizon: int) -> Path:
+    sizes = {"jobs": jobs, "worker_servers": servers, "ps_servers": servers, "horizon": horizon}
     oasis.write(oasis.generate("calibrated", **sizes, seed=1), path)
     return path
 
 
-def interrupted(delays: str, *arguments: object) -> subprocess.CompletedProcess[str]:
+def interrupted(
+    delays: str, *arguments: object, phase: str = ""
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-c", PROGRAM, delays, *map(str, arguments)],
+        [sys.executable, "-c", PROGRAM, phase, delays, *map(str, arguments)],
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
@@ -63,11 +88,14 @@ def interrupted(delays: str, *arguments: object) -> subprocess.CompletedProcess[
     )
 
 
-def stopped(busy: Path, delay: float, command: str, method: str) -> dict[str, Any]:
-    done = interrupted(str(delay), command, busy, "--method", method, "--json")
+def stopped(
+    busy: Path, delay: float, command: str, *options: str, phase: str = ""
+) -> dict[str, Any]:
+    done = interrupted(str(delay), command, busy, *options, "--json", phase=phase)
     ended = time.time()
     sent = [float(line.split()[1]) for line in done.stderr.splitlines() if line.startswith("sent")]
     assert done.returncode == 3, done.stderr
+    assert sent, "never got there"
     assert ended - sent[0] < PROMPT_SECONDS
     assert "stopping with what is known so far" in done.stderr
     assert "Traceback" not in done.stderr
@@ -90,21 +118,59 @@ MANY = [
     ("delay", "method"), [(0.0, "auto"), (0.03, "milp"), (0.4, "milp"), (2.5, "colgen"), *MANY]
 )
 def test_ctrl_c_leaves_a_solve_with_its_interval(busy: Path, delay: float, method: str) -> None:
-    document = stopped(busy, delay, "solve", method)
+    document = stopped(busy, delay, "solve", "--method", method)
     instance = oasis.read(busy)
+    assert_schedules_are_worth_it(instance, document)
+    if delay > 1:
+        assert_no_worse_than_oasis(instance, document)
+
+
+def assert_schedules_are_worth_it(instance: oasis.Instance, document: dict[str, Any]) -> None:
     schedules = {s["job_id"]: oasis.Schedule.from_dict(s) for s in document["schedules"]}
     assert oasis.verify(instance, schedules) == pytest.approx(document["objective"])
-    if delay > 1:
-        online = oasis.simulate(instance, oasis.OASiS.from_instance(instance))
-        assert document["objective"] >= online.total_utility * (1 - 1e-9)
-        assert document["history"][-1]["upper_bound"] == pytest.approx(document["upper_bound"])
+
+
+def assert_no_worse_than_oasis(instance: oasis.Instance, document: dict[str, Any]) -> None:
+    online = oasis.simulate(instance, oasis.OASiS.from_instance(instance))
+    assert document["objective"] >= online.total_utility * (1 - 1e-9)
+    assert document["history"][-1]["upper_bound"] == pytest.approx(document["upper_bound"])
+
+
+# The limit sets how long the phases before take: a few seconds in all, and 60 for the first.
+PHASES = [("configuration LP", 60), ("cutting planes", 5), ("master, whole counts", 5)]
+LATER = [
+    pytest.param(phase, limit, marks=pytest.mark.nightly)
+    for phase in (
+        "ruin and recreate",
+        "cutting planes",
+        "master, counts in fractions",
+        "cuts around the plan",
+        "plans that fit",
+        "neighbourhood search",
+        "master, whole counts",
+    )
+    for limit in (10, 40)
+]
+
+
+@pytest.mark.parametrize(("phase", "limit"), [*PHASES, *LATER])
+def test_ctrl_c_in_any_phase_of_the_decomposition_leaves_its_interval(
+    busy: Path, long: Path, phase: str, limit: int
+) -> None:
+    """Within 0.1 s of the beginning of a phase, most of which take longer."""
+    path = busy if phase == "master, whole counts" else long
+    options = ("--method", "benders", "--time-limit", str(limit))
+    document = stopped(path, 0.1, "solve", *options, phase=phase)
+    instance = oasis.read(path)
+    assert_schedules_are_worth_it(instance, document)
+    assert_no_worse_than_oasis(instance, document)
 
 
 @pytest.mark.parametrize(
     ("delay", "method"), [(0.04, "milp"), (0.7, "colgen"), (1.5, "milp"), *MANY]
 )
 def test_ctrl_c_leaves_a_ratio_with_its_interval(busy: Path, delay: float, method: str) -> None:
-    document = stopped(busy, delay, "ratio", method)
+    document = stopped(busy, delay, "ratio", "--method", method)
     assert document["proven"] is False
     assert document["ratio"] is None
     if document["online_utility"] == 0:
@@ -116,7 +182,7 @@ def test_ctrl_c_leaves_a_ratio_with_its_interval(busy: Path, delay: float, metho
 
 
 def test_a_second_ctrl_c_ends_the_program_at_once(busy: Path) -> None:
-    impatient = "0.4" + 400 * ",0.005"  # those that come while no Python runs count as one
+    impatient = "0.4" + 400 * ",0.001"  # those that come while no Python runs count as one
     done = interrupted(impatient, "solve", busy, "--method", "milp", "--json")
     assert done.returncode == 130
     assert done.stdout == ""

@@ -20,16 +20,25 @@ import oasis
 from oasis import Instance, Server
 from oasis.metrics import committed
 from oasis.solvers import TRUST, Status
-from offline import METHODS, OfflineResult, solve, solve_brute_force, solve_milp
+from offline import (
+    METHODS,
+    OfflineResult,
+    solve,
+    solve_benders,
+    solve_brute_force,
+    solve_configuration,
+    solve_milp,
+)
 from offline.column_generation import configuration_bound
 from tests.oracle.test_milp_agreement import FALSE_OPTIMA
 from tests.oracle.tiny import seeded, tiny_instance
-from tests.strategies import all_instances, fewer, prices, small_instances
+from tests.strategies import all_instances, fewer, of, prices, small_instances
 
 INEXACT = {"colgen"}  # closes the gap of the configuration LP only by luck
 NAMED = [method for method in METHODS if method != "auto"]  # which only chooses among them
 EXACT = [method for method in NAMED if method not in INEXACT]
 LIMITED = [method for method in NAMED if method != "bruteforce"]  # which takes no time limit
+TIMED = ["auto", *LIMITED]
 SECONDS = 0.1  # for a method that may not end by itself
 PROOF = 1e-6
 DIGITS = 1e-9
@@ -194,6 +203,45 @@ def test_a_tiny_limit_never_makes_a_false_optimum(method: str, seed: int, second
     instance = tiny_instance(seeded(seed))
     result = solve(instance, method, seconds, {})
     assert_encloses(instance, result, enumerated(instance))
+
+
+# --- nothing known is lost --------------------------------------------------------------------
+
+
+def online_value(instance: Instance) -> float:
+    return oasis.simulate(instance, oasis.OASiS.from_instance(instance)).total_utility
+
+
+@cache
+def busy(seed: int) -> tuple[Instance, float, OfflineResult]:
+    """An instance that "auto" decomposes, OASiS's value, and schedules that are worth more."""
+    sizes = {"jobs": 20, "worker_servers": 6, "ps_servers": 6, "horizon": 15}
+    instance = oasis.generate("calibrated", **sizes, seed=seed)
+    better = solve_configuration(instance, time_limit=0.5)
+    return instance, online_value(instance), better
+
+
+@pytest.mark.parametrize("seconds", [0.0, 0.05, 0.3])
+@pytest.mark.parametrize("method", TIMED)
+def test_a_time_limit_never_loses_what_is_known(method: str, seconds: float) -> None:
+    instance, online, better = busy(0)
+    assert better.objective > online > 0
+    result = solve(instance, method, seconds)
+    assert result.method == ("benders" if method == "auto" else method)
+    assert result.objective >= online * (1 - DIGITS)
+    started = solve(instance, method, seconds, better.schedules)
+    assert started.objective >= better.objective * (1 - DIGITS)
+
+
+@given(all_instances(), of(0.0, 0.001, 0.01))
+@fewer(4)
+def test_a_tiny_limit_never_makes_the_decomposition_worse_than_oasis(
+    instance: Instance, seconds: float
+) -> None:
+    online = online_value(instance)
+    for result in (solve_benders(instance, seconds), solve(instance, "auto", seconds)):
+        assert oasis.verify(instance, result) == result.objective
+        assert result.objective >= online * (1 - DIGITS)
 
 
 # --- every bound against every schedule -------------------------------------------------------

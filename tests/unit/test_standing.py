@@ -8,7 +8,7 @@ import pytest
 
 import oasis
 from oasis.solvers import TRUST, Progress, Status
-from offline import Milestone, OfflineResult, solve
+from offline import METHODS, Milestone, OfflineResult, solve
 from offline.deadline import Deadline
 from offline.standing import Standing, concluded, trivial_bound
 from offline.start import begin
@@ -146,7 +146,7 @@ def test_a_negative_time_limit_and_nan_are_refused(seconds: float) -> None:
         solve(EXAMPLE, "milp", seconds)
 
 
-@pytest.mark.parametrize("method", ["milp", "colgen", "bruteforce"])
+@pytest.mark.parametrize("method", METHODS)
 def test_every_method_says_which_part_found_and_which_proved(method: str) -> None:
     tiny = oasis.generate("testbed", jobs=2, worker_servers=1, ps_servers=1, horizon=3, seed=3)
     result = solve(tiny, method)
