@@ -9,6 +9,7 @@ from oasis.schedule import Schedule
 from oasis.solvers import Progress, Status
 from offline.benders import solve_benders
 from offline.bruteforce import solve_brute_force
+from offline.column_generation import ConfigurationBound, configuration_bound
 from offline.configuration import solve_configuration
 from offline.deadline import Deadline, checked
 from offline.milp import COMPACT, compact_size, solve_milp
@@ -18,9 +19,11 @@ from offline.start import ONLINE, begin
 
 __all__ = [
     "METHODS",
+    "ConfigurationBound",
     "Milestone",
     "OfflineResult",
     "Status",
+    "configuration_bound",
     "solve",
     "solve_benders",
     "solve_brute_force",

@@ -32,7 +32,7 @@ from oasis.problem import Instance
 from oasis.rounding import FloatArray
 from oasis.schedule import Schedule
 from oasis.solvers import TRUST, Status
-from offline.deadline import Deadline
+from offline.deadline import Deadline, checked
 from offline.grouping import Grouping, levels
 from offline.master import Column, RestrictedMaster
 from offline.pricing import empty, price
@@ -55,7 +55,7 @@ class Iterate:
     master: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class ConfigurationBound:
     """What column generation proved, and what it found on the way.
 
@@ -64,7 +64,8 @@ class ConfigurationBound:
     status : Status
         ``optimal`` if the configuration LP is solved; the bound holds in any case.
     bound : float
-        The smallest D(p, q) met: no schedule of the instance is worth more.
+        The smallest D(p, q) met: no schedule of the instance is worth more. inf if the time
+        limit let no price vector be tried.
     value : float
         Value of the last master at the finest grouping, at most the LP's; 0 if none was solved.
     worker_prices, ps_prices : (T, H, R) and (T, K, R) float arrays
@@ -89,22 +90,23 @@ class ConfigurationBound:
 
 def configuration_bound(
     instance: Instance,
-    deadline: Deadline | None = None,
+    time_limit: float | Deadline | None = None,
     columns: Iterable[Column] = (),
     standing: Standing | None = None,
     tolerance: float = CONVERGED,
 ) -> ConfigurationBound:
     """Bound the optimum by the configuration LP.
 
-    Starts from OASiS's final prices and its schedules. Ctrl-C and the deadline end it with the
-    best bound so far.
+    Starts from OASiS's final prices and its schedules. Ctrl-C and the time limit end it with the
+    best bound so far (docs/theory, "The configuration LP").
 
     Parameters
     ----------
     instance : Instance
         The problem; its original utilities count, without any floor.
-    deadline : Deadline, optional
-        When to stop.
+    time_limit : float or Deadline, optional
+        Seconds, or the `offline.deadline.Deadline` of the solve that this is part of; None or
+        inf is no limit.
     columns : iterable of Column
         Further schedules to start from, each feasible on its own.
     standing : Standing, optional
@@ -113,12 +115,19 @@ def configuration_bound(
     tolerance : float
         Relative difference of bound and master at which the LP counts as solved.
 
+    Returns
+    -------
+    ConfigurationBound
+        With ``bound``, and the prices that prove it.
+
     Raises
     ------
+    ValueError
+        For a negative time limit or NaN.
     SolverError
         If the independent dual bound or the incumbent refutes the result.
     """
-    deadline = deadline or Deadline()
+    deadline = time_limit if isinstance(time_limit, Deadline) else Deadline(checked(time_limit))
     run = _Generation(instance, deadline, standing or Standing(deadline))
     try:
         run.start(columns)

@@ -5,6 +5,7 @@ from experiments.plotting.files import FORMATS, check_picture, save
 from experiments.plotting.pages import comparison_page, ratio_page, run_page
 from experiments.plotting.prices import plot_prices
 from experiments.plotting.ratio import plot_ratio
+from experiments.plotting.rents import plot_rents
 from experiments.plotting.schedule import plot_schedule
 from experiments.plotting.utilisation import plot_utilisation
 from experiments.plotting.utilities import plot_utilities
@@ -16,6 +17,7 @@ __all__ = [
     "plot_comparison",
     "plot_prices",
     "plot_ratio",
+    "plot_rents",
     "plot_schedule",
     "plot_utilisation",
     "plot_utilities",

@@ -29,6 +29,7 @@ from experiments.plotting import (
     plot_comparison,
     plot_prices,
     plot_ratio,
+    plot_rents,
     plot_schedule,
     plot_utilisation,
     plot_utilities,
@@ -37,6 +38,7 @@ from experiments.plotting import (
     save,
 )
 from experiments.plotting.canvas import new_figure
+from offline import configuration_bound
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "docs" / "examples" / "congested.json"
@@ -103,6 +105,23 @@ def test_prices_are_those_of_the_ledger(instance, run, scheduler, group):
             expected = np.where(capacity > 0, prices[:, :, r], np.nan)
             shown = cells(plot_prices(instance, run, group=group, resource=resource))
             np.testing.assert_allclose(shown, expected, rtol=1e-9)
+
+
+def test_rents_and_payoffs_add_up_to_the_bound_on_one_scale(instance):
+    bound = configuration_bound(instance)
+    pictures = [plot_rents(instance, bound, group=group) for group in ("worker", "ps")]
+    worker, ps = (cells(ax) for ax in pictures)
+    assert np.isnan(ps[:, 0]).all()  # hosts of parameter servers without GPUs
+    payoffs = sum(
+        oasis.dual_bound(replace(instance, jobs=(job,)), bound.worker_prices, bound.ps_prices)
+        - np.nansum(worker)
+        - np.nansum(ps)
+        for job in instance.jobs
+    )
+    assert 0 < np.nansum(worker) < np.nansum(ps)
+    assert np.nansum(worker) + np.nansum(ps) + payoffs == pytest.approx(bound.bound)
+    (left,), (right,) = (ax.images for ax in pictures)
+    assert left.get_clim() == right.get_clim() == (0.0, np.nanmax(ps))
 
 
 def test_a_server_without_the_resource_is_hatched_not_idle(instance, run):
@@ -211,6 +230,7 @@ def test_axes_that_are_given_are_drawn_on_and_returned(instance, run, comparison
         partial(plot_utilities, instance, run.schedules),
         partial(plot_comparison, comparison),
         partial(plot_ratio, {"a": ratio}),
+        partial(plot_rents, instance, configuration_bound(instance)),
     ]
     for draw in draws:
         ax = new_figure(6, 4).add_subplot()
@@ -225,7 +245,8 @@ def test_drawing_leaves_no_trace_in_matplotlib(instance, run, tmp_path):
     before = dict(mpl.rcParams)
     save(run_page(instance, run), tmp_path / "a.svg")
     assert dict(mpl.rcParams) == before
-    code = "import sys, experiments.plotting; sys.exit('matplotlib.pyplot' in sys.modules)"
+    unwanted = "{'matplotlib.pyplot', 'offline'}"  # the latter needs another extra
+    code = f"import sys, experiments.plotting; sys.exit(len({unwanted} & sys.modules.keys()))"
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
 
 
@@ -334,5 +355,7 @@ def test_unknown_names_are_refused_with_what_there_is(instance, run, comparison)
         plot_utilisation(instance, run.schedules, group="ps", resource="gpu")
     with pytest.raises(ValueError, match="measure: expected one of utility, jobs, completion"):
         plot_comparison(comparison, measure="joy")
+    with pytest.raises(ValueError, match="group: expected one of worker, ps, got 'gpu'"):
+        plot_rents(instance, configuration_bound(instance), group="gpu")
     with pytest.raises(ValueError, match=r"a.gif: expected a picture ending in .png, .svg, .pdf"):
         save(plot_utilities(instance).figure, "a.gif")

@@ -8,7 +8,7 @@ import pytest
 
 import oasis
 from oasis.solvers import TRUST, Progress, Status
-from offline import METHODS, Milestone, OfflineResult, solve
+from offline import METHODS, Milestone, OfflineResult, configuration_bound, solve
 from offline.deadline import Deadline
 from offline.standing import Standing, concluded, trivial_bound
 from offline.start import begin
@@ -144,6 +144,15 @@ def test_an_infinite_time_limit_is_none() -> None:
 def test_a_negative_time_limit_and_nan_are_refused(seconds: float) -> None:
     with pytest.raises(ValueError, match=r"^time_limit: expected seconds >= 0, or None .*, got "):
         solve(EXAMPLE, "milp", seconds)
+    with pytest.raises(ValueError, match=r"^time_limit: expected seconds >= 0, or None .*, got "):
+        configuration_bound(EXAMPLE, seconds)
+
+
+def test_a_bound_by_the_configuration_lp_takes_seconds_or_none() -> None:
+    assert configuration_bound(EXAMPLE, 0.0).bound == math.inf
+    bounds = [configuration_bound(EXAMPLE, limit) for limit in (None, math.inf, 60.0, Deadline())]
+    assert {result.status for result in bounds} == {Status.OPTIMAL}
+    assert len({result.bound for result in bounds}) == 1
 
 
 @pytest.mark.parametrize("method", METHODS)
