@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import math
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from itertools import combinations, product
+from typing import Any
 
 import numpy as np
 import pulp
@@ -76,6 +78,22 @@ def quarrels(draw: st.DrawFn, most_jobs: int = 5) -> Instance:
         for i in range(count - 1)
     ]
     return at_odds(friends, *jobs, unit_job("last", draw(of(1.0, 2.0)), last))
+
+
+@st.composite
+def crossed(draw: st.DrawFn) -> Instance:
+    """Four jobs and maybe more, of whom each server splits four into two pairs, not the same ones.
+
+    Two halves of each pair are four jobs; whole, never more than two or three fit at once.
+    """
+    one, other, _ = draw(st.permutations([{(0, 1), (2, 3)}, {(0, 2), (1, 3)}, {(0, 3), (1, 2)}]))
+    last, more = draw(of(0, 1)), draw(of(0, 1))
+    jobs = []
+    for k in range(4 + more):
+        work = draw(of(1, 1 + last))
+        arrival = draw(of(last, last, 0)) if work == 1 else 0
+        jobs.append(unit_job(f"j{k}", draw(of(1.0, 1.5, 2.0)), arrival, work))
+    return at_odds((one, other), *jobs, *([unit_job("last", 1.0, last)] if last else []))
 
 
 # -- the oracle --------------------------------------------------------------------------------
@@ -283,46 +301,94 @@ def unaided(patch: pytest.MonkeyPatch) -> None:
         patch.setattr(benders, name, lambda *_: None)
 
 
-def proven(instance: Instance) -> float:
-    """What the method claims without a time limit; it must end, and with a proof."""
+FRACTIONS, _, WHOLE = (phase for phase, *_ in benders.LEVELS)
+EXAMPLES, FORBIDDEN = "examples", "forbidden counts"
+
+
+def proven(
+    instance: Instance,
+    warm_start: Mapping[str, Schedule] | None = None,
+    reached: Counter[str] | None = None,
+) -> float:
+    """What the method claims without a time limit; it must end, and with a proof.
+
+    `reached` counts the examples that entered a phase or forbade counts.
+    """
     started = time.perf_counter()
+    forbid = CountModel.forbid
+    parts = {EXAMPLES}
 
     def watch(progress: Progress) -> None:
         assert time.perf_counter() - started < PATIENCE, progress
+        parts.add(progress.phase)
 
-    result = solve_benders(instance, time_limit=None, on_progress=watch)
+    def noted(*given: Any) -> list[pulp.LpConstraint]:
+        parts.add(FORBIDDEN)
+        return forbid(*given)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(CountModel, "forbid", noted)
+        result = solve_benders(instance, None, warm_start, watch)
     assert oasis.verify(instance, result) == result.objective
     assert result.status is Status.OPTIMAL
     assert result.upper_bound == pytest.approx(result.objective, rel=PROOF, abs=DIGITS)
+    if reached is not None:
+        reached.update(parts)
     return result.objective
 
 
-@given(quarrels())
-@fewer(4)
-def test_optimum_of_jobs_at_odds_is_the_enumerated_one(instance: Instance) -> None:
-    best = oasis.verify(instance, optimum(instance))
-    assert proven(instance) == pytest.approx(best, rel=PROOF)
+# In what follows a property is searched within the test, which then asks what the examples reached:
+# heuristics and simple bounds prove most of them before there is any master.
 
 
-@given(all_instances(most_servers=3))
-@fewer(4)
-def test_optimum_is_the_one_of_the_compact_model(instance: Instance) -> None:
-    compact = solve_milp(instance, time_limit=None)
-    assert compact.status is Status.OPTIMAL
-    assert proven(instance) == pytest.approx(compact.objective, rel=PROOF, abs=DIGITS)
+def test_optimum_of_jobs_at_odds_is_the_enumerated_one() -> None:
+    reached: Counter[str] = Counter()
+
+    @given(st.one_of(quarrels(), crossed()))
+    @fewer(4)
+    def holds(instance: Instance) -> None:
+        best = oasis.verify(instance, optimum(instance))
+        assert proven(instance, None, reached) == pytest.approx(best, rel=PROOF)
+
+    holds()
+    assert reached[WHOLE] > reached[EXAMPLES] / 3
+    assert reached[FORBIDDEN] > reached[EXAMPLES] / 5
 
 
-@given(st.one_of(quarrels(), small_instances()))
-@example(at_odds(CROSSED, *(unit_job(f"j{k}", 1.0) for k in range(4))))
-@fewer(4)
-def test_cycles_of_masters_prove_the_optimum_of_small_instances_too(instance: Instance) -> None:
-    best = oasis.verify(instance, optimum(instance))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(benders, "SMALL", -1)
-        assert proven(instance) == pytest.approx(best, rel=PROOF, abs=DIGITS)
+def test_optimum_is_the_one_of_the_compact_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    unaided(monkeypatch)
+    reached: Counter[str] = Counter()
+
+    @given(all_instances(most_servers=3))
+    @fewer(4)
+    def holds(instance: Instance) -> None:
+        compact = solve_milp(instance, time_limit=None)
+        assert compact.status is Status.OPTIMAL
+        best = pytest.approx(compact.objective, rel=PROOF, abs=DIGITS)
+        assert proven(instance, {}, reached) == best
+
+    holds()
+    assert reached[WHOLE] > reached[EXAMPLES] / 2
 
 
-FRACTIONS, _, WHOLE = (phase for phase, *_ in benders.LEVELS)
+def test_cycles_of_masters_prove_the_optimum_of_small_instances_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    unaided(monkeypatch)
+    monkeypatch.setattr(benders, "SMALL", -1)
+    reached: Counter[str] = Counter()
+
+    @given(st.one_of(small_instances(), quarrels(), crossed(), crossed(), crossed()))
+    @example(at_odds(CROSSED, *(unit_job(f"j{k}", 1.0) for k in range(4))))
+    @fewer(4)
+    def holds(instance: Instance) -> None:
+        best = oasis.verify(instance, optimum(instance))
+        assert proven(instance, {}, reached) == pytest.approx(best, rel=PROOF, abs=DIGITS)
+
+    holds()
+    assert reached[FRACTIONS] > reached[EXAMPLES] / 2
+    assert reached[WHOLE] > reached[EXAMPLES] / 8
+    assert reached[FORBIDDEN] > reached[EXAMPLES] / 8
 
 
 def masters(instance: Instance) -> list[str]:

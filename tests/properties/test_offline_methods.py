@@ -6,6 +6,7 @@ instance is listed in `INEXACT`; all others must prove its optimum.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
@@ -23,6 +24,7 @@ from oasis.solvers import TRUST, Status
 from offline import (
     METHODS,
     OfflineResult,
+    benders,
     solve,
     solve_benders,
     solve_brute_force,
@@ -30,6 +32,8 @@ from offline import (
     solve_milp,
 )
 from offline.column_generation import configuration_bound
+from offline.standing import trivial_bound
+from tests.oracle.test_benders import EXAMPLES, FRACTIONS, WHOLE, proven, unaided
 from tests.oracle.test_milp_agreement import FALSE_OPTIMA
 from tests.oracle.tiny import seeded, tiny_instance
 from tests.strategies import all_instances, fewer, of, prices, small_instances
@@ -44,6 +48,7 @@ PROOF = 1e-6
 DIGITS = 1e-9
 
 SEEDS = st.integers(0, 10**6)
+TIGHT = (24, 36, 57, 98, 152, 189, 190, 229)  # neither every job at its best nor the LP is enough
 
 
 def limit(method: str) -> float:
@@ -100,6 +105,61 @@ def test_no_method_repeats_the_known_false_optima(method: str, seed: int) -> Non
     for warm_start in (None, {}):
         result = solve(instance, method, limit(method), warm_start)
         assert_encloses(instance, result, enumerated(instance))
+
+
+# --- the masters of the decomposition, which most instances above never need -------------------
+
+
+@pytest.fixture
+def _unaided(monkeypatch: pytest.MonkeyPatch) -> None:
+    unaided(monkeypatch)
+
+
+@pytest.fixture(params=[(benders.SMALL, WHOLE), (-1, FRACTIONS)], ids=["whole", "fractions"])
+def first_master(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The phase that a decomposition begins with, on small instances too."""
+    small, phase = request.param
+    monkeypatch.setattr(benders, "SMALL", small)
+    return str(phase)
+
+
+@pytest.mark.usefixtures("_unaided")
+def test_masters_alone_prove_the_enumerated_optimum(first_master: str) -> None:
+    reached: Counter[str] = Counter()
+
+    @given(SEEDS)
+    @fewer(6)
+    def holds(seed: int) -> None:
+        instance = tiny_instance(seeded(seed))
+        best = pytest.approx(enumerated(instance), rel=PROOF, abs=DIGITS)
+        assert proven(instance, {}, reached) == best
+
+    holds()
+    assert reached[first_master] > reached[EXAMPLES] / 2
+
+
+@pytest.mark.usefixtures("_unaided")
+@pytest.mark.parametrize("seed", FALSE_OPTIMA)
+def test_masters_do_not_repeat_the_known_false_optima(seed: int, first_master: str) -> None:
+    instance, reached = tiny_instance(seeded(seed)), Counter[str]()
+    best = pytest.approx(enumerated(instance), rel=PROOF, abs=DIGITS)
+    assert proven(instance, {}, reached) == best
+    assert reached[first_master]
+
+
+def test_masters_prove_the_enumerated_optimum_below_simple_bounds(
+    monkeypatch: pytest.MonkeyPatch, first_master: str
+) -> None:
+    """The whole method, heuristics and all: they cannot help where the proof is what is missing."""
+    monkeypatch.setattr(benders, "SEARCH_SECONDS", 0.02)
+    monkeypatch.setattr(benders, "PATCH_SECONDS", 0.02)
+    reached: Counter[str] = Counter()
+    for seed in TIGHT:
+        instance = tiny_instance(seeded(seed))
+        best = enumerated(instance)
+        assert best < trivial_bound(instance) * (1 - PROOF)
+        assert proven(instance, None, reached) == pytest.approx(best, rel=PROOF, abs=DIGITS)
+    assert reached[first_master] > len(TIGHT) / 2
 
 
 # --- what must not matter ---------------------------------------------------------------------
