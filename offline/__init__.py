@@ -50,8 +50,9 @@ def solve(
     method : {"auto", "milp", "benders", "colgen", "bruteforce"}
         "milp" is the compact model with HiGHS, "benders" a logic-based Benders decomposition,
         exact like it, "colgen" the configuration LP with heuristics, "bruteforce" an enumeration
-        for tiny instances, which takes no time limit; "auto" is "milp" for instances up to about
-        ten jobs on half a dozen servers, else "benders".
+        for tiny instances, which ignores the time limit; "auto" is "milp" as long as the number
+        of servers times the slots that each job has from its arrival on, summed over jobs, is at
+        most 500 (ten jobs, six servers, eight slots each), else "benders".
     time_limit : float, optional
         Seconds for the method, after OASiS's run; None or inf is no limit.
     warm_start : mapping of str to Schedule, optional

@@ -39,7 +39,12 @@ TimeLimit = Annotated[
     ),
 ]
 Method = Annotated[
-    str, typer.Option("--method", help="Offline: auto, milp, benders, colgen or bruteforce.")
+    str,
+    typer.Option(
+        "--method",
+        help="Offline. milp, benders: exact. colgen: mostly an interval. bruteforce: exact, tiny "
+        "instances, no time limit. auto: milp if small, else benders.",
+    ),
 ]
 Output = Annotated[Path, typer.Option("-o", "--output", help="File to write.", show_default=False)]
 ResultFile = Annotated[

@@ -33,8 +33,9 @@ def command(
 ) -> int:
     """Solve the instance knowing all its jobs: the optimum, or an interval that contains it.
 
-    Starts from OASiS's own schedule and never returns a worse one. Ctrl-C stops at any
-    moment and prints what is proven so far.
+    Starts from OASiS's own schedule and never returns a worse one. Without a proof within the
+    time limit the result is an interval, and the exit code 3. Ctrl-C stops at any moment and
+    prints what is proven so far.
 
     Example: oasis solve instance.json --time-limit 300
     """
