@@ -14,6 +14,7 @@ from typing import Any
 from experiments.outcome import INTERRUPTED
 
 STOPPING = b"oasis: stopping with what is known so far; Ctrl-C again quits at once\n"
+ERASE_LINE = b"\r\x1b[2K"  # of a live display, which may stand there
 SHOW_CURSOR = b"\x1b[?25h"  # a live display hides it
 
 
@@ -64,11 +65,12 @@ class CtrlC:
 
     def _handle(self, _signal: int, _frame: FrameType | None) -> None:
         # no buffered output here: the signal may have come in the middle of some
+        is_terminal = sys.stderr.isatty()
         if self.heard:
-            if sys.stderr.isatty():
-                os.write(2, SHOW_CURSOR)
+            if is_terminal:
+                os.write(2, ERASE_LINE + SHOW_CURSOR)
             os._exit(INTERRUPTED)
         self.heard = True
-        os.write(2, STOPPING)
+        os.write(2, ERASE_LINE + STOPPING if is_terminal else STOPPING)
         if self._raises:
             raise KeyboardInterrupt

@@ -81,7 +81,7 @@ class _Search:
         if steps > MAX_STEPS:
             raise ValueError(
                 f"the instance is too large for brute force: {steps} steps, at most {MAX_STEPS}; "
-                "use method 'milp'"
+                "use method 'auto'"
             )
 
     def _placements(self) -> dict[Counts, _Placement]:

@@ -40,6 +40,7 @@ from offline.standing import Standing
 
 CONVERGED = 1e-6  # relative difference of bound and master at which the last level ends
 COARSE = 2e-4  # the same for the levels before it
+NOTHING = 1e-9  # of the first D: where rents are scaled down to 0 at once
 STEP = 0.1
 COLUMNS_A_JOB = 60
 CERTIFY_STEPS = 100_000  # size up to which the independent bound is computed: about a second
@@ -200,6 +201,7 @@ class _Generation:
         grouping = Grouping.of(self.instance, 1)
         worker, ps = scheduler.ledger.worker_prices, scheduler.ledger.ps_prices
         rents = grouping.rents(np.asarray(worker), np.asarray(ps))
+        least = 0.0
         while not self.deadline.passed:
             trial = self._try(grouping, rents, 0.0)
             self.columns += trial.columns
@@ -208,7 +210,10 @@ class _Generation:
             self._move(grouping, rents, trial.dual)
             if not rents.any():
                 break
-            rents = rents / 4 if rents.sum() > 1e-3 * trial.dual else np.zeros_like(rents)
+            # where nobody pays at any price, D is the rents alone and never small beside them
+            least = max(least, NOTHING * trial.dual)
+            matters = rents.sum() > max(least, 1e-3 * trial.dual)
+            rents = rents / 4 if matters else np.zeros_like(rents)
 
     def refine(self, grouping: Grouping, tolerance: float) -> bool:
         """Solve the configuration LP with these rows, from the best prices so far.

@@ -128,7 +128,7 @@ def _ratio(result: CompetitiveRatio) -> str:
         return "undefined: OASiS earned nothing"
     if result.proven:
         return f"{console.number(result.ratio)} (proven)"
-    interval = f"{console.number(result.lower)} to {console.number(result.upper)}"
+    interval = f"{console.number(result.lower)} and {console.number(result.upper)}"
     return f"between {interval} (not proven: {result.offline.status})"
 
 

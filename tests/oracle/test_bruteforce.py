@@ -67,7 +67,7 @@ def test_arrival_is_respected():
 
 def test_a_large_instance_is_refused():
     jobs = [unit_job(f"j{i}", 9, Constant(1.0)) for i in range(8)]
-    with pytest.raises(ValueError, match=r"too large for brute force.*milp"):
+    with pytest.raises(ValueError, match=r"too large for brute force.*auto"):
         solve(one_cpu(9, *jobs), "bruteforce")
 
 

@@ -97,20 +97,10 @@ def test_reader_of_standard_error_that_has_gone_is_no_error(
         threading.Event().wait(0.1)
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="POSIX terminals")
-def test_on_a_terminal_one_line_lives_and_is_gone_at_the_end() -> None:
+def on_a_terminal(script: str) -> tuple[subprocess.CompletedProcess[str], str]:
+    """Run a script whose standard error is a terminal; the process, and what was shown there."""
     import pty
 
-    script = (
-        "import time\n"
-        "from experiments import progress\n"
-        "from oasis.solvers import Progress\n"
-        "progress.PATIENCE_SECONDS = 0.2\n"
-        "with progress.solver_progress(lambda: None) as show:\n"
-        "    show(Progress(0.0, 400.0, 410.0, 0.025, 'compact MILP'))\n"
-        "    time.sleep(1.2)\n"
-        "print('the result')\n"
-    )
     ours, theirs = pty.openpty()
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm", "COLUMNS": "80"}
     done = subprocess.run(
@@ -118,7 +108,7 @@ def test_on_a_terminal_one_line_lives_and_is_gone_at_the_end() -> None:
         stderr=theirs,
         stdout=subprocess.PIPE,
         env=environment,
-        check=True,
+        check=False,
         text=True,
     )
     os.close(theirs)
@@ -129,10 +119,72 @@ def test_on_a_terminal_one_line_lives_and_is_gone_at_the_end() -> None:
     except OSError:
         pass  # how Linux says that the other end is closed
     os.close(ours)
-    text = shown.decode()
+    return done, shown.decode()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX terminals")
+def test_on_a_terminal_one_line_lives_and_is_gone_at_the_end() -> None:
+    script = (
+        "import time\n"
+        "from experiments import progress\n"
+        "from oasis.solvers import Progress\n"
+        "progress.PATIENCE_SECONDS = 0.2\n"
+        "with progress.solver_progress(lambda: None) as show:\n"
+        "    show(Progress(0.0, 400.0, 410.0, 0.025, 'compact MILP'))\n"
+        "    time.sleep(1.2)\n"
+        "print('the result')\n"
+    )
+    done, text = on_a_terminal(script)
+    assert done.returncode == 0
     assert done.stdout == "the result\n"
     assert "compact MILP: incumbent 400, bound 410, gap 2.5%" in text
     elapsed = {part.split(" s ")[0].split()[-1] for part in text.split("compact MILP")[:-1]}
     assert len(elapsed) > 1  # the clock runs on without news
     assert text.rstrip().endswith("\x1b[2K")  # erased
     assert "\x1b[?25h" in text  # and the cursor is back
+
+
+# Ctrl-C once, or twice, while the live line is shown.
+STOPPED = """
+import os, signal, time
+from experiments import progress
+from experiments.interrupt import CtrlC
+from oasis.solvers import Progress
+progress.PATIENCE_SECONDS = 0.1
+with CtrlC() as ctrl_c, progress.solver_progress(ctrl_c.check) as show:
+    show(Progress(0.0, 400.0, 410.0, 0.025, "compact MILP"))
+    for _ in range({times}):
+        time.sleep(0.8)
+        os.kill(os.getpid(), signal.SIGINT)
+print("the result")
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX terminals")
+def test_on_a_terminal_what_ctrl_c_says_has_a_line_of_its_own() -> None:
+    done, text = on_a_terminal(STOPPED.format(times=1))
+    assert (done.returncode, done.stdout) == (0, "the result\n")
+    before, notice, _ = text.partition("oasis: stopping with what is known so far")
+    assert notice
+    assert "gap 2.5%" in before
+    assert before.endswith("\r\x1b[2K")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX terminals")
+def test_on_a_terminal_a_second_ctrl_c_leaves_an_empty_line_and_the_cursor() -> None:
+    done, text = on_a_terminal(STOPPED.format(times=2))
+    assert (done.returncode, done.stdout) == (130, "")
+    assert text.endswith("\r\x1b[2K\x1b[?25h")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
+def test_elsewhere_what_ctrl_c_says_is_text_alone() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", STOPPED.format(times=1)],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        check=True,
+        text=True,
+    )
+    assert "oasis: stopping with what is known so far" in done.stderr
+    assert not set(done.stderr) & set("\r\x1b")
