@@ -1,12 +1,15 @@
 """The configuration LP against enumeration: bounds hold, and iterates never cross the LP."""
 
+import math
+from functools import cache
+
 import numpy as np
 import pytest
 
 import oasis
 from oasis.solvers import Progress, Status
 from offline import solve_brute_force
-from offline.column_generation import configuration_bound
+from offline.column_generation import ConfigurationBound, configuration_bound
 from offline.deadline import Deadline
 from offline.standing import Standing
 from tests.oracle.tiny import seeded, tiny_instance
@@ -55,12 +58,34 @@ def test_bound_only_improves_and_is_reported() -> None:
     assert min(iterate.dual for iterate in result.rounds) == result.bound
 
 
-def test_time_limit_keeps_the_best_bound_and_claims_no_proof() -> None:
+@cache
+def solved_to_the_end() -> tuple[oasis.Instance, ConfigurationBound]:
     instance = oasis.generate(jobs=12, worker_servers=4, ps_servers=4, horizon=10, seed=2)
-    full = configuration_bound(instance)
-    early = configuration_bound(instance, Deadline(0.0))
+    return instance, configuration_bound(instance)
+
+
+@pytest.mark.parametrize("rounds", [1, 4, 12])
+def test_time_limit_keeps_the_best_bound_and_claims_no_proof(rounds: int) -> None:
+    """A clock that runs out after some prices were tried."""
+    instance, full = solved_to_the_end()
+    deadline = Deadline()
+    seen: list[Progress] = []
+    standing = Standing(deadline, seen.append)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Deadline, "left", property(lambda _: 0.0 if len(seen) >= rounds else 60.0))
+        early = configuration_bound(instance, deadline, standing=standing)
     assert early.status is Status.TIME_LIMIT
-    assert early.bound >= full.bound
+    assert len(early.rounds) < len(full.rounds)
+    assert math.inf > early.bound > full.bound * (1 + 1e-6)
+    assert early.bound == min(iterate.dual for iterate in early.rounds)
+    independent = oasis.dual_bound(instance, early.worker_prices, early.ps_prices)
+    assert independent == pytest.approx(early.bound, rel=1e-9)
+
+
+def test_without_any_time_nothing_is_proved() -> None:
+    instance = oasis.generate(jobs=12, worker_servers=4, ps_servers=4, horizon=10, seed=2)
+    early = configuration_bound(instance, Deadline(0.0))
+    assert (early.status, early.bound, early.rounds) == (Status.TIME_LIMIT, math.inf, ())
 
 
 def test_interrupt_ends_with_the_interval_so_far() -> None:
