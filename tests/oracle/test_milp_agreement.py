@@ -74,7 +74,9 @@ def models(first_seed: int, number: int) -> list[CompactModel]:
 
 def assert_solvers_agree(problem: pulp.LpProblem) -> None:
     found = highs.solve(problem)
-    plain = highs.solve(problem, presolve=False)
+    with pytest.MonkeyPatch.context() as patch:  # at 1e-9 it is wrong itself, now and then
+        patch.setattr(highs, "FEASIBILITY", 1e-8)
+        plain = highs.solve(problem, presolve=False)
     assert found.status is plain.status is Status.OPTIMAL
     cbc = pulp.COIN_CMD(path=pulp.PULP_CBC_CMD.pulp_cbc_path, msg=False, threads=1)
     assert problem.solve(cbc) == pulp.LpStatusOptimal
