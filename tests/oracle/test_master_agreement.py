@@ -59,6 +59,7 @@ def test_highs_cbc_and_highs_without_presolve_agree_on_masters(seed: int) -> Non
 
 # -- false optima, with all that is not needed for them left out -------------------------------
 
+
 class Model:
     """A model in few words."""
 
