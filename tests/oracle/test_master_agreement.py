@@ -3,9 +3,9 @@
 `offline.counts` with the cuts of its relaxation and with counts that are forbidden, at every level
 of whole numbers: "auto" proves nearly everything by these models.
 
-HiGHS 1.15.1 proves false optima here without presolve rule 12 alone, of one in some 550 masters with
-forbidden counts. All that were found are right without rule 13 (bit 13 = 8192), and so are those
-of the compact model in test_milp_agreement.py.
+HiGHS 1.15.1 without presolve rule 12 alone proves false optima here, of one in some 550 masters
+with forbidden counts. All that were found are right without rule 13 (bit 13 = 8192), and so are
+those of the compact model in test_milp_agreement.py.
 """
 
 from __future__ import annotations
