@@ -72,9 +72,9 @@ class ResidualModel(CompactModel):
                 yield pulp.lpSum(amount / limit * v for amount, v in terms) <= 1.0
 
 
-def reinsert(current: Occupancy, jobs: list[int], deadline: Deadline) -> Occupancy:
-    """`current` with some of these jobs in what it leaves free, the most valuable selection."""
-    return _solve(current, [], jobs, deadline)[0]
+def reinsert(current: Occupancy, jobs: list[int], deadline: Deadline) -> tuple[Occupancy, bool]:
+    """`current` with some of these jobs in what it leaves free, and whether none are worth more."""
+    return _solve(current, [], jobs, deadline)
 
 
 def reoptimise(

@@ -6,6 +6,7 @@ all their places keep them; HiGHS puts the others back where there is room.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
@@ -29,7 +30,8 @@ CLOSE_SECONDS = 3.0  # for one plan, or some slots of a whole one
 AT_ONCE = 5  # slots of it whose counts become whole together
 CLOSE_GAP = 0.1  # of what is between bound and schedules: where it may stop
 PLACE_SECONDS = 0.5  # for one slot of it
-REPAIR_SECONDS, TOGETHER = 10.0, 8  # for the unfinished jobs of a plan; how many at a time
+REPAIR_SECONDS, REPAIR_SHARE = 10.0, 0.1  # for the unfinished jobs of a plan, the longer of the two
+TOGETHER = 8  # of them at a time, fewer where that takes too long
 LEAST_SQUEEZE = 0.01  # of the room of a slot whose counts do not fit
 FEW = 3  # cuts that are not worth a new plan
 MANY = 8  # counts that do not fit: cuts alone would take too many plans
@@ -159,10 +161,15 @@ class Settling:
     def _complete(self, solution: Occupancy, unfinished: set[int], deadline: Deadline) -> None:
         """Put the unfinished jobs back, a few at a time, then any others that fit; offer it."""
         due = sorted(self.model.index[self.model.candidates[i].job.id] for i in unfinished)
-        deadline = deadline.within(REPAIR_SECONDS)
-        for first in range(0, len(due), TOGETHER):
-            if not deadline.passed:
-                solution = reinsert(solution, due[first : first + TOGETHER], deadline)
+        deadline = deadline.within(max(REPAIR_SECONDS, REPAIR_SHARE * deadline.left))
+        groups = deque(due[k : k + TOGETHER] for k in range(0, len(due), TOGETHER))
+        while groups and not deadline.passed:
+            group = groups.popleft()
+            solution, is_solved = reinsert(solution, group, deadline)
+            left = [k for k in group if k not in solution.schedules]
+            if not is_solved and left and len(group) > 1:
+                half = -(-len(left) // 2)
+                groups += [part for part in (left[:half], left[half:]) if part]
         jobs = range(len(self.model.instance.jobs))
         rest = self.guide.order([k for k in jobs if k not in solution.schedules], self.rng)
         solution.fill(rest, self.guide.worker_prices, self.guide.ps_prices)

@@ -22,6 +22,7 @@ from offline.counts import GROUPS, CountModel
 from offline.deadline import Deadline
 from offline.heuristics import Incumbent
 from offline.occupancy import Occupancy
+from offline.reoptimise import reinsert
 from offline.separation import Separation
 from offline.settling import close_plan, whole_plan
 from offline.standing import Standing
@@ -99,7 +100,7 @@ def test_a_placement_that_took_too_long_once_is_looked_for_again(
         assert time.perf_counter() - started < 5.0, progress
 
     monkeypatch.setattr(settling, "PLACE_SECONDS", 0.0)
-    monkeypatch.setattr(settling, "reinsert", lambda solution, jobs, deadline: solution)
+    monkeypatch.setattr(settling, "reinsert", lambda solution, jobs, deadline: (solution, True))
     monkeypatch.setattr(benders, "reoptimise", lambda *_: None)
     monkeypatch.setattr(benders, "search", lambda *_: None)
     monkeypatch.setattr(benders, "insert_in_orders", lambda *_: None)
@@ -236,6 +237,22 @@ def test_what_a_solver_leaves_within_its_tolerance_does_not_keep_a_solve_going(
     assert result.status is Status.OPTIMAL
     assert result.seconds < 10.0
     assert asked
+
+
+@pytest.mark.usefixtures("_unaided")
+def test_unfinished_jobs_that_are_too_many_at_once_are_put_back_by_fewer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run = decomposition(tight(*[1.0] * 9))
+    asked: list[list[int]] = []
+
+    def slow(solution: Occupancy, jobs: list[int], deadline: Deadline) -> tuple[Occupancy, bool]:
+        asked.append(jobs)
+        return (solution, False) if len(jobs) > 2 else reinsert(solution, jobs, deadline)
+
+    monkeypatch.setattr(settling, "reinsert", slow)
+    run.settling._complete(Occupancy(run.instance), set(range(9)), Deadline())
+    assert sorted(k for jobs in asked if len(jobs) <= 2 for k in jobs) == list(range(9))
 
 
 @pytest.mark.usefixtures("_unaided")
