@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 
 from experiments.competitive import CompetitiveRatio
 from oasis.certificate import Certificate, certify
@@ -12,10 +13,10 @@ from oasis.online import OASiS
 from oasis.problem import Instance
 from oasis.result import Decision, Run
 from oasis.solvers import Progress, Status
+from oasis.solvers.budget import Budget
 from oasis.verify import verify
 from oasis.version import __version__
 from offline import OfflineResult, solve
-from offline.deadline import Deadline
 from offline.standing import Standing
 from offline.start import ONLINE, decide
 
@@ -28,6 +29,8 @@ def competitive_ratio(
     instance: Instance,
     time_limit: float | None = 60.0,
     *,
+    work_limit: float | None = None,
+    seed: int = 0,
     method: str = "auto",
     scheduler: OASiS | None = None,
     on_progress: Callable[[Progress], None] | None = None,
@@ -41,6 +44,10 @@ def competitive_ratio(
     time_limit : float, optional
         Seconds for the offline solve; after it, the ratio is an interval. So it is after Ctrl-C.
         None is no limit.
+    work_limit : float, optional
+        Units of work in place of the time limit, as in `offline.solve`: the result then repeats.
+    seed : int
+        Of the offline solve.
     method : str
         Offline method, as in `offline.solve`.
     scheduler : OASiS, optional
@@ -60,20 +67,21 @@ def competitive_ratio(
     def make() -> OASiS:
         return scheduler or OASiS.from_instance(instance)
 
-    return measure(instance, make, time_limit, method, on_progress, nullcontext)
+    offline = partial(solve, method=method, time_limit=time_limit, work_limit=work_limit, seed=seed)
+    return measure(instance, make, offline, method, on_progress, nullcontext)
 
 
 def measure(
     instance: Instance,
     make: Callable[[], OASiS],
-    time_limit: float | None,
+    solve_offline: Callable[..., OfflineResult],
     method: str,
     on_progress: Callable[[Progress], None] | None,
     raising: Callable[[], AbstractContextManager[None]],
 ) -> CompetitiveRatio:
     """As `competitive_ratio`; Ctrl-C only has to be heard where `raising` is entered."""
     decided: list[Decision] = []
-    online = Standing(Deadline(), on_progress)
+    online = Standing(Budget(), on_progress)
     try:
         with raising():
             run = decide(instance, online, make, decided.append)
@@ -81,7 +89,7 @@ def measure(
         offline = online.result(instance, Status.INTERRUPTED, method, {})
         return CompetitiveRatio(_unfinished(instance, decided), offline, None)
     with raising():
-        offline = solve(instance, method, time_limit, run.schedules, on_progress)
+        offline = solve_offline(instance, warm_start=run.schedules, on_progress=on_progress)
     offline = offline.from_start(ONLINE)
     verify(instance, offline)
     certificate = certify(instance, run)

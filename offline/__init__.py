@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from oasis.problem import Instance
 from oasis.schedule import Schedule
 from oasis.solvers import Progress, Status
+from oasis.solvers.budget import Budget, checked
 from offline.benders import solve_benders
 from offline.bruteforce import solve_brute_force
 from offline.column_generation import ConfigurationBound, configuration_bound
 from offline.configuration import solve_configuration
-from offline.deadline import Deadline, checked
 from offline.milp import COMPACT, compact_size, solve_milp
 from offline.result import Milestone, OfflineResult
 from offline.standing import Standing
@@ -40,6 +41,9 @@ def solve(
     time_limit: float | None = 60.0,
     warm_start: Mapping[str, Schedule] | None = None,
     on_progress: Callable[[Progress], None] | None = None,
+    *,
+    work_limit: float | None = None,
+    seed: int = 0,
 ) -> OfflineResult:
     """Solve the offline problem (1)-(13), or enclose its optimum.
 
@@ -60,6 +64,12 @@ def solve(
         is never worse.
     on_progress : callable, optional
         Called at every improvement and every new phase.
+    work_limit : float, optional
+        Units of work, each about a second of an ordinary machine, in place of the time limit:
+        the same instance, limit and seed then give the same result on every machine, measured
+        times aside. inf is no limit.
+    seed : int
+        Of every random choice, and of HiGHS.
 
     Returns
     -------
@@ -70,7 +80,7 @@ def solve(
     Raises
     ------
     ValueError
-        For an unknown method, a negative time limit or NaN, or an instance too large to
+        For an unknown method, a negative limit or NaN, or an instance too large to
         enumerate.
     VerificationError
         If `warm_start` breaks a constraint.
@@ -80,18 +90,20 @@ def solve(
     if method not in METHODS:
         raise ValueError(f"unknown method {method!r}; expected one of {', '.join(METHODS)}")
     time_limit = checked(time_limit)
+    checked(work_limit, "work_limit", "units of work")
+    limits: dict[str, Any] = {"work_limit": work_limit, "seed": seed}
     if warm_start is None:
-        online = Standing(Deadline(), on_progress)
+        online = Standing(Budget(), on_progress)
         try:
             begin(instance, online, None)
         except KeyboardInterrupt:
             return online.result(instance, Status.INTERRUPTED, method, {})
-        result = solve(instance, method, time_limit, online.schedules, on_progress)
+        result = solve(instance, method, time_limit, online.schedules, on_progress, **limits)
         return result.from_start(ONLINE)
     if method == "bruteforce":
         return solve_brute_force(instance, warm_start, on_progress)
     if method == "colgen":
-        return solve_configuration(instance, time_limit, warm_start, on_progress)
+        return solve_configuration(instance, time_limit, warm_start, on_progress, **limits)
     if method == "benders" or (method == "auto" and compact_size(instance) > COMPACT):
-        return solve_benders(instance, time_limit, warm_start, on_progress)
-    return solve_milp(instance, time_limit, warm_start, on_progress)
+        return solve_benders(instance, time_limit, warm_start, on_progress, **limits)
+    return solve_milp(instance, time_limit, warm_start, on_progress, **limits)

@@ -26,10 +26,10 @@ import pulp
 from oasis.problem import Instance
 from oasis.schedule import Schedule
 from oasis.solvers import Progress, Solution, Status, highs
+from oasis.solvers.budget import Budget, limits
 from oasis.solvers.relaxation import Relaxation
 from offline.column_generation import columns_of, configuration_bound
 from offline.counts import CountModel
-from offline.deadline import Deadline
 from offline.heuristics import Incumbent, guide_of, insert_in_orders
 from offline.neighbourhood import search
 from offline.occupancy import Occupancy
@@ -56,6 +56,7 @@ WHOLE_SHARE, WHOLE_SECONDS = 0.3, 60.0  # for that
 SEARCH_SECONDS = 5.0  # at most, also without a time limit
 
 FRACTIONS, WHOLE = pulp.LpContinuous, pulp.LpInteger
+UNFINISHED = Solution(Status.INTERRUPTED, None, math.inf, math.inf, {})
 LEVELS = (
     ("master, counts in fractions", FRACTIONS, FRACTIONS),
     ("master, whole parameter servers", FRACTIONS, WHOLE),
@@ -69,6 +70,7 @@ def solve_benders(
     warm_start: Mapping[str, Schedule] | None = None,
     on_progress: Callable[[Progress], None] | None = None,
     seed: int = 0,
+    work_limit: float | None = None,
 ) -> OfflineResult:
     """Solve the offline problem by logic-based Benders decomposition; see `offline.solve`.
 
@@ -82,10 +84,10 @@ def solve_benders(
     SolverError
         If the solver fails, or a bound is below a verified schedule.
     """
-    deadline = Deadline(time_limit)
-    standing = Standing(deadline, on_progress)
+    budget = Budget.of(time_limit, work_limit)
+    standing = Standing(budget, on_progress)
     parameters: dict[str, Any] = {
-        "time_limit": time_limit,
+        **limits(time_limit, work_limit),
         "seed": seed,
         "solver": highs.version(),
     }
@@ -93,7 +95,7 @@ def solve_benders(
     def work() -> Status:
         begin(instance, standing, warm_start)
         incumbent = Incumbent(Occupancy(instance, standing.schedules), standing)
-        run = _Decomposition(instance, incumbent, deadline, np.random.default_rng(seed))
+        run = _Decomposition(instance, incumbent, budget, np.random.default_rng(seed))
         run.prepare()
         run.cut_the_relaxation()
         if run.model.size <= SMALL:
@@ -112,11 +114,11 @@ class _Decomposition:
         self,
         instance: Instance,
         incumbent: Incumbent,
-        deadline: Deadline,
+        budget: Budget,
         rng: np.random.Generator,
     ) -> None:
         self.instance, self.incumbent = instance, incumbent
-        self.standing, self.deadline, self.rng = incumbent.standing, deadline, rng
+        self.standing, self.budget, self.rng = incumbent.standing, budget, rng
         self.model = CountModel(instance)
         self.separation = Separation(self.model)
         self._level = 0
@@ -128,25 +130,25 @@ class _Decomposition:
     @property
     def is_done(self) -> bool:
         """Whether there is no time left, or nothing left to prove."""
-        return self.deadline.passed or self.incumbent.is_proven
+        return self.budget.passed or self.incumbent.is_proven
 
     @property
     def status(self) -> Status:
         """Why the solve ends now."""
-        return Status.OPTIMAL if self.incumbent.is_proven else Status.TIME_LIMIT
+        return Status.OPTIMAL if self.incumbent.is_proven else self.budget.status
 
     def prepare(self) -> None:
         """Prices of the configuration LP, and what simple heuristics find with them."""
         self.standing.proved(self.model.trivial_bound, "every job at its best")
         self.standing.enter("configuration LP")
         columns = columns_of(self.instance, self.incumbent.best.by_id)
-        part = self.deadline.share(PRICES_SHARE)
+        part = self.budget.share(PRICES_SHARE)
         bound = configuration_bound(self.instance, part, columns, self.standing, 1e-3)
         if bound.status is Status.INTERRUPTED:
             raise KeyboardInterrupt
         self.guide = guide_of(self.instance, bound)
         self.settling = Settling(self.model, self.separation, self.incumbent, self.guide, self.rng)
-        part = self.deadline.share(SEARCH_SHARE).within(SEARCH_SECONDS)
+        part = self.budget.share(SEARCH_SHARE).within(SEARCH_SECONDS)
         self.standing.enter("insertion at the LP's prices")
         insert_in_orders(self.instance, self.guide, self.incumbent, self.rng, part)
         self.standing.enter("ruin and recreate")
@@ -155,18 +157,18 @@ class _Decomposition:
     def cut_the_relaxation(self) -> None:
         """Solve the master's relaxation and cut off what cannot be placed, again and again."""
         self.standing.enter("cutting planes")
-        deadline = self.deadline.share(ROOT_SHARE)
+        budget = self.budget.share(ROOT_SHARE)
         relaxation = Relaxation(self.model.problem)
         bounds: list[float] = []
-        while not (deadline.passed or self.incumbent.is_proven):
-            solution = relaxation.solve(deadline.left)
+        while not (budget.passed or self.incumbent.is_proven):
+            solution = relaxation.solve(budget)
             if solution is None:
                 return
             self.standing.proved(solution.bound * (1 + 1e-9))
             bounds.append(solution.bound)
             if len(bounds) > PATIENCE and bounds[-1 - PATIENCE] - bounds[-1] < STALL * bounds[-1]:
                 return
-            rows = self.separation.cut(solution.values, deadline)
+            rows = self.separation.cut(solution.values, budget)
             if not rows:
                 return
             relaxation.add(rows)
@@ -179,26 +181,26 @@ class _Decomposition:
         """
         is_whole = self._level == len(LEVELS) - 1
         before = self.standing.bound
-        is_last = self.deadline.left < LAST * (self.deadline.limit or 0.0)
-        part = self.deadline.share(1.0 if is_last else MASTER_SHARE)
+        is_last = self.budget.left < LAST * (self.budget.limit or 0.0)
+        part = self.budget.share(1.0 if is_last else MASTER_SHARE)
         with self._start(0.0 if is_whole else self._tolerance, part) as master:
-            if self._near and self.deadline.left > TOO_LATE * (self.deadline.limit or 0.0):
+            if self._near and self.budget.left > TOO_LATE * (self.budget.limit or 0.0):
                 self.settle()
             pays = True
-            while (pays or not master.is_done) and not self.is_done:
+            while (pays or self._is_awaited(master)) and not self.is_done:
                 self._note(master)
-                pays = self.look_around(self.deadline.within(PATCH_SECONDS)) > PAYS
+                pays = self.look_around(self.budget.within(PATCH_SECONDS)) > PAYS
             solution = self._finish(master)
         if self.is_done or not solution.values:
             return
         if is_whole:
-            self._place(solution, self.deadline.share(SETTLE_SHARE))
+            self._place(solution, self.budget.share(SETTLE_SHARE))
             return
         self._tolerance /= 2
         plan = self.model.completions(solution.values)
         self._wanted = [self.model.index[name] for name in plan]
         self._near = self.model.near(plan, WINDOW)
-        cuts = self.refine(solution, self.deadline.share(REFINE_SHARE)) or self.settle()
+        cuts = self.refine(solution, self.budget.share(REFINE_SHARE)) or self.settle()
         lowered = before - self.standing.bound
         is_slow = lowered < SLOW * (before - self.incumbent.best.value)
         if cuts and not (is_slow and solution.status is Status.OPTIMAL):
@@ -211,52 +213,50 @@ class _Decomposition:
         """Schedules close to the last plan; the number of cuts that came of it."""
         self.standing.enter("plans that fit")
         near, self._near = self._near, []
-        return self.settling.settle(near, self.deadline.share(SETTLE_SHARE))
+        return self.settling.settle(near, self.budget.share(SETTLE_SHARE))
 
     def try_whole(self) -> None:
         """The best plans of whole counts, one after the other, while that is quick."""
-        deadline = self.deadline.share(WHOLE_SHARE).within(WHOLE_SECONDS)
+        budget = self.budget.share(WHOLE_SHARE).within(WHOLE_SECONDS)
         self._level = len(LEVELS) - 1
-        while not (deadline.passed or self.is_done):
-            with self._start(0.0, deadline) as master:
+        while not (budget.passed or self.is_done):
+            with self._start(0.0, budget) as master:
                 solution = self._finish(master)
             if not self.is_done and solution.values:
-                self._place(solution, deadline)
+                self._place(solution, budget)
         self._level = 0
 
-    def _place(self, solution: Solution, deadline: Deadline) -> None:
+    def _place(self, solution: Solution, budget: Budget) -> None:
         """Place a plan of whole counts; what does not fit will not come again."""
         plan = self.model.schedules_of(solution.values)
-        for misfit in self.settling.place(plan, deadline, math.inf):
-            what = (misfit.group, misfit.counts, misfit.slots, deadline)
+        for misfit in self.settling.place(plan, budget, math.inf):
+            what = (misfit.group, misfit.counts, misfit.slots, budget)
             if not self.separation.cut_off(*what) and solution.status is Status.OPTIMAL:
                 self.separation.forbid(*what)
 
-    def look_around(self, deadline: Deadline) -> float:
+    def look_around(self, budget: Budget) -> float:
         """Neighbourhoods of the best schedules; the share of the open interval that they closed."""
         self.standing.enter("neighbourhood search")
         best, keep = self.incumbent.best, self.incumbent
-        self._size = reoptimise(
-            best, self.guide, self.rng, deadline, keep, self._wanted, self._size
-        )
+        self._size = reoptimise(best, self.guide, self.rng, budget, keep, self._wanted, self._size)
         return (keep.best.value - best.value) / max(self.standing.bound - best.value, 1e-300)
 
-    def refine(self, solution: Solution, deadline: Deadline) -> int:
+    def refine(self, solution: Solution, budget: Budget) -> int:
         """Cut off what violates cuts close to the last plan, counts in fractions; how many."""
         self.standing.enter("cuts around the plan")
         self.model.require(FRACTIONS, FRACTIONS)
         bounds = [math.inf] * ROUNDS
         cuts = 0
-        while not deadline.passed:
-            rows = self.separation.cut(solution.values, deadline)
+        while not budget.passed:
+            rows = self.separation.cut(solution.values, budget)
             cuts += len(rows)
             if not rows or bounds[-1] >= (1 - STILL) * bounds[-ROUNDS] < math.inf:
                 break
-            solution = close_plan(self.model, self._near, deadline)
+            solution = close_plan(self.model, self._near, budget)
             bounds.append(solution.bound)
         return cuts
 
-    def _start(self, tolerance: float, deadline: Deadline) -> highs.Run:
+    def _start(self, tolerance: float, budget: Budget) -> highs.Run:
         """The master as a MILP; `tolerance` is the share of the open interval that may remain."""
         phase, *kinds = LEVELS[self._level]
         self.standing.enter(phase)
@@ -264,7 +264,7 @@ class _Decomposition:
         known = self.incumbent.best
         return highs.start(
             self.model.problem,
-            time_limit=None if math.isinf(deadline.left) else deadline.left,
+            budget=budget,
             gap=tolerance * max(0.0, self.standing.bound - known.value),
             warm_start=self.model.values_of(known.by_id),
         )
@@ -276,13 +276,19 @@ class _Decomposition:
         is_stopped = self.is_done
         if is_stopped:
             master.stop()
-        solution = master.finish(lambda progress: self.standing.proved(progress.bound))
+            if self.budget.is_repeatable:  # how far it came depends on the machine
+                return UNFINISHED
+        solution = master.finish(self.standing.saw_bound)
         self.standing.proved(solution.bound)
         if solution.status is Status.INTERRUPTED and not is_stopped:
             raise KeyboardInterrupt
         return solution
 
+    def _is_awaited(self, master: highs.Run) -> bool:
+        """Whether to go on beside a master that still runs."""
+        return not (master.is_done or self.budget.is_repeatable)
+
     def _note(self, master: highs.Run) -> None:
-        """What a master that still runs has proved."""
-        if master.progress is not None:
+        """What a master that still runs has proved; how far it came depends on the machine."""
+        if master.progress is not None and not self.budget.is_repeatable:
             self.standing.proved(master.progress.bound, LEVELS[self._level][0])

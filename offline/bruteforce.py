@@ -16,8 +16,8 @@ from oasis.problem import Instance
 from oasis.rounding import fits
 from oasis.schedule import Schedule, placements
 from oasis.solvers import Progress, Status
+from oasis.solvers.budget import Budget
 from oasis.verify import verify
-from offline.deadline import Deadline
 from offline.result import OfflineResult
 from offline.standing import Standing, concluded
 from offline.start import begin
@@ -42,7 +42,7 @@ def solve_brute_force(
     ValueError
         If the enumeration would take more than `MAX_STEPS` steps.
     """
-    standing = Standing(Deadline(), on_progress)
+    standing = Standing(Budget(), on_progress)
 
     def work() -> Status:
         if warm_start is not None:

@@ -32,10 +32,10 @@ from oasis.problem import Instance
 from oasis.rounding import FloatArray
 from oasis.schedule import Schedule
 from oasis.solvers import TRUST, Status
-from offline.deadline import Deadline, checked
+from oasis.solvers.budget import Budget, checked
 from offline.grouping import Grouping, levels
 from offline.master import Column, RestrictedMaster
-from offline.pricing import empty, price
+from offline.pricing import empty, price, pricing_work
 from offline.standing import Standing
 
 CONVERGED = 1e-6  # relative difference of bound and master at which the last level ends
@@ -91,7 +91,7 @@ class ConfigurationBound:
 
 def configuration_bound(
     instance: Instance,
-    time_limit: float | Deadline | None = None,
+    time_limit: float | Budget | None = None,
     columns: Iterable[Column] = (),
     standing: Standing | None = None,
     tolerance: float = CONVERGED,
@@ -105,8 +105,8 @@ def configuration_bound(
     ----------
     instance : Instance
         The problem; its original utilities count, without any floor.
-    time_limit : float or Deadline, optional
-        Seconds, or the `offline.deadline.Deadline` of the solve that this is part of; None or
+    time_limit : float or Budget, optional
+        Seconds, or the `oasis.solvers.budget.Budget` of the solve that this is part of; None or
         inf is no limit.
     columns : iterable of Column
         Further schedules to start from, each feasible on its own.
@@ -128,8 +128,8 @@ def configuration_bound(
     SolverError
         If the independent dual bound or the incumbent refutes the result.
     """
-    deadline = time_limit if isinstance(time_limit, Deadline) else Deadline(checked(time_limit))
-    run = _Generation(instance, deadline, standing or Standing(deadline))
+    budget = time_limit if isinstance(time_limit, Budget) else Budget(checked(time_limit))
+    run = _Generation(instance, budget, standing or Standing(budget))
     try:
         run.start(columns)
         *coarse, finest = levels(instance)
@@ -177,9 +177,9 @@ class _Generation:
     """State of a column generation."""
 
     instance: Instance
-    deadline: Deadline
+    budget: Budget
     standing: Standing
-    status: Status = Status.TIME_LIMIT
+    status: Status = field(init=False)
     value: float = 0.0
     rounds: list[Iterate] = field(default_factory=list)
     columns: list[Column] = field(default_factory=list)
@@ -187,6 +187,7 @@ class _Generation:
     centre: _Centre = field(init=False)
 
     def __post_init__(self) -> None:
+        self.status = self.budget.status
         shape, cluster = self.instance.horizon, self.instance.cluster
         self.centre = _Centre(
             np.zeros((shape, *cluster.worker_capacity.shape)),
@@ -202,7 +203,7 @@ class _Generation:
         worker, ps = scheduler.ledger.worker_prices, scheduler.ledger.ps_prices
         rents = grouping.rents(np.asarray(worker), np.asarray(ps))
         least = 0.0
-        while not self.deadline.passed:
+        while not self.budget.passed:
             trial = self._try(grouping, rents, 0.0)
             self.columns += trial.columns
             if trial.dual > self.centre.bound:
@@ -224,8 +225,8 @@ class _Generation:
         master.add(self.columns)
         centre = grouping.rents(self.centre.worker_prices, self.centre.ps_prices)
         self.centre.smoothing, self.value = 0.5, 0.0
-        while not self.deadline.passed:
-            solution = master.solve(self.deadline.left)
+        while not self.budget.passed:
+            solution = master.solve(self.budget)
             if solution is None:
                 return False
             self.value = solution.value
@@ -269,7 +270,8 @@ class _Generation:
                 rows, shares = grouping.usage(job, schedule)
                 subgradient[rows] -= shares
         dual = math.fsum([float(rents.sum()), *payoffs])
-        self.rounds.append(Iterate(self.deadline.elapsed, dual, master))
+        self.budget.charge(len(self.instance.jobs) * pricing_work(self.instance))
+        self.rounds.append(Iterate(self.budget.seconds, dual, master))
         return _Trial(dual, subgradient, columns)
 
     def result(self) -> ConfigurationBound:

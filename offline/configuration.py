@@ -8,8 +8,8 @@ from typing import Any
 from oasis.problem import Instance
 from oasis.schedule import Schedule
 from oasis.solvers import Progress, Status, highs
+from oasis.solvers.budget import Budget, limits
 from offline.column_generation import columns_of, configuration_bound
-from offline.deadline import Deadline
 from offline.heuristics import Incumbent, improve
 from offline.occupancy import Occupancy
 from offline.result import OfflineResult
@@ -25,6 +25,7 @@ def solve_configuration(
     warm_start: Mapping[str, Schedule] | None = None,
     on_progress: Callable[[Progress], None] | None = None,
     seed: int = 0,
+    work_limit: float | None = None,
 ) -> OfflineResult:
     """Enclose the offline optimum by column generation and heuristics; see `offline.solve`.
 
@@ -38,10 +39,10 @@ def solve_configuration(
     SolverError
         If a bound is below a verified schedule.
     """
-    deadline = Deadline(time_limit)
-    standing = Standing(deadline, on_progress)
+    budget = Budget.of(time_limit, work_limit)
+    standing = Standing(budget, on_progress)
     parameters: dict[str, Any] = {
-        "time_limit": time_limit,
+        **limits(time_limit, work_limit),
         "seed": seed,
         "solver": highs.version(),
     }
@@ -51,11 +52,11 @@ def solve_configuration(
         incumbent = Incumbent(Occupancy(instance, standing.schedules), standing)
         standing.enter("configuration LP")
         columns = columns_of(instance, incumbent.best.by_id)
-        bound = configuration_bound(instance, deadline.share(BOUND_SHARE), columns, standing)
+        bound = configuration_bound(instance, budget.share(BOUND_SHARE), columns, standing)
         parameters.update(configuration_lp=str(bound.status), rounds=len(bound.rounds))
         if bound.status is Status.INTERRUPTED:
             return bound.status
-        improve(instance, bound, incumbent, deadline, seed)
-        return Status.TIME_LIMIT
+        improve(instance, bound, incumbent, budget, seed)
+        return budget.status
 
     return concluded(instance, standing, work, "colgen", parameters)

@@ -23,9 +23,9 @@ import numpy as np
 from oasis import rounding
 from oasis.errors import SolverError
 from oasis.rounding import CAPACITY_TOLERANCE, FloatArray, IntArray
+from oasis.solvers.budget import Budget
 from oasis.solvers.knapsack import knapsack
 from oasis.solvers.lp import ColumnLp, LpColumn
-from offline.deadline import Deadline
 
 ROUNDS = 200
 DEEP = 0.5  # a cut that takes away this share of what any could is good enough
@@ -95,22 +95,22 @@ class Servers:
             for k, row in enumerate(self.capacity)
         ]
 
-    def separate(self, counts: FloatArray, deadline: Deadline) -> Cut | None:
+    def separate(self, counts: FloatArray, budget: Budget) -> Cut | None:
         """A cut that `counts` (I,) violate clearly; None if there is none, or no time."""
         if not (counts > FEWEST).any():
             return None
-        cut = self._priced(counts, DEEP, deadline)
+        cut = self._priced(counts, DEEP, budget)
         if cut is None or not cut.weights @ counts > 1.0 + CLEAR:
             return None
-        return self._lifted(cut, counts, deadline)
+        return self._lifted(cut, counts, budget)
 
-    def covering(self, counts: IntArray, deadline: Deadline) -> list[IntArray]:
+    def covering(self, counts: IntArray, budget: Budget) -> list[IntArray]:
         """Patterns (P, I) by class that cover `counts` (I,) by fractions, as far as any do."""
-        self._priced(counts.astype(float), DEEP, deadline)  # which leaves the patterns it found
+        self._priced(counts.astype(float), DEEP, budget)  # which leaves the patterns it found
         found = ([*known.values()] for known in self._patterns)
         return [_maximal(np.array(rows, np.int64).reshape(-1, len(counts))) for rows in found]
 
-    def _lifted(self, cut: Cut, counts: FloatArray, deadline: Deadline) -> Cut:
+    def _lifted(self, cut: Cut, counts: FloatArray, budget: Budget) -> Cut:
         """A cut with weights for the items that `counts` have none of, if half as deep or deeper.
 
         A trace of each of these is added to the counts: too little to matter, enough for a price.
@@ -126,12 +126,12 @@ class Servers:
             alone = np.zeros(len(counts), np.int64)
             alone[i] = self._room[k, i]
             self._patterns[k].setdefault(alone.tobytes(), alone)
-        lifted = self._priced(added, LIFTED, deadline, LIFTINGS)
+        lifted = self._priced(added, LIFTED, budget, LIFTINGS)
         least = 1.0 + DEEP * (cut.weights @ counts - 1.0)
         return cut if lifted is None or lifted.weights @ counts < least else lifted
 
     def _priced(
-        self, counts: FloatArray, enough: float, deadline: Deadline, most: int = ROUNDS
+        self, counts: FloatArray, enough: float, budget: Budget, most: int = ROUNDS
     ) -> Cut | None:
         """The cut that `counts` (I,) violate most, or a share `enough` of that, if they do.
 
@@ -141,7 +141,7 @@ class Servers:
         lp = self._covering(items, counts)
         best, weights = np.inf, np.zeros(len(counts))
         for _ in range(ROUNDS):
-            solution = lp.solve(deadline.left)
+            solution = lp.solve(budget)
             if solution is None or solution.objective >= 1.0:
                 return None
             trial = np.zeros(len(counts))
@@ -156,7 +156,7 @@ class Servers:
             if gain > QUICK * solution.objective:
                 lp.add_table(_table(items, [[row] for row in guessed]))
                 continue
-            found = self._filled(trial)
+            found = self._filled(trial, budget)
             limit = float(sum(n * value for n, (value, _) in zip(self.number, found, strict=True)))
             if limit < best:
                 best, weights = limit, trial
@@ -200,7 +200,7 @@ class Servers:
             known[row.tobytes()] = row
         return best
 
-    def _filled(self, weights: FloatArray) -> list[tuple[float, IntArray]]:
+    def _filled(self, weights: FloatArray, budget: Budget) -> list[tuple[float, IntArray]]:
         """The best pattern of each class; what fits on a smaller server is best there too."""
         found: list[tuple[float, IntArray]] = []
         for k, above in enumerate(self._above):
@@ -211,11 +211,11 @@ class Servers:
                 if (row @ self.demand <= self.capacity[k] * (1.0 + CAPACITY_TOLERANCE)).all()
             ]
             best = min(fitting, key=lambda pair: pair[0], default=None)
-            found.append(self._fill(k, weights) if best is None else best)
+            found.append(self._fill(k, weights, budget) if best is None else best)
             self._patterns[k][found[k][1].tobytes()] = found[k][1]
         return found
 
-    def _fill(self, k: int, weights: FloatArray) -> tuple[float, IntArray]:
+    def _fill(self, k: int, weights: FloatArray, budget: Budget) -> tuple[float, IntArray]:
         """Largest weight that fits on a server of class k, an upper bound of it, and how."""
         pattern = np.zeros(len(weights), dtype=np.int64)
         items = np.flatnonzero((weights > 0) & (self._room[k] > 0))
@@ -223,7 +223,8 @@ class Servers:
             return 0.0, pattern
         limit = 1.0 + CAPACITY_TOLERANCE
         shares = self._shares[k, items]
-        bound, pattern[items] = knapsack(weights[items], shares, self._room[k, items], limit)
+        room = self._room[k, items]
+        bound, pattern[items] = knapsack(weights[items], shares, room, limit, budget)
         return bound * (1.0 + SAFETY), pattern
 
 

@@ -11,14 +11,14 @@ import numpy as np
 
 from oasis.problem import Instance
 from oasis.solvers import PROOF
+from oasis.solvers.budget import Budget
 from oasis.verify import verify
 from offline.column_generation import ConfigurationBound
-from offline.deadline import Deadline
 from offline.neighbourhood import Guide, search
 from offline.occupancy import Occupancy
 from offline.packing import pack
 from offline.plan import Slack, plan
-from offline.pricing import empty, price
+from offline.pricing import empty, price, pricing_work
 from offline.reoptimise import reoptimise
 from offline.standing import Standing
 
@@ -64,10 +64,10 @@ def improve(
     instance: Instance,
     bound: ConfigurationBound,
     incumbent: Incumbent,
-    deadline: Deadline,
+    budget: Budget,
     seed: int = 0,
 ) -> None:
-    """Improve `incumbent` until the deadline or the bound is reached.
+    """Improve `incumbent` until the budget or the bound is reached.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ def improve(
         Whose prices guide every heuristic.
     incumbent : Incumbent
         Where to start, and where better solutions go.
-    deadline : Deadline
+    budget : Budget
         When to stop.
     seed : int
         Of the random choices.
@@ -86,14 +86,14 @@ def improve(
     standing = incumbent.standing
     guide = guide_of(instance, bound)
     standing.enter("insertion at the LP's prices")
-    insert_in_orders(instance, guide, incumbent, rng, deadline)
+    insert_in_orders(instance, guide, incumbent, rng, budget)
     standing.enter("ruin and recreate")
-    search(incumbent.best, guide, rng, deadline.share(SEARCH_SHARE), incumbent)
-    if not (deadline.passed or incumbent.is_proven):
+    search(incumbent.best, guide, rng, budget.share(SEARCH_SHARE), incumbent)
+    if not (budget.passed or incumbent.is_proven):
         standing.enter("plan on merged servers")
-        follow_plan(instance, guide, incumbent, rng, deadline)
+        follow_plan(instance, guide, incumbent, rng, budget)
     standing.enter("neighbourhood search")
-    reoptimise(incumbent.best, guide, rng, deadline, incumbent)
+    reoptimise(incumbent.best, guide, rng, budget, incumbent)
 
 
 def follow_plan(
@@ -101,12 +101,12 @@ def follow_plan(
     guide: Guide,
     incumbent: Incumbent,
     rng: np.random.Generator,
-    deadline: Deadline,
+    budget: Budget,
 ) -> None:
     """A plan on merged servers, carried over to the real ones."""
-    schedules, _ = plan(instance, SLACK, deadline.share(PLAN_SHARE))
+    schedules, _ = plan(instance, SLACK, budget.share(PLAN_SHARE))
     solution = Occupancy(instance)
-    for index, schedule in pack(instance, schedules, deadline.share(PACK_SHARE)).items():
+    for index, schedule in pack(instance, schedules, budget.share(PACK_SHARE)).items():
         solution.put(index, schedule)
     rest = [k for k in range(len(instance.jobs)) if k not in solution.schedules]
     solution.fill(guide.order(rest, rng), guide.worker_prices, guide.ps_prices)
@@ -118,15 +118,16 @@ def insert_in_orders(
     guide: Guide,
     incumbent: Incumbent,
     rng: np.random.Generator,
-    deadline: Deadline,
+    budget: Budget,
 ) -> None:
     """Sequential insertion of all jobs in many orders at the prices of the bound."""
     for _ in range(ORDERS):
-        if deadline.passed or incumbent.is_proven:
+        if budget.passed or incumbent.is_proven:
             return
         solution = Occupancy(instance)
         order = guide.order(list(range(len(instance.jobs))), rng)
         solution.fill(order, guide.worker_prices, guide.ps_prices)
+        budget.charge(len(order) * pricing_work(instance))
         incumbent.offer(solution)
 
 

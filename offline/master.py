@@ -14,6 +14,7 @@ import numpy as np
 from oasis.problem import Instance
 from oasis.rounding import FloatArray, IntArray
 from oasis.schedule import Schedule
+from oasis.solvers.budget import Budget
 from oasis.solvers.lp import ColumnLp, LpColumn
 from offline.grouping import Grouping
 
@@ -114,9 +115,9 @@ class RestrictedMaster:
             np.concatenate([[1.0], shares]),
         )
 
-    def solve(self, time_limit: float) -> MasterSolution | None:
-        """Solve the linear program; None if the time limit (seconds) comes first."""
-        solution = self._lp.solve(time_limit)
+    def solve(self, budget: Budget) -> MasterSolution | None:
+        """Solve the linear program; None if the budget is spent first."""
+        solution = self._lp.solve(budget)
         if solution is None:
             return None
         used = self._row >= 0

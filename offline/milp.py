@@ -20,21 +20,23 @@ from oasis.errors import SolverError, VerificationError
 from oasis.problem import Instance
 from oasis.schedule import COUNT, Schedule, placements
 from oasis.solvers import TRUST, Progress, Solution, Status, highs
+from oasis.solvers.budget import Budget, limits
 from oasis.verify import verify
 from offline import constraints
 from offline.candidate import Candidate, candidate_of
-from offline.deadline import Deadline
 from offline.result import OfflineResult
 from offline.standing import TRIVIAL, Standing, concluded
 from offline.start import begin
 
 Placement = tuple[int, int, int]
 
-NO_LIMIT = Deadline()
+NO_LIMIT = Budget()
 PHASE = "compact MILP"
 
 # Slots times servers, over all jobs, up to which this is as fast as the decomposition.
 COMPACT = 500
+
+ROW_WORK = 3e-5  # of adding a row to the model, in units of about a second
 
 
 def solve_milp(
@@ -44,6 +46,8 @@ def solve_milp(
     on_progress: Callable[[Progress], None] | None = None,
     *,
     presolve: bool = True,
+    work_limit: float | None = None,
+    seed: int = 0,
 ) -> OfflineResult:
     """Solve the offline problem (1)-(13) with HiGHS.
 
@@ -59,6 +63,10 @@ def solve_milp(
         Called about ten times a second while the solver runs.
     presolve : bool
         Whether HiGHS may simplify the model first. False is for cross-checks.
+    work_limit : float, optional
+        Units of work instead of seconds.
+    seed : int
+        Of HiGHS.
 
     Returns
     -------
@@ -73,16 +81,17 @@ def solve_milp(
         If the solver fails, returns an infeasible schedule, or claims a bound that the warm start
         or its own schedule refutes.
     """
-    deadline = Deadline(time_limit)
-    standing = Standing(deadline, on_progress)
+    budget = Budget.of(time_limit, work_limit)
+    standing = Standing(budget, on_progress)
 
     def work() -> Status:
         if warm_start is not None:
             begin(instance, standing, warm_start)
-        return prove(instance, standing, deadline, presolve=presolve)
+        return prove(instance, standing, budget, presolve=presolve, seed=seed)
 
     parameters = {
-        "time_limit": time_limit,
+        **limits(time_limit, work_limit),
+        "seed": seed,
         "warm_start": warm_start is not None,
         "presolve": presolve,
         "solver": highs.version(),
@@ -97,7 +106,12 @@ def compact_size(instance: Instance) -> int:
 
 
 def prove(
-    instance: Instance, standing: Standing, deadline: Deadline, *, presolve: bool = True
+    instance: Instance,
+    standing: Standing,
+    budget: Budget,
+    *,
+    presolve: bool = True,
+    seed: int = 0,
 ) -> Status:
     """Solve the compact model from the best schedules of `standing`, and tell it what is learnt.
 
@@ -107,17 +121,18 @@ def prove(
         Why it ended: ``optimal``, ``time_limit`` or ``interrupted``.
     """
     standing.enter(PHASE)
-    model = _model_in_time(instance, deadline)
+    model = _model_in_time(instance, budget)
     if model is None:
-        return Status.TIME_LIMIT
+        return budget.status
     standing.proved(model.trivial_bound, TRIVIAL)
     known = standing.schedules
     solution = highs.solve(
         model.problem,
-        time_limit=None if math.isinf(deadline.left) else deadline.left,
+        budget=budget,
         warm_start=model.values_of(known) if known else None,
         on_progress=standing.saw,
         presolve=presolve,
+        seed=seed,
     )
     found, value = _verified(instance, model, solution)
     standing.found(value, found)
@@ -128,10 +143,10 @@ def prove(
     return solution.status
 
 
-def _model_in_time(instance: Instance, deadline: Deadline) -> CompactModel | None:
+def _model_in_time(instance: Instance, budget: Budget) -> CompactModel | None:
     """Build the model; None if the time limit passes first."""
     try:
-        return CompactModel(instance, deadline)
+        return CompactModel(instance, budget)
     except TimeoutError:
         return None
 
@@ -140,7 +155,12 @@ def _verified(
     instance: Instance, model: CompactModel, solution: Solution
 ) -> tuple[dict[str, Schedule], float]:
     """Return the solver's schedules and their total utility, once they pass the exact check."""
-    if solution.status not in (Status.OPTIMAL, Status.TIME_LIMIT, Status.INTERRUPTED):
+    if solution.status not in (
+        Status.OPTIMAL,
+        Status.TIME_LIMIT,
+        Status.WORK_LIMIT,
+        Status.INTERRUPTED,
+    ):
         raise SolverError(f"HiGHS calls the model {solution.status}; admitting no job solves it")
     schedules = model.schedules_of(solution.values)
     try:
@@ -155,12 +175,12 @@ class CompactModel:
     Attributes
     ----------
     problem : pulp.LpProblem
-        Raises TimeoutError if `deadline` passes before it is built.
+        Raises TimeoutError if `budget` passes before it is built.
     trivial_bound : float
         Every candidate at its best utility.
     """
 
-    def __init__(self, instance: Instance, deadline: Deadline = NO_LIMIT) -> None:
+    def __init__(self, instance: Instance, budget: Budget = NO_LIMIT) -> None:
         self.instance = instance
         self.problem = pulp.LpProblem("oasis_offline", pulp.LpMaximize)
         made = (candidate_of(instance, index, self.problem) for index in range(len(instance.jobs)))
@@ -169,7 +189,8 @@ class CompactModel:
         self.problem.setObjective(constraints.total_utility(self.candidates))
         for row in constraints.of_all(instance, self.candidates):
             self.problem.addConstraint(row)
-            if deadline.passed:
+            budget.charge(ROW_WORK)
+            if budget.passed:
                 raise TimeoutError("the time limit passed while the model was built")
 
     def values_of(self, schedules: Mapping[str, Schedule]) -> dict[str, float]:

@@ -19,11 +19,13 @@ from typing import Protocol
 import numpy as np
 
 from oasis.rounding import FloatArray
-from offline.deadline import Deadline
+from oasis.solvers.budget import Budget
 from offline.occupancy import Occupancy
+from offline.pricing import pricing_work
 
 TEMPERATURE = 0.003  # of the total utility: what a step may lose at first
 NOISE = 0.3
+STEP_JOBS = 7  # jobs inserted in one step, on average
 
 
 class Keeper(Protocol):
@@ -72,15 +74,16 @@ def search(
     start: Occupancy,
     guide: Guide,
     rng: np.random.Generator,
-    deadline: Deadline,
+    budget: Budget,
     keep: Keeper,
 ) -> None:
-    """Offer better solutions than `start` to `keep` until the deadline or the bound is reached."""
+    """Offer better solutions than `start` to `keep` until the budget or the bound is reached."""
     current = best = start
     steps = 0
-    while not deadline.passed and not keep.is_proven:
+    while not budget.passed and not keep.is_proven:
         steps += 1
         trial = _step(current, guide, rng)
+        budget.charge(STEP_JOBS * pricing_work(current.instance))
         loss = current.value - trial.value
         heat = TEMPERATURE * best.value / math.sqrt(1 + steps / 100)
         if loss <= 0 or rng.random() < math.exp(-loss / max(heat, 1e-300)):

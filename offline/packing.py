@@ -20,8 +20,8 @@ from oasis.resources import as_array
 from oasis.rounding import FloatArray, IntArray
 from oasis.schedule import COUNT, SLOT, Schedule
 from oasis.solvers import Status, highs
+from oasis.solvers.budget import Budget
 from offline.constraints import ps_ratio
-from offline.deadline import Deadline
 
 SECONDS = 2.0  # for one slot
 URGENCY = 4.0  # weight of a worker in the job's last planned slot, against one long before
@@ -55,9 +55,7 @@ class _Planned:
         )
 
 
-def pack(
-    instance: Instance, plan: Mapping[int, Schedule], deadline: Deadline
-) -> dict[int, Schedule]:
+def pack(instance: Instance, plan: Mapping[int, Schedule], budget: Budget) -> dict[int, Schedule]:
     """Schedules on real servers after `plan`, by job index.
 
     Parameters
@@ -66,7 +64,7 @@ def pack(
         The problem with its real servers.
     plan : mapping of int to Schedule
         Schedules by job index; only the workers of each slot are read.
-    deadline : Deadline
+    budget : Budget
         After it, slots stay empty.
 
     Returns
@@ -84,7 +82,7 @@ def pack(
             if planned.left and slot >= planned.job.arrival and planned.is_worth(slot):
                 here.append(planned)
         if here:
-            _pack_slot(instance, here, slot, deadline)
+            _pack_slot(instance, here, slot, budget)
     return {
         p.index: Schedule(p.job.id, np.array(p.workers), np.array(p.ps)) for p in jobs if not p.left
     }
@@ -99,7 +97,7 @@ def _planned(instance: Instance, index: int, schedule: Schedule) -> _Planned:
     return _Planned(index, job, counts, schedule.completion, work, size)
 
 
-def _pack_slot(instance: Instance, here: list[_Planned], slot: int, deadline: Deadline) -> None:
+def _pack_slot(instance: Instance, here: list[_Planned], slot: int, budget: Budget) -> None:
     problem = pulp.LpProblem("slot", pulp.LpMaximize)
     cluster = instance.cluster
     sides: list[list[dict[int, pulp.LpVariable]]] = []
@@ -136,7 +134,7 @@ def _pack_slot(instance: Instance, here: list[_Planned], slot: int, deadline: De
             problem.addConstraint(denominator * servers >= numerator * workers - numerator * free)
         objective += [p.weight(slot) * due, AHEAD * p.weight(slot) * ahead]
     problem.setObjective(pulp.lpSum(objective))
-    solution = highs.solve(problem, time_limit=deadline.within(SECONDS).left)
+    solution = highs.solve(problem, budget=budget.within(SECONDS))
     if solution.status is Status.INTERRUPTED:
         raise KeyboardInterrupt
     for k, p in enumerate(here):

@@ -7,17 +7,15 @@ variable for each item on each server, which also proves.
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pulp
 
 from oasis import rounding
 from oasis.rounding import CAPACITY_TOLERANCE, FloatArray, IntArray
 from oasis.solvers import Solution, Status, highs
+from oasis.solvers.budget import Budget
 from offline.classes import classes
 from offline.cuts import Servers
-from offline.deadline import Deadline
 
 PATTERN_SECONDS = 1.0
 
@@ -26,7 +24,7 @@ def place(
     capacity: FloatArray,
     demand: FloatArray,
     counts: IntArray,
-    deadline: Deadline,
+    budget: Budget,
     worth: FloatArray | None = None,
 ) -> tuple[IntArray, bool]:
     """As many of the counts as fit on the servers together.
@@ -39,7 +37,7 @@ def place(
         Of one unit of each item.
     counts : (I,) int array
         Units wanted.
-    deadline : Deadline
+    budget : Budget
         When to stop.
     worth : (I,) float array, optional
         What one unit of each item is worth, positive: where not all fit, which should; 1 each.
@@ -55,10 +53,10 @@ def place(
     units = _greedy(capacity, demand, counts)
     if (units.sum(axis=1) == counts).all():
         return units, True
-    status = Status.TIME_LIMIT
+    status = budget.status
     for search, part in (
-        (_by_patterns, deadline.within(PATTERN_SECONDS)),
-        (_by_servers, deadline),
+        (_by_patterns, budget.within(PATTERN_SECONDS)),
+        (_by_servers, budget),
     ):
         found, status = search(capacity, demand, counts, part, worth)
         units = max(units, found, key=lambda table: float(worth @ table.sum(axis=1)))
@@ -71,12 +69,12 @@ def _by_patterns(
     capacity: FloatArray,
     demand: FloatArray,
     counts: IntArray,
-    deadline: Deadline,
+    budget: Budget,
     worth: FloatArray,
 ) -> tuple[IntArray, Status]:
     """The best choice of one pattern a server, of those that cover the counts by fractions."""
     servers = Servers(*classes(capacity, None), demand, counts)
-    patterns = servers.covering(counts, deadline)
+    patterns = servers.covering(counts, budget)
     problem = pulp.LpProblem("patterns", pulp.LpMaximize)
     placed = {
         i: problem.add_variable(f"n_{i}", 0, int(counts[i]))
@@ -96,7 +94,7 @@ def _by_patterns(
     for i, variable in placed.items():
         problem.addConstraint(variable <= pulp.lpSum(covers[i]))
     problem.setObjective(pulp.lpSum(float(worth[i]) * v for i, v in placed.items()))
-    solution = _solved(problem, deadline)
+    solution = _solved(problem, budget)
     units = np.zeros((len(counts), len(capacity)), dtype=np.int64)
     left = counts.copy()
     for k, rows in enumerate(patterns):
@@ -112,7 +110,7 @@ def _by_servers(
     capacity: FloatArray,
     demand: FloatArray,
     counts: IntArray,
-    deadline: Deadline,
+    budget: Budget,
     worth: FloatArray,
 ) -> tuple[IntArray, Status]:
     """The best placement: a variable for each item on each server."""
@@ -141,7 +139,7 @@ def _by_servers(
     problem.setObjective(
         pulp.lpSum(float(worth[i]) * v for variables in on for i, v in variables.items())
     )
-    solution = _solved(problem, deadline)
+    solution = _solved(problem, budget)
     units = np.zeros((len(counts), len(capacity)), dtype=np.int64)
     for s, variables in enumerate(on):
         for i, variable in variables.items():
@@ -149,9 +147,8 @@ def _by_servers(
     return units, solution.status
 
 
-def _solved(problem: pulp.LpProblem, deadline: Deadline) -> Solution:
-    limit = None if math.isinf(deadline.left) else deadline.left
-    solution = highs.solve(problem, time_limit=limit, proof=False)
+def _solved(problem: pulp.LpProblem, budget: Budget) -> Solution:
+    solution = highs.solve(problem, budget=budget, proof=False)
     if solution.status is Status.INTERRUPTED:
         raise KeyboardInterrupt
     return solution

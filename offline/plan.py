@@ -14,7 +14,7 @@ from oasis.problem import Instance
 from oasis.rounding import FloatArray
 from oasis.schedule import Schedule
 from oasis.solvers import Status
-from offline.deadline import Deadline
+from oasis.solvers.budget import Budget
 from offline.milp import prove
 from offline.standing import Standing
 
@@ -42,10 +42,10 @@ def merged(instance: Instance, slack: Slack = Slack(0.0, 0.0)) -> Instance:
     return replace(instance, cluster=Cluster(cluster.resources, *servers, cluster.slot_seconds))
 
 
-def plan(instance: Instance, slack: Slack, deadline: Deadline) -> tuple[dict[int, Schedule], float]:
+def plan(instance: Instance, slack: Slack, budget: Budget) -> tuple[dict[int, Schedule], float]:
     """Schedules on merged servers by job index, and a bound: valid for `instance` without slack."""
-    standing = Standing(deadline)
-    status = prove(merged(instance, slack), standing, deadline)
+    standing = Standing(budget)
+    status = prove(merged(instance, slack), standing, budget)
     if status is Status.INTERRUPTED:
         raise KeyboardInterrupt
     index = {job.id: k for k, job in enumerate(instance.jobs)}

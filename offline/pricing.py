@@ -10,7 +10,18 @@ from oasis.rounding import FloatArray
 from oasis.schedule import Schedule
 from oasis.search import Search
 
-__all__ = ["empty", "ledger_of", "price"]
+__all__ = ["empty", "ledger_of", "price", "pricing_work"]
+
+
+# Work of one call of `price`, in units of about a second, measured.
+PRICE_WORK, PRICE_WORK_PER_PRICE = 5e-4, 2e-8
+
+
+def pricing_work(instance: Instance) -> float:
+    """Work of one call of `price` on this cluster and horizon."""
+    servers = len(instance.cluster.worker_ids) + len(instance.cluster.ps_ids)
+    prices = instance.horizon * servers * len(instance.cluster.resources)
+    return PRICE_WORK + PRICE_WORK_PER_PRICE * prices
 
 
 def price(job: Job, ledger: Ledger) -> tuple[float, Schedule | None]:

@@ -18,9 +18,9 @@ from oasis.problem import Instance
 from oasis.resources import as_array
 from oasis.rounding import FloatArray
 from oasis.solvers import Status, highs
+from oasis.solvers.budget import Budget
 from offline import constraints
 from offline.candidate import candidate_of
-from offline.deadline import Deadline
 from offline.milp import CompactModel
 from offline.neighbourhood import Guide, Keeper
 from offline.occupancy import Occupancy
@@ -72,21 +72,21 @@ class ResidualModel(CompactModel):
                 yield pulp.lpSum(amount / limit * v for amount, v in terms) <= 1.0
 
 
-def reinsert(current: Occupancy, jobs: list[int], deadline: Deadline) -> tuple[Occupancy, bool]:
+def reinsert(current: Occupancy, jobs: list[int], budget: Budget) -> tuple[Occupancy, bool]:
     """`current` with some of these jobs in what it leaves free, and whether none are worth more."""
-    return _solve(current, [], jobs, deadline)
+    return _solve(current, [], jobs, budget)
 
 
 def reoptimise(
     start: Occupancy,
     guide: Guide,
     rng: np.random.Generator,
-    deadline: Deadline,
+    budget: Budget,
     keep: Keeper,
     wanted: Collection[int] = (),
     size: int = FIRST,
 ) -> int:
-    """Offer better solutions than `start` to `keep` until the deadline or the bound is reached.
+    """Offer better solutions than `start` to `keep` until the budget or the bound is reached.
 
     Jobs that are `wanted`, by index, are invited more often than others that do not run. `size`
     is the number of jobs in the first neighbourhood; the one that proved right is returned.
@@ -94,11 +94,11 @@ def reoptimise(
     current = start
     chances = guide.payoffs + 0.05 * guide.best + 1e-12
     chances[list(wanted)] *= WANTED
-    while not deadline.passed and not keep.is_proven:
+    while not budget.passed and not keep.is_proven:
         leaving, invited = _neighbourhood(current, guide, chances, rng, size)
         if not leaving and not invited:
             break
-        trial, is_solved = _solve(current, leaving, invited, deadline)
+        trial, is_solved = _solve(current, leaving, invited, budget)
         size = size + 1 if is_solved else max(FEWEST, size - 2)
         if trial.value > current.value * (1 + 1e-12):
             rest = [k for k in range(len(guide.best)) if k not in trial.schedules]
@@ -140,7 +140,7 @@ def _neighbourhood(
 
 
 def _solve(
-    current: Occupancy, leaving: list[int], invited: list[int], deadline: Deadline
+    current: Occupancy, leaving: list[int], invited: list[int], budget: Budget
 ) -> tuple[Occupancy, bool]:
     """The best way to run these jobs beside the others, and whether it is proven to be."""
     instance, trial = current.instance, current.copy()
@@ -150,7 +150,7 @@ def _solve(
     model = ResidualModel(part, *trial.free())
     solution = highs.solve(
         model.problem,
-        time_limit=deadline.within(SECONDS).left,
+        budget=budget.within(SECONDS),
         warm_start=model.values_of(old),
     )
     if solution.status is Status.INTERRUPTED:

@@ -9,10 +9,10 @@ import numpy as np
 import pulp
 
 from oasis.rounding import FloatArray, IntArray
+from oasis.solvers.budget import Budget
 from offline.classes import classes
 from offline.counts import GROUPS, CountModel
 from offline.cuts import Servers
-from offline.deadline import Deadline
 from offline.placing import place
 
 CLASSES = 60  # of servers a side
@@ -35,7 +35,7 @@ class Separation:
             for group in GROUPS
         }
 
-    def cut(self, values: Mapping[str, float], deadline: Deadline) -> list[pulp.LpConstraint]:
+    def cut(self, values: Mapping[str, float], budget: Budget) -> list[pulp.LpConstraint]:
         """Rows that a solution of the master violates: of known cuts, else of new ones."""
         rows: list[pulp.LpConstraint] = []
         open_slots: list[tuple[str, int, FloatArray]] = []
@@ -49,7 +49,7 @@ class Separation:
             for group, slot, counts in open_slots:
                 broken = self._broken(group, slot, counts)  # by a cut of a slot before
                 if not broken:
-                    cut = self._servers[group].separate(counts, deadline)
+                    cut = self._servers[group].separate(counts, budget)
                     broken = [] if cut is None else self.model.add(group, cut, [slot])
                 rows += broken
         return self._added(rows)
@@ -60,36 +60,32 @@ class Separation:
         broken = [number for number, cut in known if cut.is_violated(counts)]
         return [row for number in broken for row in self.model.rows_of(group, number, [slot])]
 
-    def cut_off(
-        self, group: str, counts: IntArray, slots: Iterable[int], deadline: Deadline
-    ) -> bool:
+    def cut_off(self, group: str, counts: IntArray, slots: Iterable[int], budget: Budget) -> bool:
         """Whether patterns cut off counts (I,) of a group; if so, in all these slots."""
-        cut = self._servers[group].separate(counts.astype(float), deadline)
+        cut = self._servers[group].separate(counts.astype(float), budget)
         if cut is not None:
             self._added(self.model.add(group, cut, slots))
         return cut is not None
 
-    def forbid(
-        self, group: str, counts: IntArray, slots: Iterable[int], deadline: Deadline
-    ) -> None:
+    def forbid(self, group: str, counts: IntArray, slots: Iterable[int], budget: Budget) -> None:
         """Forbid counts (I,) in these slots, if they are proven not to fit: the last resort."""
-        if self._is_misfit(group, counts, deadline):
-            shrunk = self._shrunk(group, counts, deadline)
+        if self._is_misfit(group, counts, budget):
+            shrunk = self._shrunk(group, counts, budget)
             self._added(self.model.forbid(group, shrunk, slots))
 
-    def _shrunk(self, group: str, counts: IntArray, deadline: Deadline) -> IntArray:
+    def _shrunk(self, group: str, counts: IntArray, budget: Budget) -> IntArray:
         """Fewer of these counts that still do not fit: a stronger cut."""
         least = counts.copy()
         for i in np.flatnonzero(counts).tolist():
             trial = least.copy()
             trial[i] = 0
-            if self._is_misfit(group, trial, deadline):
+            if self._is_misfit(group, trial, budget):
                 least = trial
         return least
 
-    def _is_misfit(self, group: str, counts: IntArray, deadline: Deadline) -> bool:
+    def _is_misfit(self, group: str, counts: IntArray, budget: Budget) -> bool:
         capacity, demand = self.model.capacity(group), self.model.demand(group)
-        units, is_proven = place(capacity, demand, counts, deadline)
+        units, is_proven = place(capacity, demand, counts, budget)
         return is_proven and bool(units.sum() < counts.sum())
 
     def _added(self, rows: list[pulp.LpConstraint]) -> list[pulp.LpConstraint]:

@@ -17,8 +17,8 @@ import pulp
 from oasis.rounding import FloatArray, IntArray
 from oasis.schedule import Schedule, placements
 from oasis.solvers import Solution, Status, highs
+from oasis.solvers.budget import Budget
 from offline.counts import GROUPS, CountModel
-from offline.deadline import Deadline
 from offline.heuristics import Incumbent
 from offline.neighbourhood import Guide
 from offline.occupancy import Occupancy
@@ -77,7 +77,7 @@ class Settling:
         self._worth = self._ranks()
         self._placements: dict[tuple[str, bytes], tuple[IntArray, bool]] = {}
 
-    def settle(self, near: list[pulp.LpConstraint], deadline: Deadline) -> int:
+    def settle(self, near: list[pulp.LpConstraint], budget: Budget) -> int:
         """Plan within the rows `near`, with less where counts did not fit, until all do.
 
         Returns
@@ -89,21 +89,21 @@ class Settling:
         added = idle = 0
         replanned = False
         for _ in range(PLANS):
-            if deadline.passed or self.incumbent.is_proven or idle >= PATIENCE:
+            if budget.passed or self.incumbent.is_proven or idle >= PATIENCE:
                 break
             known = self.incumbent.best.value
             gap = CLOSE_GAP * max(0.0, self.incumbent.standing.bound - known)
-            solution = whole_plan(self.model, near, deadline, room, gap)
+            solution = whole_plan(self.model, near, budget, room, gap)
             if not solution.values:
                 break
             plan = self.model.schedules_of(solution.values)
-            cut = self._cut_off(plan, deadline)
+            cut = self._cut_off(plan, budget)
             added += len(cut)
             if len(cut) > FEW and not replanned:
                 replanned = True
                 continue
             replanned = False
-            misfits = self.place(plan, deadline)
+            misfits = self.place(plan, budget)
             idle = 0 if self.incumbent.best.value > known else idle + 1
             for misfit in misfits:
                 if len(misfits) > MANY or (misfit.group, misfit.counts.tobytes()) not in cut:
@@ -112,7 +112,7 @@ class Settling:
                 break
         return added
 
-    def _cut_off(self, plan: Mapping[str, Schedule], deadline: Deadline) -> set[tuple[str, bytes]]:
+    def _cut_off(self, plan: Mapping[str, Schedule], budget: Budget) -> set[tuple[str, bytes]]:
         """Cut off the counts of a plan that patterns do not cover, in every slot; which ones."""
         slots = range(self.model.instance.horizon)
         distinct = {(group, n.tobytes()): n for group, _, n in self._counts(plan)}
@@ -120,7 +120,7 @@ class Settling:
             (group, key)
             for (group, key), counts in distinct.items()
             if (group, key) not in self._placements
-            and self.separation.cut_off(group, counts, slots, deadline)
+            and self.separation.cut_off(group, counts, slots, budget)
         }
 
     def _counts(self, plan: Mapping[str, Schedule]) -> Iterator[tuple[str, int, IntArray]]:
@@ -130,7 +130,7 @@ class Settling:
             yield group, slot, np.rint(self.model.counts(values, group, slot)).astype(np.int64)
 
     def place(
-        self, plan: Mapping[str, Schedule], deadline: Deadline, seconds: float | None = None
+        self, plan: Mapping[str, Schedule], budget: Budget, seconds: float | None = None
     ) -> list[Misfit]:
         """Place every slot of a plan and offer what comes of it; what did not fit.
 
@@ -142,7 +142,7 @@ class Settling:
         misfits: dict[tuple[str, bytes], Misfit] = {}
         unfinished: set[int] = set()
         for group, slot, counts in self._counts(plan):
-            units = self._units(group, counts, deadline, seconds)
+            units = self._units(group, counts, budget, seconds)
             for i, server in np.argwhere(units).tolist():
                 rows[group][i].append((slot, server, int(units[i, server])))
             missing = np.flatnonzero(units.sum(axis=1) < counts).tolist()
@@ -155,17 +155,17 @@ class Settling:
             if rows["worker"][i] and i not in unfinished:
                 tables = (placements(rows[group][i]) for group in GROUPS)
                 solution.put(self.model.index[c.job.id], Schedule(c.job.id, *tables))
-        self._complete(solution, unfinished, deadline)
+        self._complete(solution, unfinished, budget)
         return list(misfits.values())
 
-    def _complete(self, solution: Occupancy, unfinished: set[int], deadline: Deadline) -> None:
+    def _complete(self, solution: Occupancy, unfinished: set[int], budget: Budget) -> None:
         """Put the unfinished jobs back, a few at a time, then any others that fit; offer it."""
         due = sorted(self.model.index[self.model.candidates[i].job.id] for i in unfinished)
-        deadline = deadline.within(max(REPAIR_SECONDS, REPAIR_SHARE * deadline.left))
+        budget = budget.within(max(REPAIR_SECONDS, REPAIR_SHARE * budget.left))
         groups = deque(due[k : k + TOGETHER] for k in range(0, len(due), TOGETHER))
-        while groups and not deadline.passed:
+        while groups and not budget.passed:
             group = groups.popleft()
-            solution, is_solved = reinsert(solution, group, deadline)
+            solution, is_solved = reinsert(solution, group, budget)
             left = [k for k in group if k not in solution.schedules]
             if not is_solved and left and len(group) > 1:
                 half = -(-len(left) // 2)
@@ -185,11 +185,11 @@ class Settling:
             room[misfit.group, slot] = room.get((misfit.group, slot), 1.0) - less
 
     def _units(
-        self, group: str, counts: IntArray, deadline: Deadline, seconds: float | None
+        self, group: str, counts: IntArray, budget: Budget, seconds: float | None
     ) -> IntArray:
         key = (group, counts.tobytes())
         if key not in self._placements or not (seconds is None or self._placements[key][1]):
-            part = deadline.within(PLACE_SECONDS if seconds is None else seconds)
+            part = budget.within(PLACE_SECONDS if seconds is None else seconds)
             capacity, demand = self.model.capacity(group), self.model.demand(group)
             self._placements[key] = place(capacity, demand, counts, part, self._worth)
         return self._placements[key][0]
@@ -209,7 +209,7 @@ class Settling:
 def whole_plan(
     model: CountModel,
     near: list[pulp.LpConstraint],
-    deadline: Deadline,
+    budget: Budget,
     room: Mapping[tuple[str, int], float],
     gap: float,
 ) -> Solution:
@@ -217,7 +217,7 @@ def whole_plan(
     kept = list(near)
     for first in range(0, model.instance.horizon, AT_ONCE):
         model.require(pulp.LpInteger, pulp.LpInteger, first + AT_ONCE)
-        solution = close_plan(model, kept, deadline, room, gap)
+        solution = close_plan(model, kept, budget, room, gap)
         if not solution.values:
             break
         kept += model.held(solution.values, range(first, first + AT_ONCE))
@@ -227,7 +227,7 @@ def whole_plan(
 def close_plan(
     model: CountModel,
     near: list[pulp.LpConstraint],
-    deadline: Deadline,
+    budget: Budget,
     room: Mapping[tuple[str, int], float] | None = None,
     gap: float = 0.0,
 ) -> Solution:
@@ -235,8 +235,8 @@ def close_plan(
     problem = model.problem.copy()
     for row in (*near, *model.within(room or {})):
         problem.addConstraint(row)
-    part = deadline.within(CLOSE_SECONDS)
-    solution = highs.solve(problem, time_limit=part.left, gap=gap, proof=False)
+    part = budget.within(CLOSE_SECONDS)
+    solution = highs.solve(problem, budget=part, gap=gap, proof=False)
     if solution.status is Status.INTERRUPTED:
         raise KeyboardInterrupt
     return solution

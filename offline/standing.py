@@ -10,8 +10,8 @@ from oasis.errors import SolverError
 from oasis.problem import Instance
 from oasis.schedule import Schedule
 from oasis.solvers import PROOF, TRUST, Progress, Status, relative_gap
+from oasis.solvers.budget import Budget
 from oasis.verify import verify
-from offline.deadline import Deadline
 from offline.result import Milestone, OfflineResult
 
 TRIVIAL = "every job at its best"
@@ -26,7 +26,7 @@ class Standing:
 
     Parameters
     ----------
-    deadline : Deadline
+    budget : Budget
         Whose clock the reports show.
     on_progress : callable, optional
         Receives a `Progress` at every improvement and every new phase.
@@ -46,11 +46,12 @@ class Standing:
     """
 
     def __init__(
-        self, deadline: Deadline, on_progress: Callable[[Progress], None] | None = None
+        self, budget: Budget, on_progress: Callable[[Progress], None] | None = None
     ) -> None:
         self.phase = ""
         self.history: list[Milestone] = []
-        self._deadline = deadline
+        self._noted: list[float] = []  # what of the budget was spent at each
+        self._budget = budget
         self._on_progress = on_progress
         self._seen: float | None = None
         # each replaced whole, so that Ctrl-C never finds one half changed
@@ -94,12 +95,23 @@ class Standing:
             self._note()
 
     def saw(self, progress: Progress) -> None:
-        """Pass on what a running solver says; its solution counts once it is `found`."""
+        """Pass on what a running solver says; its solution counts once it is `found`.
+
+        When it says so depends on the machine, so a result that must repeat does not record it.
+        """
+        if self._budget.is_repeatable:
+            self._report()
+            return
         known = self._value()
         if progress.incumbent is not None and (known is None or progress.incumbent > known):
             self._seen = progress.incumbent
             self._note()
         self.proved(progress.bound)
+
+    def saw_bound(self, progress: Progress) -> None:
+        """Do the same with the bound alone, where the solver solves a relaxation."""
+        if not self._budget.is_repeatable:
+            self.proved(progress.bound)
 
     def result(
         self, instance: Instance, status: Status, method: str, parameters: Mapping[str, Any]
@@ -109,7 +121,7 @@ class Standing:
         bound, proved_by = min(self._proof, (trivial_bound(instance), TRIVIAL))
         objective = verify(instance, schedules)
         upper = max(bound, objective)
-        if status is Status.TIME_LIMIT and upper - objective <= PROOF * abs(objective):
+        if status is self._budget.status and upper - objective <= PROOF * abs(objective):
             status = Status.OPTIMAL
         return OfflineResult(
             status=status,
@@ -117,7 +129,7 @@ class Standing:
             upper_bound=upper,
             schedules=schedules,
             method=method,
-            seconds=self._deadline.elapsed,
+            seconds=self._budget.seconds,
             parameters=dict(parameters),
             objective_by=found_by,
             bound_by=proved_by,
@@ -135,15 +147,17 @@ class Standing:
         return max(known, default=None)
 
     def _note(self) -> None:
-        now = self._deadline.elapsed
-        if len(self.history) > 1 and now - self.history[-2].seconds < RESOLUTION * now:
+        now = self._budget.elapsed
+        if len(self.history) > 1 and now - self._noted[-2] < RESOLUTION * now:
             self.history.pop()
-        self.history.append(Milestone(now, self._value(), self.bound))
+            self._noted.pop()
+        self._noted.append(now)
+        self.history.append(Milestone(self._budget.seconds, self._value(), self.bound))
         self._report()
 
     def _report(self) -> None:
         if self._on_progress is not None:
-            value, now = self._value(), self._deadline.elapsed
+            value, now = self._value(), self._budget.seconds
             gap = relative_gap(value, self.bound)
             self._on_progress(Progress(now, value, self.bound, gap, self.phase))
 

@@ -11,10 +11,19 @@ import typer
 from oasis.files import write_text
 
 
-def _seconds(value: float) -> float:
-    if not value >= 0:  # nor is NaN
+def _seconds(value: float | None) -> float | None:
+    if value is not None and not value >= 0:  # nor is NaN
         raise typer.BadParameter(f"expected seconds >= 0, or inf, got {value:g}")
     return value
+
+
+def limits_of(time_limit: float | None, work_limit: float | None) -> dict[str, Any]:
+    """The limit of an offline solve; there is one kind at a time."""
+    if work_limit is None:
+        return {"time_limit": 60.0 if time_limit is None else time_limit}
+    if time_limit is not None:
+        raise ValueError("--work-limit: expected no --time-limit beside it")
+    return {"work_limit": work_limit}
 
 
 def _picture(path: Path | None) -> Path | None:
@@ -31,13 +40,22 @@ InstanceFile = Annotated[
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document on standard output.")]
 TimeLimit = Annotated[
-    float,
+    float | None,
     typer.Option(
         "--time-limit",
         callback=_seconds,
-        help="Seconds to solve offline, after OASiS's run; inf: no limit.",
+        help="Seconds to solve offline, after OASiS's run; inf: no limit. [default: 60]",
     ),
 ]
+WorkLimit = Annotated[
+    float | None,
+    typer.Option(
+        "--work-limit",
+        help="Units of work, about a second each, instead of seconds: the result then repeats on "
+        "every machine. [default: a time limit]",
+    ),
+]
+Seed = Annotated[int, typer.Option("--seed", help="Of the random choices of the offline solve.")]
 Method = Annotated[
     str,
     typer.Option(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -18,7 +19,10 @@ from experiments.commands.options import (
     RawUnits,
     ResultFile,
     Scale,
+    Seed,
     TimeLimit,
+    WorkLimit,
+    limits_of,
     write_result,
 )
 from experiments.commands.scheduling import read_instance, scheduler_for
@@ -35,7 +39,9 @@ if TYPE_CHECKING:
 
 def command(
     file: InstanceFile,
-    time_limit: TimeLimit = 60.0,
+    time_limit: TimeLimit = None,
+    work_limit: WorkLimit = None,
+    seed: Seed = 0,
     method: Method = "auto",
     scale: Scale = 1.0,
     min_utility_fraction: Floor = DEFAULT_MIN_UTILITY_FRACTION,
@@ -58,8 +64,11 @@ def command(
     Example: oasis ratio instance.json --time-limit 60
     """
     from experiments.ratio import measure  # noqa: PLC0415 (needs an extra)
+    from offline import solve  # noqa: PLC0415
 
+    limits = limits_of(time_limit, work_limit)
     instance = read_instance(file)
+    solve_offline = partial(solve, method=method, seed=seed, **limits)
 
     def make() -> oasis.OASiS:
         return scheduler_for(
@@ -72,7 +81,7 @@ def command(
 
     with CtrlC() as ctrl_c:
         with solver_progress(ctrl_c.check) as on_progress:
-            result = measure(instance, make, time_limit, method, on_progress, ctrl_c.raising)
+            result = measure(instance, make, solve_offline, method, on_progress, ctrl_c.raising)
         rows = compare_jobs(instance, result)
         document = result.to_dict() | ({"per_job": to_dict(rows)} if per_job else {})
         write_result(output, document)

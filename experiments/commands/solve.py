@@ -11,7 +11,10 @@ from experiments.commands.options import (
     InstanceFile,
     Method,
     ResultFile,
+    Seed,
     TimeLimit,
+    WorkLimit,
+    limits_of,
     write_result,
 )
 from experiments.commands.scheduling import read_instance
@@ -27,7 +30,9 @@ if TYPE_CHECKING:
 def command(
     file: InstanceFile,
     method: Method = "auto",
-    time_limit: TimeLimit = 60.0,
+    time_limit: TimeLimit = None,
+    work_limit: WorkLimit = None,
+    seed: Seed = 0,
     output: ResultFile = None,
     as_json: AsJson = False,
 ) -> int:
@@ -41,10 +46,11 @@ def command(
     """
     from offline import solve as solve_offline  # noqa: PLC0415 (needs an extra)
 
+    limits = limits_of(time_limit, work_limit)
     instance = read_instance(file)
     with CtrlC() as ctrl_c:
         with solver_progress(ctrl_c.check) as on_progress, ctrl_c.raising():
-            result = solve_offline(instance, method, time_limit, None, on_progress)
+            result = solve_offline(instance, method, on_progress=on_progress, seed=seed, **limits)
         oasis.verify(instance, result)
         document = result.to_dict()
         write_result(output, document)

@@ -16,6 +16,7 @@ import pytest
 
 from oasis import SolverError
 from oasis.solvers import Progress, Status, highs, relative_gap
+from oasis.solvers.budget import Budget
 
 
 def knapsacks(sense: int, size: int = 120, rows: int = 40) -> pulp.LpProblem:
@@ -108,7 +109,7 @@ NOTHING: dict[str, float] = {}
 def test_a_time_limited_solve_is_not_optimal_and_its_bound_lies_on_the_right_side(sense):
     problem = knapsacks(sense)
     start = {variable.name: float(sense == pulp.LpMinimize) for variable in problem.variables()}
-    solution = highs.solve(problem, time_limit=0.5, warm_start=start)
+    solution = highs.solve(problem, budget=Budget(0.5), warm_start=start)
     assert solution.status is Status.TIME_LIMIT
     assert solution.objective is not None
     better = solution.bound - solution.objective
@@ -118,7 +119,7 @@ def test_a_time_limited_solve_is_not_optimal_and_its_bound_lies_on_the_right_sid
 
 
 def test_a_time_limit_of_zero_claims_nothing():
-    solution = highs.solve(knapsacks(pulp.LpMaximize), time_limit=0.0)
+    solution = highs.solve(knapsacks(pulp.LpMaximize), budget=Budget(0.0))
     assert solution.status is Status.TIME_LIMIT
     assert solution.bound > 1000
 
@@ -142,8 +143,8 @@ def test_a_node_limit_of_zero_is_refused():
 
 def test_the_warm_start_is_the_first_solution():
     problem = knapsacks(pulp.LpMaximize)
-    good = highs.solve(problem, time_limit=1.0, warm_start=NOTHING)
-    again = highs.solve(problem, time_limit=0.05, warm_start=good.values)
+    good = highs.solve(problem, budget=Budget(1.0), warm_start=NOTHING)
+    again = highs.solve(problem, budget=Budget(0.05), warm_start=good.values)
     assert good.objective is not None
     assert again.objective is not None
     assert again.objective >= good.objective - 1e-6
@@ -157,7 +158,7 @@ def test_an_infeasible_warm_start_is_ignored():
 def test_progress_encloses_the_optimum_in_the_units_of_the_model():
     seen: list[Progress] = []
     problem = knapsacks(pulp.LpMaximize)
-    highs.solve(problem, time_limit=2.0, warm_start=NOTHING, on_progress=seen.append)
+    highs.solve(problem, budget=Budget(2.0), warm_start=NOTHING, on_progress=seen.append)
     assert seen
     last = seen[-1]
     assert last.incumbent is not None
@@ -173,7 +174,7 @@ def test_an_exception_of_the_progress_callback_ends_the_solve_and_arrives():
 
     started = time.perf_counter()
     with pytest.raises(ZeroDivisionError):
-        highs.solve(knapsacks(pulp.LpMaximize), time_limit=60, on_progress=fail)
+        highs.solve(knapsacks(pulp.LpMaximize), budget=Budget(60), on_progress=fail)
     assert time.perf_counter() - started < 30
 
 
@@ -183,7 +184,7 @@ def test_an_interrupt_keeps_the_best_solution_and_bound():
             raise KeyboardInterrupt
 
     problem = knapsacks(pulp.LpMaximize)
-    solution = highs.solve(problem, time_limit=60, warm_start=NOTHING, on_progress=interrupt)
+    solution = highs.solve(problem, budget=Budget(60), warm_start=NOTHING, on_progress=interrupt)
     assert solution.status is Status.INTERRUPTED
     assert solution.objective is not None
     assert solution.objective < solution.bound < math.inf
@@ -192,13 +193,14 @@ def test_an_interrupt_keeps_the_best_solution_and_bound():
 SCRIPT = """
 import math, pulp, test_highs
 from oasis.solvers import highs
+from oasis.solvers.budget import Budget
 
 def report(progress):
     if math.isfinite(progress.bound):
         print("running", flush=True)
 
 problem = test_highs.knapsacks(pulp.LpMaximize)
-solution = highs.solve(problem, time_limit=60, warm_start={}, on_progress=report)
+solution = highs.solve(problem, budget=Budget(60), warm_start={}, on_progress=report)
 print(solution.status, solution.objective, solution.bound, flush=True)
 """
 
@@ -275,7 +277,7 @@ def test_a_solver_that_does_not_hear_ctrl_c_is_left_with_the_bound_it_told(monke
 
 @pytest.mark.parametrize("sense", [pulp.LpMaximize, pulp.LpMinimize])
 def test_a_gap_in_units_of_the_objective_ends_a_solve_without_a_claim(sense):
-    wide = highs.solve(knapsacks(sense), gap=1e6, time_limit=30)
+    wide = highs.solve(knapsacks(sense), gap=1e6, budget=Budget(30))
     assert wide.status is Status.GAP_LIMIT
     assert wide.objective is not None
     assert 0 < abs(wide.bound - wide.objective) <= 1e6

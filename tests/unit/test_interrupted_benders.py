@@ -14,8 +14,8 @@ import pytest
 
 import oasis
 from oasis.solvers import Progress, Status, highs
+from oasis.solvers.budget import Budget
 from offline import benders, solve_benders
-from offline.deadline import Deadline
 from tests.oracle.test_benders import CROSSED, at_odds, unaided, unit_job
 
 LIMIT = 60.0
@@ -75,10 +75,10 @@ def test_ctrl_c_ends_the_decomposition_where_it_comes(
     unaided(monkeypatch)
     if phase != WHOLE:
         monkeypatch.setattr(benders, "SMALL", -1)
-    elapsed = Deadline.elapsed.fget
+    elapsed = Budget.elapsed.fget
     assert elapsed is not None
     clock = property(ctrl_c.before(AT_A_LOOK_AT_THE_CLOCK, elapsed))
-    monkeypatch.setattr(Deadline, "elapsed", clock)
+    monkeypatch.setattr(Budget, "elapsed", clock)
     waiting = ctrl_c.before(WHILE_HIGHS_RUNS, highs.Run._report)
     monkeypatch.setattr(highs.Run, "_report", waiting)
     result = solve_benders(instance, LIMIT, on_progress=ctrl_c.watch)

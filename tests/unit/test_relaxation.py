@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from itertools import pairwise
 
 import numpy as np
@@ -13,6 +12,7 @@ from hypothesis import strategies as st
 
 from oasis.errors import SolverError
 from oasis.solvers import Status, highs
+from oasis.solvers.budget import Budget
 from oasis.solvers.relaxation import Relaxation
 from tests.strategies import fewer
 
@@ -52,7 +52,7 @@ def test_rows_lower_the_bound_to_that_of_a_cold_solve(seed: int) -> None:
             grown.add(added)
             for row in added:
                 problem.addConstraint(row)
-            solution = grown.solve(math.inf)
+            solution = grown.solve(Budget())
             assert solution is not None
             assert solution.status is Status.OPTIMAL
             value = pulp.LpAffineExpression.value
@@ -85,7 +85,7 @@ def test_rows_that_nothing_satisfies_are_an_error() -> None:
     relaxation = Relaxation(problem)
     relaxation.add([pulp.lpSum(problem.variables()) <= -1])
     with pytest.raises(SolverError, match=r"Infeasible"):
-        relaxation.solve(math.inf)
+        relaxation.solve(Budget())
 
 
 def test_no_time_is_no_bound_and_time_again_is_the_bound() -> None:
@@ -97,7 +97,7 @@ def test_no_time_is_no_bound_and_time_again_is_the_bound() -> None:
     for weights in rng.random((200, 300)).tolist():
         problem.addConstraint(pulp.lpDot(weights, x) <= 30)
     relaxation = Relaxation(problem)
-    assert relaxation.solve(0.0) is None
-    solution = relaxation.solve(60.0)
+    assert relaxation.solve(Budget(0.0)) is None
+    solution = relaxation.solve(Budget(60.0))
     assert solution is not None
     assert solution.bound == pytest.approx(highs.solve(problem).bound, rel=1e-9)

@@ -8,8 +8,8 @@ import pytest
 
 import oasis
 from oasis.solvers import TRUST, Progress, Status
+from oasis.solvers.budget import Budget
 from offline import METHODS, Milestone, OfflineResult, configuration_bound, solve
-from offline.deadline import Deadline
 from offline.standing import Standing, concluded, trivial_bound
 from offline.start import begin
 
@@ -17,14 +17,16 @@ EXAMPLE = oasis.generate("testbed", jobs=4, seed=3)
 ONLINE = oasis.simulate(EXAMPLE, oasis.OASiS.from_instance(EXAMPLE))
 
 
-class Clock(Deadline):
-    """A deadline whose clock the test sets."""
+class Clock(Budget):
+    """A budget whose clock the test sets."""
 
     now = 0.0
 
     @property
     def elapsed(self) -> float:
         return Clock.now
+
+    seconds = elapsed
 
 
 def result_with(*history: Milestone) -> OfflineResult:
@@ -33,7 +35,7 @@ def result_with(*history: Milestone) -> OfflineResult:
 
 def test_what_is_found_and_proved_is_credited_to_the_phase_of_that_moment() -> None:
     seen: list[Progress] = []
-    standing = Standing(Deadline(), seen.append)
+    standing = Standing(Budget(), seen.append)
     standing.enter("first")
     standing.proved(ONLINE.total_utility)
     standing.found(0.0, {})
@@ -50,7 +52,7 @@ def test_what_is_found_and_proved_is_credited_to_the_phase_of_that_moment() -> N
 
 
 def test_what_a_solver_says_is_shown_but_is_no_solution() -> None:
-    standing = Standing(Deadline())
+    standing = Standing(Budget())
     standing.saw(Progress(0.0, 5.0, 9.0, math.inf))
     assert (standing.incumbent, standing.bound) == (None, 9.0)
     assert standing.history[-1].objective == 5.0
@@ -59,7 +61,7 @@ def test_what_a_solver_says_is_shown_but_is_no_solution() -> None:
 
 def told(bound: float, bound_first: bool) -> OfflineResult:
     """What comes of a bound and OASiS's schedules, told in either order."""
-    standing = Standing(Deadline())
+    standing = Standing(Budget())
     standing.enter("LP")
     if bound_first:
         standing.proved(bound)
@@ -106,7 +108,7 @@ def test_ctrl_c_leaves_the_trivial_bound_and_nothing_admitted_if_nothing_else_is
     def work() -> Status:
         raise KeyboardInterrupt
 
-    result = concluded(EXAMPLE, Standing(Deadline()), work, "milp", {"seed": 1})
+    result = concluded(EXAMPLE, Standing(Budget()), work, "milp", {"seed": 1})
     assert (result.status, result.objective) == (Status.INTERRUPTED, 0.0)
     assert result.upper_bound == trivial_bound(EXAMPLE)
     assert (result.bound_by, result.objective_by) == ("every job at its best", "")
@@ -150,7 +152,7 @@ def test_a_negative_time_limit_and_nan_are_refused(seconds: float) -> None:
 
 def test_a_bound_by_the_configuration_lp_takes_seconds_or_none() -> None:
     assert configuration_bound(EXAMPLE, 0.0).bound == math.inf
-    bounds = [configuration_bound(EXAMPLE, limit) for limit in (None, math.inf, 60.0, Deadline())]
+    bounds = [configuration_bound(EXAMPLE, limit) for limit in (None, math.inf, 60.0, Budget())]
     assert {result.status for result in bounds} == {Status.OPTIMAL}
     assert len({result.bound for result in bounds}) == 1
 
@@ -163,6 +165,6 @@ def test_every_method_says_which_part_found_and_which_proved(method: str) -> Non
     assert result.objective_by
     assert result.history[-1].objective == pytest.approx(result.objective, rel=1e-6)
     assert result.history[-1].upper_bound == pytest.approx(result.upper_bound, rel=1e-6)
-    standing = Standing(Deadline())
+    standing = Standing(Budget())
     begin(tiny, standing, None)
     assert result.objective >= (standing.incumbent or 0.0)
