@@ -10,6 +10,7 @@ import os
 import stat
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="POSIX files")
 ROOT = Path(__file__).parents[2]
 INSTANCE = "instance.json"
 TRACE = "id,submitted,duration,gpus\na,0,60,1\nb,10,60,2\n"
-PHILLY = "timestamp,duration,num_gpus,gpu_time,cluster\n2017-10-03 00:00:00,3600,1,3600,6214e9\n"
+PHILLY = "timestamp,duration,num_gpus,gpu_time,cluster\n2017-10-03 00:00:00,3600,2,7200,vc1\n"
 GRID = 'seeds = [0]\n[[instances]]\npreset = "testbed"\njobs = 3\n[[policies]]\nname = "drf"\n'
 SMALL = ("generate", "--jobs", "2", "--worker-servers", "1", "--ps-servers", "1", "--horizon", "9")
 FIGURE = ("figure", "fig3", "--scale", "0.04", "--seeds", "1", "--policies", "drf", "--jobs", "3")
@@ -68,6 +69,22 @@ def shell(
     return done.returncode, done.stdout, done.stderr
 
 
+@pytest.fixture
+def call(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> Callable[..., Result]:
+    """Run the command in `folder` within this process, which is quicker."""
+
+    def run(*arguments: object) -> Result:
+        monkeypatch.chdir(folder)
+        with pytest.raises(SystemExit) as exit_info:
+            main([str(argument) for argument in arguments])
+        assert isinstance(exit_info.value.code, int)
+        return exit_info.value.code, *capfd.readouterr()
+
+    return run
+
+
 def unmeasured(text: str) -> Any:
     """A document without the numbers that differ from run to run."""
     measured = ("seconds", "history", "jobs_per_second")
@@ -86,17 +103,16 @@ def unmeasured(text: str) -> Any:
 
 @pytest.mark.parametrize("name", WRITERS)
 def test_a_dash_puts_the_document_and_nothing_else_on_standard_output(
-    folder: Path, name: str
+    folder: Path, call: Callable[..., Result], name: str
 ) -> None:
     before = sorted(os.listdir(folder))
-    code, out, err = shell(folder, *WRITERS[name], "-o", "-")
+    code, out, _ = call(*WRITERS[name], "-o", "-")
     assert code == 0
-    assert "Traceback" not in err
     assert sorted(os.listdir(folder)) == before
-    assert shell(folder, *WRITERS[name], "-o", "file.json")[0] == 0
+    assert call(*WRITERS[name], "-o", "file.json")[0] == 0
     assert unmeasured(out) == unmeasured((folder / "file.json").read_text(encoding="utf-8"))
     if name in RESULTS:
-        both = shell(folder, *WRITERS[name], "--json", "-o", "-")
+        both = call(*WRITERS[name], "--json", "-o", "-")
         assert unmeasured(both[1]) == unmeasured(out)
 
 
@@ -159,13 +175,15 @@ def test_what_is_no_single_text_does_not_go_to_standard_output(
 
 
 @pytest.mark.parametrize("name", WRITERS)
-def test_a_pipe_gets_the_document_and_stays_a_pipe(folder: Path, name: str) -> None:
+def test_a_pipe_gets_the_document_and_stays_a_pipe(
+    folder: Path, call: Callable[..., Result], name: str
+) -> None:
     fifo = folder / "fifo"
     os.mkfifo(fifo)
     (folder / "link").symlink_to("fifo")
     reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
     try:
-        code, out, _ = shell(folder, *WRITERS[name], "-o", "link")
+        code, out, _ = call(*WRITERS[name], "-o", "link")
         content = os.read(reader, 1_000_000).decode()
     finally:
         os.close(reader)
@@ -211,11 +229,13 @@ os.open = leave
 
 
 @pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("pipe")])
-def test_a_sweep_is_not_written_into_a_pipe(folder: Path, make) -> None:
+def test_a_sweep_is_not_written_into_a_pipe(
+    folder: Path, call: Callable[..., Result], make: Callable[[Path], None]
+) -> None:
     os.mkfifo(folder / "pipe")
     make(folder / "out.parquet")
     before = sorted(os.listdir(folder))
-    code, out, err = shell(folder, "sweep", "grid.toml", "-o", "out.parquet")
+    code, out, err = call("sweep", "grid.toml", "-o", "out.parquet")
     assert (code, out, err) == (2, "", "oasis: out.parquet: expected a regular file\n")
     assert sorted(os.listdir(folder)) == before
 
@@ -236,37 +256,31 @@ BAD_TARGETS = {
     [*((name, "-o") for name in WRITERS), *((name, "--plot") for name in DRAWERS)],
 )
 def test_what_cannot_be_written_is_refused_before_anything_is_read(
-    folder: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str],
-    name: str,
-    option: str,
-    target: str,
+    folder: Path, call: Callable[..., Result], name: str, option: str, target: str
 ) -> None:
-    monkeypatch.chdir(folder)
-    Path("folder.svg").mkdir()
-    Path("link.svg").symlink_to(Path("none", "a"))
-    before = sorted(os.listdir())
+    (folder / "folder.svg").mkdir()
+    (folder / "link.svg").symlink_to(Path("none", "a"))
+    before = sorted(os.listdir(folder))
     words = ["absent.json" if word == INSTANCE else str(word) for word in WRITERS[name]]
-    with pytest.raises(SystemExit) as exit_info:
-        main([*words, option, target])
-    assert exit_info.value.code == 2
-    assert capfd.readouterr() == ("", BAD_TARGETS[target].replace("{tmp}", str(folder)))
-    assert sorted(os.listdir()) == before
-    assert os.listdir("folder.svg") == []
+    expected = BAD_TARGETS[target].replace("{tmp}", str(folder))
+    assert call(*words, option, target) == (2, "", expected)
+    assert sorted(os.listdir(folder)) == before
+    assert os.listdir(folder / "folder.svg") == []
 
 
 @pytest.mark.parametrize("ending", [".csv", ".parquet", ".svg"])
-def test_each_file_of_a_figure_is_checked_before_its_runs(folder: Path, ending: str) -> None:
+def test_each_file_of_a_figure_is_checked_before_its_runs(
+    folder: Path, call: Callable[..., Result], ending: str
+) -> None:
     taken = folder / "figures" / f"fig3{ending}"
     taken.mkdir(parents=True)
-    code, out, err = shell(folder, *FIGURE)
+    code, out, err = call(*FIGURE)
     assert (code, out, err) == (2, "", f"oasis: figures/fig3{ending}: Is a directory\n")
     assert [path.name for path in taken.parent.iterdir()] == [taken.name]
 
 
-def test_a_directory_that_cannot_be_made_is_named(folder: Path) -> None:
-    code, out, err = shell(folder, *FIGURE, "-o", "trace.csv/a/b")
+def test_a_directory_that_cannot_be_made_is_named(call: Callable[..., Result]) -> None:
+    code, out, err = call(*FIGURE, "-o", "trace.csv/a/b")
     assert (code, out, err) == (2, "", "oasis: trace.csv/a/b: Not a directory\n")
 
 
