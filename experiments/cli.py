@@ -44,7 +44,6 @@ def main(arguments: list[str] | None = None) -> None:
         hint = f"pip install 'oasis-scheduler[{EXTRAS[package]}]'"
         code = _fail(f"this command needs {package}: {hint}")
     except ReaderGoneError:  # as in `oasis run ... | head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = DONE
     except KeyboardInterrupt:
         code = _fail("interrupted", INTERRUPTED)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -23,7 +24,12 @@ WIDEST = 10_000  # characters of a line
 
 def print_json(document: Any) -> None:
     """Print one JSON document, and nothing else, on standard output."""
-    _write(json.dumps(document, indent=1, allow_nan=False) + "\n")
+    _write(json_text(document))
+
+
+def json_text(document: Any) -> str:
+    """One JSON document as it is printed and as it is written to files."""
+    return json.dumps(document, indent=1, allow_nan=False) + "\n"
 
 
 def note(message: str) -> None:
@@ -82,8 +88,12 @@ def _write(text: str) -> None:
     try:
         sys.stdout.write(text)
         sys.stdout.flush()
-    except BrokenPipeError:
-        raise ReaderGoneError from None
+    except OSError as error:
+        # what is still in the buffer must not fail again when the process ends
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if isinstance(error, BrokenPipeError):
+            raise ReaderGoneError from None
+        raise OSError(error.errno, error.strerror, "standard output") from None
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from types import FrameType, TracebackType
 from typing import Any
 
 from experiments.outcome import INTERRUPTED
+from oasis.files import remove_unfinished
 
 STOPPING = b"oasis: stopping with what is known so far; Ctrl-C again quits at once\n"
 ERASE_LINE = b"\r\x1b[2K"  # of a live display, which may stand there
@@ -69,7 +70,10 @@ class CtrlC:
         if self.heard:
             if is_terminal:
                 os.write(2, ERASE_LINE + SHOW_CURSOR)
-            os._exit(INTERRUPTED)
+            try:
+                remove_unfinished()
+            finally:
+                os._exit(INTERRUPTED)
         self.heard = True
         os.write(2, ERASE_LINE + STOPPING if is_terminal else STOPPING)
         if self._raises:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
+import pyarrow as pa
 
 from experiments.store import (
     DamagedRecordError,
@@ -32,6 +33,7 @@ from experiments.sweeps.record import FAILED, Record
 from experiments.sweeps.summary import summarise, varying
 from experiments.sweeps.task import Case, Options, Task
 from experiments.sweeps.tasks import TASKS
+from oasis.files import check_writable
 
 __all__ = [
     "FAILED",
@@ -50,6 +52,7 @@ __all__ = [
     "SweepProgress",
     "SweepResult",
     "Task",
+    "UnwrittenSweepError",
     "expand",
     "read_config",
     "read_frame",
@@ -97,14 +100,33 @@ class SweepResult:
         Counts of cells.
     task : Task
         What was done with each.
-    frame : pandas.DataFrame
+    table : pyarrow.Table
         Content of the file: one row a cell, in the order of the grid.
+    frame : pandas.DataFrame
+        The same as a data frame.
     """
 
     output: Path
     progress: SweepProgress
     task: Task
+    table: pa.Table
     frame: pd.DataFrame
+
+
+class UnwrittenSweepError(OSError):
+    """The file of a finished sweep cannot be written; the records of its cells are kept.
+
+    Parameters
+    ----------
+    error : OSError
+        Why not.
+    result : SweepResult
+        All that the file would hold.
+    """
+
+    def __init__(self, error: OSError, result: SweepResult) -> None:
+        super().__init__(error.errno, error.strerror, error.filename)
+        self.result = result
 
 
 def run_sweep(
@@ -146,6 +168,10 @@ def run_sweep(
     ------
     OasisError
         If `config` asks for what does not exist, or a cluster cannot be reached.
+    OSError
+        If `output` cannot be written, before any cell is run.
+    UnwrittenSweepError
+        If that shows only when all cells have been run.
     """
     _check_output(Path(output))
     return run_cells(
@@ -187,15 +213,18 @@ def run_cells(
                 progress = _count(records, progress.total, progress.kept)
                 report(progress)
     table = tabulate(cells, records)
-    write_table(table, path)
-    return SweepResult(path, progress, cells[0].task, table.to_pandas())
+    result = SweepResult(path, progress, cells[0].task, table, table.to_pandas())
+    try:
+        write_table(table, path)
+    except OSError as error:
+        raise UnwrittenSweepError(error, result) from None
+    return result
 
 
 def _check_output(path: Path) -> None:
-    if not path.absolute().parent.is_dir():
-        raise FileNotFoundError(errno.ENOENT, "No such directory", str(path.parent))
-    if path.is_dir():
-        raise IsADirectoryError(errno.EISDIR, "Is a directory", str(path))
+    check_writable(path)
+    if path.exists() and not path.is_file():  # the records would be beside a device
+        raise OSError(errno.EINVAL, "expected a regular file", str(path))
 
 
 def recorded(

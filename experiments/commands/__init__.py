@@ -28,8 +28,8 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
     help="Schedule distributed training jobs online, and know how far from optimal it was.",
-    epilog="Exit codes: 0 done; 2 bad usage or bad input; 3 a limit was hit before a proof; "
-    "4 cells of a sweep failed; 130 interrupted.",
+    epilog="Exit codes: 0 done; 2 bad usage, bad input, or a file that cannot be written; 3 a "
+    "limit was hit before a proof; 4 cells of a sweep failed; 130 interrupted.",
 )
 app.command("generate")(generate.command)
 app.add_typer(traces.app, name="import")

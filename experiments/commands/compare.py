@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -15,10 +15,13 @@ from experiments.commands.options import (
     Picture,
     PolicySeed,
     ResultFile,
-    write_result,
 )
+from experiments.commands.results import deliver
 from experiments.commands.scheduling import POLICIES, check_policy, policy_for, read_instance
 from experiments.comparison import compare
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 COLUMNS = (
     ("policy", False),
@@ -63,16 +66,17 @@ def command(
         "seed": instance.metadata.get("seed"),
         "version": oasis.__version__,
     }
-    write_result(output, document)
-    if plot is not None:
-        from experiments.plotting import comparison_page, save  # noqa: PLC0415 (needs an extra)
 
-        save(comparison_page(comparison), plot)
-    if as_json:
-        console.print_json(document)
-    else:
+    def show() -> None:
         rows = [_row(name, figures) for name, figures in comparison.to_dict().items()]
         console.print_rows(COLUMNS, rows, title=f"{len(instance.jobs)} jobs")
+
+    def draw() -> Figure:
+        from experiments.plotting import comparison_page  # noqa: PLC0415 (needs an extra)
+
+        return comparison_page(comparison)
+
+    deliver(document, show, as_json=as_json, output=output, plot=plot, draw=draw)
 
 
 def _row(name: str, figures: dict[str, Any]) -> tuple[str, ...]:

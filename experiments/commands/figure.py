@@ -11,7 +11,8 @@ import typer
 
 import oasis
 from experiments import console
-from experiments.commands.options import AsJson, Floor
+from experiments.commands.options import AsJson, Floor, not_stdout
+from experiments.commands.results import refuse
 from experiments.commands.sweep_report import interrupted
 from experiments.outcome import DONE, FAILED_CELLS, LIMIT
 from oasis.prices import DEFAULT_MIN_UTILITY_FRACTION
@@ -27,7 +28,8 @@ def command(
     ] = None,
     list_all: Annotated[bool, typer.Option("--list", help="List the figures.")] = False,
     directory: Annotated[
-        Path, typer.Option("-o", "--output", help="Directory for data and picture.")
+        Path,
+        typer.Option("-o", "--output", callback=not_stdout, help="Directory for data and picture."),
     ] = Path("figures"),
     seeds: Annotated[
         int | None,
@@ -155,4 +157,5 @@ def _report(
         console.note(f"{result.errors.count(error)} runs failed and are left out: {error}")
     if result.unproven:
         console.note(f"{result.unproven} ratios are not proven and are left out")
-    console.note(f"wrote {', '.join(map(str, result.files))}")
+    console.note(f"wrote {', '.join(map(str, result.files)) or 'nothing'}")
+    refuse(result.unwritten)

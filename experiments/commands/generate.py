@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 import oasis
-from experiments.commands.options import Output
+from experiments.commands.options import Output, is_stdout
+from experiments.commands.results import write_instance
 from experiments.console import note
 from oasis.workloads import PRESETS
 
@@ -68,15 +69,16 @@ def command(
         priority=priority,
         mix=mix,
     )
-    oasis.write(instance, output)
+    write_instance(instance, output)
     note(describe(instance, output))
 
 
 def describe(instance: oasis.Instance, path: Path) -> str:
     """One line about an instance that was written."""
     cluster = instance.cluster
+    where = "standard output" if is_stdout(path) else path
     return (
-        f"wrote {path}: {len(instance.jobs)} jobs, {len(cluster.worker_ids)} worker servers, "
+        f"wrote {where}: {len(instance.jobs)} jobs, {len(cluster.worker_ids)} worker servers, "
         f"{len(cluster.ps_ids)} parameter-server hosts, {instance.horizon} slots "
         f"of {instance.slot_seconds:g} s"
     )

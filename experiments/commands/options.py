@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from oasis.files import write_text
+from oasis.files import check_writable, is_standard_output
 
 
 def _seconds(value: float | None) -> float | None:
@@ -24,6 +23,27 @@ def limits_of(time_limit: float | None, work_limit: float | None) -> dict[str, A
     if time_limit is not None:
         raise ValueError("--work-limit: expected no --time-limit beside it")
     return {"work_limit": work_limit}
+
+
+def is_stdout(path: Path | None) -> bool:
+    """Whether ``-o`` asks for standard output: by ``-``, or by naming the file that it is."""
+    return path is not None and (str(path) == "-" or is_standard_output(path))
+
+
+def _output(path: Path | None) -> Path | None:
+    """`path` if it can be written: said before the work, not after it."""
+    if path is not None and not is_stdout(path):
+        check_writable(path)
+    return path
+
+
+def not_stdout(path: Path | None) -> Path | None:
+    """`path` if it is not standard output: for results of several files, or of binary ones."""
+    if is_stdout(path):
+        raise typer.BadParameter(
+            f"expected a name for what is written, got standard output, {path}"
+        )
+    return path
 
 
 def _picture(path: Path | None) -> Path | None:
@@ -64,9 +84,24 @@ Method = Annotated[
         "instances, no time limit. auto: milp if small, else benders.",
     ),
 ]
-Output = Annotated[Path, typer.Option("-o", "--output", help="File to write.", show_default=False)]
+Output = Annotated[
+    Path,
+    typer.Option(
+        "-o",
+        "--output",
+        callback=_output,
+        help="File to write; -: standard output.",
+        show_default=False,
+    ),
+]
 ResultFile = Annotated[
-    Path | None, typer.Option("-o", "--output", help="Also write the JSON result to this file.")
+    Path | None,
+    typer.Option(
+        "-o",
+        "--output",
+        callback=_output,
+        help="Also write the JSON result to this file; -: print it instead, as --json does.",
+    ),
 ]
 Scale = Annotated[
     float,
@@ -98,9 +133,3 @@ PolicySeed = Annotated[
     int,
     typer.Option("--policy-seed", help="Draws the fixed counts of fifo, rrh, srtf and las."),
 ]
-
-
-def write_result(path: Path | None, document: dict[str, Any]) -> None:
-    """Write a result as JSON, whole or not at all; no path, no file."""
-    if path is not None:
-        write_text(path, json.dumps(document, indent=1, allow_nan=False) + "\n")

@@ -23,8 +23,8 @@ from experiments.commands.options import (
     TimeLimit,
     WorkLimit,
     limits_of,
-    write_result,
 )
+from experiments.commands.results import deliver
 from experiments.commands.scheduling import read_instance, scheduler_for
 from experiments.interrupt import CtrlC
 from experiments.outcome import DONE, LIMIT
@@ -33,6 +33,8 @@ from experiments.progress import solver_progress
 from oasis.prices import DEFAULT_MIN_UTILITY_FRACTION
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     import oasis
     from experiments.ratio import CompetitiveRatio
 
@@ -84,17 +86,18 @@ def command(
             result = measure(instance, make, solve_offline, method, on_progress, ctrl_c.raising)
         rows = compare_jobs(instance, result)
         document = result.to_dict() | ({"per_job": to_dict(rows)} if per_job else {})
-        write_result(output, document)
-        if plot is not None:
-            from experiments.plotting import ratio_page, save  # noqa: PLC0415 (an extra)
 
-            save(ratio_page({file.stem: result}), plot)
-        if as_json:
-            console.print_json(document)
-        else:
+        def show() -> None:
             console.print_facts(f"OASiS on {len(instance.jobs)} jobs", _facts(instance, result))
             if per_job:
                 print_jobs(rows, is_proven=result.proven)
+
+        def draw() -> Figure:
+            from experiments.plotting import ratio_page  # noqa: PLC0415 (needs an extra)
+
+            return ratio_page({file.stem: result})
+
+        deliver(document, show, as_json=as_json, output=output, plot=plot, draw=draw)
     return DONE if result.proven else LIMIT
 
 

@@ -10,7 +10,8 @@ import typer
 import oasis
 from baselines import POLICIES
 from experiments import console
-from experiments.commands.options import AsJson, ResultFile, write_result
+from experiments.commands.options import AsJson, ResultFile
+from experiments.commands.results import deliver
 from experiments.commands.scheduling import errors_name
 from experiments.replays import replay_each
 from oasis.simulator import Workload, rigid_workload
@@ -88,13 +89,14 @@ def command(
         "first": first,
         "version": oasis.__version__,
     }
-    write_result(output, document)
-    if as_json:
-        console.print_json(document)
-    else:
-        title = f"{len(trace.jobs)} jobs on {servers} x {gpus} GPUs, {placement}; seconds"
-        rows = [_row(name, found) for name, found in document["policies"].items()]
-        console.print_rows(COLUMNS, rows, title=title)
+    title = f"{len(trace.jobs)} jobs on {servers} x {gpus} GPUs, {placement}; seconds"
+    rows = [_row(name, found) for name, found in document["policies"].items()]
+    deliver(
+        document,
+        lambda: console.print_rows(COLUMNS, rows, title=title),
+        as_json=as_json,
+        output=output,
+    )
 
 
 def _workload(trace: PlainTrace, servers: int, gpus: int, placement: str) -> Workload:

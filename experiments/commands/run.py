@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -18,11 +18,14 @@ from experiments.commands.options import (
     RawUnits,
     ResultFile,
     Scale,
-    write_result,
 )
+from experiments.commands.results import deliver
 from experiments.commands.scheduling import POLICIES, check_policy, policy_for, read_instance
 from oasis.metrics import utilisation
 from oasis.prices import DEFAULT_MIN_UTILITY_FRACTION
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 MOST_ROWS = 20
 
@@ -61,15 +64,20 @@ def command(
         run = oasis.simulate(instance, scheduler, on_decision=lambda _: advance())
     oasis.verify(instance, run)
     document = run.to_dict() | {"utilisation": utilisation(instance, run.schedules)}
-    write_result(output, document)
-    if plot is not None:
-        from experiments.plotting import run_page, save  # noqa: PLC0415 (needs an extra)
+    deliver(
+        document,
+        lambda: _print(instance, run, len(run.decisions) if every_job else MOST_ROWS),
+        as_json=as_json,
+        output=output,
+        plot=plot,
+        draw=lambda: _draw(instance, run),
+    )
 
-        save(run_page(instance, run), plot)
-    if as_json:
-        console.print_json(document)
-    else:
-        _print(instance, run, len(run.decisions) if every_job else MOST_ROWS)
+
+def _draw(instance: oasis.Instance, run: oasis.Run) -> Figure:
+    from experiments.plotting import run_page  # noqa: PLC0415 (needs an extra)
+
+    return run_page(instance, run)
 
 
 def _print(instance: oasis.Instance, run: oasis.Run, rows: int) -> None:

@@ -15,8 +15,8 @@ from experiments.commands.options import (
     TimeLimit,
     WorkLimit,
     limits_of,
-    write_result,
 )
+from experiments.commands.results import deliver
 from experiments.commands.scheduling import read_instance
 from experiments.interrupt import CtrlC
 from experiments.outcome import DONE, LIMIT
@@ -53,11 +53,13 @@ def command(
             result = solve_offline(instance, method, on_progress=on_progress, seed=seed, **limits)
         oasis.verify(instance, result)
         document = result.to_dict()
-        write_result(output, document)
-        if as_json:
-            console.print_json(document)
-        else:
-            console.print_facts(f"offline optimum of {len(instance.jobs)} jobs", _facts(result))
+        title = f"offline optimum of {len(instance.jobs)} jobs"
+        deliver(
+            document,
+            lambda: console.print_facts(title, _facts(result)),
+            as_json=as_json,
+            output=output,
+        )
     return DONE if result.status is Status.OPTIMAL else LIMIT
 
 

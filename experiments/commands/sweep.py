@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from experiments import console
-from experiments.commands.options import AsJson
+from experiments.commands.options import AsJson, not_stdout
 from experiments.commands.sweep_report import interrupted, list_cells, report
 from experiments.outcome import DONE, FAILED_CELLS
 from oasis.errors import OasisError
@@ -28,7 +28,12 @@ def command(
     ],
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", help="Parquet file. [default: CONFIG with .parquet]"),
+        typer.Option(
+            "-o",
+            "--output",
+            callback=not_stdout,
+            help="Parquet file. [default: CONFIG with .parquet]",
+        ),
     ] = None,
     jobs: Annotated[
         int | None, typer.Option(min=1, help="Worker processes. [default: one a core]")
@@ -104,7 +109,10 @@ def command(
             )
     except KeyboardInterrupt:
         raise interrupted(reached) from None
-    report(result, as_json)
+    except sweep.UnwrittenSweepError as error:
+        report(error.result, as_json, is_written=False)
+        raise
+    report(result, as_json, is_written=True)
     return FAILED_CELLS if result.progress.failed else DONE
 
 

@@ -46,7 +46,7 @@ def list_cells(cells: Sequence[Cell], store: Store, as_json: bool) -> None:
     console.print_rows(columns, rows, title=f"{len(cells)} cells")
 
 
-def report(result: SweepResult, as_json: bool) -> None:
+def report(result: SweepResult, as_json: bool, *, is_written: bool) -> None:
     """Means over the seeds, and what failed."""
     from experiments import sweep  # noqa: PLC0415
 
@@ -69,7 +69,8 @@ def report(result: SweepResult, as_json: bool) -> None:
     for error, group in failures.groupby("error", sort=False):
         console.note(f"{len(group)} failed: {error}")
     fresh = progress.total - progress.kept
-    console.note(f"wrote {result.output}: {fresh} cells run, {progress.kept} recorded before")
+    verb = "wrote" if is_written else "could not write"
+    console.note(f"{verb} {result.output}: {fresh} cells run, {progress.kept} recorded before")
 
 
 def _print(table: pd.DataFrame, headline: Sequence[str]) -> None:

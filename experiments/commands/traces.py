@@ -13,6 +13,7 @@ import typer
 import oasis
 from experiments.commands.generate import describe
 from experiments.commands.options import Output
+from experiments.commands.results import write_instance
 from experiments.commands.scheduling import errors_name
 from experiments.console import note
 from oasis.traces import (
@@ -95,7 +96,7 @@ def openb(
 
 
 def _write(instance: oasis.Instance, output: Path) -> None:
-    oasis.write(instance, output)
+    write_instance(instance, output)
     for line in malformed_lines(instance):
         note(f"left out: {line}")
     note(describe(instance, output))

@@ -346,7 +346,7 @@ def test_failed_runs_are_left_out_and_said(tmp_path, monkeypatch):
 
     def run_sweep(config, output, **_):
         parquet.write_table(table, output)
-        return SimpleNamespace(output=output)
+        return SimpleNamespace(output=output, table=table)
 
     monkeypatch.setattr("experiments.figures.reproduction.run_sweep", run_sweep)
     result = reproduce(FIGURES["fig3"], Settings(seeds=2), tmp_path)
