@@ -19,7 +19,7 @@ from queue import SimpleQueue
 import numpy as np
 
 from tests.mutation.mutants import Mutant, mutate, places, without_spaces
-from tests.mutation.parts import PARTS, ROOT, files
+from tests.mutation.parts import ALWAYS, PARTS, ROOT, files
 from tests.mutation.scratch import KILLED, SURVIVED, TIMED_OUT, Scratch
 
 EQUIVALENT = Path(__file__).with_name("equivalent.toml")
@@ -42,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(f"seed {seed}: {len(sample)} mutants", flush=True)
     known = known_equivalent()
     chosen = [mutant for mutant in sample if mutant.key not in known]
-    fates = _fates(chosen, {part.name: files(part.tests) for part in parts}, options.jobs)
+    fates = _fates(chosen, {part.name: files(part.tests + ALWAYS) for part in parts}, options.jobs)
     _report(chosen, fates, len(sample) - len(chosen), seed)
     return int(SURVIVED in fates)
 

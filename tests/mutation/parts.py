@@ -33,6 +33,8 @@ class Part:
 
 U, P, O = "tests/unit/", "tests/properties/", "tests/oracle/"  # noqa: E741
 
+ALWAYS = ("tests/packaging/test_data_classes.py",)  # after the tests of each part
+
 PARTS = (
     Part(
         "prices",
