@@ -12,7 +12,7 @@ PYTHON ?= $(shell for name in python3.11 python3 python; do \
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
-.PHONY: help example test nightly bench check lint types imports spelling docs clean
+.PHONY: help example test nightly mutants bench check lint types imports spelling docs clean
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 
@@ -28,6 +28,9 @@ test: $(VENV)/test.stamp ## install, then run the tests on all cores
 
 nightly: $(VENV)/test.stamp ## the tests, with long searches
 	$(BIN)/python -m pytest -n auto --nightly
+
+mutants: $(VENV)/mutants.stamp ## mutate the core at 150 random places; SEED= repeats a sample
+	$(BIN)/python -m tests.mutation $(if $(SEED),--seed $(SEED))
 
 bench: $(VENV)/bench.stamp ## time decisions beside a compiled textbook DP and a MILP
 	$(BIN)/python -m pytest tests/benchmarks/bench_search.py --benchmark-sort=name \
@@ -61,6 +64,7 @@ clean: ## remove the environment and everything generated
 # One stamp an extra: installed again when the project's metadata change.
 $(VENV)/all.stamp: EXTRAS = all
 $(VENV)/test.stamp: EXTRAS = test
+$(VENV)/mutants.stamp: EXTRAS = mutants
 $(VENV)/bench.stamp: EXTRAS = bench
 $(VENV)/lint.stamp: EXTRAS = all,lint
 $(VENV)/docs.stamp: EXTRAS = all,docs

@@ -1,0 +1,99 @@
+"""The table of what is mutated: edit it when a module moves.
+
+Paths are relative to the root of the project and may hold the wildcards of `Path.glob`; each must
+match at least one file.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One part of the core.
+
+    Parameters
+    ----------
+    name : str
+        Its name on the command line and in `equivalent.toml`.
+    modules : tuple of str
+        The files that are mutated.
+    tests : tuple of str
+        The test files that have to notice, the quickest first.
+    """
+
+    name: str
+    modules: tuple[str, ...]
+    tests: tuple[str, ...]
+
+
+U, P, O = "tests/unit/", "tests/properties/", "tests/oracle/"  # noqa: E741
+
+ALWAYS = ("tests/packaging/test_data_classes.py",)  # after the tests of each part
+
+PARTS = (
+    Part(
+        "prices",
+        ("oasis/prices.py",),
+        (U + "test_prices*.py", P + "test_price_functions.py", P + "test_io_round_trip.py"),
+    ),
+    Part(
+        "ledger",
+        ("oasis/ledger.py",),
+        (P + "test_server_groups.py", P + "test_online_contract.py"),
+    ),
+    Part(
+        "search",
+        ("oasis/search.py",),
+        (U + "test_online*.py", P + "test_search_fast_path.py", P + "test_theorem1_optimality.py"),
+    ),
+    Part(
+        "split",
+        ("oasis/split/*.py",),
+        (O + "test_split.py", P + "test_search_fast_path.py"),
+    ),
+    Part("verify", ("oasis/verify.py",), (U + "test_verify*.py",)),
+    Part(
+        "certificate",
+        ("oasis/certificate.py",),
+        (P + "test_theorem4_corrected.py",),
+    ),
+    Part(
+        "duality",
+        ("oasis/duality.py",),
+        (P + "test_theorem2_feasibility_and_weak_duality.py",),
+    ),
+    Part(
+        "engine",
+        ("oasis/simulator/engine.py",),
+        (U + "test_simulator_engine*.py", U + "test_simulate.py", P + "test_simulator.py"),
+    ),
+    Part("cuts", ("offline/cuts.py",), (P + "test_cuts.py", O + "test_benders.py")),
+    Part("counts", ("offline/counts.py",), (O + "test_benders.py", O + "test_separation.py")),
+    Part(
+        "benders",
+        ("offline/benders.py",),
+        (U + "test_interrupted_benders.py", O + "test_benders.py", O + "test_separation.py"),
+    ),
+)
+
+
+def files(patterns: tuple[str, ...], root: Path = ROOT) -> list[str]:
+    """The files that `patterns` match, in their order, as paths relative to `root`.
+
+    Raises
+    ------
+    FileNotFoundError
+        If a pattern matches nothing.
+    """
+    found: list[str] = []
+    for pattern in patterns:
+        matches = sorted(path.relative_to(root).as_posix() for path in root.glob(pattern))
+        if not matches:
+            raise FileNotFoundError(f"tests/mutation/parts.py: no file matches {pattern!r}")
+        found += [match for match in matches if match not in found]
+    return found

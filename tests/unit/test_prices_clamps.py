@@ -1,0 +1,97 @@
+"""The upper price U is never below the lower price L, and what nobody can buy has no range."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from oasis import Cluster, Constant, Job, PriceBounds, PriceFunction, Server
+
+CLUSTER = Cluster(
+    ("cpu", "bandwidth_gbps"),
+    (Server("w", {"cpu": 1.0, "bandwidth_gbps": 1.0}),),
+    (Server("p", {"cpu": 1.0, "bandwidth_gbps": 1.0}),),
+    1.0,
+)
+JOB = Job(
+    id="a",
+    arrival=0,
+    epochs=1,
+    chunks=1,
+    minibatches=1,
+    minibatch_time=1.0,
+    gradient_mb=0.0,
+    worker={"cpu": 0.5, "bandwidth_gbps": 0.25},
+    ps={"cpu": 0.25, "bandwidth_gbps": 0.25},
+    utility=Constant(1.0),
+)
+
+
+def bounds(*jobs: Job, cluster: Cluster = CLUSTER) -> PriceBounds:
+    return PriceBounds.from_jobs(jobs, cluster, 1)
+
+
+def test_job_that_is_larger_than_the_cluster_does_not_take_upper_below_lower() -> None:
+    """Its load is 200 of a supply of 2: U = 1 / 100, but L = 1 / (4 eta 200) = 1 / 8."""
+    huge = {"cpu": 100.0, "bandwidth_gbps": 100.0}
+    found = bounds(replace(JOB, worker=huge, ps=huge))
+    assert found.worker.eta == pytest.approx(0.01)
+    assert found.worker.lower == pytest.approx([1 / 8, 1 / 8])
+    assert found.worker.log_ratio.tolist() == [0.0, 0.0]
+    assert found.worker.upper.tolist() == found.worker.lower.tolist()
+    assert found.alpha == 1.0
+
+
+def test_resource_that_the_group_does_not_have_has_no_range_of_prices() -> None:
+    bare = replace(CLUSTER, worker_servers=(Server("w", {"cpu": 1.0}),))
+    found = bounds(JOB, cluster=bare)
+    assert found.worker.log_ratio[1] == 0.0
+    assert np.isneginf(found.worker.log_lower[1])
+    assert found.scaled(5.0).worker.log_ratio[1] == 0.0
+
+
+@pytest.mark.parametrize("factor", [0.5, 2.0, 50.0])
+def test_scaling_gives_no_range_to_a_resource_that_has_none(factor: float) -> None:
+    found = bounds(replace(JOB, worker={"cpu": 0.5})).scaled(factor).worker
+    assert found.log_ratio[0] > 0
+    assert found.log_ratio[1] == 0.0
+
+
+def test_a_range_below_one_is_scaled_like_any_other() -> None:
+    price = PriceFunction(np.zeros(3), np.array([0.5, 0.5, 1.5]), 1.0)
+    assert price.scaled(np.e).log_ratio == pytest.approx([1.5, 1.5, 2.5])
+    assert price.scaled(np.exp(-1.0)).log_ratio == pytest.approx([0.0, 0.0, 0.5])
+
+
+def test_capacity_of_less_than_one_unit_is_sold_by_its_used_share() -> None:
+    price = PriceFunction(np.zeros(1), np.array([2.0]), 1.0)
+    capacity = np.array([0.5])
+    assert price(np.array([0.25]), capacity) == pytest.approx([np.e])
+    assert price(np.array([-0.1]), capacity).tolist() == [1.0]
+
+
+def test_cluster_of_less_than_one_unit_is_priced_all_the_same() -> None:
+    """The same shares of a cluster that is counted in units a quarter as small."""
+    small = replace(CLUSTER, worker_servers=(Server("w", {"cpu": 0.25, "bandwidth_gbps": 0.25}),))
+    quarter = {name: amount / 4 for name, amount in JOB.worker.items()}
+    found = bounds(replace(JOB, worker=quarter), cluster=small).worker
+    whole = bounds(JOB).worker
+    assert found.log_ratio == pytest.approx(whole.log_ratio)
+    assert found.lower == pytest.approx(4 * whole.lower)
+
+
+def test_price_function_holds_floats_that_cannot_be_changed() -> None:
+    price = PriceFunction(np.zeros(2, dtype=int), [1, 2], 1.0)  # type: ignore[arg-type]
+    for values in (price.log_lower, price.log_ratio):
+        assert values.dtype == np.float64
+        with pytest.raises(ValueError, match="read-only"):
+            values[0] = 1.0
+
+
+def test_price_functions_are_told_apart_by_identity_because_arrays_have_no_truth() -> None:
+    one, same = (PriceFunction(np.zeros(2), np.ones(2), 1.0) for _ in range(2))
+    assert one == one  # noqa: PLR0124
+    assert one != same
+    assert len({one, same}) == 2
