@@ -12,9 +12,9 @@ from experiments.figures.rows import Row, write_csv
 from experiments.figures.settings import Settings
 from experiments.plotting import FORMATS, save
 from experiments.sweep import SweepProgress, UnwrittenSweepError, run_sweep, sweep_config
-from experiments.sweeps.record import DONE
-from oasis.errors import OasisError
-from oasis.files import check_writable, naming
+from experiments.sweep.record import DONE
+from oasis.model.errors import OasisError
+from oasis.model.files import check_writable, naming
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ def reproduce(
     suffix : str
         Format of the picture: .svg, .png or .pdf.
     on_progress, on_note : callable, optional
-        As for `experiments.sweep.run_sweep`.
+        As for `experiments.sweep.run.run_sweep`.
 
     Raises
     ------

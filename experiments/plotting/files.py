@@ -10,7 +10,7 @@ from typing import Any
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
-from oasis.files import check_writable, write_bytes
+from oasis.model.files import check_writable, write_bytes
 
 # What a format would write about the moment and the program.
 FORMATS: dict[str, dict[str, Any]] = {

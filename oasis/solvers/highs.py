@@ -19,7 +19,7 @@ import highspy
 import numpy as np
 import pulp
 
-from oasis.errors import SolverError
+from oasis.model.errors import SolverError
 from oasis.solvers import PROOF, Progress, Solution, Status, relative_gap
 from oasis.solvers.budget import Budget
 

@@ -10,8 +10,8 @@ import math
 import highspy
 import numpy as np
 
-from oasis.errors import SolverError
-from oasis.rounding import FloatArray, IntArray
+from oasis.model.errors import SolverError
+from oasis.model.rounding import FloatArray, IntArray
 from oasis.solvers import highs
 from oasis.solvers.budget import Budget
 

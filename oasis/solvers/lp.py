@@ -14,8 +14,8 @@ from typing import Any
 import highspy
 import numpy as np
 
-from oasis.errors import SolverError
-from oasis.rounding import FloatArray, IntArray
+from oasis.model.errors import SolverError
+from oasis.model.rounding import FloatArray, IntArray
 from oasis.solvers.budget import Budget
 
 _MODEL = highspy.HighsModelStatus

@@ -23,16 +23,16 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from oasis.errors import SolverError, VerificationError
-from oasis.problem import Instance
-from oasis.schedule import Schedule
+from oasis.certify.verify import verify
+from oasis.model.errors import SolverError, VerificationError
+from oasis.model.instance import Instance
+from oasis.model.schedule import Schedule
 from oasis.solvers import PROOF, Progress, Status
 from oasis.solvers.budget import Budget
-from oasis.verify import verify
 from offline import OfflineResult
-from offline.milp import CompactModel
-from offline.standing import Standing, concluded
-from offline.start import begin
+from offline.model.compact import CompactModel
+from offline.state import Standing, concluded
+from offline.warm_start import begin
 from tests.benchmarks.whole_numbers import WholeModel, whole_model
 
 # -P: what lies beside the script is not to be found before OR-Tools and what that needs

@@ -38,33 +38,33 @@ ALWAYS = ("tests/packaging/test_data_classes.py",)  # after the tests of each pa
 PARTS = (
     Part(
         "prices",
-        ("oasis/prices.py",),
+        ("oasis/online/prices.py",),
         (U + "test_prices*.py", P + "test_price_functions.py", P + "test_io_round_trip.py"),
     ),
     Part(
         "ledger",
-        ("oasis/ledger.py",),
+        ("oasis/online/ledger.py",),
         (P + "test_server_groups.py", P + "test_online_contract.py"),
     ),
     Part(
         "search",
-        ("oasis/search.py",),
+        ("oasis/online/search.py",),
         (U + "test_online*.py", P + "test_search_fast_path.py", P + "test_theorem1_optimality.py"),
     ),
     Part(
         "split",
-        ("oasis/split/*.py",),
+        ("oasis/online/dp/*.py",),
         (O + "test_split.py", P + "test_search_fast_path.py"),
     ),
-    Part("verify", ("oasis/verify.py",), (U + "test_verify*.py",)),
+    Part("verify", ("oasis/certify/verify.py",), (U + "test_verify*.py",)),
     Part(
         "certificate",
-        ("oasis/certificate.py",),
+        ("oasis/certify/certificate.py",),
         (P + "test_theorem4_corrected.py",),
     ),
     Part(
         "duality",
-        ("oasis/duality.py",),
+        ("oasis/certify/duality.py",),
         (P + "test_theorem2_feasibility_and_weak_duality.py",),
     ),
     Part(
@@ -72,11 +72,13 @@ PARTS = (
         ("oasis/simulator/engine.py",),
         (U + "test_simulator_engine*.py", U + "test_simulate.py", P + "test_simulator.py"),
     ),
-    Part("cuts", ("offline/cuts.py",), (P + "test_cuts.py", O + "test_benders.py")),
-    Part("counts", ("offline/counts.py",), (O + "test_benders.py", O + "test_separation.py")),
+    Part("cuts", ("offline/benders/cuts.py",), (P + "test_cuts.py", O + "test_benders.py")),
+    Part(
+        "counts", ("offline/benders/master.py",), (O + "test_benders.py", O + "test_separation.py")
+    ),
     Part(
         "benders",
-        ("offline/benders.py",),
+        ("offline/benders/solve.py",),
         (U + "test_interrupted_benders.py", O + "test_benders.py", O + "test_separation.py"),
     ),
 )

@@ -21,14 +21,15 @@ from hypothesis import strategies as st
 
 import oasis
 from oasis import Cluster, Constant, Instance, Job, Schedule, Server
-from oasis.rounding import IntArray
+from oasis.model.rounding import IntArray
 from oasis.solvers import Progress, Status, highs
 from oasis.solvers.budget import Budget
 from oasis.solvers.relaxation import Relaxation
-from offline import benders, solve, solve_benders, solve_brute_force, solve_milp
-from offline.classes import classes
-from offline.counts import GROUPS, CountModel
-from offline.cuts import Servers
+from offline import solve, solve_benders, solve_brute_force, solve_milp
+from offline.benders import solve as benders
+from offline.benders.cuts import Servers
+from offline.benders.master import GROUPS, CountModel
+from offline.benders.server_classes import classes
 from tests.strategies import all_instances, fewer, of, small_instances
 
 NO_LIMIT = Budget()

@@ -10,8 +10,8 @@ import oasis
 from oasis.solvers import Progress, Status
 from oasis.solvers.budget import Budget
 from offline import solve_brute_force
-from offline.column_generation import ConfigurationBound, configuration_bound
-from offline.standing import Standing
+from offline.column_generation.bound import ConfigurationBound, configuration_bound
+from offline.state import Standing
 from tests.oracle.tiny import seeded, tiny_instance
 
 SEEDS = range(60)

@@ -15,17 +15,19 @@ from hypothesis import strategies as st
 
 import oasis
 from oasis import Cluster, Constant, Instance, Job, Schedule, Server
-from oasis.schedule import placements
+from oasis.model.schedule import placements
 from oasis.solvers import PROOF, Progress, Solution, Status, highs
 from oasis.solvers.budget import Budget
-from offline import benders, settling, solve_benders
-from offline.counts import GROUPS, CountModel
-from offline.heuristics import Incumbent
-from offline.occupancy import Occupancy
-from offline.reoptimise import reinsert
-from offline.separation import Separation
-from offline.settling import close_plan, whole_plan
-from offline.standing import Standing
+from offline import solve_benders
+from offline.benders import primal as settling
+from offline.benders import solve as benders
+from offline.benders.master import GROUPS, CountModel
+from offline.benders.primal import close_plan, whole_plan
+from offline.benders.separation import Separation
+from offline.heuristics.fix_and_optimise import reinsert
+from offline.heuristics.insertion import Incumbent
+from offline.heuristics.partial_solution import Occupancy
+from offline.state import Standing
 from tests.oracle.test_benders import (
     CROSSED,
     assert_satisfies,

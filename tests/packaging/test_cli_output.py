@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 import oasis
-from experiments.cli import main
+from experiments.cli.main import main
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="POSIX files")
 
@@ -213,7 +213,7 @@ def test_a_pipe_whose_reader_leaves_is_an_error_with_its_name(folder: Path, name
     os.mkfifo(folder / "fifo")
     # opened for reading while the command opens it, and closed before it writes
     code = """
-import os, oasis.files
+import os, oasis.model.files
 reader = os.open("fifo", os.O_RDONLY | os.O_NONBLOCK)
 opened = os.open
 def leave(name, *rest, **more):
@@ -316,7 +316,7 @@ def test_every_file_that_could_not_be_written_is_named_after_the_document(folder
 def test_a_directory_removed_meanwhile_is_said_and_the_result_printed(folder: Path) -> None:
     (folder / "sub").mkdir()
     code = """
-import os, experiments.commands.run as run
+import os, experiments.cli.commands.run as run
 read = run.read_instance
 run.read_instance = lambda file: (os.rmdir("sub"), read(file))[1]
 """

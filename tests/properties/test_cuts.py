@@ -17,20 +17,23 @@ from hypothesis import event, example, given
 from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment, linprog
 
-from oasis.rounding import FloatArray, IntArray
+from oasis.model.rounding import FloatArray, IntArray
 from oasis.solvers import Status
 from oasis.solvers.budget import Budget
-from offline import cuts, placing
-from offline.classes import classes
-from offline.cuts import CLEAR, Cut, Servers
-from offline.placing import place
+from offline.benders import cuts
+from offline.benders import subproblem as placing
+from offline.benders.cuts import CLEAR, Cut, Servers
+from offline.benders.server_classes import classes
+from offline.benders.subproblem import place
 from tests.strategies import fewer, levels, more, of
 
 Counts = tuple[int, ...]
 
 NO_LIMIT = Budget()
 DIGITS = 1e-9
-SLACK = 1 + Fraction(1, 10**9)  # what `oasis.rounding` forgives; no amount below is that close
+SLACK = 1 + Fraction(
+    1, 10**9
+)  # what `oasis.model.rounding` forgives; no amount below is that close
 
 
 # --- the oracle -------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oasis.rounding import CAPACITY_TOLERANCE, FloatArray, IntArray
+from oasis.model.rounding import CAPACITY_TOLERANCE, FloatArray, IntArray
 from oasis.solvers import knapsack
 from oasis.solvers.budget import Budget
 

@@ -10,8 +10,8 @@ import oasis
 from oasis.solvers import Progress, Status
 from oasis.solvers.budget import Budget
 from offline import solve_brute_force, solve_milp
-from offline.column_generation import configuration_bound
-from offline.configuration import solve_configuration
+from offline.column_generation.bound import configuration_bound
+from offline.column_generation.solve import solve_configuration
 from tests.oracle.tiny import seeded, tiny_instance
 from tests.strategies import fewer
 

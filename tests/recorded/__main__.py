@@ -66,7 +66,7 @@ def run(command: str, words: list[str], folder: Path) -> str:
 
 
 def _oasis(command: str) -> list[str]:
-    start = [sys.executable, "-c", "from experiments.cli import main; main()"]
+    start = [sys.executable, "-c", "from experiments.cli.main import main; main()"]
     return [*start, *shlex.split(command)[1:]]
 
 

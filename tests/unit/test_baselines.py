@@ -12,6 +12,7 @@ from baselines.counts import FixedCounts
 from baselines.placing import placement_for
 from baselines.prospects import Prospects, worth_by_slot
 from oasis import Cluster, Constant, Deadline, Instance, Job, Piecewise, Server
+from oasis.scheduling.placement import place
 from oasis.simulator import (
     BestFit,
     Outage,
@@ -22,7 +23,6 @@ from oasis.simulator import (
     replay,
     rigid_workload,
 )
-from oasis.simulator.placement import place
 
 
 def plain(*rows):

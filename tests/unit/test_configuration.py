@@ -6,8 +6,8 @@ import pytest
 
 import oasis
 from oasis import Cluster, Instance, Job, Server
+from oasis.model.utility import Utility
 from oasis.solvers import Status
-from oasis.utility import Utility
 from offline import configuration_bound, solve
 
 CLUSTER = Cluster(("gpu",), (Server("w", {"gpu": 1}),), (Server("p", {}),), slot_seconds=3600.0)

@@ -19,11 +19,11 @@ from matplotlib.patches import Rectangle
 from pyarrow import parquet
 from scipy import stats
 
-from experiments.cli import main
+from experiments.cli.main import main
+from experiments.evaluation.policies import POLICIES
 from experiments.figures import FIGURES, Settings, reproduce
-from experiments.figures.published import FIG3, FIG4, FIG6, FIG8
+from experiments.figures.oasis.published import FIG3, FIG4, FIG6, FIG8
 from experiments.figures.rows import for_people, geometric, interval, read_csv, write_csv
-from experiments.policies import POLICIES
 from experiments.sweep import SweepProgress, expand, sweep_config
 from tests.unit.test_plotting import assert_readable
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from oasis.files import check_writable, is_standard_output, remove_unfinished, write_bytes
+from oasis.model.files import check_writable, is_standard_output, remove_unfinished, write_bytes
 
 NEW, OLD = b"new content\n", b"old\n"
 

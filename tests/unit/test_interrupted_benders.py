@@ -15,7 +15,8 @@ import pytest
 import oasis
 from oasis.solvers import Progress, Status, highs
 from oasis.solvers.budget import Budget
-from offline import benders, solve_benders
+from offline import solve_benders
+from offline.benders import solve as benders
 from tests.oracle.test_benders import CROSSED, at_odds, unaided, unit_job
 
 LIMIT = 60.0

@@ -22,7 +22,7 @@ import matplotlib as mpl
 from matplotlib.collections import LineCollection, PolyCollection
 
 from experiments import competitive_ratio
-from experiments.comparison import compare
+from experiments.evaluation.comparison import compare
 from experiments.plotting import (
     FORMATS,
     comparison_page,

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from experiments import progress
-from experiments.progress import describe, solver_progress
+from experiments.cli import progress
+from experiments.cli.progress import describe, solver_progress
 from oasis.solvers import Progress
 
 ROOT = Path(__file__).parents[2]
@@ -148,7 +148,7 @@ def test_on_a_terminal_one_line_lives_and_is_gone_at_the_end() -> None:
 STOPPED = """
 import os, signal, time
 from experiments import progress
-from experiments.interrupt import CtrlC
+from experiments.cli.interrupt import CtrlC
 from oasis.solvers import Progress
 progress.PATIENCE_SECONDS = 0.1
 with CtrlC() as ctrl_c, progress.solver_progress(ctrl_c.check) as show:

@@ -9,9 +9,10 @@ from dataclasses import replace
 import pytest
 
 import oasis
-from experiments import competitive_ratio, ratio
-from experiments.commands.job_table import print_jobs
-from experiments.per_job import TAKEN_BY, compare_jobs, to_dict, totals
+from experiments import competitive_ratio
+from experiments.cli.job_table import print_jobs
+from experiments.evaluation import measure as ratio
+from experiments.evaluation.job_comparison import TAKEN_BY, compare_jobs, to_dict, totals
 from oasis import Cluster, Constant, Instance, Job, Server
 from oasis.solvers import Status
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oasis.errors import SolverError
+from oasis.model.errors import SolverError
 from oasis.solvers import Status, highs
 from oasis.solvers.budget import Budget
 from oasis.solvers.relaxation import Relaxation

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oasis import rounding
+from oasis.model import rounding
 
 
 @pytest.mark.parametrize(

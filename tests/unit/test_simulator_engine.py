@@ -14,8 +14,8 @@ from oasis.simulator import (
     Machine,
     Outage,
     Plan,
+    PolicyJob,
     ScalingTable,
-    SimJob,
     Site,
     Workload,
     replay,
@@ -45,7 +45,7 @@ class Script:
 
 
 def job(name="a", arrival=0.0, work=4.0, **changes):
-    return SimJob(name, arrival, work, **({"worker": ((0, 1),), "max_workers": 4} | changes))
+    return PolicyJob(name, arrival, work, **({"worker": ((0, 1),), "max_workers": 4} | changes))
 
 
 def workload(*jobs, machines=(2.0, 2.0), **site):

@@ -16,7 +16,7 @@ from oasis.simulator import (
     Machine,
     Outage,
     Plan,
-    SimJob,
+    PolicyJob,
     Site,
     View,
     Workload,
@@ -44,7 +44,7 @@ class Script:
 
 
 def workload(work: float = 4.0, *, slotted: bool = True, arrival: float = 0.0) -> Workload:
-    job = SimJob("a", arrival, work, ((0, 1),), max_workers=3)
+    job = PolicyJob("a", arrival, work, ((0, 1),), max_workers=3)
     site = Site(("gpu",), (Machine("m0", (3.0,)), Machine("m1", (3.0,))), slotted=slotted)
     return Workload.of(site, [job])
 

@@ -10,8 +10,8 @@ import oasis
 from oasis.solvers import TRUST, Progress, Status
 from oasis.solvers.budget import Budget
 from offline import METHODS, Milestone, OfflineResult, configuration_bound, solve
-from offline.standing import Standing, concluded, trivial_bound
-from offline.start import begin
+from offline.state import Standing, concluded, trivial_bound
+from offline.warm_start import begin
 
 EXAMPLE = oasis.generate("testbed", jobs=4, seed=3)
 ONLINE = oasis.simulate(EXAMPLE, oasis.OASiS.from_instance(EXAMPLE))

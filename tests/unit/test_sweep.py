@@ -14,7 +14,6 @@ from scipy import stats
 
 import oasis
 from baselines import FIFO
-from experiments.store import MEASURED
 from experiments.sweep import (
     Store,
     SweepProgress,
@@ -27,9 +26,10 @@ from experiments.sweep import (
     summarise,
     sweep_config,
 )
-from experiments.sweeps.fingerprint import fingerprint
-from experiments.sweeps.tasks import TASKS
-from experiments.sweeps.worker import execute
+from experiments.sweep.fingerprint import fingerprint
+from experiments.sweep.store import MEASURED
+from experiments.sweep.tasks import TASKS
+from experiments.sweep.worker import execute
 from tests.sweeping import FATES, SMALL, counted, small
 
 EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "congested.json"

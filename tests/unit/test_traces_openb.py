@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from oasis import InstanceError, OASiS, io, simulate
+from oasis import InstanceError, OASiS, simulate
+from oasis.model import instance_file as io
 from oasis.traces import OpenbOptions, read_openb
 
 POD_HEADER = (

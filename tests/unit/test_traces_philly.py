@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from oasis import InstanceError, OASiS, io, simulate
+from oasis import InstanceError, OASiS, simulate
+from oasis.model import instance_file as io
 from oasis.traces import PhillyOptions, malformed_lines, read_philly
 
 HEADER = "timestamp,duration,num_gpus,gpu_time,cluster"

@@ -9,7 +9,7 @@ import pytest
 
 import oasis
 from oasis import Decision, Run, VerificationError
-from oasis.verify import verify_decisions
+from oasis.certify.verify import verify_decisions
 
 INSTANCE = oasis.generate("testbed", seed=3)
 PRICED = oasis.simulate(INSTANCE, oasis.OASiS.from_instance(INSTANCE))

@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from oasis import io
+from oasis.model import instance_file as io
 from oasis.version import __version__
 from oasis.workloads import PRESETS, generate
 from oasis.workloads.machines import C4, P2_G3
