@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 MEASURED = re.compile(r"(seconds|jobs_per_second|version|code)$")
-DURATION = re.compile(r"\b\d[\d.]*(e[+-]\d+)? (ms|s)\b")
+DURATION = re.compile(r" *\b\d[\d.]*(e[+-]\d+)? (ms|s)\b")  # with the blanks that align it
 PROGRESS = re.compile(r"^ +\d+\.\d s  .*\n", re.MULTILINE)
 
 
@@ -28,13 +28,13 @@ def text_of(output: str) -> str:
     try:
         document = json.loads(output)
     except ValueError:
-        return DURATION.sub("# s", output)
+        return DURATION.sub(" # s", output)
     return json.dumps(repeatable(document), indent=0, sort_keys=True) + "\n"
 
 
 def messages_of(output: str) -> str:
     """Standard error without what depends on how long things took."""
-    return DURATION.sub("# s", PROGRESS.sub("", output))
+    return DURATION.sub(" # s", PROGRESS.sub("", output))
 
 
 def written(folder: Path, before: set[Path]) -> str:
