@@ -155,7 +155,7 @@ def test_full_standard_output_is_one_line_and_2(folder: Path, name: str) -> None
 
 
 @pytest.mark.parametrize("output", ["-", "stdout"])
-@pytest.mark.parametrize("command", [("sweep", "grid.toml"), ("figure", "fig3")])
+@pytest.mark.parametrize("command", [("sweep", "grid.toml"), FIGURE])
 def test_what_is_no_single_text_does_not_go_to_standard_output(
     folder: Path, command: tuple[str, ...], output: str
 ) -> None:
