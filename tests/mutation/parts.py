@@ -44,7 +44,7 @@ PARTS = (
     Part(
         "ledger",
         ("oasis/ledger.py",),
-        (P + "test_server_groups.py", P + "test_online_contract.py"),
+        (U + "test_ledger.py", P + "test_server_groups.py", P + "test_online_contract.py"),
     ),
     Part(
         "search",
@@ -54,7 +54,7 @@ PARTS = (
     Part(
         "split",
         ("oasis/split/*.py",),
-        (O + "test_split.py", P + "test_search_fast_path.py"),
+        (U + "test_split*.py", O + "test_split.py", P + "test_search_fast_path.py"),
     ),
     Part("verify", ("oasis/verify.py",), (U + "test_verify*.py",)),
     Part(
