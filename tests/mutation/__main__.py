@@ -38,16 +38,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for part in parts
         for module in files(part.modules)
     }
-    sample = drawn(sources, options.sample, np.random.default_rng(seed))
+    sample = drawn(sources, options.sample, np.random.default_rng(seed), options.line)
     print(f"seed {seed}: {len(sample)} mutants", flush=True)
     known = known_equivalent()
     chosen = [mutant for mutant in sample if mutant.key not in known]
-    fates = _fates(chosen, {part.name: files(part.tests + ALWAYS) for part in parts}, options.jobs)
+    tests = {part.name: options.tests or files(part.tests + ALWAYS) for part in parts}
+    fates = _fates(chosen, tests, options.jobs)
     _report(chosen, fates, len(sample) - len(chosen), seed)
     return int(SURVIVED in fates)
 
 
-def drawn(sources: dict[str, tuple[str, str]], size: int, rng: np.random.Generator) -> list[Mutant]:
+def drawn(
+    sources: dict[str, tuple[str, str]], size: int, rng: np.random.Generator, text: str = ""
+) -> list[Mutant]:
     """A sample of the mutants, in the order of the table.
 
     Parameters
@@ -58,9 +61,13 @@ def drawn(sources: dict[str, tuple[str, str]], size: int, rng: np.random.Generat
         Number of mutants; all of them if there are fewer.
     rng : numpy.random.Generator
         Source of the sample.
+    text : str
+        What the changed lines must contain.
     """
     everywhere = [
-        place for module, (part, text) in sources.items() for place in places(part, module, text)
+        place
+        for module, (part, source) in sources.items()
+        for place in places(part, module, source)
     ]
     found: dict[str, tuple[int, Mutant]] = {}
     for k in rng.permutation(len(everywhere)):
@@ -68,7 +75,7 @@ def drawn(sources: dict[str, tuple[str, str]], size: int, rng: np.random.Generat
             break
         place = everywhere[k]
         mutant = mutate(place, sources[place.module][1])
-        if mutant is not None:
+        if mutant is not None and text in mutant.line:
             found.setdefault(mutant.code, (int(k), mutant))
     return [mutant for _, mutant in sorted(found.values(), key=lambda pair: pair[0])]
 
@@ -90,6 +97,8 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, help="of the sample; drawn and printed by default")
     parser.add_argument("--sample", type=int, default=150, help="number of mutants (150)")
     parser.add_argument("--only", nargs="+", choices=names, help="only these parts of the core")
+    parser.add_argument("--line", default="", help="only changes of lines that contain this text")
+    parser.add_argument("--tests", nargs="+", help="run these instead of the tests of the table")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="runs at once")
     return parser.parse_args(arguments)
 

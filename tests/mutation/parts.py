@@ -39,24 +39,28 @@ PARTS = (
     Part(
         "prices",
         ("oasis/online/prices.py",),
-        (U + "test_prices*.py", P + "test_price_functions.py", P + "test_io_round_trip.py"),
+        (U + "online/test_prices*.py", P + "test_price_functions.py", P + "test_io_round_trip.py"),
     ),
     Part(
         "ledger",
         ("oasis/online/ledger.py",),
-        (P + "test_server_groups.py", P + "test_online_contract.py"),
+        (U + "online/test_ledger.py", P + "test_server_groups.py", P + "test_online_contract.py"),
     ),
     Part(
         "search",
         ("oasis/online/search.py",),
-        (U + "test_online*.py", P + "test_search_fast_path.py", P + "test_theorem1_optimality.py"),
+        (
+            U + "online/test_online*.py",
+            P + "test_search_fast_path.py",
+            P + "test_theorem1_optimality.py",
+        ),
     ),
     Part(
         "split",
         ("oasis/online/dp/*.py",),
-        (O + "test_split.py", P + "test_search_fast_path.py"),
+        (U + "online/test_split*.py", O + "test_split.py", P + "test_search_fast_path.py"),
     ),
-    Part("verify", ("oasis/certify/verify.py",), (U + "test_verify*.py",)),
+    Part("verify", ("oasis/certify/verify.py",), (U + "certify/test_verify*.py",)),
     Part(
         "certificate",
         ("oasis/certify/certificate.py",),
@@ -70,7 +74,11 @@ PARTS = (
     Part(
         "engine",
         ("oasis/simulator/engine.py",),
-        (U + "test_simulator_engine*.py", U + "test_simulate.py", P + "test_simulator.py"),
+        (
+            U + "simulator/test_simulator_engine*.py",
+            U + "simulator/test_simulate.py",
+            P + "test_simulator.py",
+        ),
     ),
     Part("cuts", ("offline/benders/cuts.py",), (P + "test_cuts.py", O + "test_benders.py")),
     Part(
@@ -79,7 +87,11 @@ PARTS = (
     Part(
         "benders",
         ("offline/benders/solve.py",),
-        (U + "test_interrupted_benders.py", O + "test_benders.py", O + "test_separation.py"),
+        (
+            U + "offline/test_interrupted_benders.py",
+            O + "test_benders.py",
+            O + "test_separation.py",
+        ),
     ),
 )
 

@@ -32,7 +32,7 @@ from experiments.sweep.tasks import TASKS
 from experiments.sweep.worker import execute
 from tests.sweeping import FATES, SMALL, counted, small
 
-EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "congested.json"
+EXAMPLE = Path(__file__).parents[3] / "docs" / "examples" / "congested.json"
 
 
 @pytest.fixture(scope="module")

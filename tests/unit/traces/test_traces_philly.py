@@ -15,7 +15,7 @@ ROWS = [
     "2017-10-03 09:00:00,3600.0,2,7200.0,red",  # not in order of time
     "2017-10-03 09:45:00,3600.0,8,28800.0,blue",
 ]
-DATA = Path(os.environ.get("OASIS_DATA", Path(__file__).parents[2] / "../shared/data"))
+DATA = Path(os.environ.get("OASIS_DATA", Path(__file__).parents[3] / "../shared/data"))
 TRACE = DATA / "philly_sia.csv"
 needs_trace = pytest.mark.skipif(not TRACE.exists(), reason=f"no Philly trace at {TRACE}")
 

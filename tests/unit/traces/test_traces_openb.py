@@ -22,7 +22,7 @@ PODS = [
 ]
 NODES = [f"n{k},64000,262144,{2 + 6 * (k == 0)},{'T4' if k % 2 else 'P100'}" for k in range(8)]
 SMALL = {"worker_servers": 2, "ps_servers": 1, "horizon": 12}
-DATA = Path(os.environ.get("OASIS_DATA", Path(__file__).parents[2] / "../shared/data"))
+DATA = Path(os.environ.get("OASIS_DATA", Path(__file__).parents[3] / "../shared/data"))
 POD_TRACE, NODE_TRACE = (
     DATA / name for name in ("openb_pod_list_default.csv", "openb_node_list_gpu_node.csv")
 )

@@ -18,6 +18,7 @@ import pyarrow as pa
 from matplotlib.patches import Rectangle
 from pyarrow import parquet
 from scipy import stats
+from tests.unit.experiments.test_plotting import assert_readable
 
 from experiments.cli.main import main
 from experiments.evaluation.policies import POLICIES
@@ -25,7 +26,6 @@ from experiments.figures import FIGURES, Settings, reproduce
 from experiments.figures.oasis.published import FIG3, FIG4, FIG6, FIG8
 from experiments.figures.rows import for_people, geometric, interval, read_csv, write_csv
 from experiments.sweep import SweepProgress, expand, sweep_config
-from tests.unit.test_plotting import assert_readable
 
 SMALL = Settings(seeds=2, scale=0.1)
 
@@ -401,7 +401,7 @@ def test_list_names_every_figure(capfd):
 
 # --- the figures that the documentation shows ----------------------------------------------------
 
-SHOWN = Path(__file__).parents[2] / "docs" / "figures"
+SHOWN = Path(__file__).parents[3] / "docs" / "figures"
 
 
 @pytest.mark.parametrize("path", sorted(SHOWN.rglob("*.csv")), ids=lambda p: p.stem)

@@ -16,7 +16,7 @@ from experiments.cli import progress
 from experiments.cli.progress import describe, solver_progress
 from oasis.solvers import Progress
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 def news(incumbent: float | None, bound: float, phase: str = "compact MILP") -> Progress:

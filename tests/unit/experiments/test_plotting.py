@@ -40,7 +40,7 @@ from experiments.plotting import (
 from experiments.plotting.canvas import new_figure
 from offline import configuration_bound
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 EXAMPLE = ROOT / "docs" / "examples" / "congested.json"
 
 
