@@ -73,7 +73,3 @@ def _fail(message: str, code: int = BAD_INPUT) -> int:
     """Print one line on standard error."""
     print("oasis:", " ".join(message.split()), file=sys.stderr)  # noqa: T201
     return code
-
-
-if __name__ == "__main__":
-    main()

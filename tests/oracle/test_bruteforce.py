@@ -6,8 +6,7 @@ from itertools import product
 
 import pytest
 
-from oasis import Cluster, Constant, Deadline, Instance, Job, Server
-from oasis.certify import verify
+from oasis import Cluster, Constant, Deadline, Instance, Job, Server, verify
 from offline import solve
 from tests.oracle.tiny import seeded, tiny_instance
 

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from oasis import Instance, Job
-from oasis.certify import verify
+from oasis import Instance, Job, verify
 from oasis.solvers import Status, highs
 from offline import solve, solve_milp
 from offline.model.compact import CompactModel

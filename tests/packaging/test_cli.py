@@ -77,7 +77,7 @@ def run(capfd: pytest.CaptureFixture[str]) -> Oasis:
 
 def shell(*arguments: object, code: str = "", **environment: str) -> Result:
     """Run the command, or `code` before it, in a process of its own."""
-    start = f"{code}\nfrom experiments.cli import main\nmain()"
+    start = f"{code}\nfrom experiments.cli.main import main\nmain()"
     done = subprocess.run(
         [sys.executable, "-c", start, *map(str, arguments)],
         cwd=ROOT,

@@ -55,7 +55,7 @@ def shell(
     folder: Path, *arguments: object, code: str = "", stdout: Any = subprocess.PIPE
 ) -> Result:
     """Run the command in `folder`, after `code`."""
-    start = f"{code}\nfrom experiments.cli import main\nmain()"
+    start = f"{code}\nfrom experiments.cli.main import main\nmain()"
     done = subprocess.run(
         [sys.executable, "-c", start, *map(str, arguments)],
         cwd=folder,

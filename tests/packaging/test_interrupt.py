@@ -49,7 +49,7 @@ def armed(self):
     return result
 
 CtrlC.__enter__, Standing.enter = armed, noted
-from experiments.cli import main
+from experiments.cli.main import main
 main()
 """
 

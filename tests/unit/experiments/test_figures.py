@@ -18,7 +18,6 @@ import pyarrow as pa
 from matplotlib.patches import Rectangle
 from pyarrow import parquet
 from scipy import stats
-from tests.unit.experiments.test_plotting import assert_readable
 
 from experiments.cli.main import main
 from experiments.evaluation.policies import POLICIES
@@ -26,6 +25,7 @@ from experiments.figures import FIGURES, Settings, reproduce
 from experiments.figures.oasis.published import FIG3, FIG4, FIG6, FIG8
 from experiments.figures.rows import for_people, geometric, interval, read_csv, write_csv
 from experiments.sweep import SweepProgress, expand, sweep_config
+from tests.unit.experiments.test_plotting import assert_readable
 
 SMALL = Settings(seeds=2, scale=0.1)
 
