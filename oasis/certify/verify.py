@@ -124,14 +124,20 @@ def verify_schedule(instance: Instance, job: Job, schedule: Schedule) -> None:
     if done == 0 or not rounding.within(work, done):
         detail = f"{done} worker-slots, needs {work:.9g}"
         raise VerificationError("(2) training work", detail, job=job.id)
-    workers, ps = (
-        np.bincount(rows[:, 0], rows[:, 2], minlength=instance.horizon)
-        for rows in (schedule.workers, schedule.ps)
-    )
-    for slot in range(instance.horizon):
-        for constraint, broken, detail in _slot_constraints(job, workers[slot], ps[slot]):
+    workers, ps = _counts(schedule.workers), _counts(schedule.ps)
+    for slot in sorted(workers.keys() | ps.keys()):  # in all others the counts are 0
+        counts = workers.get(slot, 0), ps.get(slot, 0)
+        for constraint, broken, detail in _slot_constraints(job, *counts):
             if broken:
                 raise VerificationError(constraint, detail, job=job.id, slot=slot)
+
+
+def _counts(rows: IntArray) -> dict[int, int]:
+    """Tasks in each slot that has any."""
+    counts: dict[int, int] = {}
+    for slot, _, count in rows.tolist():
+        counts[slot] = counts.get(slot, 0) + count
+    return counts
 
 
 def _minibatch_slots(instance: Instance, job: Job) -> float:

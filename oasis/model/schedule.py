@@ -86,8 +86,6 @@ class Schedule:
         return cls(data["job_id"], data["workers"], data["ps"])
 
 
-def usage(rows: IntArray, demand: FloatArray, shape: tuple[int, int]) -> FloatArray:
-    """Resources that `rows` of `demand` (R,) occupy, shape (T, servers, R)."""
-    used = np.zeros((*shape, demand.size))
+def add_usage(used: FloatArray, rows: IntArray, demand: FloatArray) -> None:
+    """Add what `rows` of `demand` (R,) occupy to `used` (T, servers, R); no other place changes."""
     np.add.at(used, (rows[:, SLOT], rows[:, SERVER]), rows[:, COUNT, None] * demand)
-    return used

@@ -9,7 +9,7 @@ import numpy as np
 from oasis.model.instance import Instance
 from oasis.model.resources import as_array
 from oasis.model.rounding import FloatArray
-from oasis.model.schedule import Schedule, usage
+from oasis.model.schedule import Schedule, add_usage
 
 
 def committed(
@@ -23,8 +23,8 @@ def committed(
         schedule = schedules.get(job.id)
         if schedule is not None:
             demands = [as_array(demand, cluster.resources) for demand in (job.worker, job.ps)]
-            worker += usage(schedule.workers, demands[0], worker.shape[:2])
-            ps += usage(schedule.ps, demands[1], ps.shape[:2])
+            add_usage(worker, schedule.workers, demands[0])
+            add_usage(ps, schedule.ps, demands[1])
     return worker, ps
 
 
