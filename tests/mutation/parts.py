@@ -60,12 +60,12 @@ PARTS = (
     Part(
         "certificate",
         ("oasis/certificate.py",),
-        (P + "test_theorem4_corrected.py",),
+        (U + "test_certificate.py", P + "test_theorem4_corrected.py"),
     ),
     Part(
         "duality",
         ("oasis/duality.py",),
-        (P + "test_theorem2_feasibility_and_weak_duality.py",),
+        (U + "test_duality.py", P + "test_theorem2_feasibility_and_weak_duality.py"),
     ),
     Part(
         "engine",
