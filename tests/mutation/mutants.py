@@ -157,7 +157,7 @@ def places(part: str, module: str, source: str) -> Iterator[Place]:
 
 
 def mutate(place: Place, source: str) -> Mutant | None:
-    """The mutant at `place`; None if it is no Python, or changes nothing but annotations."""
+    """The mutant at `place`; None if it is no Python or changes nothing that runs."""
     code = mutate_code(source, operators()[place.operator], place.occurrence)
     if code is None or _meaning(code) in (None, _meaning(source)):
         return None
@@ -165,8 +165,8 @@ def mutate(place: Place, source: str) -> Mutant | None:
     return Mutant(place.part, place.module, row, place.inside, place.operator, line, becomes, code)
 
 
-class _WithoutAnnotations(ast.NodeTransformer):
-    """Removes what is never run: annotations are kept as text."""
+class _Running(ast.NodeTransformer):
+    """Removes annotations, which are kept as text, and how arguments may be passed."""
 
     def visit_FunctionDef(self, node):
         node.returns = None
@@ -176,15 +176,22 @@ class _WithoutAnnotations(ast.NodeTransformer):
         node.annotation = None
         return node
 
+    def visit_arguments(self, node):
+        """A `*` between parameters is no product."""
+        node.args = [*node.posonlyargs, *node.args, *node.kwonlyargs]
+        node.defaults += [default for default in node.kw_defaults if default is not None]
+        node.posonlyargs, node.kwonlyargs, node.kw_defaults = [], [], []
+        return self.generic_visit(node)
+
     def visit_AnnAssign(self, node):
         node.annotation = ast.Constant(None)
         return self.generic_visit(node)
 
 
 def _meaning(code: str) -> str | None:
-    """The parsed code without annotations; None if it does not parse."""
+    """The parsed code as far as it runs; None if it does not parse."""
     try:
-        return ast.dump(_WithoutAnnotations().visit(ast.parse(code)))
+        return ast.dump(_Running().visit(ast.parse(code)))
     except SyntaxError:
         return None
 

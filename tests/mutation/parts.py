@@ -64,12 +64,12 @@ PARTS = (
     Part(
         "certificate",
         ("oasis/certify/certificate.py",),
-        (P + "test_theorem4_corrected.py",),
+        (U + "certify/test_certificate.py", P + "test_theorem4_corrected.py"),
     ),
     Part(
         "duality",
         ("oasis/certify/duality.py",),
-        (P + "test_theorem2_feasibility_and_weak_duality.py",),
+        (U + "certify/test_duality.py", P + "test_theorem2_feasibility_and_weak_duality.py"),
     ),
     Part(
         "engine",

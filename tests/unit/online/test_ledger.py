@@ -163,3 +163,10 @@ def test_copies_of_what_is_used_do_not_change_the_ledger() -> None:
         array[:] = -1.0
     assert (ledger.worker_used >= 0).all()
     assert (ledger.ps_prices >= 0).all()
+
+
+def test_horizon_of_one_slot_has_one_run_before_and_after_a_commit() -> None:
+    ledger = Ledger.idle(CLUSTER, 1, BOUNDS)
+    ledger.commit(JOB, Schedule("a", [[0, 1, 2]], [[0, 0, 1]]), BOUNDS)
+    assert differing(ledger) == []
+    assert [runs.tolist() for runs in ledger.runs(0, 1)] == [[0], [1]]

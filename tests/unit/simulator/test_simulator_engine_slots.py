@@ -150,3 +150,16 @@ def test_timer_goes_off_when_it_says_where_there_are_no_slots(wake_at: float) ->
     policy = Script({0.0: Plan(wake_at=wake_at)})
     replay(workload(slotted=False), policy)
     assert policy.asked == [0.0, wake_at]
+
+
+def test_slotted_policy_is_woken_at_whole_times_also_where_there_are_no_slots() -> None:
+    plans = {0.0: Plan(wake_at=0.5), 1.0: Plan({0: ONE}), 2.0: Plan(wake_at=2.75)}
+    policy = Script(plans, slotted=True)
+    replay(workload(2.5, slotted=False), policy, outages=[Outage(1, 0.25)])
+    assert policy.asked == [0.0, 0.25, 1.0, 2.0, 2.75, 3.0, 3.5]
+
+
+def test_slotted_policy_is_woken_while_jobs_are_there_or_still_to_come() -> None:
+    policy = Script({0.0: Plan(), 3.0: Plan({0: ONE})}, slotted=True)
+    replay(workload(1.5, arrival=3.0), policy, outages=[Outage(1, 1.0)])
+    assert policy.asked == [1.0, 2.0, 3.0, 4.0, 5.0]
