@@ -8,6 +8,7 @@ from oasis.io import read, write
 from oasis.online import OASiS
 from oasis.prices import PriceBounds, PriceFunction
 from oasis.problem import Cluster, Instance, Job, Server
+from oasis.recourse import Recourse
 from oasis.resources import ResourceVector
 from oasis.result import Decision, Rejection, Run
 from oasis.schedule import Schedule
@@ -33,6 +34,7 @@ __all__ = [
     "PolicyError",
     "PriceBounds",
     "PriceFunction",
+    "Recourse",
     "Rejection",
     "ResourceVector",
     "Run",
