@@ -20,6 +20,7 @@ from oasis.online.best_schedule import BestSchedule, best_schedule
 from oasis.online.oasis import OASiS
 from oasis.online.prices import PriceBounds, PriceFunction
 from oasis.simulator import simulate
+from oasis.simulator.recourse import Recourse
 from oasis.simulator.result import Run
 from oasis.version import __version__
 from oasis.workloads import generate
@@ -40,6 +41,7 @@ __all__ = [
     "PolicyError",
     "PriceBounds",
     "PriceFunction",
+    "Recourse",
     "Rejection",
     "ResourceVector",
     "Run",

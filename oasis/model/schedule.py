@@ -72,6 +72,15 @@ class Schedule:
         """Left-hand side of (2)."""
         return int(self.workers[:, COUNT].sum())
 
+    def since(self, slot: int) -> Schedule | None:
+        """The part of the schedule from `slot` on; None if nothing runs there."""
+        workers = self.workers[np.searchsorted(self.workers[:, SLOT], slot) :]
+        if not len(workers):
+            return None
+        if len(workers) == len(self.workers):
+            return self
+        return Schedule(self.job_id, workers, self.ps[np.searchsorted(self.ps[:, SLOT], slot) :])
+
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON; the inverse of `from_dict`."""
         return {

@@ -108,14 +108,28 @@ class Ledger:
         starts = np.flatnonzero(marks)
         return first + starts, np.append(starts[1:], end - first) - starts
 
-    def commit(self, job: Job, schedule: Schedule, bounds: PriceBounds) -> None:
-        """Charge the schedule of `job` and reprice what it touches (Alg. 1, l. 9-12)."""
+    def commit(self, job: Job, schedule: Schedule, bounds: PriceBounds | None) -> None:
+        """Charge the schedule of `job` and reprice what it touches (Alg. 1, l. 9-12).
+
+        Without `bounds` prices do not follow usage and stay as they are.
+        """
+        self._add(job, schedule, bounds, 1)
+
+    def release(self, job: Job, schedule: Schedule, bounds: PriceBounds | None) -> None:
+        """Take back what `commit` of the same arguments charged, and reprice what it touches.
+
+        It restores the committed amounts to the last bit, in any order of commits and releases,
+        if sums of the demands are exact in floats (`oasis.recourse.grid`).
+        """
+        self._add(job, schedule, bounds, -1)
+
+    def _add(self, job: Job, schedule: Schedule, bounds: PriceBounds | None, sign: int) -> None:
         names = self.cluster.resources
         for group, rows, demand, price in (
-            (self.worker, schedule.workers, job.worker, bounds.worker),
-            (self.ps, schedule.ps, job.ps, bounds.ps),
+            (self.worker, schedule.workers, job.worker, bounds.worker if bounds else None),
+            (self.ps, schedule.ps, job.ps, bounds.ps if bounds else None),
         ):
-            amounts = rows[:, COUNT, None] * as_array(demand, names)
+            amounts = (sign * rows[:, COUNT, None]) * as_array(demand, names)
             group.commit(rows[:, SLOT], rows[:, SERVER], amounts, price)
         first, end = max(schedule.start, 1), min(schedule.completion + 2, self.horizon)
         differs = np.zeros(max(end - first, 0), dtype=bool)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, get_args
 
@@ -26,6 +27,25 @@ def check_granularity(granularity: str) -> None:
         raise ValueError(f"granularity: expected {expected}, got {granularity!r}")
 
 
+@dataclass(frozen=True, slots=True)
+class Rest:
+    """What is left of a job that may have run before.
+
+    Parameters
+    ----------
+    start : int
+        The first slot that may be used.
+    work : int
+        Worker-slots left to do, at least 1.
+    ends : Completions
+        Completion slots that the rest can reach and their utilities, measured from the arrival.
+    """
+
+    start: int
+    work: int
+    ends: Completions
+
+
 class Search:
     """Cheapest schedules of one job, given what is committed and what it costs.
 
@@ -39,13 +59,17 @@ class Search:
         Unit in which work is split over slots (docs/theory, "Work is counted in worker-slots").
     min_utility_fraction : float
         phi: completions worth less than phi times the best count as worthless.
+    rest : Rest, optional
+        What is left of the job and from when; default: all of it, from its arrival.
 
     Attributes
     ----------
     ends : Completions
         Completion slots and their utilities.
+    start : int
+        The first slot that may be used.
     work : int
-        ceil(W_i), worker-slots.
+        Worker-slots to place, ceil(W_i) for a whole job.
     """
 
     def __init__(
@@ -54,14 +78,17 @@ class Search:
         ledger: Ledger,
         granularity: Granularity = "worker-slot",
         min_utility_fraction: float = 0.0,
+        rest: Rest | None = None,
     ) -> None:
         check_granularity(granularity)
         self.job = job
         self.ledger = ledger
         self.granularity = granularity
         seconds = ledger.cluster.slot_seconds
-        self.ends: Completions = completions(job, ledger.horizon, seconds, min_utility_fraction)
-        self.work = job.work(seconds)
+        if rest is None:
+            ends = completions(job, ledger.horizon, seconds, min_utility_fraction)
+            rest = Rest(job.arrival, job.work(seconds), ends)
+        self.start, self.work, self.ends = rest.start, rest.work, rest.ends
         self._most = min(job.chunks, self.work)  # (3); never more than the work
         self._worker, self._ps = (
             as_array(amounts, ledger.cluster.resources) for amounts in (job.worker, job.ps)
@@ -69,11 +96,11 @@ class Search:
 
     @property
     def utility(self) -> FloatArray:
-        """f_i at completion in each slot from arrival to the last that counts; 0 if impossible."""
+        """f_i at completion in each slot from `start` to the last that counts; 0 if impossible."""
         counted = np.flatnonzero(self.ends.counted)
         if not len(counted):
             return np.zeros(0)
-        first = self.ends.first - self.job.arrival
+        first = self.ends.first - self.start
         utility = np.zeros(first + int(counted[-1]) + 1)
         utility[first:] = self.ends.utility[: int(counted[-1]) + 1]
         return utility
@@ -111,7 +138,7 @@ class Search:
         """Put the workers of `split`, and their parameter servers, on the cheapest servers."""
         job, ledger = self.job, self.ledger
         counts = split.counts[: split.completion + 1]
-        marks = ledger.changes[job.arrival : job.arrival + len(counts)].copy()
+        marks = ledger.changes[self.start : self.start + len(counts)].copy()
         marks[0] = True
         marks[1:] |= counts[1:] != counts[:-1]
         starts = np.flatnonzero(marks)
@@ -124,23 +151,23 @@ class Search:
             (ledger.worker, self._worker, number),
             (ledger.ps, self._ps, job.ps_needed(number)),
         ):
-            at, servers, taken = group.fill(demand, job.arrival + starts, units)
+            at, servers, taken = group.fill(demand, self.start + starts, units)
             each = lengths[at]
             later = np.arange(each.sum()) - np.repeat(np.cumsum(each) - each, each)
-            slots = np.repeat(job.arrival + starts[at], each) + later
+            slots = np.repeat(self.start + starts[at], each) + later
             rows = (slots, np.repeat(servers, each), np.repeat(taken, each))
             tables.append(np.column_stack(rows))
         return Schedule(job.id, *tables)
 
     def room_until(self, slot: int) -> int:
-        """Worker-slots, with their parameter servers, that fit from the arrival to `slot`."""
-        starts, lengths = self.ledger.runs(self.job.arrival, slot + 1)
+        """Worker-slots, with their parameter servers, that fit from `start` to `slot`."""
+        starts, lengths = self.ledger.runs(self.start, slot + 1)
         return int(self._room(starts)[0] @ lengths)
 
     @cached_property
     def _rows_that_count(self) -> tuple[FloatArray | None, IntArray]:
         """`_slot_costs` until the last completion that counts."""
-        return self._slot_costs(self.job.arrival + len(self.utility))
+        return self._slot_costs(self.start + len(self.utility))
 
     def _slot_costs(self, end: int) -> tuple[FloatArray | None, IntArray]:
         """COST_t in one slot of each run until `end`, and the lengths of the runs.
@@ -148,9 +175,9 @@ class Search:
         The cost of 0..N workers is inf where they do not fit. None instead of costs if there is no
         room for the work.
         """
-        if end <= self.job.arrival:
+        if end <= self.start:
             return None, np.zeros(0, dtype=np.int64)
-        starts, lengths = self.ledger.runs(self.job.arrival, end)
+        starts, lengths = self.ledger.runs(self.start, end)
         fit, room, ps_room = self._room(starts)
         if fit @ lengths < self.work:
             return None, lengths

@@ -142,14 +142,34 @@ class ServerGroup:
         return slot, server + offset, np.minimum(full, taken - offset * full)
 
     def commit(
-        self, slots: IntArray, servers: IntArray, amounts: FloatArray, price: PriceFunction
+        self,
+        slots: IntArray,
+        servers: IntArray,
+        amounts: FloatArray,
+        price: PriceFunction | None,
     ) -> None:
-        """Add `amounts` (P, R) at distinct places (slot, server) and reprice (Alg. 1, l. 9-12)."""
+        """Add `amounts` (P, R) at distinct places (slot, server) and reprice (Alg. 1, l. 9-12).
+
+        Amounts below zero take back what was added before. Without `price` prices stay.
+        """
         self._open(servers)
         columns = self._column(servers)
         used = self.used[:, slots, columns] + amounts.T
         self.used[:, slots, columns] = used
-        self.price[:, slots, columns] = price(used.T, self.capacity[:, columns].T).T
+        if price is not None:
+            self.price[:, slots, columns] = price(used.T, self.capacity[:, columns].T).T
+
+    def reprice(self, price: PriceFunction) -> None:
+        """Set every price anew from what is committed."""
+        used = np.moveaxis(self.used, 0, 2)
+        self.price = np.ascontiguousarray(np.moveaxis(price(used, self.capacity.T), 2, 0))
+
+    def set_capacity(self, server: int, capacity: FloatArray) -> None:
+        """Change what one server holds (R,) in every slot; prices stay as they are."""
+        at = np.array([server])
+        self._open(at)
+        self.capacity = self.capacity.copy()
+        self.capacity[:, self._column(at)[0]] = capacity
 
     def _column(self, servers: IntArray) -> IntArray:
         return np.searchsorted(self.server, servers, side="right") - 1
