@@ -14,7 +14,7 @@ import oasis
 import offline
 
 # Working state, which changes as its owner goes on.
-MUTABLE = {"Guide", "Ledger", "Plan", "Row", "ServerGroup", "Servers", "Table"}
+MUTABLE = {"Guide", "Ledger", "LiveJob", "Plan", "Record", "Row", "ServerGroup", "Servers", "Table"}
 WITH_DICT = {"Run"}  # has a cached property
 
 
