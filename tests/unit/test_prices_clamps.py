@@ -127,3 +127,26 @@ def test_bounds_count_work_in_slots_of_the_cluster() -> None:
         etas[seconds] = PriceBounds.from_jobs((job,), cluster, 4).worker.eta
     assert etas[8.0] == pytest.approx(4 * 2 / (2 * 1.5))
     assert etas[16.0] == pytest.approx(4 * 2 / (1 * 1.5))
+
+
+def test_price_is_the_exponential_up_to_e_to_the_709_and_never_infinite() -> None:
+    price = PriceFunction(np.array([708.9, 709.5, 0.0]), np.array([0.0, 0.0, 5000.0]), 1.0)
+    assert price.lower[0] == np.exp(708.9)
+    assert price.lower[1] == price.upper[2] == np.exp(709.0)
+    assert np.isfinite(price.upper).all()
+
+
+@pytest.mark.parametrize("eta", [2.5, np.nan])
+def test_price_function_is_written_with_nulls_and_read_again(eta: float) -> None:
+    price = PriceFunction(np.array([0.5, -np.inf]), np.array([1.5, 0.0]), eta)
+    data = price.to_dict()
+    assert data == {
+        "log_lower": [0.5, None],
+        "log_ratio": [1.5, 0.0],
+        "eta": None if np.isnan(eta) else eta,
+    }
+    again = PriceFunction.from_dict(data)
+    assert again.log_lower.tolist() == [0.5, -np.inf]
+    assert again.log_ratio.tolist() == [1.5, 0.0]
+    assert again.eta == eta or np.isnan([again.eta, eta]).all()
+    assert again.to_dict() == data
