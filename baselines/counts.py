@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from oasis.simulator import Placement, Room, SimJob, Site
-from oasis.simulator.placement import place
+from oasis.scheduling.placement import place
+from oasis.simulator import Placement, PolicyJob, Room, Site
 
 LEAST, MOST = 1, 30
 NEVER_FITS = "does not fit the empty cluster"
@@ -37,7 +37,7 @@ class FixedCounts:
         self._empty = [machine.capacity for machine in site.machines]
         self._largest: dict[tuple[object, ...], bool] = {}
 
-    def draw(self, job: SimJob) -> tuple[int, int] | None:
+    def draw(self, job: PolicyJob) -> tuple[int, int] | None:
         """Workers and parameter servers of `job`; None if not even the smallest ever fit."""
         if job.min_workers == job.max_workers:
             workers = job.max_workers
@@ -51,7 +51,7 @@ class FixedCounts:
                     return workers, ps
         return None
 
-    def _fits(self, job: SimJob, workers: int, ps: int) -> bool:
+    def _fits(self, job: PolicyJob, workers: int, ps: int) -> bool:
         """Whether the empty cluster holds so much; plain jobs of one size are asked once."""
         key = (job.worker, job.ps, workers, ps)
         if key not in self._largest:

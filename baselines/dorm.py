@@ -10,9 +10,9 @@ from typing import Any
 from baselines.counts import NEVER_FITS
 from baselines.fair_shares import Fairness, Portions
 from baselines.placing import placement_for
-from oasis import rounding
-from oasis.simulator import Allocation, Plan, Room, SimJob, Site, View
-from oasis.simulator.placement import place
+from oasis.model import rounding
+from oasis.scheduling.placement import place
+from oasis.simulator import Allocation, Plan, PolicyJob, Room, Site, View
 
 IDLE = "an answer with which nobody runs"
 
@@ -110,7 +110,7 @@ class Dorm:
         self._partition, self._solver = Partition, highs.version()
         self._site, self._portions = site, Portions(site)
         self._most_loss = float(rounding.ceil(self.theta_1 * 2 * self._portions.kinds))
-        self._jobs: dict[int, SimJob] = {}
+        self._jobs: dict[int, PolicyJob] = {}
         self._empty = [machine.capacity for machine in site.machines]
         self.outcomes, self._restricted = [], 0
 
@@ -201,7 +201,7 @@ class Dorm:
                 chosen.append(index)
         return chosen
 
-    def _start(self, job: SimJob, room: Room) -> Allocation | None:
+    def _start(self, job: PolicyJob, room: Room) -> Allocation | None:
         """Put the fewest tasks of `job` into `room`; None if they do not fit."""
         least = job.min_workers
         return place(room, job, least, job.ps_needed(least), placement_for(self._site))

@@ -9,8 +9,8 @@ from typing import Any
 from baselines.counts import NEVER_FITS
 from baselines.placing import placement_for
 from baselines.shares import Shares
-from oasis.simulator import NOTHING, Allocation, Placement, Plan, Room, SimJob, Site, View
-from oasis.simulator.placement import place
+from oasis.scheduling.placement import place
+from oasis.simulator import NOTHING, Allocation, Placement, Plan, PolicyJob, Room, Site, View
 
 
 class DRF:
@@ -37,7 +37,7 @@ class DRF:
     def reset(self, site: Site) -> None:
         self._site = site
         self._shares = Shares(site)
-        self._jobs: dict[int, SimJob] = {}
+        self._jobs: dict[int, PolicyJob] = {}
 
     def decide(self, view: View) -> Plan:
         plan = Plan()
@@ -83,7 +83,7 @@ class DRF:
         }
 
     def _grow(
-        self, job: SimJob, workers: int, ps: int, room: Room, how: Placement
+        self, job: PolicyJob, workers: int, ps: int, room: Room, how: Placement
     ) -> Allocation | None:
         """Put the next task of `job` into `room`; None if it fits nowhere."""
         more = 1 if workers else job.min_workers

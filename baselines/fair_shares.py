@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from oasis.rounding import FloatArray
-from oasis.simulator import Allocation, SimJob, Site
-from oasis.simulator.site import GROUPS
+from oasis.model.rounding import FloatArray
+from oasis.scheduling.site import GROUPS
+from oasis.simulator import Allocation, PolicyJob, Site
 
 NEGLIGIBLE = 1e-12
 
@@ -30,7 +30,7 @@ class Portions:
         self.totals = np.array([total for group in GROUPS for total in site.totals(group)])
         self.kinds = int(np.count_nonzero(self.totals))
 
-    def of_task(self, job: SimJob, group: str) -> FloatArray:
+    def of_task(self, job: PolicyJob, group: str) -> FloatArray:
         """Share of each resource that one task of `group` takes, shape (2 R,)."""
         portion = np.zeros(len(self.totals))
         offset = GROUPS.index(group) * self._size
@@ -39,7 +39,7 @@ class Portions:
             portion[offset + resource] = amount / total if total else 0.0  # it fits nowhere
         return portion
 
-    def of_worker(self, job: SimJob) -> FloatArray:
+    def of_worker(self, job: PolicyJob) -> FloatArray:
         """The same of a worker with b_i / B_i of a parameter server."""
         portion = self.of_task(job, "worker")
         if job.ps_per_worker:
@@ -74,7 +74,7 @@ class Fairness:
 
     @classmethod
     def among(
-        cls, jobs: Mapping[int, SimJob], portions: Portions, capacity: Sequence[tuple[int, ...]]
+        cls, jobs: Mapping[int, PolicyJob], portions: Portions, capacity: Sequence[tuple[int, ...]]
     ) -> Fairness:
         """Of `jobs` on machines of `capacity`."""
         workers = {index: portions.of_worker(job) for index, job in jobs.items()}

@@ -8,8 +8,8 @@ from typing import Any
 
 from baselines.counts import NEVER_FITS, FixedCounts
 from baselines.placing import placement_for
-from oasis.simulator import Plan, Room, SimJob, Site, View
-from oasis.simulator.placement import place
+from oasis.scheduling.placement import place
+from oasis.simulator import Plan, PolicyJob, Room, Site, View
 
 
 class FIFO:
@@ -38,7 +38,7 @@ class FIFO:
 
     def reset(self, site: Site) -> None:
         self._site = site
-        self._line: deque[tuple[SimJob, int, int]] = deque()
+        self._line: deque[tuple[PolicyJob, int, int]] = deque()
         self._needs: dict[int, tuple[int, int]] = {}
         self._placement = placement_for(site)
         self._counts.reset(site, placement_for(site))

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from baselines.ordered import STRICT, Ordered
-from oasis.rounding import TOLERANCE
-from oasis.simulator import SimJob, Site, View
+from oasis.model.rounding import TOLERANCE
+from oasis.simulator import PolicyJob, Site, View
 
 
 class LAS(Ordered):
@@ -57,7 +57,7 @@ class LAS(Ordered):
         gpu = site.resources.index("gpu") if "gpu" in site.resources else None
         self._gpu, self._grid = gpu, site.grid
 
-    def key(self, job: SimJob, workers: int, view: View) -> float:
+    def key(self, job: PolicyJob, workers: int, view: View) -> float:
         return float(self._queue(self._service(job, workers, view)))
 
     def wake_at(self, view: View) -> float | None:
@@ -72,12 +72,12 @@ class LAS(Ordered):
                     times.append(view.now + left)
         return min(times, default=None)
 
-    def _service(self, job: SimJob, workers: int, view: View) -> float:
+    def _service(self, job: PolicyJob, workers: int, view: View) -> float:
         return view.attained(job) * self._weight(job, workers)
 
     def _queue(self, service: float) -> int:
         return bisect_right(self._ends, service * (1 + TOLERANCE))
 
-    def _weight(self, job: SimJob, workers: int) -> float:
+    def _weight(self, job: PolicyJob, workers: int) -> float:
         each = dict(job.worker).get(self._gpu, 0) / self._grid if self._gpu is not None else 0.0
         return workers * (each or 1.0)

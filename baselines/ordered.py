@@ -8,8 +8,8 @@ from typing import Any
 
 from baselines.counts import NEVER_FITS, FixedCounts
 from baselines.placing import placement_for
-from oasis.simulator import NOTHING, Plan, Room, SimJob, Site, View
-from oasis.simulator.placement import place
+from oasis.scheduling.placement import place
+from oasis.simulator import NOTHING, Plan, PolicyJob, Room, Site, View
 
 Key = tuple[float, int]
 
@@ -50,11 +50,11 @@ class Ordered:
         self._placement = placement_for(site)
         self._counts.reset(site, placement_for(site))
         self._waiting: list[Key] = []
-        self._running: dict[int, SimJob] = {}
-        self._jobs: dict[int, SimJob] = {}
+        self._running: dict[int, PolicyJob] = {}
+        self._jobs: dict[int, PolicyJob] = {}
         self._needs: dict[int, tuple[int, int]] = {}
 
-    def key(self, job: SimJob, workers: int, view: View) -> float:
+    def key(self, job: PolicyJob, workers: int, view: View) -> float:
         """Jobs with smaller keys go first; among equals, those that arrived earlier."""
         raise NotImplementedError
 
@@ -70,7 +70,7 @@ class Ordered:
         plan.wake_at = self.wake_at(view)
         return plan
 
-    def running(self) -> list[tuple[SimJob, int]]:
+    def running(self) -> list[tuple[PolicyJob, int]]:
         """Jobs that run, with their workers."""
         return [(job, self._needs[index][0]) for index, job in self._running.items()]
 
@@ -88,7 +88,7 @@ class Ordered:
             del self._running[job.index]
             insort(self._waiting, self._key(job, view))
 
-    def _key(self, job: SimJob, view: View) -> Key:
+    def _key(self, job: PolicyJob, view: View) -> Key:
         return self.key(job, self._needs[job.index][0], view), job.index
 
     def _serve(self, view: View, plan: Plan) -> None:

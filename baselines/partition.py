@@ -12,11 +12,11 @@ from dataclasses import dataclass
 import pulp
 
 from baselines.fair_shares import Fairness, Portions
-from oasis.rounding import TOLERANCE, FloatArray
-from oasis.simulator import Allocation, Room, SimJob, Site
-from oasis.simulator.allocation import Tasks
-from oasis.simulator.site import GROUPS
-from oasis.simulator.workload import Demand
+from oasis.model.rounding import TOLERANCE, FloatArray
+from oasis.scheduling.allocation import Tasks
+from oasis.scheduling.job import Demand
+from oasis.scheduling.site import GROUPS
+from oasis.simulator import Allocation, PolicyJob, Room, Site
 from oasis.solvers import Status, highs
 
 # A job whose count lies this little above a whole number of parameter servers is not given it.
@@ -31,7 +31,7 @@ class Candidate:
 
     Parameters
     ----------
-    job : SimJob
+    job : PolicyJob
         The job.
     held : Allocation
         What it holds; `NOTHING` if it waits.
@@ -43,14 +43,16 @@ class Candidate:
         Dominant share that is fair.
     """
 
-    job: SimJob
+    job: PolicyJob
     held: Allocation
     portions: tuple[FloatArray, FloatArray]
     per_worker: float
     fair: float
 
     @classmethod
-    def of(cls, job: SimJob, held: Allocation, portions: Portions, fairness: Fairness) -> Candidate:
+    def of(
+        cls, job: PolicyJob, held: Allocation, portions: Portions, fairness: Fairness
+    ) -> Candidate:
         """`job` as it stands."""
         tasks = (portions.of_task(job, "worker"), portions.of_task(job, "ps"))
         index = job.index

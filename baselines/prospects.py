@@ -8,14 +8,14 @@ from heapq import heappop, heappush
 import numpy as np
 import numpy.typing as npt
 
-from oasis import rounding
-from oasis.rounding import TOLERANCE, FloatArray, IntArray
-from oasis.simulator import SimJob
+from oasis.model import rounding
+from oasis.model.rounding import TOLERANCE, FloatArray, IntArray
+from oasis.simulator import PolicyJob
 
 SHORTEST = 1e-9  # a job that is done but for rounding still has a reward
 
 
-def worth_by_slot(job: SimJob, horizon: float | None) -> FloatArray:
+def worth_by_slot(job: PolicyJob, horizon: float | None) -> FloatArray:
     """Utility of completing `job` in each slot, and 0 after the horizon: shape (T + 1,).
 
     Without a horizon or a utility (plain traces), the job is worth 1 whenever it ends.

@@ -11,9 +11,9 @@ from baselines.counts import NEVER_FITS, FixedCounts
 from baselines.placing import placement_for
 from baselines.prospects import Prospects, worth_by_slot
 from baselines.shares import Shares
-from oasis.rounding import FloatArray
-from oasis.simulator import NOTHING, Plan, Room, SimJob, Site, View
-from oasis.simulator.placement import place
+from oasis.model.rounding import FloatArray
+from oasis.scheduling.placement import place
+from oasis.simulator import NOTHING, Plan, PolicyJob, Room, Site, View
 
 
 class RRH:
@@ -75,7 +75,7 @@ class RRH:
         self._site, self._shares = site, Shares(site)
         self._placement = placement_for(site)
         self._counts.reset(site, placement_for(site))
-        self._jobs: dict[int, SimJob] = {}
+        self._jobs: dict[int, PolicyJob] = {}
         self._needs: dict[int, tuple[int, int]] = {}
         self._tables: dict[int, FloatArray] = {}
 
@@ -89,7 +89,7 @@ class RRH:
             self._serve(view, plan)
         return plan
 
-    def _admit(self, job: SimJob, view: View, plan: Plan) -> None:
+    def _admit(self, job: PolicyJob, view: View, plan: Plan) -> None:
         counts = self._counts.draw(job)
         if counts is None:
             plan.rejected[job.index] = NEVER_FITS

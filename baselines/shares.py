@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from oasis.simulator import SimJob, Site
-from oasis.simulator.site import GROUPS
+from oasis.scheduling.site import GROUPS
+from oasis.simulator import PolicyJob, Site
 
 
 class Shares:
@@ -12,7 +12,7 @@ class Shares:
     def __init__(self, site: Site) -> None:
         self._totals = [[total * site.grid for total in site.totals(group)] for group in GROUPS]
 
-    def dominant(self, job: SimJob, workers: int, ps: int) -> float:
+    def dominant(self, job: PolicyJob, workers: int, ps: int) -> float:
         """Largest share of a resource that so many workers and parameter servers take."""
         return max(
             (

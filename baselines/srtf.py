@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from baselines.ordered import Ordered
-from oasis.simulator import SimJob, View
+from oasis.simulator import PolicyJob, View
 
 
 class SRTF(Ordered):
@@ -16,5 +16,5 @@ class SRTF(Ordered):
 
     name = "srtf"
 
-    def key(self, job: SimJob, workers: int, view: View) -> float:
+    def key(self, job: PolicyJob, workers: int, view: View) -> float:
         return view.remaining(job) / workers

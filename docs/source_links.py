@@ -1,8 +1,8 @@
 """Where a formula is in the code, and which formulas a place in the code cites.
 
-The role ``{src}`oasis.prices.PriceFunction``` prints the class's name and
-``oasis/prices.py:22``; `citations` goes the other way. Both read the source, so that no line number
-is ever written down.
+The role ``{src}`oasis.online.prices.PriceFunction``` prints the class's name and
+``oasis/online/prices.py:22``; `citations` goes the other way. Both read the source, so that no
+line number is ever written down.
 """
 
 from __future__ import annotations

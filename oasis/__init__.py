@@ -1,19 +1,27 @@
 """OASiS: online primal-dual scheduling of distributed training jobs on shared clusters."""
 
-from oasis.best_schedule import BestSchedule, best_schedule
-from oasis.certificate import Certificate, certify
-from oasis.duality import dual_bound
-from oasis.errors import InstanceError, OasisError, PolicyError, SolverError, VerificationError
-from oasis.io import read, write
-from oasis.online import OASiS
-from oasis.prices import PriceBounds, PriceFunction
-from oasis.problem import Cluster, Instance, Job, Server
-from oasis.resources import ResourceVector
-from oasis.result import Decision, Rejection, Run
-from oasis.schedule import Schedule
+from oasis.certify.certificate import Certificate, certify
+from oasis.certify.duality import dual_bound
+from oasis.certify.verify import verify
+from oasis.model.decision import Decision, Rejection
+from oasis.model.errors import (
+    InstanceError,
+    OasisError,
+    PolicyError,
+    SolverError,
+    VerificationError,
+)
+from oasis.model.instance import Cluster, Instance, Job, Server
+from oasis.model.instance_file import read, write
+from oasis.model.resources import ResourceVector
+from oasis.model.schedule import Schedule
+from oasis.model.utility import Constant, Deadline, Piecewise, Sigmoid, Utility
+from oasis.online.best_schedule import BestSchedule, best_schedule
+from oasis.online.oasis import OASiS
+from oasis.online.prices import PriceBounds, PriceFunction
 from oasis.simulator import simulate
-from oasis.utility import Constant, Deadline, Piecewise, Sigmoid, Utility
-from oasis.verify import verify
+from oasis.simulator.recourse import Recourse
+from oasis.simulator.result import Run
 from oasis.version import __version__
 from oasis.workloads import generate
 
@@ -33,6 +41,7 @@ __all__ = [
     "PolicyError",
     "PriceBounds",
     "PriceFunction",
+    "Recourse",
     "Rejection",
     "ResourceVector",
     "Run",

@@ -1,21 +1,13 @@
 """The offline problem (1)-(13): exact optima and certified intervals to judge OASiS by."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Mapping
-
-from oasis.problem import Instance
-from oasis.schedule import Schedule
-from oasis.solvers import Progress, Status
-from offline.benders import solve_benders
-from offline.bruteforce import solve_brute_force
-from offline.column_generation import ConfigurationBound, configuration_bound
-from offline.configuration import solve_configuration
-from offline.deadline import Deadline, checked
-from offline.milp import COMPACT, compact_size, solve_milp
+from oasis.solvers import Status
+from offline.benders.solve import solve_benders
+from offline.column_generation.bound import ConfigurationBound, configuration_bound
+from offline.column_generation.solve import solve_configuration
+from offline.enumeration import solve_brute_force
+from offline.model.compact import solve_milp
 from offline.result import Milestone, OfflineResult
-from offline.standing import Standing
-from offline.start import ONLINE, begin
+from offline.solve import METHODS, solve
 
 __all__ = [
     "METHODS",
@@ -30,68 +22,3 @@ __all__ = [
     "solve_configuration",
     "solve_milp",
 ]
-
-METHODS = ("auto", "milp", "bruteforce", "colgen", "benders")
-
-
-def solve(
-    instance: Instance,
-    method: str = "auto",
-    time_limit: float | None = 60.0,
-    warm_start: Mapping[str, Schedule] | None = None,
-    on_progress: Callable[[Progress], None] | None = None,
-) -> OfflineResult:
-    """Solve the offline problem (1)-(13), or enclose its optimum.
-
-    Parameters
-    ----------
-    instance : Instance
-        The problem; its original utilities count, without any floor.
-    method : {"auto", "milp", "benders", "colgen", "bruteforce"}
-        "milp" is the compact model with HiGHS, "benders" a logic-based Benders decomposition,
-        exact like it, "colgen" the configuration LP with heuristics, "bruteforce" an enumeration
-        for tiny instances, which ignores the time limit; "auto" is "milp" as long as the number
-        of servers times the slots that each job has from its arrival on, summed over jobs, is at
-        most 500 (ten jobs, six servers, eight slots each), else "benders".
-    time_limit : float, optional
-        Seconds for the method, after OASiS's run; None or inf is no limit.
-    warm_start : mapping of str to Schedule, optional
-        A feasible solution by job id, such as ``run.schedules``, default OASiS's own. The result
-        is never worse.
-    on_progress : callable, optional
-        Called at every improvement and every new phase.
-
-    Returns
-    -------
-    OfflineResult
-        With ``status``, ``objective``, ``upper_bound``, ``gap`` and ``schedules``. Ctrl-C ends
-        the solve at any moment with what is known then and the status ``interrupted``.
-
-    Raises
-    ------
-    ValueError
-        For an unknown method, a negative time limit or NaN, or an instance too large to
-        enumerate.
-    VerificationError
-        If `warm_start` breaks a constraint.
-    SolverError
-        If the solver fails or a verified schedule refutes what it claims.
-    """
-    if method not in METHODS:
-        raise ValueError(f"unknown method {method!r}; expected one of {', '.join(METHODS)}")
-    time_limit = checked(time_limit)
-    if warm_start is None:
-        online = Standing(Deadline(), on_progress)
-        try:
-            begin(instance, online, None)
-        except KeyboardInterrupt:
-            return online.result(instance, Status.INTERRUPTED, method, {})
-        result = solve(instance, method, time_limit, online.schedules, on_progress)
-        return result.from_start(ONLINE)
-    if method == "bruteforce":
-        return solve_brute_force(instance, warm_start, on_progress)
-    if method == "colgen":
-        return solve_configuration(instance, time_limit, warm_start, on_progress)
-    if method == "benders" or (method == "auto" and compact_size(instance) > COMPACT):
-        return solve_benders(instance, time_limit, warm_start, on_progress)
-    return solve_milp(instance, time_limit, warm_start, on_progress)

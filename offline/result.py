@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from oasis.schedule import Schedule
+from oasis.model.schedule import Schedule
 from oasis.solvers import Status, relative_gap
 from oasis.version import __version__
 

@@ -12,8 +12,8 @@ from pydantic import Field
 from threadpoolctl import threadpool_info
 
 from experiments.sweep import TASKS, Case, Options, SweepConfig, Task, sweep_config
-from experiments.sweeps.task import Figures
-from experiments.sweeps.tasks import run
+from experiments.sweep.task import Figures
+from experiments.sweep.tasks import run
 
 SMALL: dict[str, Any] = {
     "instances": [{"preset": "testbed", "jobs": [3, 5], "horizon": 8}],

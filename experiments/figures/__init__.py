@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from experiments.figures import fig3, fig4, fig5, fig6, fig8, fig9
 from experiments.figures.figure import PublishedFigure
+from experiments.figures.oasis import fig3, fig4, fig5, fig6, fig8, fig9
 from experiments.figures.reproduction import Reproduction, reproduce
 from experiments.figures.settings import Settings
 

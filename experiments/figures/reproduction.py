@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-
-from pyarrow.parquet import read_table
 
 from experiments.figures.figure import PublishedFigure
 from experiments.figures.rows import Row, write_csv
 from experiments.figures.settings import Settings
 from experiments.plotting import FORMATS, save
-from experiments.sweep import SweepProgress, run_sweep, sweep_config
-from experiments.sweeps.record import DONE
-from oasis.errors import OasisError
+from experiments.sweep import SweepProgress, UnwrittenSweepError, run_sweep, sweep_config
+from experiments.sweep.record import DONE
+from oasis.model.errors import OasisError
+from oasis.model.files import check_writable, naming
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +33,8 @@ class Reproduction:
         Ratios that the time limit left without a proof, which the rows leave out.
     files : tuple of Path
         What was written: each run (Parquet), the rows (CSV), the picture.
+    unwritten : tuple of OSError
+        Why one of these is missing, found when the runs were done.
     """
 
     rows: list[Row]
@@ -40,6 +42,7 @@ class Reproduction:
     errors: tuple[str, ...]
     unproven: int
     files: tuple[Path, ...]
+    unwritten: tuple[OSError, ...] = ()
 
 
 def reproduce(
@@ -66,28 +69,45 @@ def reproduce(
     suffix : str
         Format of the picture: .svg, .png or .pdf.
     on_progress, on_note : callable, optional
-        As for `experiments.sweep.run_sweep`.
+        As for `experiments.sweep.run.run_sweep`.
 
     Raises
     ------
     OasisError
         If no run succeeded, with the first error.
+    OSError
+        If a file cannot be written there, before any run.
     """
     if suffix not in FORMATS:
         raise ValueError(f"--format: expected one of {', '.join(FORMATS)}, got {suffix!r}")
     config = sweep_config(figure.grid(settings))
-    directory.mkdir(parents=True, exist_ok=True)
+    with naming(directory):
+        directory.mkdir(parents=True, exist_ok=True)
     runs, data, picture = (
         directory / f"{figure.name}{ending}" for ending in (".parquet", ".csv", suffix)
     )
-    result = run_sweep(config, runs, on_progress=on_progress, on_note=on_note)
-    cells = read_table(result.output).to_pylist()
+    check_writable(data)
+    check_writable(picture)
+    unwritten: dict[Path, OSError] = {}
+    try:
+        result = run_sweep(config, runs, on_progress=on_progress, on_note=on_note)
+    except UnwrittenSweepError as error:
+        result, unwritten[runs] = error.result, error
+    cells = result.table.to_pylist()
     done = [cell for cell in cells if cell["status"] == DONE]
     errors = tuple(str(cell["error"]) for cell in cells if cell["status"] != DONE)
     if not done:
         raise OasisError(f"{figure.name}: no run succeeded: {errors[0]}")
     rows = figure.table(done, settings)
-    write_csv(data, rows)
-    save(figure.draw(rows, settings.describe()), picture)
+    drawn = figure.draw(rows, settings.describe())
+    for path, write in (
+        (data, partial(write_csv, data, rows)),
+        (picture, partial(save, drawn, picture)),
+    ):
+        try:
+            write()
+        except OSError as error:
+            unwritten[path] = error
     unproven = sum(cell.get("proven") is False for cell in done)
-    return Reproduction(rows, len(cells), errors, unproven, (runs, data, picture))
+    files = tuple(path for path in (runs, data, picture) if path not in unwritten)
+    return Reproduction(rows, len(cells), errors, unproven, files, tuple(unwritten.values()))

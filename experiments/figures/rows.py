@@ -9,8 +9,8 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from experiments.sweeps.summary import mean_and_half_width
-from oasis.files import write_text
+from experiments.sweep.summary import mean_and_half_width
+from oasis.model.files import write_text
 
 Row = dict[str, Any]
 

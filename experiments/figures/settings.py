@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from experiments.policies import OASIS, POLICIES, check_policy
-from oasis.prices import DEFAULT_MIN_UTILITY_FRACTION
+from experiments.evaluation.policies import OASIS, POLICIES, check_policy
+from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION
 from oasis.workloads import PRESETS
 
 PAPER = (OASIS, "fifo", "drf", "rrh", "dorm")  # the policies of the paper, in its order

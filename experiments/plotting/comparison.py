@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from experiments.plotting.canvas import GREYS, HATCHES, SMALL, axes, legend_below, shorten
 
 if TYPE_CHECKING:
-    from experiments.comparison import Comparison
+    from experiments.evaluation.comparison import Comparison
 
 Bars = tuple[str, Callable[[dict[str, Any]], float | None]]
 
@@ -41,7 +41,7 @@ def plot_comparison(
     Parameters
     ----------
     comparison : Comparison
-        Of `experiments.comparison.compare`.
+        Of `experiments.evaluation.comparison.compare`.
     measure : {"utility", "jobs", "completion"}
         Total utility; jobs admitted and finished; mean and 95th percentile of the completion time
         of the jobs that finished.

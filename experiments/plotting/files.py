@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import io
 import os
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
-from oasis.files import write_bytes
+from oasis.model.files import check_writable, write_bytes
 
 # What a format would write about the moment and the program.
 FORMATS: dict[str, dict[str, Any]] = {
@@ -28,15 +27,12 @@ def check_picture(path: str | os.PathLike[str]) -> Path:
     ------
     ValueError
         If the suffix names no format.
-    FileNotFoundError
-        If the directory does not exist.
+    OSError
+        If the file cannot be written, such as for want of its directory.
     """
-    target = Path(path)
-    if target.suffix.lower() not in FORMATS:
-        raise ValueError(f"{target}: expected a picture ending in {', '.join(FORMATS)}")
-    if not target.parent.is_dir():
-        raise FileNotFoundError(errno.ENOENT, "No such directory", str(target.parent))
-    return target
+    _suffix(path)
+    check_writable(path)
+    return Path(path)
 
 
 def save(figure: Figure, path: str | os.PathLike[str]) -> None:
@@ -49,9 +45,15 @@ def save(figure: Figure, path: str | os.PathLike[str]) -> None:
     ValueError
         If the suffix names no format.
     """
-    target = check_picture(path)
-    suffix = target.suffix.lower()
+    suffix = _suffix(path)
     buffer = io.BytesIO()
     with rc_context({"svg.hashsalt": "oasis", "svg.fonttype": "path"}):
         figure.savefig(buffer, format=suffix[1:], metadata=FORMATS[suffix])
-    write_bytes(target, buffer.getvalue())
+    write_bytes(path, buffer.getvalue())
+
+
+def _suffix(path: str | os.PathLike[str]) -> str:
+    suffix = Path(path).suffix.lower()
+    if suffix not in FORMATS:
+        raise ValueError(f"{path}: expected a picture ending in {', '.join(FORMATS)}")
+    return suffix

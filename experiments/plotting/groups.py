@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from oasis.metrics import committed
-from oasis.problem import Instance
-from oasis.rounding import FloatArray
-from oasis.schedule import Schedule
+from oasis.model.instance import Instance
+from oasis.model.rounding import FloatArray
+from oasis.model.schedule import Schedule
+from oasis.model.usage import committed
 
 TITLES = {"worker": "worker servers", "ps": "parameter-server hosts"}
 

@@ -14,12 +14,12 @@ from experiments.plotting.ratio import plot_ratio
 from experiments.plotting.schedule import plot_schedule
 from experiments.plotting.utilisation import plot_utilisation
 from experiments.plotting.utilities import plot_utilities
-from oasis.problem import Instance
-from oasis.result import Run
+from oasis.model.instance import Instance
+from oasis.simulator.result import Run
 
 if TYPE_CHECKING:
-    from experiments.comparison import Comparison
-    from experiments.ratio import CompetitiveRatio
+    from experiments.evaluation.comparison import Comparison
+    from experiments.evaluation.measure import CompetitiveRatio
 
 GROUPS = ("worker", "ps")
 

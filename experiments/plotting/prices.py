@@ -8,8 +8,8 @@ from matplotlib.colors import LogNorm
 
 from experiments.plotting.canvas import axes, heat_map
 from experiments.plotting.groups import group_of
-from oasis.problem import Instance
-from oasis.result import Run
+from oasis.model.instance import Instance
+from oasis.simulator.result import Run
 
 
 def plot_prices(

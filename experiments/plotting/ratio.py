@@ -12,7 +12,7 @@ from matplotlib.ticker import LogFormatter
 from experiments.plotting.canvas import SMALL, axes, legend_below, shorten
 
 if TYPE_CHECKING:
-    from experiments.ratio import CompetitiveRatio
+    from experiments.evaluation.measure import CompetitiveRatio
 
 Place = tuple[float | None, int]
 LARGEST = 1e4  # bounds beyond are named, not drawn

@@ -10,7 +10,7 @@ from matplotlib.colors import Normalize
 
 from experiments.plotting.canvas import axes, heat_map
 from experiments.plotting.groups import TITLES
-from oasis.problem import Instance
+from oasis.model.instance import Instance
 
 if TYPE_CHECKING:
     from offline import ConfigurationBound

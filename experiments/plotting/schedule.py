@@ -11,10 +11,10 @@ from matplotlib.collections import PolyCollection
 from matplotlib.ticker import MaxNLocator
 
 from experiments.plotting.canvas import COLORMAP, axes, label_rows, legend_below, slot_axis
-from oasis.job import Job
-from oasis.problem import Instance
-from oasis.schedule import COUNT, SLOT, Schedule
-from oasis.utility import Sigmoid
+from oasis.model.instance import Instance
+from oasis.model.job import Job
+from oasis.model.schedule import COUNT, SLOT, Schedule
+from oasis.model.utility import Sigmoid
 
 Bar = tuple[int, int, int]  # first slot, end, workers
 FEWEST = 6  # rows, so that a single job is still a bar

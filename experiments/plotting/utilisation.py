@@ -10,8 +10,8 @@ from matplotlib.colors import Normalize
 
 from experiments.plotting.canvas import axes, heat_map
 from experiments.plotting.groups import group_of
-from oasis.problem import Instance
-from oasis.schedule import Schedule
+from oasis.model.instance import Instance
+from oasis.model.schedule import Schedule
 
 
 def plot_utilisation(

@@ -10,10 +10,10 @@ from matplotlib.collections import LineCollection
 from matplotlib.ticker import MaxNLocator
 
 from experiments.plotting.canvas import LINES, axes, legend_below, shorten
-from oasis.problem import Instance
-from oasis.rounding import FloatArray
-from oasis.schedule import Schedule
-from oasis.utility import Utility
+from oasis.model.instance import Instance
+from oasis.model.rounding import FloatArray
+from oasis.model.schedule import Schedule
+from oasis.model.utility import Utility
 
 MOST_NAMED = 6  # curves that can be told apart
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from oasis.errors import PolicyError
-from oasis.simulator.allocation import Allocation, Tasks
-from oasis.simulator.policy import Plan
-from oasis.simulator.site import GROUPS
+from oasis.model.errors import PolicyError
+from oasis.scheduling.allocation import Allocation, Tasks
+from oasis.scheduling.job import Demand, PolicyJob
+from oasis.scheduling.policy import Plan
+from oasis.scheduling.site import GROUPS
 from oasis.simulator.state import Progress, State
-from oasis.simulator.workload import Demand, SimJob
 
 Balance = dict[int, list[int]]
 
@@ -54,7 +54,7 @@ def _check_timer(wake_at: Any, state: State, policy: str) -> None:
         raise PolicyError(policy, f"wake_at: {expected}, got {wake_at!r:.40}")
 
 
-def _check_shape(allocation: Any, job: SimJob, state: State, policy: str) -> None:
+def _check_shape(allocation: Any, job: PolicyJob, state: State, policy: str) -> None:
     """Counts that (3), (6) and (7) allow, on machines that are there and take such tasks."""
     if type(allocation) is not Allocation:
         raise PolicyError(policy, f"expected an Allocation, got {allocation!r:.60}", job=job.id)
@@ -71,7 +71,7 @@ def _check_shape(allocation: Any, job: SimJob, state: State, policy: str) -> Non
         raise PolicyError(policy, f"{expected}, got {ps}", job=job.id)
 
 
-def _count(tasks: Any, group: str, job: SimJob, state: State, policy: str) -> int:
+def _count(tasks: Any, group: str, job: PolicyJob, state: State, policy: str) -> int:
     if type(tasks) is not tuple:
         raise PolicyError(policy, f"{group}: expected a tuple, got {tasks!r:.60}", job=job.id)
     machines = state.site.machines
@@ -103,7 +103,7 @@ def _count(tasks: Any, group: str, job: SimJob, state: State, policy: str) -> in
     return total
 
 
-def _add(need: Balance, state: State, allocation: Allocation, job: SimJob, sign: int) -> None:
+def _add(need: Balance, state: State, allocation: Allocation, job: PolicyJob, sign: int) -> None:
     _add_tasks(need, state, allocation.workers, job.worker, sign)
     if allocation.ps:
         _add_tasks(need, state, allocation.ps, job.ps, sign)

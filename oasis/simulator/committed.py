@@ -7,13 +7,13 @@ from itertools import groupby
 from time import perf_counter
 from typing import Any, Protocol, runtime_checkable
 
-from oasis.job import Job
-from oasis.prices import PriceBounds
-from oasis.result import Decision
-from oasis.schedule import SLOT, Schedule
-from oasis.simulator.allocation import NOTHING, Allocation, Tasks
-from oasis.simulator.policy import Plan, View
-from oasis.simulator.site import Site
+from oasis.model.decision import Decision
+from oasis.model.job import Job
+from oasis.model.schedule import SLOT, Schedule
+from oasis.online.prices import PriceBounds
+from oasis.scheduling.allocation import NOTHING, Allocation, Tasks
+from oasis.scheduling.policy import Plan, View
+from oasis.scheduling.site import Site
 
 Rows = list[list[int]]
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from oasis.simulator.allocation import Allocation
-from oasis.simulator.workload import SimJob
+from oasis.scheduling.allocation import Allocation
+from oasis.scheduling.job import PolicyJob
 
 
 class Costs(Protocol):
     """Time without work after a change, in units of the workload's time."""
 
-    def overhead(self, job: SimJob, before: Allocation, after: Allocation, started: bool) -> float:
+    def overhead(
+        self, job: PolicyJob, before: Allocation, after: Allocation, started: bool
+    ) -> float:
         """Time that `job` loses when it goes from `before` to `after`, which is not empty."""
         ...
 
@@ -38,7 +40,9 @@ class ChangeCosts:
     resize: float = 0.0
     migrate: float = 0.0
 
-    def overhead(self, job: SimJob, before: Allocation, after: Allocation, started: bool) -> float:
+    def overhead(
+        self, job: PolicyJob, before: Allocation, after: Allocation, started: bool
+    ) -> float:
         if not before.workers:
             return self.resume if started else self.start
         same = before.worker_count == after.worker_count and before.ps_count == after.ps_count

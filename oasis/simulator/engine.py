@@ -11,14 +11,15 @@ from array import array
 from collections.abc import Callable, Iterable
 from time import perf_counter
 
-from oasis.rounding import TOLERANCE
-from oasis.simulator.allocation import NOTHING, Allocation
+from oasis.model.rounding import TOLERANCE
+from oasis.scheduling.allocation import NOTHING, Allocation
+from oasis.scheduling.policy import Plan, Policy
 from oasis.simulator.checks import check
 from oasis.simulator.costs import ChangeCosts, Costs
 from oasis.simulator.events import COMPLETION, INFINITY, LOSS, RETURN, TIMER, Agenda, Outage
-from oasis.simulator.policy import Plan, Policy, View
 from oasis.simulator.speed import Linear, Speed
 from oasis.simulator.state import Progress, State
+from oasis.simulator.view import StateView
 from oasis.simulator.workload import Workload
 
 Settled = Callable[[Progress], None]
@@ -87,7 +88,7 @@ class Engine:
         if now == INFINITY or now > self._end:
             return False
         self.state.now = now
-        view = View(self.state)
+        view = StateView(self.state)
         woken = self._happen(view)
         view.arrived = self._agenda.take_arrivals(now)
         for job in view.arrived:
@@ -110,7 +111,7 @@ class Engine:
         for progress in self.state.jobs.values():
             progress.advance(self.state.now)
 
-    def _happen(self, view: View) -> bool:
+    def _happen(self, view: StateView) -> bool:
         """Let happen what is due; whether the policy's timer went off."""
         woken = False
         while (event := self._agenda.take_event(view.now)) is not None:
@@ -143,7 +144,7 @@ class Engine:
         if self._on_settled is not None:
             self._on_settled(progress)
 
-    def _lose(self, machine: int, view: View) -> None:
+    def _lose(self, machine: int, view: StateView) -> None:
         for progress in list(self.state.jobs.values()):
             if machine in progress.allocation.machines:
                 progress.advance(view.now)
@@ -153,7 +154,7 @@ class Engine:
         self.state.lose(machine)
         view.lost.append(machine)
 
-    def _ask(self, view: View) -> bool:
+    def _ask(self, view: StateView) -> bool:
         """Ask the policy and do what it says; whether anything changed."""
         begin = perf_counter()
         plan = self.policy.decide(view)

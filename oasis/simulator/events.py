@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 
-from oasis.simulator.workload import SimJob
+from oasis.scheduling.job import PolicyJob
 
 COMPLETION, LOSS, RETURN, TIMER = range(4)  # also the order at one instant; then the arrivals
 INFINITY = float("inf")
@@ -26,7 +26,7 @@ class Agenda:
 
     __slots__ = ("_arrivals", "_heap", "_next")
 
-    def __init__(self, jobs: tuple[SimJob, ...], outages: Iterable[Outage]) -> None:
+    def __init__(self, jobs: tuple[PolicyJob, ...], outages: Iterable[Outage]) -> None:
         self._arrivals = jobs
         self._next = 0
         self._heap: list[tuple[float, int, int, int]] = []
@@ -59,7 +59,7 @@ class Agenda:
             return heappop(self._heap)
         return None
 
-    def take_arrivals(self, now: float) -> list[SimJob]:
+    def take_arrivals(self, now: float) -> list[PolicyJob]:
         """Jobs that arrive at `now`, in the order of the file."""
         begin = self._next
         while self._next < len(self._arrivals) and self._arrivals[self._next].arrival <= now:

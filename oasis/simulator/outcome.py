@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from oasis.simulator.site import GROUPS, Site
+from oasis.scheduling.site import GROUPS, Site
 from oasis.simulator.state import Progress
 
 

@@ -6,15 +6,16 @@ from collections.abc import Callable, Iterable
 from itertools import pairwise
 from time import perf_counter
 
-from oasis.problem import Instance
-from oasis.result import Decision, Run
-from oasis.schedule import Schedule, placements
+from oasis.model.decision import Decision
+from oasis.model.instance import Instance
+from oasis.model.schedule import Schedule, placements
+from oasis.scheduling.policy import Policy
 from oasis.simulator.committed import Committed, Scheduler
 from oasis.simulator.costs import Costs
 from oasis.simulator.engine import Engine, Settled
 from oasis.simulator.events import Outage
 from oasis.simulator.outcome import JobTimes, Outcome
-from oasis.simulator.policy import Policy
+from oasis.simulator.result import Run
 from oasis.simulator.speed import Speed
 from oasis.simulator.state import Progress
 from oasis.simulator.workload import Workload

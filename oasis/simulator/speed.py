@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
-from oasis.simulator.allocation import Allocation
-from oasis.simulator.workload import SimJob
+from oasis.scheduling.allocation import Allocation
+from oasis.scheduling.job import PolicyJob
 
 
 class Speed(Protocol):
@@ -22,7 +22,7 @@ class Speed(Protocol):
         """Whether jobs slow each other down."""
         ...
 
-    def rate(self, job: SimJob, allocation: Allocation, tenants: Sequence[int]) -> float:
+    def rate(self, job: PolicyJob, allocation: Allocation, tenants: Sequence[int]) -> float:
         """Work of `job` done in a unit of time; `tenants` counts the jobs on each machine."""
         ...
 
@@ -33,7 +33,7 @@ class Linear:
 
     coupled: ClassVar[bool] = False
 
-    def rate(self, job: SimJob, allocation: Allocation, tenants: Sequence[int]) -> float:
+    def rate(self, job: PolicyJob, allocation: Allocation, tenants: Sequence[int]) -> float:
         workers = allocation.workers
         return float(workers[0][1] if len(workers) == 1 else sum(n for _, n in workers))
 
@@ -62,7 +62,7 @@ class ScalingTable:
     def coupled(self) -> bool:
         return self.sharing > 0
 
-    def rate(self, job: SimJob, allocation: Allocation, tenants: Sequence[int]) -> float:
+    def rate(self, job: PolicyJob, allocation: Allocation, tenants: Sequence[int]) -> float:
         workers = allocation.worker_count
         table = self.speedup.get(job.id)
         speed = float(workers) if not table else table[min(workers, len(table)) - 1]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from oasis.simulator.allocation import NOTHING, Allocation, Tasks
-from oasis.simulator.site import GROUPS, Site
-from oasis.simulator.workload import Demand, SimJob
+from oasis.scheduling.allocation import NOTHING, Allocation, Tasks
+from oasis.scheduling.job import Demand, PolicyJob
+from oasis.scheduling.site import GROUPS, Site
 
 
 class Progress:
@@ -45,7 +45,7 @@ class Progress:
         "version",
     )
 
-    def __init__(self, job: SimJob) -> None:
+    def __init__(self, job: PolicyJob) -> None:
         self.job = job
         self.allocation = NOTHING
         self.remaining = job.work

@@ -5,58 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from oasis import rounding
-from oasis.errors import InstanceError
-from oasis.job import Job
-from oasis.problem import Instance
-from oasis.simulator.site import GROUPS, Machine, Site, demand_on, grid_for
-from oasis.utility import Utility
-from oasis.validation import LARGEST_COUNT
-
-Demand = tuple[tuple[int, int], ...]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class SimJob:
-    """A job, all of which a policy may know once it has arrived.
-
-    Parameters
-    ----------
-    id : str
-        Its name.
-    arrival : float
-        Time of arrival.
-    work : float
-        Work, in units of one worker for one unit of time.
-    worker, ps : tuple of (resource index, amount)
-        Demand of one worker and of one parameter server, in grid units.
-    min_workers, max_workers : int
-        It runs with so many workers, or not at all.
-    ps_per_worker : float
-        b_i / B_i: n workers need ceil(n b_i / B_i) parameter servers (6), and at most n (7).
-    utility : Utility or None
-        Value by delay in slots; None in a plain trace.
-    source : Job or None
-        The job of the instance.
-    index : int
-        Its place in the order of arrival, which says nothing about later jobs.
-    """
-
-    id: str
-    arrival: float
-    work: float
-    worker: Demand
-    ps: Demand = ()
-    min_workers: int = 1
-    max_workers: int = 1
-    ps_per_worker: float = 0.0
-    utility: Utility | None = None
-    source: Job | None = None
-    index: int = -1
-
-    def ps_needed(self, workers: int) -> int:
-        """Fewest parameter servers for `workers` (6)."""
-        return int(rounding.ceil(workers * self.ps_per_worker)) if self.ps_per_worker else 0
+from oasis.model.errors import InstanceError
+from oasis.model.instance import Instance
+from oasis.model.job import Job
+from oasis.model.validation import LARGEST_COUNT
+from oasis.scheduling.job import PolicyJob
+from oasis.scheduling.site import GROUPS, Machine, Site, demand_on, grid_for
+from oasis.traces.plain_job import PlainJob
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +19,10 @@ class Workload:
     """Machines and the jobs that arrive at them; jobs of one instant in the order given."""
 
     site: Site
-    jobs: tuple[SimJob, ...]
+    jobs: tuple[PolicyJob, ...]
 
     @classmethod
-    def of(cls, site: Site, jobs: Iterable[SimJob]) -> Workload:
+    def of(cls, site: Site, jobs: Iterable[PolicyJob]) -> Workload:
         """Put `jobs` in order of arrival and number them."""
         ordered = sorted(jobs, key=lambda job: job.arrival)
         return cls(site, tuple(replace(job, index=k) for k, job in enumerate(ordered)))
@@ -91,10 +46,10 @@ class Workload:
         return cls.of(site, (_model_job(job, site, grid) for job in instance.jobs))
 
 
-def _model_job(job: Job, site: Site, grid: int) -> SimJob:
+def _model_job(job: Job, site: Site, grid: int) -> PolicyJob:
     steps = job.epochs * job.chunks * job.minibatches
     exact = steps * job.minibatch_slots(site.unit_seconds)
-    return SimJob(
+    return PolicyJob(
         id=job.id,
         arrival=float(job.arrival),
         # an excess that rounding forgives (5.9) is forgiven here too
@@ -106,28 +61,6 @@ def _model_job(job: Job, site: Site, grid: int) -> SimJob:
         utility=job.utility,
         source=job,
     )
-
-
-@dataclass(frozen=True, slots=True)
-class PlainJob:
-    """A job of a plain trace: how many GPUs it held and for how long, nothing else.
-
-    Parameters
-    ----------
-    id : str
-        Its name.
-    submitted : float
-        Time of submission, seconds.
-    duration : float
-        Seconds it runs once started.
-    gpus : int
-        GPUs it holds all that time.
-    """
-
-    id: str
-    submitted: float
-    duration: float
-    gpus: int
 
 
 SECONDS = f"0..{LARGEST_COUNT:.0e} seconds"  # times add up to what a clock can still tell apart
@@ -162,7 +95,7 @@ def rigid_workload(
     )
 
 
-def _rigid(k: int, job: PlainJob, most: int) -> SimJob:
+def _rigid(k: int, job: PlainJob, most: int) -> PolicyJob:
     if not 1 <= job.gpus <= most:
         expected = f"expected 1..{most}, got {job.gpus} (job {job.id!r})"
         raise InstanceError(f"jobs[{k}].gpus", expected)
@@ -170,4 +103,4 @@ def _rigid(k: int, job: PlainJob, most: int) -> SimJob:
         raise InstanceError(f"jobs[{k}].duration", f"expected {SECONDS}, got {job.duration:g}")
     if not 0 <= job.submitted <= LARGEST_COUNT:
         raise InstanceError(f"jobs[{k}].submitted", f"expected {SECONDS}, got {job.submitted:g}")
-    return SimJob(job.id, job.submitted, job.duration, ((0, job.gpus),))
+    return PolicyJob(job.id, job.submitted, job.duration, ((0, job.gpus),))

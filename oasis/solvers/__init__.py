@@ -27,6 +27,7 @@ class Status(StrEnum):
 
     OPTIMAL = "optimal"
     TIME_LIMIT = "time_limit"
+    WORK_LIMIT = "work_limit"
     NODE_LIMIT = "node_limit"
     GAP_LIMIT = "gap_limit"
     INTERRUPTED = "interrupted"

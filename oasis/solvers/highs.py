@@ -19,8 +19,9 @@ import highspy
 import numpy as np
 import pulp
 
-from oasis.errors import SolverError
+from oasis.model.errors import SolverError
 from oasis.solvers import PROOF, Progress, Solution, Status, relative_gap
+from oasis.solvers.budget import Budget
 
 __all__ = ["Progress", "Run", "Solution", "Status", "solve", "start", "version"]
 
@@ -40,6 +41,11 @@ POLL_SECONDS = 0.1
 GRACE_SECONDS = 2.0  # for HiGHS to hear that it should stop
 EXIT_SECONDS = 10.0  # the same at the end of the program
 
+# Work of one solve, and between two of HiGHS's checks whether it should stop, which come at the
+# same points of the same solve on every machine; in units of about a second, measured.
+SOLVE_WORK, SOLVE_WORK_PER_ENTRY = 2e-3, 2e-5
+CHECK_WORK, CHECK_WORK_PER_ENTRY = 1e-3, 6e-7
+
 _MODEL = highspy.HighsModelStatus
 _STATUS = {
     _MODEL.kOptimal: Status.OPTIMAL,
@@ -56,7 +62,7 @@ _STATUS = {
 def solve(
     problem: pulp.LpProblem,
     *,
-    time_limit: float | None = None,
+    budget: Budget | None = None,
     node_limit: int | None = None,
     gap: float = 0.0,
     warm_start: Mapping[str, float] | None = None,
@@ -76,8 +82,8 @@ def solve(
     ----------
     problem : pulp.LpProblem
         Linear or mixed-integer; it is not modified.
-    time_limit : float, optional
-        Seconds; None is no limit.
+    budget : Budget, optional
+        What may be spent, in seconds or in work; the work done is charged to it.
     node_limit : int, optional
         Nodes of the branch-and-bound tree, at least 1; unlike seconds, it stops every run of a
         model at the same solution.
@@ -102,7 +108,7 @@ def solve(
     """
     run = start(
         problem,
-        time_limit=time_limit,
+        budget=budget,
         node_limit=node_limit,
         gap=gap,
         warm_start=warm_start,
@@ -116,7 +122,7 @@ def solve(
 def start(
     problem: pulp.LpProblem,
     *,
-    time_limit: float | None = None,
+    budget: Budget | None = None,
     node_limit: int | None = None,
     gap: float = 0.0,
     warm_start: Mapping[str, float] | None = None,
@@ -125,11 +131,13 @@ def start(
     seed: int = 0,
 ) -> Run:
     """Begin what `solve` does and return at once; the model may change meanwhile."""
+    budget = Budget() if budget is None else budget
     variables = problem.variables()
     scale = objective_scale(problem)
-    highs = configured(time_limit, node_limit, presolve, seed)
+    highs = configured(None if budget.is_repeatable else budget.left, node_limit, presolve, seed)
     _accept(highs.setOptionValue("mip_abs_gap", gap * scale), "refused the gap")
-    _accept(highs.passModel(translated(problem, variables, scale)), "refused the model")
+    lp = translated(problem, variables, scale)
+    _accept(highs.passModel(lp), "refused the model")
     if warm_start is not None:
         values = np.array([warm_start.get(variable.name, 0.0) for variable in variables])
         columns = np.arange(len(variables), dtype=np.int32)
@@ -146,7 +154,9 @@ def start(
             _check_proof(solution, scale)
         return solution
 
-    return Run(highs, scale, read, worst)
+    entries = len(lp.a_matrix_.value_)
+    budget.charge(SOLVE_WORK + SOLVE_WORK_PER_ENTRY * entries)
+    return Run(highs, scale, read, worst, budget, CHECK_WORK + CHECK_WORK_PER_ENTRY * entries)
 
 
 def version() -> str:
@@ -243,10 +253,19 @@ class Run:
     """
 
     def __init__(
-        self, highs: highspy.Highs, scale: float, read: Callable[[], Solution], worst: float
+        self,
+        highs: highspy.Highs,
+        scale: float,
+        read: Callable[[], Solution],
+        worst: float,
+        budget: Budget,
+        check_work: float,
     ) -> None:
         self.progress: Progress | None = None
         self._highs, self._scale, self._read, self._worst = highs, scale, read, worst
+        self._budget, self._check_work = budget, check_work
+        self._checks = 0
+        self._most_checks = budget.left / check_work if budget.is_repeatable else math.inf
         self._stop = threading.Event()
         self._done = threading.Event()
         self._failure: BaseException | None = None
@@ -294,11 +313,15 @@ class Run:
             raise SolverError(f"HiGHS failed: {self._failure}") from self._failure
         _accept(self._outcome, "failed")
         solution = self._read()
+        self._budget.charge(self._checks * self._check_work)
+        if self._checks > self._most_checks and solution.status is Status.INTERRUPTED:
+            solution = replace(solution, status=Status.WORK_LIMIT)
         # also where HiGHS was done before it heard of it: a caller with more to solve must stop
         return replace(solution, status=Status.INTERRUPTED) if is_interrupted else solution
 
     def _watch(self, event: Any) -> None:
-        event.data_in.user_interrupt = self._stop.is_set()
+        self._checks += 1
+        event.data_in.user_interrupt = self._stop.is_set() or self._checks > self._most_checks
 
     def _watch_mip(self, event: Any) -> None:
         self._watch(event)

@@ -10,11 +10,13 @@ import math
 import highspy
 import numpy as np
 
-from oasis.errors import SolverError
-from oasis.rounding import FloatArray, IntArray
+from oasis.model.errors import SolverError
+from oasis.model.rounding import FloatArray, IntArray
 from oasis.solvers import highs
+from oasis.solvers.budget import Budget
 
 NODES = 20_000
+KNAPSACK_WORK, NODE_WORK = 2e-3, 2e-4  # of one knapsack and of one node, in units of about a second
 _ENDS = (highspy.HighsModelStatus.kOptimal, highspy.HighsModelStatus.kSolutionLimit)
 
 # What HiGHS does for large models takes six times as long as these take to solve. Without a gap
@@ -36,7 +38,7 @@ _PLAIN: dict[str, float | bool] = {
 
 
 def knapsack(
-    values: FloatArray, shares: FloatArray, upper: IntArray, limit: float
+    values: FloatArray, shares: FloatArray, upper: IntArray, limit: float, budget: Budget
 ) -> tuple[float, IntArray]:
     """The most valuable items that fit together.
 
@@ -50,6 +52,8 @@ def knapsack(
         Most units of each item.
     limit : float
         Most of each resource.
+    budget : Budget
+        What the work is charged to; a knapsack is never cut short by it.
 
     Returns
     -------
@@ -86,6 +90,7 @@ def knapsack(
     )
     solver.passModel(lp)
     solver.run()
+    budget.charge(KNAPSACK_WORK + NODE_WORK * max(0, solver.getInfo().mip_node_count))
     if solver.getModelStatus() not in _ENDS:
         text = solver.modelStatusToString(solver.getModelStatus())
         raise SolverError(f"HiGHS ended a knapsack with the status {text!r}")

@@ -9,18 +9,23 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import highspy
 import numpy as np
 
-from oasis.errors import SolverError
-from oasis.rounding import FloatArray, IntArray
-
-Algorithm = Literal["simplex", "ipm"]
+from oasis.model.errors import SolverError
+from oasis.model.rounding import FloatArray, IntArray
+from oasis.solvers.budget import Budget
 
 _MODEL = highspy.HighsModelStatus
 _PRIMAL_SIMPLEX = 4
+NO_ITERATION_LIMIT = 2**31 - 1  # HiGHS's own default
+
+# Work of one solve and of one simplex iteration in it, in units of about a second, measured.
+LP_WORK = 1e-3
+ITERATION_WORK, ITERATION_WORK_PER_ROW = 2e-5, 1e-7
+
 _EMPTY = (0, np.empty(0, np.int32), np.empty(0))
 
 
@@ -110,28 +115,16 @@ class ColumnLp:
             accept(self._highs.deleteCols(len(indices), indices), "to delete columns")
             self.columns -= len(indices)
 
-    def solve(
-        self, time_limit: float | None = None, algorithm: Algorithm = "simplex"
-    ) -> LpSolution | None:
-        """Solve to optimality; None if the time limit (seconds) comes first.
-
-        "simplex" starts from the last basis; "ipm" is the interior-point method with crossover,
-        from scratch.
+    def solve(self, budget: Budget | None = None) -> LpSolution | None:
+        """Solve to optimality from the last basis; None if the budget is spent first.
 
         Raises
         ------
         SolverError
             If HiGHS fails or the program is unbounded.
         """
-        spent = self._highs.getRunTime()  # HiGHS counts its limit over all runs
-        options: dict[str, Any] = {
-            "time_limit": math.inf if time_limit is None else spent + max(0.0, time_limit),
-            "solver": algorithm,
-            "simplex_strategy": _PRIMAL_SIMPLEX,
-        }
-        for name, value in options.items():
-            accept(self._highs.setOptionValue(name, value), f"the option {name}")
-        if not run_to_optimum(self._highs):
+        self._highs.setOptionValue("simplex_strategy", _PRIMAL_SIMPLEX)
+        if not run_to_optimum(self._highs, budget or Budget()):
             return None
         solution = self._highs.getSolution()
         return LpSolution(
@@ -141,17 +134,26 @@ class ColumnLp:
         )
 
 
-def run_to_optimum(solver: highspy.Highs) -> bool:
-    """Solve a linear program; False if its time limit came first.
+def run_to_optimum(solver: highspy.Highs, budget: Budget) -> bool:
+    """Solve a linear program; False if the budget is spent first.
 
     Raises
     ------
     SolverError
         If HiGHS fails, or finds it infeasible or unbounded.
     """
+    iteration = ITERATION_WORK + ITERATION_WORK_PER_ROW * solver.getNumRow()
+    seconds, iterations = math.inf, NO_ITERATION_LIMIT
+    if not budget.is_repeatable:
+        seconds = solver.getRunTime() + budget.left  # HiGHS counts its limit over all runs
+    elif math.isfinite(budget.left):
+        iterations = math.ceil(budget.left / iteration)
+    accept(solver.setOptionValue("time_limit", seconds), "a time limit")
+    accept(solver.setOptionValue("simplex_iteration_limit", iterations), "an iteration limit")
     accept(solver.run(), "to solve")
+    budget.charge(LP_WORK + iteration * solver.getInfo().simplex_iteration_count)
     found = solver.getModelStatus()
-    if found in (_MODEL.kTimeLimit, _MODEL.kInterrupt):
+    if found in (_MODEL.kTimeLimit, _MODEL.kIterationLimit, _MODEL.kInterrupt):
         return False
     if found not in (_MODEL.kOptimal, _MODEL.kModelEmpty):
         text = solver.modelStatusToString(found)

@@ -13,6 +13,7 @@ import numpy as np
 import pulp
 
 from oasis.solvers import Solution, Status, highs
+from oasis.solvers.budget import Budget
 from oasis.solvers.lp import accept, run_to_optimum
 
 _CONTINUOUS = highspy.HighsVarType.kContinuous
@@ -51,17 +52,15 @@ class Relaxation:
             values = np.array([c for _, c in entries])
             accept(self._highs.addRow(lower, upper, len(entries), columns, values), "a row")
 
-    def solve(self, time_limit: float) -> Solution | None:
-        """Solve to optimality; None if the time limit (seconds) comes first.
+    def solve(self, budget: Budget) -> Solution | None:
+        """Solve to optimality; None if the budget is spent first.
 
         Raises
         ------
         SolverError
             If HiGHS fails, or finds the relaxation infeasible or unbounded.
         """
-        limit = self._highs.getRunTime() + max(0.0, time_limit)  # HiGHS counts over all runs
-        accept(self._highs.setOptionValue("time_limit", limit), "a time limit")
-        if not run_to_optimum(self._highs):
+        if not run_to_optimum(self._highs, budget):
             return None
         values = self._highs.getSolution().col_value
         objective = float(self._highs.getInfo().objective_function_value) / self._scale

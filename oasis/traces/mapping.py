@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from oasis.cluster import Cluster
-from oasis.job import GBIT_PER_MB, Job
-from oasis.problem import Instance
-from oasis.resources import BANDWIDTH
+from oasis.model.cluster import Cluster
+from oasis.model.instance import Instance
+from oasis.model.job import GBIT_PER_MB, Job
+from oasis.model.resources import BANDWIDTH
+from oasis.model.utility import Sigmoid
 from oasis.traces.options import TraceOptions
 from oasis.traces.window import Record, Window
-from oasis.utility import Sigmoid
 from oasis.version import __version__
 from oasis.workloads.columns import shares
 from oasis.workloads.presets import DECAY

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from oasis.problem import Instance
+from oasis.model.instance import Instance
 from oasis.traces.mapping import build
 from oasis.traces.openb_nodes import GB_PER_MIB, NODE_COLUMNS, Node, cluster_of, parse_node
 from oasis.traces.openb_options import OpenbOptions

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from oasis.cluster import Cluster, Server
-from oasis.errors import InstanceError
+from oasis.model.cluster import Cluster, Server
+from oasis.model.errors import InstanceError
 from oasis.traces.mapping import RESOURCES
 from oasis.traces.openb_options import OpenbOptions
 from oasis.traces.table import real, whole

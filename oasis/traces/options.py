@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import Field, dataclass, field, fields
 from typing import Any
 
-from oasis.errors import InstanceError
-from oasis.validation import describe, integer, number
+from oasis.model.errors import InstanceError
+from oasis.model.validation import describe, integer, number
 
 KEEP = ("spread", "largest", "first")
 ORDERED = (

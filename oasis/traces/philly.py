@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from oasis.cluster import Cluster, Server
-from oasis.problem import Instance
-from oasis.resources import BANDWIDTH
+from oasis.model.cluster import Cluster, Server
+from oasis.model.instance import Instance
+from oasis.model.resources import BANDWIDTH
 from oasis.traces.mapping import RESOURCES, build
 from oasis.traces.options import TraceOptions, option
 from oasis.traces.table import MalformedError, Table, read_table, real, whole

@@ -8,10 +8,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from oasis.errors import InstanceError
-from oasis.simulator.workload import PlainJob
+from oasis.model.errors import InstanceError
 from oasis.traces import philly
 from oasis.traces.philly import submission_time
+from oasis.traces.plain_job import PlainJob
 from oasis.traces.table import Table, read_header, read_table, real, whole
 
 COLUMNS = ("id", "submitted", "duration", "gpus")

@@ -10,8 +10,8 @@ from math import isfinite
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from oasis.errors import InstanceError
-from oasis.problem import Instance
+from oasis.model.errors import InstanceError
+from oasis.model.instance import Instance
 
 Row = TypeVar("Row")
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from oasis.errors import InstanceError
+from oasis.model.errors import InstanceError
 from oasis.traces.options import TraceOptions
 
 

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from oasis.rounding import FloatArray, IntArray
+from oasis.model.rounding import FloatArray, IntArray
 
 Counts: TypeAlias = str | os.PathLike[str] | npt.ArrayLike
 ARRIVALS = ("uniform", "poisson", "google")

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from oasis.resources import BANDWIDTH
-from oasis.rounding import FloatArray, IntArray
+from oasis.model.resources import BANDWIDTH
+from oasis.model.rounding import FloatArray, IntArray
 from oasis.workloads.machines import RESOURCES
 from oasis.workloads.presets import DECAY, Preset, Range
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from oasis.cluster import Cluster
-from oasis.job import Job
-from oasis.problem import Instance
-from oasis.rounding import FloatArray, IntArray
-from oasis.utility import Sigmoid
+from oasis.model.cluster import Cluster
+from oasis.model.instance import Instance
+from oasis.model.job import Job
+from oasis.model.rounding import FloatArray, IntArray
+from oasis.model.utility import Sigmoid
 from oasis.version import __version__
 from oasis.workloads import work
 from oasis.workloads.arrivals import Counts, draw_arrivals, slot_weights

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from oasis import rounding
-from oasis.cluster import Server
-from oasis.resources import BANDWIDTH
-from oasis.rounding import FloatArray
+from oasis.model import rounding
+from oasis.model.cluster import Server
+from oasis.model.resources import BANDWIDTH
+from oasis.model.rounding import FloatArray
 
 RESOURCES = ("gpu", "cpu", "memory_gb", "storage_gb", BANDWIDTH)
 

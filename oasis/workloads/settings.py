@@ -6,8 +6,8 @@ from collections.abc import Collection
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from oasis.rounding import FloatArray
-from oasis.validation import describe, integer, number
+from oasis.model.rounding import FloatArray
+from oasis.model.validation import describe, integer, number
 from oasis.workloads.arrivals import ARRIVALS, fingerprint, read_counts
 from oasis.workloads.machines import MACHINES
 from oasis.workloads.presets import PRESETS

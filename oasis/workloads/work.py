@@ -7,10 +7,10 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from oasis import rounding
-from oasis.cluster import Cluster
-from oasis.job import GBIT_PER_MB
-from oasis.rounding import FloatArray, IntArray
+from oasis.model import rounding
+from oasis.model.cluster import Cluster
+from oasis.model.job import GBIT_PER_MB
+from oasis.model.rounding import FloatArray, IntArray
 from oasis.workloads.columns import (
     Columns,
     bandwidth_of,

@@ -23,16 +23,16 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from oasis.errors import SolverError, VerificationError
-from oasis.problem import Instance
-from oasis.schedule import Schedule
+from oasis.certify.verify import verify
+from oasis.model.errors import SolverError, VerificationError
+from oasis.model.instance import Instance
+from oasis.model.schedule import Schedule
 from oasis.solvers import PROOF, Progress, Status
-from oasis.verify import verify
+from oasis.solvers.budget import Budget
 from offline import OfflineResult
-from offline.deadline import Deadline
-from offline.milp import CompactModel
-from offline.standing import Standing, concluded
-from offline.start import begin
+from offline.model.compact import CompactModel
+from offline.state import Standing, concluded
+from offline.warm_start import begin
 from tests.benchmarks.whole_numbers import WholeModel, whole_model
 
 # -P: what lies beside the script is not to be found before OR-Tools and what that needs
@@ -67,8 +67,8 @@ def solve_cpsat(
         If CP-SAT fails, its bound is refuted by a verified schedule, or what it calls optimal is
         not verified.
     """
-    deadline = Deadline(time_limit)
-    standing = Standing(deadline, on_progress)
+    budget = Budget(time_limit)
+    standing = Standing(budget, on_progress)
     parameters: dict[str, Any] = {
         "time_limit": time_limit,
         "warm_start": warm_start is not None,
@@ -82,20 +82,20 @@ def solve_cpsat(
             begin(instance, standing, warm_start)
         standing.enter("CP-SAT")
         try:
-            model = CompactModel(instance, deadline)
+            model = CompactModel(instance, budget)
         except TimeoutError:
             return Status.TIME_LIMIT
         whole = whole_model(model.problem)
         parameters["bound_slack"] = whole.value(len(model.candidates))
         hint = None if warm_start is None else model.values_of(warm_start)
-        request = _request(whole, hint, deadline, workers)
+        request = _request(whole, hint, budget, workers)
         return _search(model, whole, request, standing, parameters["refused"])
 
     return concluded(instance, standing, work, "cpsat", parameters)
 
 
 def _request(
-    whole: WholeModel, hint: Mapping[str, float] | None, deadline: Deadline, workers: int
+    whole: WholeModel, hint: Mapping[str, float] | None, budget: Budget, workers: int
 ) -> dict[str, Any]:
     """What `tests.benchmarks.cpsat_process` asks for."""
     return {
@@ -103,7 +103,7 @@ def _request(
         "rows": whole.rows,
         "costs": whole.costs,
         "hint": None if hint is None else [int(hint.get(name, 0)) for name in whole.names],
-        "until": None if math.isinf(deadline.left) else time.time() + deadline.left,
+        "until": None if math.isinf(budget.left) else time.time() + budget.left,
         "workers": workers,
     }
 

@@ -13,12 +13,12 @@ import numpy as np
 import pulp
 
 from oasis import Job, OASiS
-from oasis.completions import completions
-from oasis.errors import SolverError
-from oasis.resources import as_array
-from oasis.rounding import FloatArray
+from oasis.model.errors import SolverError
+from oasis.model.resources import as_array
+from oasis.model.rounding import FloatArray
+from oasis.online.completions import completions
 from oasis.solvers import highs
-from offline.constraints import ps_ratio
+from offline.model.constraints import ps_ratio
 
 
 @dataclass(frozen=True)

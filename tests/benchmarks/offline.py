@@ -19,7 +19,7 @@ from pathlib import Path
 
 import oasis
 from offline import METHODS, OfflineResult, Status, solve
-from offline.start import ONLINE
+from offline.warm_start import ONLINE
 from tests.benchmarks import cpsat, intervals
 from tests.benchmarks.intervals import Interval
 from tests.benchmarks.streams import calibrated

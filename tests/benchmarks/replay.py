@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from oasis import Instance, Job, OASiS
-from oasis.rounding import FloatArray
-from oasis.search import Search
+from oasis.model.rounding import FloatArray
+from oasis.online.search import Search
 from tests.benchmarks.textbook import Textbook, TunedTextbook, compile_all
 
 REPEATS = 3

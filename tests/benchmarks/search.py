@@ -15,9 +15,9 @@ import numpy as np
 
 import oasis
 from oasis import Instance, Job, OASiS
-from oasis.rounding import FloatArray
+from oasis.model.rounding import FloatArray
+from oasis.online.dp import best_split
 from oasis.solvers import highs
-from oasis.split import best_split
 from tests.benchmarks import milp, streams
 from tests.benchmarks.replay import Replay, assert_equal, fastest, one_pass, replay
 from tests.benchmarks.textbook import Textbook, TunedTextbook, compile_all, tuned_split

@@ -9,7 +9,7 @@ import numpy as np
 
 import oasis
 from oasis import Instance, Job, OASiS, Sigmoid
-from oasis.job import GBIT_PER_MB
+from oasis.model.job import GBIT_PER_MB
 
 
 def calibrated(horizon: int, servers: int, jobs: int, seed: int = 0) -> Instance:

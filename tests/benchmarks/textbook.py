@@ -15,9 +15,9 @@ import numpy as np
 from numba import njit
 
 from oasis import Cluster, Job, OASiS
-from oasis.completions import completions
-from oasis.resources import as_array
-from oasis.rounding import FloatArray, IntArray
+from oasis.model.resources import as_array
+from oasis.model.rounding import FloatArray, IntArray
+from oasis.online.completions import completions
 
 
 @dataclass(frozen=True)

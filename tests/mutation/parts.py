@@ -38,46 +38,60 @@ ALWAYS = ("tests/packaging/test_data_classes.py",)  # after the tests of each pa
 PARTS = (
     Part(
         "prices",
-        ("oasis/prices.py",),
-        (U + "test_prices*.py", P + "test_price_functions.py", P + "test_io_round_trip.py"),
+        ("oasis/online/prices.py",),
+        (U + "online/test_prices*.py", P + "test_price_functions.py", P + "test_io_round_trip.py"),
     ),
     Part(
         "ledger",
-        ("oasis/ledger.py",),
-        (U + "test_ledger.py", P + "test_server_groups.py", P + "test_online_contract.py"),
+        ("oasis/online/ledger.py",),
+        (U + "online/test_ledger.py", P + "test_server_groups.py", P + "test_online_contract.py"),
     ),
     Part(
         "search",
-        ("oasis/search.py",),
-        (U + "test_online*.py", P + "test_search_fast_path.py", P + "test_theorem1_optimality.py"),
+        ("oasis/online/search.py",),
+        (
+            U + "online/test_online*.py",
+            P + "test_search_fast_path.py",
+            P + "test_theorem1_optimality.py",
+        ),
     ),
     Part(
         "split",
-        ("oasis/split/*.py",),
-        (U + "test_split*.py", O + "test_split.py", P + "test_search_fast_path.py"),
+        ("oasis/online/dp/*.py",),
+        (U + "online/test_split*.py", O + "test_split.py", P + "test_search_fast_path.py"),
     ),
-    Part("verify", ("oasis/verify.py",), (U + "test_verify*.py",)),
+    Part("verify", ("oasis/certify/verify.py",), (U + "certify/test_verify*.py",)),
     Part(
         "certificate",
-        ("oasis/certificate.py",),
-        (U + "test_certificate.py", P + "test_theorem4_corrected.py"),
+        ("oasis/certify/certificate.py",),
+        (U + "certify/test_certificate.py", P + "test_theorem4_corrected.py"),
     ),
     Part(
         "duality",
-        ("oasis/duality.py",),
-        (U + "test_duality.py", P + "test_theorem2_feasibility_and_weak_duality.py"),
+        ("oasis/certify/duality.py",),
+        (U + "certify/test_duality.py", P + "test_theorem2_feasibility_and_weak_duality.py"),
     ),
     Part(
         "engine",
         ("oasis/simulator/engine.py",),
-        (U + "test_simulator_engine*.py", U + "test_simulate.py", P + "test_simulator.py"),
+        (
+            U + "simulator/test_simulator_engine*.py",
+            U + "simulator/test_simulate.py",
+            P + "test_simulator.py",
+        ),
     ),
-    Part("cuts", ("offline/cuts.py",), (P + "test_cuts.py", O + "test_benders.py")),
-    Part("counts", ("offline/counts.py",), (O + "test_benders.py", O + "test_separation.py")),
+    Part("cuts", ("offline/benders/cuts.py",), (P + "test_cuts.py", O + "test_benders.py")),
+    Part(
+        "counts", ("offline/benders/master.py",), (O + "test_benders.py", O + "test_separation.py")
+    ),
     Part(
         "benders",
-        ("offline/benders.py",),
-        (U + "test_interrupted_benders.py", O + "test_benders.py", O + "test_separation.py"),
+        ("offline/benders/solve.py",),
+        (
+            U + "offline/test_interrupted_benders.py",
+            O + "test_benders.py",
+            O + "test_separation.py",
+        ),
     ),
 )
 

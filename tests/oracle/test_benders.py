@@ -21,17 +21,18 @@ from hypothesis import strategies as st
 
 import oasis
 from oasis import Cluster, Constant, Instance, Job, Schedule, Server
-from oasis.rounding import IntArray
+from oasis.model.rounding import IntArray
 from oasis.solvers import Progress, Status, highs
+from oasis.solvers.budget import Budget
 from oasis.solvers.relaxation import Relaxation
-from offline import benders, solve, solve_benders, solve_brute_force, solve_milp
-from offline.classes import classes
-from offline.counts import GROUPS, CountModel
-from offline.cuts import Servers
-from offline.deadline import Deadline as TimeLimit
+from offline import solve, solve_benders, solve_brute_force, solve_milp
+from offline.benders import solve as benders
+from offline.benders.cuts import Servers
+from offline.benders.master import GROUPS, CountModel
+from offline.benders.server_classes import classes
 from tests.strategies import all_instances, fewer, of, small_instances
 
-NO_LIMIT = TimeLimit()
+NO_LIMIT = Budget()
 PROOF = 1e-6
 DIGITS = 1e-9
 PATIENCE = 60.0  # seconds until a solve without a time limit is taken for endless
@@ -165,7 +166,7 @@ def with_cuts(model: CountModel, number: int) -> int:
             for group in GROUPS
         }
         for _ in range(number):
-            solution = relaxation.solve(math.inf)
+            solution = relaxation.solve(Budget())
             assert solution is not None
             for group, slot in product(GROUPS, range(model.instance.horizon)):
                 counts = model.counts(solution.values, group, slot)
@@ -193,7 +194,7 @@ def test_every_feasible_solution_satisfies_the_master_and_its_cuts(instance: Ins
     for schedules in solutions:
         assert_satisfies(model, list(model.problem.constraints()), model.values_of(schedules))
     value = oasis.verify(instance, solutions[1])
-    for relaxation in (Relaxation(model.problem).solve(math.inf), highs.solve(model.problem)):
+    for relaxation in (Relaxation(model.problem).solve(Budget()), highs.solve(model.problem)):
         assert relaxation is not None
         assert relaxation.bound >= value * (1 - PROOF) - DIGITS
 

@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 
 import oasis
 from oasis import Instance, SolverError
-from oasis.rounding import CAPACITY_TOLERANCE
+from oasis.model.rounding import CAPACITY_TOLERANCE
 from oasis.solvers import Status
 from offline import solve_brute_force
-from offline.milp import CompactModel
+from offline.model.compact import CompactModel
 from tests.benchmarks import cpsat, whole_numbers
 from tests.benchmarks.whole_numbers import WholeModel, whole_model, whole_row
 from tests.oracle.test_milp import hard, instance, job

@@ -18,7 +18,7 @@ from oasis.simulator import (
     Machine,
     Outage,
     PlainJob,
-    SimJob,
+    PolicyJob,
     Site,
     Workload,
     replay,
@@ -42,7 +42,7 @@ def tiny_workloads(draw):
     for k in range(draw(st.integers(1, 4))):
         fewest, more = draw(st.integers(1, 2)), draw(st.integers(0, 2))
         jobs.append(
-            SimJob(
+            PolicyJob(
                 f"j{k}",
                 float(draw(st.integers(0, 3))),
                 draw(st.sampled_from([1.0, 3.0, 8.0])),
@@ -296,8 +296,8 @@ def test_nobody_waits_on_an_idle_cluster_because_that_would_be_fair(places):
 def test_a_job_that_the_milp_does_not_see_is_started_only_within_the_limits():
     """Beside a, starting b would bring the loss from the limit of 1 to 1.27."""
     site = Site(("gpu", "cpu"), (Machine("m", (5.0, 5.0)),))
-    jobs = [SimJob("a", 0.0, 5.0, ((1, 5),))]
-    jobs += [SimJob(name, 0.0, 5.0, ((0, 4),)) for name in "bcd"]
+    jobs = [PolicyJob("a", 0.0, 5.0, ((1, 5),))]
+    jobs += [PolicyJob(name, 0.0, 5.0, ((0, 4),)) for name in "bcd"]
     policy = Watched(0.0001, 1.0, places=1)
     policy.exact = False
     outcome = replay(Workload.of(site, jobs), policy)
@@ -306,8 +306,8 @@ def test_a_job_that_the_milp_does_not_see_is_started_only_within_the_limits():
 
 def test_no_job_that_runs_is_touched_without_leave_to_adjust():
     jobs = [
-        SimJob("a", 0.0, 40.0, ((0, 1),), max_workers=4),
-        SimJob("b", 1.0, 4.0, ((0, 1),), max_workers=4),
+        PolicyJob("a", 0.0, 40.0, ((0, 1),), max_workers=4),
+        PolicyJob("b", 1.0, 4.0, ((0, 1),), max_workers=4),
     ]
     work = Workload.of(Site(("gpu",), (Machine("m", (4.0,)),)), jobs)
     ends = {}
@@ -335,8 +335,8 @@ def test_the_report_counts_each_milp_once():
 
 def test_limits_are_rounded_as_the_numbers_are_meant_and_not_as_floats_have_it():
     """0.28 of 25 jobs is 7.000000000000001 in floats, and 8 only if that is believed."""
-    jobs = [SimJob(f"j{k}", 0.0, 10.0, ((0, 1),), max_workers=8) for k in range(25)]
-    jobs += [SimJob(f"k{k}", 1.0, 10.0, ((0, 8),)) for k in range(9)]
+    jobs = [PolicyJob(f"j{k}", 0.0, 10.0, ((0, 1),), max_workers=8) for k in range(25)]
+    jobs += [PolicyJob(f"k{k}", 1.0, 10.0, ((0, 8),)) for k in range(9)]
     site = Site(("gpu",), (Machine("m", (200.0,)),))
     engine = Engine(Workload.of(site, jobs), Dorm(1.0, 0.28))
     engine.step()

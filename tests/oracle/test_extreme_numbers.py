@@ -9,7 +9,7 @@ import pytest
 
 import oasis
 from oasis import Cluster, Constant, Instance, Job, Server
-from oasis.split import best_split, smallest_cost, smallest_factor
+from oasis.online.dp import best_split, smallest_cost, smallest_factor
 from offline import solve
 
 

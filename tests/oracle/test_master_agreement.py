@@ -1,7 +1,7 @@
 """The decomposition's masters with HiGHS, with HiGHS without presolve, and with CBC.
 
-`offline.counts` with the cuts of its relaxation and with counts that are forbidden, at every level
-of whole numbers: "auto" proves nearly everything by these models.
+`offline.benders.master` with the cuts of its relaxation and with counts that are forbidden, at
+every level of whole numbers: "auto" proves nearly everything by these models.
 
 HiGHS 1.15.1 without presolve rule 12 alone proves false optima here, of one in some 550 masters
 with forbidden counts. All that were found are right without rule 13 (bit 13 = 8192), and so are
@@ -18,8 +18,8 @@ import pulp
 import pytest
 
 from oasis.solvers import Status, highs
-from offline.benders import LEVELS
-from offline.counts import GROUPS, CountModel
+from offline.benders.master import GROUPS, CountModel
+from offline.benders.solve import LEVELS
 from tests.oracle.test_benders import misfits, with_cuts
 from tests.oracle.test_milp_agreement import assert_solvers_agree
 from tests.oracle.tiny import seeded, tiny_instance

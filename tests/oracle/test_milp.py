@@ -24,7 +24,7 @@ from oasis import (
 )
 from oasis.solvers import Solution, Status, highs
 from offline import METHODS, solve, solve_milp
-from offline.milp import CompactModel
+from offline.model.compact import CompactModel
 
 
 def job(name: str = "a", **changes) -> Job:

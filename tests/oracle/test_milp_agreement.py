@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from oasis import Instance, Job, verify
 from oasis.solvers import Status, highs
 from offline import solve, solve_milp
-from offline.constraints import ps_ratio
-from offline.milp import CompactModel
+from offline.model.compact import CompactModel
+from offline.model.constraints import ps_ratio
 from tests.oracle.tiny import seeded, tiny_instance
 from tests.strategies import small_instances
 

@@ -15,17 +15,19 @@ from hypothesis import strategies as st
 
 import oasis
 from oasis import Cluster, Constant, Instance, Job, Schedule, Server
-from oasis.schedule import placements
+from oasis.model.schedule import placements
 from oasis.solvers import PROOF, Progress, Solution, Status, highs
-from offline import benders, settling, solve_benders
-from offline.counts import GROUPS, CountModel
-from offline.deadline import Deadline
-from offline.heuristics import Incumbent
-from offline.occupancy import Occupancy
-from offline.reoptimise import reinsert
-from offline.separation import Separation
-from offline.settling import close_plan, whole_plan
-from offline.standing import Standing
+from oasis.solvers.budget import Budget
+from offline import solve_benders
+from offline.benders import primal as settling
+from offline.benders import solve as benders
+from offline.benders.master import GROUPS, CountModel
+from offline.benders.primal import close_plan, whole_plan
+from offline.benders.separation import Separation
+from offline.heuristics.fix_and_optimise import reinsert
+from offline.heuristics.insertion import Incumbent
+from offline.heuristics.partial_solution import Occupancy
+from offline.state import Standing
 from tests.oracle.test_benders import (
     CROSSED,
     assert_satisfies,
@@ -64,8 +66,8 @@ def test_what_a_plan_teaches_spares_every_feasible_schedule(
     assume(choices)
     for _ in range(3):
         group, slot, counts = data.draw(st.sampled_from(choices))
-        if not separation.cut_off(group, np.array(counts), slots, Deadline()):
-            separation.forbid(group, np.array(counts), [slot], Deadline())
+        if not separation.cut_off(group, np.array(counts), slots, Budget()):
+            separation.forbid(group, np.array(counts), [slot], Budget())
     for schedules in solutions:
         assert_satisfies(model, list(model.problem.constraints()), model.values_of(schedules))
 
@@ -75,7 +77,7 @@ def test_a_cut_is_as_tight_as_the_placements_and_no_tighter() -> None:
     friends = set(combinations(range(3), 2))
     instance = at_odds((friends - {(0, 1)},), *(unit_job(f"j{k}", 1.0) for k in range(3)))
     model = CountModel(instance)
-    assert Separation(model).cut_off("worker", np.array([1, 1, 1]), [0], Deadline())
+    assert Separation(model).cut_off("worker", np.array([1, 1, 1]), [0], Budget())
     for counts in [(1, 0, 1), (0, 1, 1), (1, 0, 0)]:
         assert placeable(model, "worker", counts)
         assert all(not cut.is_violated(np.array(counts, float)) for cut in model.cuts["worker"])
@@ -86,7 +88,7 @@ def test_counts_that_fit_are_never_forbidden(limit: float | None) -> None:
     """Neither when the placement is found, nor when there is no time to find it."""
     model = CountModel(tight(4.0, 3.0, 3.0, 2.0))
     rows = len(model.problem.constraints())
-    Separation(model).forbid("worker", np.ones(4, dtype=np.int64), [0], Deadline(limit))
+    Separation(model).forbid("worker", np.ones(4, dtype=np.int64), [0], Budget(limit))
     assert len(model.problem.constraints()) == rows
 
 
@@ -100,7 +102,7 @@ def test_a_placement_that_took_too_long_once_is_looked_for_again(
         assert time.perf_counter() - started < 5.0, progress
 
     monkeypatch.setattr(settling, "PLACE_SECONDS", 0.0)
-    monkeypatch.setattr(settling, "reinsert", lambda solution, jobs, deadline: (solution, True))
+    monkeypatch.setattr(settling, "reinsert", lambda solution, jobs, budget: (solution, True))
     monkeypatch.setattr(benders, "reoptimise", lambda *_: None)
     monkeypatch.setattr(benders, "search", lambda *_: None)
     monkeypatch.setattr(benders, "insert_in_orders", lambda *_: None)
@@ -119,9 +121,9 @@ def _unaided(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def decomposition(instance: Instance, limit: float | None = None) -> benders._Decomposition:
-    deadline = Deadline(limit)
-    incumbent = Incumbent(Occupancy(instance), Standing(deadline))
-    run = benders._Decomposition(instance, incumbent, deadline, np.random.default_rng(0))
+    budget = Budget(limit)
+    incumbent = Incumbent(Occupancy(instance), Standing(budget))
+    run = benders._Decomposition(instance, incumbent, budget, np.random.default_rng(0))
     run.prepare()
     return run
 
@@ -173,7 +175,7 @@ def test_a_job_that_misses_one_slot_of_its_plan_is_not_kept() -> None:
         name: Schedule(name, placements([(t, 0, 1) for t in here]), placements([]))
         for name, here in slots.items()
     }
-    misfits = run.settling.place(plan, Deadline())
+    misfits = run.settling.place(plan, Budget())
     assert [misfit.slots for misfit in misfits] == [[0]]
     assert "j0" not in run.incumbent.best.by_id
     assert run.incumbent.best.value == 4.0
@@ -194,7 +196,7 @@ def test_counts_become_whole_slot_after_slot_and_never_more(instance: Instance) 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(settling, "AT_ONCE", 1)
         patch.setattr(settling, "close_plan", noted)
-        found = whole_plan(model, near, Deadline(), {}, 0.0)
+        found = whole_plan(model, near, Budget(), {}, 0.0)
     assert len(stages) == instance.horizon
     assert_satisfies(model, near, {name: round(v) for name, v in found.values.items()})
     for group, slot in product(GROUPS, range(instance.horizon)):
@@ -208,11 +210,11 @@ def test_ctrl_c_after_the_time_limit_is_still_ctrl_c(monkeypatch: pytest.MonkeyP
     run = decomposition(tight(4.0, 3.0, 3.0, 2.0), 0.5)
 
     def late(master: highs.Run, on_progress: object) -> None:
-        time.sleep(run.deadline.left + 0.01)
+        time.sleep(run.budget.left + 0.01)
         raise KeyboardInterrupt
 
     monkeypatch.setattr(highs.Run, "_report", late)
-    master = run._start(0.0, run.deadline)
+    master = run._start(0.0, run.budget)
     with pytest.raises(KeyboardInterrupt):
         run._finish(master)
 
@@ -246,12 +248,12 @@ def test_unfinished_jobs_that_are_too_many_at_once_are_put_back_by_fewer(
     run = decomposition(tight(*[1.0] * 9))
     asked: list[list[int]] = []
 
-    def slow(solution: Occupancy, jobs: list[int], deadline: Deadline) -> tuple[Occupancy, bool]:
+    def slow(solution: Occupancy, jobs: list[int], budget: Budget) -> tuple[Occupancy, bool]:
         asked.append(jobs)
-        return (solution, False) if len(jobs) > 2 else reinsert(solution, jobs, deadline)
+        return (solution, False) if len(jobs) > 2 else reinsert(solution, jobs, budget)
 
     monkeypatch.setattr(settling, "reinsert", slow)
-    run.settling._complete(Occupancy(run.instance), set(range(9)), Deadline())
+    run.settling._complete(Occupancy(run.instance), set(range(9)), Budget())
     assert sorted(k for jobs in asked if len(jobs) <= 2 for k in jobs) == list(range(9))
 
 
@@ -261,6 +263,6 @@ def test_a_bound_close_to_a_plan_is_none_of_the_instance() -> None:
     run = decomposition(tight(4.0, 4.0, 4.0))
     run._near = run.model.near({}, 0)
     everything = {v.name: 1.0 for v in run.model.problem.variables()}
-    assert run.refine(Solution(Status.OPTIMAL, 3.0, 3.0, 0.0, everything), Deadline())
+    assert run.refine(Solution(Status.OPTIMAL, 3.0, 3.0, 0.0, everything), Budget())
     run.settle()
     assert run.standing.bound >= 2.0

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from oasis.split import best_split, smallest_cost, smallest_factor
-from oasis.split.repair import _exact, repair
+from oasis.online.dp import best_split, smallest_cost, smallest_factor
+from oasis.online.dp.repair import _exact, repair
 from tests.oracle.textbook_split import FloatArray, cheapest_moves, costs, payoffs
 
 IntArray = npt.NDArray[np.int64]

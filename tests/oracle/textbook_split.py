@@ -1,7 +1,7 @@
 """DP_COST of Algorithm 2 by its recurrence, and the same for the moves that close a gap.
 
-The reference for `oasis.split`, which gets the costs of the slots as a table. One row a slot, one
-column a count of workers: cost(t, D) = min_k table[t, k] + cost(t - 1, D - k), nothing clever.
+The reference for `oasis.online.dp`, which gets the costs of the slots as a table. One row a slot,
+one column a count of workers: cost(t, D) = min_k table[t, k] + cost(t - 1, D - k), nothing clever.
 `tests.oracle.reference_search` answers the whole question, from the job and the servers.
 """
 

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 import oasis
-from experiments import console
-from experiments.cli import main
+from experiments.cli import console
+from experiments.cli.main import main
 from oasis.version import __version__
 
 ROOT = Path(__file__).parents[2]
@@ -77,7 +77,7 @@ def run(capfd: pytest.CaptureFixture[str]) -> Oasis:
 
 def shell(*arguments: object, code: str = "", **environment: str) -> Result:
     """Run the command, or `code` before it, in a process of its own."""
-    start = f"{code}\nfrom experiments.cli import main\nmain()"
+    start = f"{code}\nfrom experiments.cli.main import main\nmain()"
     done = subprocess.run(
         [sys.executable, "-c", start, *map(str, arguments)],
         cwd=ROOT,
@@ -550,7 +550,7 @@ def test_ctrl_c_is_one_line_and_a_code_of_its_own(
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("experiments.commands.compare.compare", interrupted)
+    monkeypatch.setattr("experiments.cli.commands.compare.compare", interrupted)
     with pytest.raises(SystemExit) as exit_info:
         main(["compare", str(small), "--policies", "oasis"])
     assert exit_info.value.code == 130

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-import experiments.commands.run
-from experiments.cli import main
+import experiments.cli.commands.run
+from experiments.cli.main import main
 
 pytest.importorskip("matplotlib", reason="needs the plot extra")
 
@@ -58,7 +58,7 @@ def test_where_it_cannot_be_drawn_is_said_before_the_work(
     target: str,
     message: str,
 ) -> None:
-    monkeypatch.setattr(experiments.commands.run, "read_instance", lambda _: 1 / 0)
+    monkeypatch.setattr(experiments.cli.commands.run, "read_instance", lambda _: 1 / 0)
     assert call(command, "absent.json", "--plot", tmp_path / target) == 2
     out, err = capfd.readouterr()
     assert out == ""

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from experiments.cli import main
-from experiments.store import Store
+from experiments.cli.main import main
 from experiments.sweep import Record, expand, read_config, read_frame
+from experiments.sweep.store import Store
 
 GRID = """
 seeds = [0, 1]

@@ -20,9 +20,9 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
 # Signals itself some seconds after it has begun to solve, or the phase named first, and says when.
 PROGRAM = """
 import os, signal, sys, threading, time
-from experiments.interrupt import CtrlC
+from experiments.cli.interrupt import CtrlC
 from offline import benders
-from offline.standing import Standing
+from offline.state import Standing
 
 awaited, delays = sys.argv.pop(1), [float(word) for word in sys.argv.pop(1).split(",")]
 enter, begin = CtrlC.__enter__, Standing.enter
@@ -49,7 +49,7 @@ def armed(self):
     return result
 
 CtrlC.__enter__, Standing.enter = armed, noted
-from experiments.cli import main
+from experiments.cli.main import main
 main()
 """
 

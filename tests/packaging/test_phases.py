@@ -8,10 +8,11 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from offline import METHODS, benders, solve
-from offline.milp import COMPACT
+from offline import METHODS, solve
+from offline.benders import solve as benders
+from offline.model.compact import COMPACT
 from offline.result import WARM_START
-from offline.standing import Standing
+from offline.state import Standing
 
 ROOT = Path(__file__).parents[2]
 LEVELS = {name for name, *_ in benders.LEVELS}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.cli import main
+from experiments.cli.main import main
 from oasis import InstanceError
 from oasis.traces import read_philly_plain, read_plain
 

@@ -18,9 +18,9 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from experiments.store import MEASURED
 from experiments.sweep import Dask, expand, run_cells
-from oasis.errors import OasisError
+from experiments.sweep.store import MEASURED
+from oasis.model.errors import OasisError
 from tests.sweeping import FATES, small
 
 ROOT = Path(__file__).parents[2]

@@ -17,20 +17,23 @@ from hypothesis import event, example, given
 from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment, linprog
 
-from oasis.rounding import FloatArray, IntArray
+from oasis.model.rounding import FloatArray, IntArray
 from oasis.solvers import Status
-from offline import cuts, placing
-from offline.classes import classes
-from offline.cuts import CLEAR, Cut, Servers
-from offline.deadline import Deadline
-from offline.placing import place
+from oasis.solvers.budget import Budget
+from offline.benders import cuts
+from offline.benders import subproblem as placing
+from offline.benders.cuts import CLEAR, Cut, Servers
+from offline.benders.server_classes import classes
+from offline.benders.subproblem import place
 from tests.strategies import fewer, levels, more, of
 
 Counts = tuple[int, ...]
 
-NO_LIMIT = Deadline()
+NO_LIMIT = Budget()
 DIGITS = 1e-9
-SLACK = 1 + Fraction(1, 10**9)  # what `oasis.rounding` forgives; no amount below is that close
+SLACK = 1 + Fraction(
+    1, 10**9
+)  # what `oasis.model.rounding` forgives; no amount below is that close
 
 
 # --- the oracle -------------------------------------------------------------------------------
@@ -185,7 +188,7 @@ def test_coarser_classes_only_make_cuts_weaker(slot: Slot, data: st.DataObject) 
 
 def test_no_time_means_no_cut() -> None:
     slot = Slot(np.array([[3.0]] * 2), np.array([[2.0]]), np.array([3]))
-    assert slot.servers(None).separate(np.array([3.0]), Deadline(0.0)) is None
+    assert slot.servers(None).separate(np.array([3.0]), Budget(0.0)) is None
     cut = slot.servers(None).separate(np.array([3.0]), NO_LIMIT)
     assert cut is not None
     assert cut.weights == pytest.approx([0.5])
@@ -314,6 +317,6 @@ def test_patterns_that_cover_counts_fit_and_none_is_below_another(slot: Slot) ->
 
 @given(slots())
 def test_without_time_it_still_is_a_placement_and_no_false_proof(slot: Slot) -> None:
-    units, is_proven = place(slot.capacity, slot.demand, slot.most, Deadline(0.0))
+    units, is_proven = place(slot.capacity, slot.demand, slot.most, Budget(0.0))
     assert_is_placement(slot, units, slot.most)
     assert not is_proven or units.sum() == most_units(slot, slot.most)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import oasis
 from oasis import Cluster, Constant, Deadline, Instance, Job, Piecewise, Server, Sigmoid
-from oasis.validation import LARGEST_COUNT
+from oasis.model.validation import LARGEST_COUNT
 from tests.strategies import BANDWIDTH, all_instances
 
 names = st.text(min_size=1, max_size=8)

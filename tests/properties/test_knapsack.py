@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oasis.rounding import CAPACITY_TOLERANCE, FloatArray, IntArray
+from oasis.model.rounding import CAPACITY_TOLERANCE, FloatArray, IntArray
 from oasis.solvers import knapsack
+from oasis.solvers.budget import Budget
 
 LIMIT = 1.0 + CAPACITY_TOLERANCE
 
@@ -32,7 +33,7 @@ def test_no_selection_is_worth_more_than_the_bound(gap: float, nodes: int) -> No
     @given(items())
     def check(drawn: tuple[FloatArray, FloatArray, IntArray]) -> None:
         values, shares, upper = drawn
-        bound, units = knapsack.knapsack(values, shares, upper, LIMIT)
+        bound, units = knapsack.knapsack(values, shares, upper, LIMIT, Budget())
         assert (units >= 0).all()
         assert (units <= upper).all()
         assert (units @ shares <= LIMIT + 1e-9).all()

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 import oasis
 from oasis.solvers import Progress, Status
+from oasis.solvers.budget import Budget
 from offline import solve_brute_force, solve_milp
-from offline.column_generation import configuration_bound
-from offline.configuration import solve_configuration
-from offline.deadline import Deadline
+from offline.column_generation.bound import configuration_bound
+from offline.column_generation.solve import solve_configuration
 from tests.oracle.tiny import seeded, tiny_instance
 from tests.strategies import fewer
 
@@ -42,8 +42,8 @@ def test_any_stop_leaves_a_valid_bound(seed: int, moment: int) -> None:
     looks = count(1)
     with pytest.MonkeyPatch.context() as patch:
         left = property(lambda _: 0.0 if next(looks) >= moment else 60.0)
-        patch.setattr(Deadline, "left", left)
-        early = configuration_bound(instance, Deadline())
+        patch.setattr(Budget, "left", left)
+        early = configuration_bound(instance, Budget())
     event(f"stopped: {early.status}, something proved: {bool(early.rounds)}")
     assert early.bound >= optimum * (1 - 1e-9)
     for iterate in early.rounds:

@@ -19,20 +19,20 @@ from hypothesis import strategies as st
 import baselines
 import oasis
 from oasis import Instance, Server
-from oasis.metrics import committed
+from oasis.model.usage import committed
 from oasis.solvers import TRUST, Status
 from offline import (
     METHODS,
     OfflineResult,
-    benders,
     solve,
     solve_benders,
     solve_brute_force,
     solve_configuration,
     solve_milp,
 )
-from offline.column_generation import configuration_bound
-from offline.standing import trivial_bound
+from offline.benders import solve as benders
+from offline.column_generation.bound import configuration_bound
+from offline.state import trivial_bound
 from tests.oracle.test_benders import EXAMPLES, FRACTIONS, WHOLE, proven, unaided
 from tests.oracle.test_milp_agreement import FALSE_OPTIMA
 from tests.oracle.tiny import seeded, tiny_instance

@@ -29,8 +29,8 @@ from oasis import (
     Sigmoid,
     Utility,
 )
-from oasis.ledger import Ledger
-from oasis.search import Search
+from oasis.online.ledger import Ledger
+from oasis.online.search import Search
 from tests.oracle.reference_search import Question
 from tests.oracle.textbook_split import costs
 from tests.strategies import Maker, Market, all_instances, schedulers

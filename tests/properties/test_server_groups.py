@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import oasis
 from oasis import Cluster, Instance, Job, OASiS, Server
-from oasis.ledger import Ledger
+from oasis.online.ledger import Ledger
 from tests.strategies import Maker, all_instances, instances, schedulers, servers
 
 ARRAYS = ("worker_used", "ps_used", "worker_prices", "ps_prices")

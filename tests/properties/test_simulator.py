@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from baselines import DRF, FIFO, LAS, RRH, SRTF, Dorm, make
 from baselines import POLICIES as NAMES
 from oasis import Instance, OASiS, PolicyError, PriceBounds, simulate, verify
+from oasis.scheduling.placement import place
 from oasis.simulator import (
     NOTHING,
     Allocation,
@@ -19,14 +20,13 @@ from oasis.simulator import (
     Machine,
     Outage,
     Plan,
+    PolicyJob,
     Room,
     RoundRobin,
     ScalingTable,
-    SimJob,
     Site,
     Workload,
 )
-from oasis.simulator.placement import place
 from tests.strategies import small_instances
 
 POLICIES = (FIFO, SRTF, LAS, DRF, RRH, Dorm)
@@ -50,7 +50,7 @@ def workloads(draw, slotted=None):
     for k in range(draw(st.integers(1, 6))):
         fewest = draw(st.integers(1, 2))
         jobs.append(
-            SimJob(
+            PolicyJob(
                 f"j{k}",
                 draw(TIMES),
                 draw(st.sampled_from([0.0, 0.5, 1.0, 2.7, 8.0])) or (0.25 if slotted else 0.0),

@@ -1,0 +1,74 @@
+"""The ``oasis`` command: its subcommands, and what becomes of usage errors."""
+
+from __future__ import annotations
+
+import typer
+from typer.exceptions import TyperException
+
+from experiments.cli.commands import (
+    compare,
+    figure,
+    generate,
+    import_trace,
+    quote,
+    ratio,
+    replay,
+    run,
+    solve,
+    sweep,
+)
+from experiments.cli.exit_codes import BAD_INPUT, INTERRUPTED
+from oasis.model.errors import OasisError
+from oasis.version import __version__
+
+app = typer.Typer(
+    name="oasis",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+    help="Schedule distributed training jobs online, and know how far from optimal it was.",
+    epilog="Exit codes: 0 done; 2 bad usage, bad input, or a file that cannot be written; 3 a "
+    "limit was hit before a proof; 4 cells of a sweep failed; 130 interrupted.",
+)
+app.command("generate")(generate.command)
+app.add_typer(import_trace.app, name="import")
+app.command("run")(run.command)
+app.command("compare")(compare.command)
+app.command("replay")(replay.command)
+app.command("solve")(solve.command)
+app.command("ratio")(ratio.command)
+app.command("quote")(quote.command)
+app.command("sweep")(sweep.command)
+app.command("figure")(figure.command)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"oasis-scheduler {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: bool = typer.Option(
+        False, "--version", callback=_print_version, is_eager=True, help="Print the version."
+    ),
+) -> None:
+    pass
+
+
+def run_app(arguments: list[str] | None) -> int:
+    """Run the command line; usage errors become `OasisError`, exits become their code."""
+    try:
+        code = app(arguments, prog_name="oasis", standalone_mode=False)
+    except TyperException as error:
+        message = error.format_message().strip()
+        if not message:  # called without a command: the help has been printed
+            return BAD_INPUT
+        context = getattr(error, "ctx", None)
+        hint = f" (see '{context.command_path} --help')" if context else ""
+        raise OasisError(f"{message}{hint}") from None
+    if code == INTERRUPTED:  # what typer makes of Ctrl-C, without a word
+        raise KeyboardInterrupt
+    return code if isinstance(code, int) else 0

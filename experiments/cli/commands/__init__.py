@@ -1,0 +1,1 @@
+"""The subcommands of ``oasis``, one module each."""

@@ -1,0 +1,97 @@
+"""``oasis compare``: the policies side by side."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+import oasis
+from experiments.cli import console
+from experiments.cli.options import AsJson, InstanceFile, Picture, PolicySeed, ResultFile
+from experiments.cli.reading import POLICIES, check_policy, policy_for, read_instance
+from experiments.cli.results import deliver
+from experiments.evaluation.comparison import compare
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+COLUMNS = (
+    ("policy", False),
+    ("utility", True),
+    ("admitted", True),
+    ("finished", True),
+    ("mean", True),
+    ("p95", True),
+    ("busiest", False),
+    ("decision", True),
+)
+
+
+def command(
+    file: InstanceFile,
+    policies: Annotated[
+        str, typer.Option(help=f"Some of {', '.join(POLICIES)}, with commas between.")
+    ] = ",".join(POLICIES),
+    policy_seed: PolicySeed = 0,
+    output: ResultFile = None,
+    plot: Picture = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run several policies on one instance and put their figures side by side.
+
+    Mean and p95 are times from arrival to the end of the work of the jobs that finished, in slots;
+    a policy that finishes only few jobs may look quick. Decision: median time of one decision.
+
+    Example: oasis compare instance.json --policies oasis,fifo,drf
+    """
+    names = [name.strip() for name in policies.split(",")]
+    for name in names:
+        check_policy(name, "--policies")
+    instance = read_instance(file)
+    makers = {name: partial(policy_for, name, instance, seed=policy_seed) for name in names}
+    with console.counter("comparing", len(makers)) as advance:
+        comparison = compare(instance, makers, on_run=lambda _: advance())
+    document = {
+        "policies": comparison.to_dict(),
+        "jobs": len(instance.jobs),
+        "slot_seconds": instance.slot_seconds,
+        "seed": instance.metadata.get("seed"),
+        "version": oasis.__version__,
+    }
+
+    def show() -> None:
+        rows = [_row(name, figures) for name, figures in comparison.to_dict().items()]
+        console.print_rows(COLUMNS, rows, title=f"{len(instance.jobs)} jobs")
+
+    def draw() -> Figure:
+        from experiments.plotting import comparison_page  # noqa: PLC0415 (needs an extra)
+
+        return comparison_page(comparison)
+
+    deliver(document, show, as_json=as_json, output=output, plot=plot, draw=draw)
+
+
+def _row(name: str, figures: dict[str, Any]) -> tuple[str, ...]:
+    shares = [
+        (share, f"{group} {resource}")
+        for group, resources in figures["utilisation"].items()
+        for resource, share in resources.items()
+        if share is not None
+    ]
+    share, busiest = max(shares, default=(None, ""))
+    return (
+        name,
+        console.number(figures["total_utility"]),
+        str(figures["admitted"]),
+        str(figures["finished"]),
+        _short(figures["mean_completion"]),
+        _short(figures["p95_completion"]),
+        f"{console.percent(share)} {busiest}",
+        console.seconds(figures["decision_seconds"]["median"]),
+    )
+
+
+def _short(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3g}"

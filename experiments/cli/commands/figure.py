@@ -1,0 +1,161 @@
+"""``oasis figure``: a figure of the paper, made again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+import oasis
+from experiments.cli import console
+from experiments.cli.exit_codes import DONE, FAILED_CELLS, LIMIT
+from experiments.cli.options import AsJson, Floor, not_stdout
+from experiments.cli.results import refuse
+from experiments.cli.sweep_report import interrupted
+from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION
+
+if TYPE_CHECKING:
+    from experiments.figures import PublishedFigure, Reproduction, Settings
+    from experiments.sweep import SweepProgress
+
+
+def command(
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="fig3, fig4, fig5, fig6, fig8 or fig9.")
+    ] = None,
+    list_all: Annotated[bool, typer.Option("--list", help="List the figures.")] = False,
+    directory: Annotated[
+        Path,
+        typer.Option("-o", "--output", callback=not_stdout, help="Directory for data and picture."),
+    ] = Path("figures"),
+    seeds: Annotated[
+        int | None,
+        typer.Option(help="Instances of each kind: seeds 0, 1, ... [default: the figure's]"),
+    ] = None,
+    scale: Annotated[
+        float, typer.Option(help="Multiply numbers of jobs and servers, for a quick look.")
+    ] = 1.0,
+    jobs: Annotated[
+        str | None, typer.Option(help="Numbers of jobs, with commas. [default: the paper's]")
+    ] = None,
+    servers: Annotated[
+        int | None, typer.Option(help="Machines of each group (Figs. 3, 4, 6). [default: 50]")
+    ] = None,
+    preset: Annotated[
+        str | None, typer.Option(help="Of the jobs (Figs. 3 to 6). [default: calibrated]")
+    ] = None,
+    policies: Annotated[
+        str | None, typer.Option(help="Which to compare, with commas. [default: all]")
+    ] = None,
+    min_utility_fraction: Floor = DEFAULT_MIN_UTILITY_FRACTION,
+    time_limit: Annotated[
+        float, typer.Option(help="Seconds for each offline solve (Fig. 5); inf: no limit.")
+    ] = 120.0,
+    form: Annotated[str, typer.Option("--format", help="Picture: svg, png or pdf.")] = "svg",
+    as_json: AsJson = False,
+) -> int:
+    """Make a figure of the paper again: runs on all cores, a table and a picture.
+
+    Writes NAME.parquet (every run), NAME.csv (means with 95 % confidence intervals beside the
+    published numbers) and the picture. Started again, it continues where it stopped.
+
+    Example: oasis figure fig3 --scale 0.1 --seeds 2
+    """
+    from experiments.figures import FIGURES, reproduce  # noqa: PLC0415 (needs an extra)
+
+    if list_all:
+        _list(list(FIGURES.values()), as_json=as_json)
+        return DONE
+    if name is None or name not in FIGURES:
+        raise ValueError(f"NAME: expected one of {', '.join(FIGURES)}, got {name or 'nothing'!r}")
+    figure = FIGURES[name]
+    settings = figure.settings(
+        seeds=seeds,
+        scale=scale,
+        jobs=None if jobs is None else _counts(jobs),
+        servers=servers,
+        preset=preset,
+        policies=None if policies is None else tuple(map(str.strip, policies.split(","))),
+        min_utility_fraction=min_utility_fraction,
+        time_limit=time_limit,
+    )
+    reached: list[SweepProgress] = []
+    try:
+        with console.counter(figure.name, figure.cells(settings)) as advance:
+            result = reproduce(
+                figure,
+                settings,
+                directory,
+                suffix=f".{form}",
+                on_progress=_steps(advance, reached),
+                on_note=console.note,
+            )
+    except KeyboardInterrupt:
+        raise interrupted(reached[-1] if reached else None) from None
+    _report(figure, settings, result, as_json=as_json)
+    if result.errors:
+        return FAILED_CELLS
+    return LIMIT if result.unproven else DONE
+
+
+def _counts(text: str) -> tuple[int, ...]:
+    try:
+        return tuple(int(part) for part in text.split(","))
+    except ValueError:
+        raise ValueError(f"--jobs: expected counts with commas between, got {text!r}") from None
+
+
+def _steps(
+    advance: Callable[[], None], reached: list[SweepProgress]
+) -> Callable[[SweepProgress], None]:
+    """Move the bar to where the sweep is, and add that to `reached`."""
+
+    def report(progress: SweepProgress) -> None:
+        for _ in range(progress.done - (reached[-1].done if reached else 0)):
+            advance()
+        reached.append(progress)
+
+    return report
+
+
+def _list(figures: list[PublishedFigure], *, as_json: bool) -> None:
+    rows = [(figure.name, figure.title.partition(": ")[2], str(figure.seeds)) for figure in figures]
+    if as_json:
+        console.print_json(
+            [dict(zip(("name", "title", "seeds"), row, strict=True)) for row in rows]
+        )
+    else:
+        console.print_rows((("name", False), ("what it shows", False), ("seeds", True)), rows)
+
+
+def _report(
+    figure: PublishedFigure, settings: Settings, result: Reproduction, *, as_json: bool
+) -> None:
+    from experiments.figures.rows import for_people  # noqa: PLC0415 (needs an extra)
+
+    if as_json:
+        document = {
+            "figure": figure.name,
+            "title": figure.title,
+            "settings": asdict(settings),
+            "rows": result.rows,
+            "runs": result.cells,
+            "errors": list(result.errors),
+            "unproven": result.unproven,
+            "files": [str(path) for path in result.files],
+            "version": oasis.__version__,
+        }
+        console.print_json(document)
+    else:
+        columns = [(name, name not in ("policy", "kind")) for name in figure.shown.values()]
+        table = [[for_people(row, name) for name in figure.shown] for row in result.rows]
+        console.print_rows(columns, table, title=figure.title)
+    for error in dict.fromkeys(result.errors):
+        console.note(f"{result.errors.count(error)} runs failed and are left out: {error}")
+    if result.unproven:
+        console.note(f"{result.unproven} ratios are not proven and are left out")
+    console.note(f"wrote {', '.join(map(str, result.files)) or 'nothing'}")
+    refuse(result.unwritten)

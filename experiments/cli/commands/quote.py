@@ -1,0 +1,96 @@
+"""``oasis quote``: what would happen to one more job."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import oasis
+from experiments.cli import console
+from experiments.cli.options import AsJson, Floor, Granularity, InstanceFile, RawUnits, Scale
+from experiments.cli.reading import errors_name, read_instance, read_job, scheduler_for
+from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION
+
+
+def command(
+    file: InstanceFile,
+    job_file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="JOB.json", help="One entry of an instance's jobs.", show_default=False
+        ),
+    ],
+    scale: Scale = 1.0,
+    min_utility_fraction: Floor = DEFAULT_MIN_UTILITY_FRACTION,
+    granularity: Granularity = "worker-slot",
+    raw_units: RawUnits = False,
+    as_json: AsJson = False,
+) -> None:
+    """Quote a job that would arrive after those of FILE that arrive no later than it.
+
+    Prices come from the jobs of FILE. Nothing is committed: would the job be admitted, when would
+    it finish, what would it cost, and if it is rejected, what would have to change.
+
+    Example: oasis quote instance.json job.json
+    """
+    instance = read_instance(file)
+    job = read_job(job_file)
+    scheduler = scheduler_for(
+        instance,
+        scale=scale,
+        min_utility_fraction=min_utility_fraction,
+        granularity=granularity,
+        raw_units=raw_units,
+    )
+    for earlier in instance.jobs_by_arrival():
+        if earlier.arrival <= job.arrival:
+            scheduler.submit(earlier)
+    with errors_name(job_file):
+        decision = scheduler.quote(job)
+    if as_json:
+        document = decision.to_dict() | {"version": oasis.__version__}
+        console.print_json(document | {"seed": instance.metadata.get("seed")})
+    else:
+        verdict = "would be admitted" if decision.admitted else "would be rejected"
+        console.print_facts(f"job {job.id} {verdict}", _facts(decision, job))
+
+
+def _facts(decision: oasis.Decision, job: oasis.Job) -> list[tuple[str, str]]:
+    schedule = decision.schedule
+    if schedule is not None:
+        return [
+            ("runs", f"slots {schedule.start} to {decision.completion}, arrives in {job.arrival}"),
+            ("workers", f"{schedule.worker_slots} worker-slots, at most {_peak(schedule)} at once"),
+            ("utility", console.number(decision.utility)),
+            ("cost", console.number(decision.cost)),
+            ("payoff", console.number(decision.payoff)),
+        ]
+    facts = [("reason", decision.reason or "")]
+    rejection = decision.rejection
+    if rejection is None:
+        return [*facts, ("to change it", "no utility would: there is no schedule at any price")]
+    slot = rejection.smallest_utility_completion
+    utility = f"more than {console.number(rejection.smallest_utility)} (completing by slot {slot})"
+    facts.append(("needs to be worth", utility))
+    if rejection.utility_factor is not None:
+        factor = console.number(rejection.utility_factor)
+        facts.append(("or its utility", f"multiplied by more than {factor}"))
+    spot = rejection.bottleneck
+    if spot is not None:
+        facts.append(("pays most for", f"{spot.resource} of {_GROUPS[spot.group]}"))
+        facts.append(("", f"{console.percent(spot.share)} of the cost"))
+        facts.append(("in slots", ", ".join(map(str, spot.slots))))
+        facts.append(("on servers", ", ".join(spot.servers)))
+    return facts
+
+
+_GROUPS = {"worker": "the worker servers", "ps": "the parameter-server hosts"}
+
+
+def _peak(schedule: oasis.Schedule) -> int:
+    counts: dict[int, int] = {}
+    for slot, _, count in schedule.workers.tolist():
+        counts[slot] = counts.get(slot, 0) + count
+    return max(counts.values())

@@ -1,0 +1,152 @@
+"""``oasis ratio``: the competitive ratio of OASiS on one instance."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from experiments.cli import console
+from experiments.cli.exit_codes import DONE, LIMIT
+from experiments.cli.interrupt import CtrlC
+from experiments.cli.job_table import print_jobs
+from experiments.cli.options import (
+    AsJson,
+    Floor,
+    Granularity,
+    InstanceFile,
+    Method,
+    Picture,
+    RawUnits,
+    ResultFile,
+    Scale,
+    Seed,
+    TimeLimit,
+    WorkLimit,
+    limits_of,
+)
+from experiments.cli.progress import solver_progress
+from experiments.cli.reading import read_instance, scheduler_for
+from experiments.cli.results import deliver
+from experiments.evaluation.job_comparison import compare_jobs, to_dict
+from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    import oasis
+    from experiments.evaluation.measure import CompetitiveRatio
+
+
+def command(
+    file: InstanceFile,
+    time_limit: TimeLimit = None,
+    work_limit: WorkLimit = None,
+    seed: Seed = 0,
+    method: Method = "auto",
+    scale: Scale = 1.0,
+    min_utility_fraction: Floor = DEFAULT_MIN_UTILITY_FRACTION,
+    granularity: Granularity = "worker-slot",
+    raw_units: RawUnits = False,
+    per_job: Annotated[
+        bool, typer.Option("--per-job", help="List who takes which job, and what it earns there.")
+    ] = False,
+    output: ResultFile = None,
+    plot: Picture = None,
+    as_json: AsJson = False,
+) -> int:
+    """Divide the offline optimum by what OASiS earned, deciding job by job.
+
+    A number when the optimum is proven; otherwise an interval that contains the ratio, and exit
+    code 3. Ctrl-C stops at any moment with the interval so far. Beside it stand 2 alpha, the
+    ratio the paper's Theorem 4 prints, and the corrected bound that holds on every instance
+    (docs: theory).
+
+    Example: oasis ratio instance.json --time-limit 60
+    """
+    from experiments.evaluation.measure import measure  # noqa: PLC0415 (needs an extra)
+    from offline import solve  # noqa: PLC0415
+
+    limits = limits_of(time_limit, work_limit)
+    instance = read_instance(file)
+    solve_offline = partial(solve, method=method, seed=seed, **limits)
+
+    def make() -> oasis.OASiS:
+        return scheduler_for(
+            instance,
+            scale=scale,
+            min_utility_fraction=min_utility_fraction,
+            granularity=granularity,
+            raw_units=raw_units,
+        )
+
+    with CtrlC() as ctrl_c:
+        with solver_progress(ctrl_c.check) as on_progress:
+            result = measure(instance, make, solve_offline, method, on_progress, ctrl_c.raising)
+        rows = compare_jobs(instance, result)
+        document = result.to_dict() | ({"per_job": to_dict(rows)} if per_job else {})
+
+        def show() -> None:
+            console.print_facts(f"OASiS on {len(instance.jobs)} jobs", _facts(instance, result))
+            if per_job:
+                print_jobs(rows, is_proven=result.proven)
+
+        def draw() -> Figure:
+            from experiments.plotting import ratio_page  # noqa: PLC0415 (needs an extra)
+
+            return ratio_page({file.stem: result})
+
+        deliver(document, show, as_json=as_json, output=output, plot=plot, draw=draw)
+    return DONE if result.proven else LIMIT
+
+
+def _facts(instance: oasis.Instance, result: CompetitiveRatio) -> list[tuple[str, str]]:
+    run, offline, certificate = result.run, result.offline, result.certificate
+    latency = run.latency
+    facts = [
+        ("competitive ratio", _ratio(result)),
+        (
+            "OASiS",
+            f"{console.number(result.online_utility)}, admitted {run.admitted} "
+            f"of {len(instance.jobs)} jobs",
+        ),
+        ("offline optimum", _optimum(result)),
+        ("best schedule by", offline.objective_by or "-"),
+        ("upper bound by", offline.bound_by or "-"),
+        ("solved by", f"{offline.method} in {console.seconds(offline.seconds)}"),
+    ]
+    if certificate is None:
+        reason = f"stopped after {len(run.decisions)} of {len(instance.jobs)} decisions"
+        return [*facts, ("OASiS's run", f"{reason}: no 2 alpha, no corrected bound")]
+    return [
+        *facts,
+        (
+            "decision time",
+            f"median {console.seconds(latency['median'])}, max {console.seconds(latency['max'])}",
+        ),
+        ("2 alpha", f"{console.number(2 * certificate.alpha)} (Theorem 4 as printed)"),
+        (
+            "corrected bound",
+            f"{console.number(certificate.ratio_bound)} "
+            f"(ln alpha_x {console.number(certificate.log_alpha_x)}, "
+            f"G {console.number(certificate.payoff_gap)})",
+        ),
+    ]
+
+
+def _ratio(result: CompetitiveRatio) -> str:
+    if result.online_utility == 0:
+        return "undefined: OASiS earned nothing"
+    if result.proven:
+        return f"{console.number(result.ratio)} (proven)"
+    interval = f"{console.number(result.lower)} and {console.number(result.upper)}"
+    return f"between {interval} (not proven: {result.offline.status})"
+
+
+def _optimum(result: CompetitiveRatio) -> str:
+    if result.proven:
+        return f"{console.number(result.offline_objective)} (proven)"
+    interval = f"{console.number(result.offline_objective)} to "
+    gap = console.percent(result.offline.gap)
+    return f"{interval}{console.number(result.offline_upper_bound)} (gap {gap})"

@@ -1,0 +1,138 @@
+"""``oasis replay``: policies on a plain trace, jobs with GPUs and a duration."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+import oasis
+from baselines import POLICIES
+from experiments.cli import console
+from experiments.cli.options import AsJson, ResultFile
+from experiments.cli.reading import errors_name
+from experiments.cli.results import deliver
+from experiments.evaluation.replay import replay_each
+from oasis.simulator import Workload, rigid_workload
+from oasis.traces import PlainTrace, malformed_sentences, read_plain
+
+COLUMNS = (
+    ("policy", False),
+    ("finished", True),
+    ("mean", True),
+    ("median", True),
+    ("p95", True),
+    ("waiting", True),
+    ("GPU use", True),
+    ("jobs/s", True),
+)
+STEPS = 200  # of the progress bar
+
+
+def command(
+    file: Annotated[
+        Path, typer.Argument(metavar="TRACE.csv", help="The jobs.", show_default=False)
+    ],
+    servers: Annotated[int, typer.Option(help="Number of servers.", min=1)] = 8,
+    gpus: Annotated[int, typer.Option(help="GPUs of each server.", min=1)] = 8,
+    placement: Annotated[
+        str, typer.Option(help="pooled: GPUs wherever they are; whole: all on one server.")
+    ] = "pooled",
+    policies: Annotated[
+        str, typer.Option(help=f"Some of {', '.join(POLICIES)}, with commas between.")
+    ] = "fifo,srtf,las",
+    cluster: Annotated[
+        str, typer.Option(help="Only this virtual cluster (Philly's format). [default: all]")
+    ] = "",
+    max_gpus: Annotated[
+        int | None, typer.Option(help="Leave out jobs with more GPUs.", min=1)
+    ] = None,
+    first: Annotated[int, typer.Option(help="Leave out so many jobs at the start.", min=0)] = 0,
+    limit: Annotated[int | None, typer.Option(help="Take so many jobs.", min=1)] = None,
+    output: ResultFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Replay a plain trace: each job holds its GPUs for its duration, or waits.
+
+    TRACE.csv has the columns id,submitted,duration,gpus (times in seconds), or those of the Philly
+    trace, timestamp,duration,num_gpus,gpu_time,cluster. All times printed are seconds, from
+    submission; waiting is the mean time without GPUs.
+
+    Example: oasis replay jobs.csv --servers 8 --gpus 8 --placement whole
+    """
+    names = [name.strip() for name in policies.split(",")]
+    for name in names:
+        if name not in POLICIES:
+            expected = f"expected one of {', '.join(POLICIES)}, got {name!r}"
+            raise ValueError(f"--policies: {expected}")
+    if placement not in ("pooled", "whole"):
+        raise ValueError(f"--placement: expected pooled or whole, got {placement!r}")
+    with errors_name(file):
+        trace = read_plain(
+            file, virtual_cluster=cluster, max_gpus=max_gpus, first=first, jobs=limit
+        )
+    for line in malformed_sentences({"jobs": trace.malformed}):
+        console.note(f"left out: {line}")
+    with errors_name(file):
+        workload = _workload(trace, servers, gpus, placement)
+    document: dict[str, Any] = {
+        "policies": _replayed(workload, names),
+        "jobs": len(trace.jobs),
+        "format": trace.format,
+        "malformed": {kind: dict(found) for kind, found in trace.malformed.items()},
+        "servers": servers,
+        "gpus": gpus,
+        "placement": placement,
+        "cluster": cluster or None,
+        "max_gpus": max_gpus,
+        "first": first,
+        "version": oasis.__version__,
+    }
+    title = f"{len(trace.jobs)} jobs on {servers} x {gpus} GPUs, {placement}; seconds"
+    rows = [_row(name, found) for name, found in document["policies"].items()]
+    deliver(
+        document,
+        lambda: console.print_rows(COLUMNS, rows, title=title),
+        as_json=as_json,
+        output=output,
+    )
+
+
+def _workload(trace: PlainTrace, servers: int, gpus: int, placement: str) -> Workload:
+    try:
+        return rigid_workload(trace.jobs, servers, gpus, placement)
+    except oasis.InstanceError as error:
+        if not error.path.endswith(".gpus"):
+            raise
+        most = gpus if placement == "whole" else servers * gpus
+        hint = f"; --max-gpus {most} leaves such jobs out"
+        raise oasis.InstanceError(error.path, f"{error.expected}{hint}") from None
+
+
+def _replayed(workload: Workload, names: list[str]) -> dict[str, dict[str, Any]]:
+    """Replay with a progress bar that moves only `STEPS` times: it must not cost what it shows."""
+    total = len(workload.jobs) * len(names)
+    each = max(1, total // STEPS)
+    settled = 0
+    with console.counter("replaying", total // each) as advance:
+
+        def settle() -> None:
+            nonlocal settled
+            settled += 1
+            if settled % each == 0:
+                advance()
+
+        return replay_each(workload, names, on_settled=settle)
+
+
+def _row(name: str, found: dict[str, Any]) -> tuple[str, ...]:
+    times = ("mean_completion", "median_completion", "p95_completion", "mean_waiting")
+    rate = found["jobs_per_second"]
+    return (
+        name,
+        str(found["finished"]),
+        *("-" if found[key] is None else f"{found[key]:.1f}" for key in times),
+        console.percent(found["gpu_utilisation"]),
+        "-" if rate is None else f"{rate:.0f}",
+    )

@@ -1,0 +1,77 @@
+"""``oasis solve``: the offline optimum, or a certified interval."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import oasis
+from experiments.cli import console
+from experiments.cli.exit_codes import DONE, LIMIT
+from experiments.cli.interrupt import CtrlC
+from experiments.cli.options import (
+    AsJson,
+    InstanceFile,
+    Method,
+    ResultFile,
+    Seed,
+    TimeLimit,
+    WorkLimit,
+    limits_of,
+)
+from experiments.cli.progress import solver_progress
+from experiments.cli.reading import read_instance
+from experiments.cli.results import deliver
+from oasis.solvers import Status
+
+if TYPE_CHECKING:
+    from offline import OfflineResult
+
+
+def command(
+    file: InstanceFile,
+    method: Method = "auto",
+    time_limit: TimeLimit = None,
+    work_limit: WorkLimit = None,
+    seed: Seed = 0,
+    output: ResultFile = None,
+    as_json: AsJson = False,
+) -> int:
+    """Solve the instance knowing all its jobs: the optimum, or an interval that contains it.
+
+    Starts from OASiS's own schedule and never returns a worse one. Without a proof within the
+    time limit the result is an interval, and the exit code 3. Ctrl-C stops at any moment and
+    prints what is proven so far.
+
+    Example: oasis solve instance.json --time-limit 300
+    """
+    from offline import solve as solve_offline  # noqa: PLC0415 (needs an extra)
+
+    limits = limits_of(time_limit, work_limit)
+    instance = read_instance(file)
+    with CtrlC() as ctrl_c:
+        with solver_progress(ctrl_c.check) as on_progress, ctrl_c.raising():
+            result = solve_offline(instance, method, on_progress=on_progress, seed=seed, **limits)
+        oasis.verify(instance, result)
+        document = result.to_dict()
+        title = f"offline optimum of {len(instance.jobs)} jobs"
+        deliver(
+            document,
+            lambda: console.print_facts(title, _facts(result)),
+            as_json=as_json,
+            output=output,
+        )
+    return DONE if result.status is Status.OPTIMAL else LIMIT
+
+
+def _facts(result: OfflineResult) -> list[tuple[str, str]]:
+    return [
+        ("status", str(result.status)),
+        ("objective", console.number(result.objective)),
+        ("upper bound", console.number(result.upper_bound)),
+        ("gap", console.percent(result.gap)),
+        ("admitted", str(len(result.schedules))),
+        ("best schedule by", result.objective_by or "-"),
+        ("upper bound by", result.bound_by or "-"),
+        ("method", result.method),
+        ("time", console.seconds(result.seconds)),
+    ]

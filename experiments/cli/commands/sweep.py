@@ -1,0 +1,157 @@
+"""``oasis sweep``: a grid of runs, on all cores or on a Dask cluster."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from experiments.cli import console
+from experiments.cli.exit_codes import DONE, FAILED_CELLS
+from experiments.cli.options import AsJson, not_stdout
+from experiments.cli.sweep_report import interrupted, list_cells, report
+from oasis.model.errors import OasisError
+
+if TYPE_CHECKING:
+    from experiments.sweep import Engine, SweepProgress
+
+
+def command(
+    config: Annotated[
+        Path, typer.Argument(metavar="CONFIG", help="The grid (TOML).", show_default=False)
+    ],
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o",
+            "--output",
+            callback=not_stdout,
+            help="Parquet file. [default: CONFIG with .parquet]",
+        ),
+    ] = None,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help="Worker processes. [default: one a core]")
+    ] = None,
+    engine: Annotated[
+        str, typer.Option(help="local, or dask: an existing cluster, at --scheduler.")
+    ] = "local",
+    scheduler: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="Such as tcp://10.0.0.1:8786.")
+    ] = None,
+    retry_failed: Annotated[
+        bool, typer.Option("--retry-failed", help="Run failed cells again.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="List the cells and what is recorded of them.")
+    ] = False,
+    as_json: AsJson = False,
+) -> int:
+    """Run every instance of a grid with every policy and every seed.
+
+    A list of values is an axis of the grid:
+
+        seeds = {first = 0, count = 5}
+        task = {name = "ratio", time_limit = 10.0}   # default: {name = "run"}
+
+        [[instances]]
+        preset = "testbed"
+        jobs = [6, 12]
+
+        [[instances]]
+        file = "mine.json"
+
+        [[policies]]
+        name = "oasis"
+        scale = [0.5, 1.0, 2.0]
+
+        [[policies]]
+        name = ["fifo", "drf"]
+
+    Each finished cell is recorded at once in OUTPUT.cells: the same command goes on where an
+    interrupted one stopped. At the end all rows are in one Parquet file, and the means over the
+    seeds are printed with their 95 % confidence intervals. Exit code 4: some cells failed.
+
+    Example: oasis sweep grid.toml -o grid.parquet
+    """
+    from experiments import sweep  # noqa: PLC0415 (needs an extra)
+
+    try:
+        cells = sweep.expand(sweep.read_config(config), base=config.parent)
+    except OasisError as error:
+        raise OasisError(f"{config}: {error}") from None
+    path = output or config.with_suffix(".parquet")
+    where = _engine(engine, scheduler, jobs)
+    if dry_run:
+        list_cells(cells, sweep.Store.beside(path), as_json)
+        return DONE
+    reached = None
+    try:
+        with _bar() as show:
+
+            def note_progress(progress: SweepProgress) -> None:
+                nonlocal reached
+                reached = progress
+                show(progress)
+
+            result = sweep.run_cells(
+                cells,
+                path,
+                engine=where,
+                retry_failed=retry_failed,
+                on_progress=note_progress,
+                on_note=console.note,
+            )
+    except KeyboardInterrupt:
+        raise interrupted(reached) from None
+    except sweep.UnwrittenSweepError as error:
+        report(error.result, as_json, is_written=False)
+        raise
+    report(result, as_json, is_written=True)
+    return FAILED_CELLS if result.progress.failed else DONE
+
+
+def _engine(name: str, scheduler: str | None, jobs: int | None) -> Engine:
+    from experiments import sweep  # noqa: PLC0415
+
+    if name == "local":
+        if scheduler is not None:
+            raise ValueError("--scheduler: expected --engine dask with it")
+        return sweep.Local(-1 if jobs is None else jobs)
+    if name != "dask":
+        raise ValueError(f"--engine: expected local or dask, got {name!r}")
+    if scheduler is None:
+        raise ValueError("--scheduler: expected the address of a Dask scheduler with --engine dask")
+    # A scheduler that goes away is said in one line below, not in Dask's traceback.
+    logging.getLogger("distributed.client").setLevel(logging.CRITICAL + 1)
+    if jobs is not None:
+        raise ValueError("--jobs: expected --engine local with it; Dask uses all its workers")
+    return sweep.Dask(scheduler)
+
+
+@contextmanager
+def _bar() -> Iterator[Callable[[SweepProgress], None]]:
+    """Progress bar on standard error, if that is a terminal."""
+    err = Console(stderr=True)
+    columns = (
+        TextColumn("cells"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[failed]} failed"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as bar:
+        task = None
+
+        def show(progress: SweepProgress) -> None:
+            nonlocal task
+            if task is None:  # what was kept says nothing about the speed
+                task = bar.add_task("", total=progress.total, completed=progress.kept, failed=0)
+            bar.update(task, completed=progress.done, failed=progress.failed)
+
+        yield show

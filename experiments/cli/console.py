@@ -1,0 +1,127 @@
+"""Output of the command line: results on standard output, progress on standard error."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from time import monotonic
+from typing import Any
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.progress import Progress
+from rich.table import Table
+from rich.text import Text
+
+from experiments.cli.exit_codes import ReaderGoneError
+
+PATIENCE_SECONDS = 2.0
+WIDEST = 10_000  # characters of a line
+
+
+def print_json(document: Any) -> None:
+    """Print one JSON document, and nothing else, on standard output."""
+    _write(json_text(document))
+
+
+def json_text(document: Any) -> str:
+    """One JSON document as it is printed and as it is written to files."""
+    return json.dumps(document, indent=1, allow_nan=False) + "\n"
+
+
+def note(message: str) -> None:
+    """Print a message on standard error."""
+    sys.stderr.write(message + "\n")
+
+
+def print_text(text: str) -> None:
+    """Print lines on standard output."""
+    _write(text + "\n")
+
+
+def print_facts(title: str, facts: Iterable[tuple[str, str]]) -> None:
+    """Print a two-column table of names and values on standard output."""
+    table = Table(title=title, title_justify="left", show_header=False, box=None, pad_edge=False)
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column()
+    for name, value in facts:
+        table.add_row(name, Text(value))
+    _print(table)
+
+
+def print_rows(
+    columns: Iterable[tuple[str, bool]], rows: Iterable[Iterable[str]], title: str = ""
+) -> None:
+    """Print a table; each column is (heading, whether it is a number).
+
+    Text is wrapped to the terminal; a number is never cut, a line too long for it rather runs on.
+    """
+    table = Table(title=title or None, title_justify="left", box=None, pad_edge=False)
+    cells = [[Text(cell) for cell in row] for row in rows]
+    for k, (heading, numeric) in enumerate(columns):
+        widest = max(cell_len(text) for text in (heading, *(row[k].plain for row in cells)))
+        table.add_column(
+            heading,
+            justify="right" if numeric else "left",
+            no_wrap=numeric,
+            min_width=widest if numeric else None,
+        )
+    for row in cells:
+        table.add_row(*row)
+    _print(table)
+
+
+def _print(table: Table) -> None:
+    """Print a table without the blanks that pad it to the right."""
+    console = Console(highlight=False)
+    unbounded = console.options.update(max_width=WIDEST)
+    console.width = max(console.width, console.measure(table, options=unbounded).minimum)
+    with console.capture() as capture:
+        console.print(table)
+    _write("".join(f"{line.rstrip()}\n" for line in capture.get().splitlines()))
+
+
+def _write(text: str) -> None:
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except OSError as error:
+        # what is still in the buffer must not fail again when the process ends
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if isinstance(error, BrokenPipeError):
+            raise ReaderGoneError from None
+        raise OSError(error.errno, error.strerror, "standard output") from None
+
+
+@contextmanager
+def counter(what: str, total: int) -> Iterator[Callable[[], None]]:
+    """Callback that advances a progress bar on standard error, shown after two seconds."""
+    console = Console(stderr=True)
+    begin = monotonic()
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task(what, total=total, visible=False)
+
+        def advance() -> None:
+            bar.update(task, advance=1, visible=monotonic() - begin >= PATIENCE_SECONDS)
+
+        yield advance
+
+
+def number(value: float | None) -> str:
+    """A number for people: six significant digits; a dash where there is none."""
+    if value is None or value in (float("inf"), float("-inf")):
+        return "-"
+    return f"{value:.6g}"
+
+
+def percent(value: float | None) -> str:
+    """A fraction as a percentage; a dash where there is none."""
+    return "-" if value is None or value == float("inf") else f"{100 * value:.3g}%"
+
+
+def seconds(value: float) -> str:
+    """A duration for people."""
+    return f"{1000 * value:.3g} ms" if value < 1 else f"{value:.3g} s"

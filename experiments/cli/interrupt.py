@@ -1,0 +1,80 @@
+"""Ctrl-C: the first ends the solve with what it has proved by then, the second the program."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType, TracebackType
+from typing import Any
+
+from experiments.cli.exit_codes import INTERRUPTED
+from oasis.model.files import remove_unfinished
+
+STOPPING = b"oasis: stopping with what is known so far; Ctrl-C again quits at once\n"
+ERASE_LINE = b"\r\x1b[2K"  # of a live display, which may stand there
+SHOW_CURSOR = b"\x1b[?25h"  # a live display hides it
+
+
+class CtrlC:
+    """Handles Ctrl-C from ``__enter__`` to ``__exit__``.
+
+    It raises KeyboardInterrupt only where `raising` allows it, so that whatever makes a result of
+    what is known is never interrupted itself.
+
+    Attributes
+    ----------
+    heard : bool
+        Whether there was one.
+    """
+
+    def __init__(self) -> None:
+        self.heard = False
+        self._raises = False
+        self._former: Any = None
+
+    def __enter__(self) -> CtrlC:
+        if threading.current_thread() is threading.main_thread():
+            self._former = signal.signal(signal.SIGINT, self._handle)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._former is not None:
+            signal.signal(signal.SIGINT, self._former)
+
+    @contextmanager
+    def raising(self) -> Iterator[None]:
+        """Inside, the first Ctrl-C raises KeyboardInterrupt."""
+        self._raises = True
+        try:
+            yield
+        finally:
+            self._raises = False
+
+    def check(self) -> None:
+        """Raise KeyboardInterrupt if Ctrl-C came where it could not raise."""
+        if self.heard:
+            raise KeyboardInterrupt
+
+    def _handle(self, _signal: int, _frame: FrameType | None) -> None:
+        # no buffered output here: the signal may have come in the middle of some
+        is_terminal = sys.stderr.isatty()
+        if self.heard:
+            if is_terminal:
+                os.write(2, ERASE_LINE + SHOW_CURSOR)
+            try:
+                remove_unfinished()
+            finally:
+                os._exit(INTERRUPTED)
+        self.heard = True
+        os.write(2, ERASE_LINE + STOPPING if is_terminal else STOPPING)
+        if self._raises:
+            raise KeyboardInterrupt

@@ -1,0 +1,75 @@
+"""The ``oasis`` command: sets up the subcommands and turns errors into one line."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from typing import NoReturn
+
+from experiments.cli.exit_codes import (
+    BAD_INPUT,
+    DONE,
+    INTERRUPTED,
+    InterruptedWorkError,
+    ReaderGoneError,
+)
+from oasis.model.errors import OasisError
+
+EXTRAS = {
+    "typer": "cli",
+    "rich": "cli",
+    "click": "cli",
+    "pulp": "solve",
+    "highspy": "solve",
+    "matplotlib": "plot",
+}
+EXTRAS |= dict.fromkeys(
+    ("pydantic", "pandas", "pyarrow", "joblib", "scipy", "threadpoolctl"), "sweep"
+)
+EXTRAS |= {"distributed": "dask"}
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line and exit with a code of `experiments.cli.exit_codes`."""
+    try:
+        from experiments.cli.app import run_app  # noqa: PLC0415 (needs an extra)
+
+        code = run_app(arguments)
+        sys.stdout.flush()
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package not in EXTRAS:
+            raise
+        hint = f"pip install 'oasis-scheduler[{EXTRAS[package]}]'"
+        code = _fail(f"this command needs {package}: {hint}")
+    except ReaderGoneError:  # as in `oasis run ... | head`
+        code = DONE
+    except KeyboardInterrupt:
+        code = _fail("interrupted", INTERRUPTED)
+    except InterruptedWorkError as error:
+        code = _fail(str(error), INTERRUPTED)
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        code = _fail(f"{where}{error.strerror or error}")
+    except (OasisError, ValueError, OverflowError) as error:
+        code = _fail(str(error))
+    except MemoryError:
+        code = _fail("not enough memory for an instance of this size")
+    _leave(code)
+
+
+def _leave(code: int) -> NoReturn:
+    """End the process, also if Ctrl-C left HiGHS at work (`oasis.solvers.highs`)."""
+    if any(thread.name == "HiGHS" for thread in threading.enumerate()):
+        # its next call of Python would come while the interpreter is being taken down
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    sys.exit(code)
+
+
+def _fail(message: str, code: int = BAD_INPUT) -> int:
+    """Print one line on standard error."""
+    print("oasis:", " ".join(message.split()), file=sys.stderr)  # noqa: T201
+    return code

@@ -1,0 +1,135 @@
+"""Arguments and options that several subcommands share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from oasis.model.files import check_writable, is_standard_output
+
+
+def _seconds(value: float | None) -> float | None:
+    if value is not None and not value >= 0:  # nor is NaN
+        raise typer.BadParameter(f"expected seconds >= 0, or inf, got {value:g}")
+    return value
+
+
+def limits_of(time_limit: float | None, work_limit: float | None) -> dict[str, Any]:
+    """The limit of an offline solve; there is one kind at a time."""
+    if work_limit is None:
+        return {"time_limit": 60.0 if time_limit is None else time_limit}
+    if time_limit is not None:
+        raise ValueError("--work-limit: expected no --time-limit beside it")
+    return {"work_limit": work_limit}
+
+
+def is_stdout(path: Path | None) -> bool:
+    """Whether ``-o`` asks for standard output: by ``-``, or by naming the file that it is."""
+    return path is not None and (str(path) == "-" or is_standard_output(path))
+
+
+def _output(path: Path | None) -> Path | None:
+    """`path` if it can be written: said before the work, not after it."""
+    if path is not None and not is_stdout(path):
+        check_writable(path)
+    return path
+
+
+def not_stdout(path: Path | None) -> Path | None:
+    """`path` if it is not standard output: for results of several files, or of binary ones."""
+    if is_stdout(path):
+        raise typer.BadParameter(
+            f"expected a name for what is written, got standard output, {path}"
+        )
+    return path
+
+
+def _picture(path: Path | None) -> Path | None:
+    """`path` if it can be drawn to: said before the work, not after it."""
+    if path is not None:
+        from experiments.plotting import check_picture  # noqa: PLC0415 (needs an extra)
+
+        check_picture(path)
+    return path
+
+
+InstanceFile = Annotated[
+    Path, typer.Argument(metavar="FILE", help="Instance file (JSON).", show_default=False)
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document on standard output.")]
+TimeLimit = Annotated[
+    float | None,
+    typer.Option(
+        "--time-limit",
+        callback=_seconds,
+        help="Seconds to solve offline, after OASiS's run; inf: no limit. [default: 60]",
+    ),
+]
+WorkLimit = Annotated[
+    float | None,
+    typer.Option(
+        "--work-limit",
+        help="Units of work, about a second each, instead of seconds: the result then repeats on "
+        "every machine. [default: a time limit]",
+    ),
+]
+Seed = Annotated[int, typer.Option("--seed", help="Of the random choices of the offline solve.")]
+Method = Annotated[
+    str,
+    typer.Option(
+        "--method",
+        help="Offline. milp, benders: exact. colgen: mostly an interval. bruteforce: exact, tiny "
+        "instances, no time limit. auto: milp if small, else benders.",
+    ),
+]
+Output = Annotated[
+    Path,
+    typer.Option(
+        "-o",
+        "--output",
+        callback=_output,
+        help="File to write; -: standard output.",
+        show_default=False,
+    ),
+]
+ResultFile = Annotated[
+    Path | None,
+    typer.Option(
+        "-o",
+        "--output",
+        callback=_output,
+        help="Also write the JSON result to this file; -: print it instead, as --json does.",
+    ),
+]
+Scale = Annotated[
+    float,
+    typer.Option("--scale", help="Multiply U/L by this: mis-estimated prices (paper's Fig. 6)."),
+]
+Floor = Annotated[
+    float,
+    typer.Option(
+        "--min-utility-fraction",
+        help="A completion worth less than this fraction of the job's best counts as worthless.",
+    ),
+]
+Granularity = Annotated[
+    str,
+    typer.Option("--granularity", help="Unit of work: worker-slot (exact) or chunk (as printed)."),
+]
+RawUnits = Annotated[
+    bool,
+    typer.Option(
+        "--raw-units", help="Price bounds (25)(26) in raw units as printed, not normalised."
+    ),
+]
+
+Picture = Annotated[
+    Path | None,
+    typer.Option("--plot", callback=_picture, help="Draw it to this file (.png, .svg or .pdf)."),
+]
+PolicySeed = Annotated[
+    int,
+    typer.Option("--policy-seed", help="Draws the fixed counts of fifo, rrh, srtf and las."),
+]

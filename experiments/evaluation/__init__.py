@@ -1,0 +1,1 @@
+"""Policies by name, side by side, and against the offline optimum."""

@@ -1,0 +1,142 @@
+"""A competitive ratio: a number when the optimum is proven, else an interval."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from oasis.certify.certificate import Certificate
+from oasis.simulator.result import Run
+from oasis.solvers import Status
+from offline import OfflineResult
+
+
+@dataclass(frozen=True, slots=True)
+class CompetitiveRatio:
+    """OPT / P on one instance, with everything it rests on.
+
+    Parameters
+    ----------
+    run : Run
+        The online run; verified. If Ctrl-C ended it, the decisions by then.
+    offline : OfflineResult
+        The offline optimum or an interval that contains it; its schedules are verified.
+    certificate : Certificate or None
+        2 alpha and the corrected constant of Theorem 4; None if Ctrl-C ended the online run.
+    """
+
+    run: Run
+    offline: OfflineResult
+    certificate: Certificate | None
+
+    @property
+    def online_utility(self) -> float:
+        """P, total utility of OASiS; at most P if Ctrl-C ended its run."""
+        return self.run.total_utility
+
+    @property
+    def offline_objective(self) -> float:
+        """Best offline total utility found."""
+        return self.offline.objective
+
+    @property
+    def offline_upper_bound(self) -> float:
+        """No schedule of the instance is worth more."""
+        return self.offline.upper_bound
+
+    @property
+    def proven(self) -> bool:
+        """Whether the offline optimum is proven, and the online run complete."""
+        return self.offline.status is Status.OPTIMAL and self.certificate is not None
+
+    @property
+    def ratio(self) -> float | None:
+        """OPT / P; None unless the optimum is proven, or if P = 0."""
+        return self.lower if self.proven else None
+
+    @property
+    def lower(self) -> float | None:
+        """The ratio is at least this; None if P = 0."""
+        if self.certificate is None:  # P may still grow, but no schedule is worth more than OPT
+            return self._over_online(self.online_utility)
+        return self._over_online(self.offline.objective)
+
+    @property
+    def upper(self) -> float | None:
+        """The ratio is at most this; None if P = 0."""
+        return self._over_online(
+            self.offline.objective if self.proven else self.offline.upper_bound
+        )
+
+    @property
+    def bound_2alpha(self) -> float | None:
+        """2 alpha, the ratio that Theorem 4 prints; None if the online run did not end."""
+        return None if self.certificate is None else 2 * self.certificate.alpha
+
+    @property
+    def corrected_ratio_bound(self) -> float | None:
+        """What the corrected Theorem 4 bounds the ratio by; None without or where it overflows."""
+        return None if self.certificate is None else self.certificate.ratio_bound
+
+    def _over_online(self, value: float) -> float | None:
+        return value / self.online_utility if self.online_utility > 0 else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        offline = self.offline
+        return {
+            "ratio": self.ratio,
+            "ratio_lower": self.lower,
+            "ratio_upper": self.upper,
+            "proven": self.proven,
+            "online_utility": self.online_utility,
+            "total_utility": self.online_utility,
+            "admitted": self.run.admitted,
+            "rejected": self.run.rejected,
+            "jobs": len(self.run.decisions),
+            "status": str(offline.status),
+            "objective": offline.objective,
+            "upper_bound": offline.upper_bound,
+            "gap": offline.gap,
+            "objective_by": offline.objective_by,
+            "bound_by": offline.bound_by,
+            "method": offline.method,
+            "offline_parameters": dict(offline.parameters),
+            "offline_seconds": offline.seconds,
+            "history": [milestone.to_dict() for milestone in offline.history],
+            **_guarantees(self.certificate),
+            "decisions": [decision.to_dict() for decision in self.run.decisions],
+            "decision_seconds": self.run.latency,
+            "parameters": dict(self.run.parameters),
+            "seed": self.run.seed,
+            "version": self.run.version,
+        }
+
+
+def _guarantees(certificate: Certificate | None) -> dict[str, float | None]:
+    """What theory promises; null where the run that it speaks of did not end."""
+    if certificate is None:
+        return dict.fromkeys(GUARANTEES)
+    bound = certificate.upper_bound
+    values = (
+        certificate.alpha,
+        2 * certificate.alpha,
+        certificate.log_alpha_x,
+        certificate.payoff_gap,
+        certificate.initial_dual,
+        bound if math.isfinite(bound) else None,
+        certificate.ratio_bound,
+    )
+    return dict(zip(GUARANTEES, values, strict=True))
+
+
+GUARANTEES = (
+    "alpha",
+    "bound_2alpha",
+    "log_alpha_x",
+    "payoff_gap",
+    "initial_dual",
+    "corrected_bound",
+    "corrected_ratio_bound",
+)

@@ -1,0 +1,112 @@
+"""Measuring the competitive ratio of OASiS on one instance."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
+
+from experiments.evaluation.competitive_ratio import CompetitiveRatio
+from oasis.certify.certificate import Certificate, certify
+from oasis.certify.verify import verify
+from oasis.model.decision import Decision
+from oasis.model.errors import VerificationError
+from oasis.model.instance import Instance
+from oasis.online.oasis import OASiS
+from oasis.simulator.result import Run
+from oasis.solvers import Progress, Status
+from oasis.solvers.budget import Budget
+from oasis.version import __version__
+from offline import OfflineResult, solve
+from offline.state import Standing
+from offline.warm_start import ONLINE, decide
+
+__all__ = ["CompetitiveRatio", "competitive_ratio", "measure"]
+
+ROUNDING = 1e-9  # relative, of the corrected bound
+
+
+def competitive_ratio(
+    instance: Instance,
+    time_limit: float | None = 60.0,
+    *,
+    work_limit: float | None = None,
+    seed: int = 0,
+    method: str = "auto",
+    scheduler: OASiS | None = None,
+    on_progress: Callable[[Progress], None] | None = None,
+) -> CompetitiveRatio:
+    """Run OASiS on `instance`, solve it offline and compare.
+
+    Parameters
+    ----------
+    instance : Instance
+        The problem.
+    time_limit : float, optional
+        Seconds for the offline solve; after it, the ratio is an interval. So it is after Ctrl-C.
+        None is no limit.
+    work_limit : float, optional
+        Units of work in place of the time limit, as in `offline.solve`: the result then repeats.
+    seed : int
+        Of the offline solve.
+    method : str
+        Offline method, as in `offline.solve`.
+    scheduler : OASiS, optional
+        A fresh scheduler for `instance`; default ``OASiS.from_instance(instance)``.
+    on_progress : callable, optional
+        Called with the progress of the offline solve.
+
+    Raises
+    ------
+    VerificationError
+        If a schedule breaks a constraint of the model, or is worth more than the corrected
+        Theorem 4 allows.
+    SolverError
+        If the solver claims a bound below a verified schedule.
+    """
+
+    def make() -> OASiS:
+        return scheduler or OASiS.from_instance(instance)
+
+    offline = partial(solve, method=method, time_limit=time_limit, work_limit=work_limit, seed=seed)
+    return measure(instance, make, offline, method, on_progress, nullcontext)
+
+
+def measure(
+    instance: Instance,
+    make: Callable[[], OASiS],
+    solve_offline: Callable[..., OfflineResult],
+    method: str,
+    on_progress: Callable[[Progress], None] | None,
+    raising: Callable[[], AbstractContextManager[None]],
+) -> CompetitiveRatio:
+    """As `competitive_ratio`; Ctrl-C only has to be heard where `raising` is entered."""
+    decided: list[Decision] = []
+    online = Standing(Budget(), on_progress)
+    try:
+        with raising():
+            run = decide(instance, online, make, decided.append)
+    except KeyboardInterrupt:
+        offline = online.result(instance, Status.INTERRUPTED, method, {})
+        return CompetitiveRatio(_unfinished(instance, decided), offline, None)
+    with raising():
+        offline = solve_offline(instance, warm_start=run.schedules, on_progress=on_progress)
+    offline = offline.from_start(ONLINE)
+    verify(instance, offline)
+    certificate = certify(instance, run)
+    _check_theorem(offline, certificate)
+    return CompetitiveRatio(run, offline, certificate)
+
+
+def _check_theorem(offline: OfflineResult, certificate: Certificate) -> None:
+    """The corrected Theorem 4 holds on every run; if it does not, one of the two is wrong."""
+    if offline.objective > certificate.upper_bound * (1 + ROUNDING):
+        detail = f"a schedule is worth {offline.objective:.9g}"
+        bound = f"D_0 + alpha_x P + G is {certificate.upper_bound:.9g}"
+        raise VerificationError("corrected Theorem 4", f"{bound}, {detail}")
+
+
+def _unfinished(instance: Instance, decided: list[Decision]) -> Run:
+    """The part of an online run that Ctrl-C left."""
+    seed = instance.metadata.get("seed")
+    return Run(OASiS.name, {}, tuple(decided), None, (), seed, __version__)

@@ -1,0 +1,54 @@
+"""Sweeps (docs/sweeps): a grid of runs on every core or a Dask cluster, resumed if interrupted."""
+
+from experiments.sweep.cells import Cell, expand
+from experiments.sweep.config import (
+    InstanceGrid,
+    PolicyGrid,
+    SweepConfig,
+    read_config,
+    sweep_config,
+)
+from experiments.sweep.engines import Dask, Engine, Local
+from experiments.sweep.record import FAILED, Record
+from experiments.sweep.run import (
+    SweepProgress,
+    SweepResult,
+    UnwrittenSweepError,
+    recorded,
+    run_cells,
+    run_sweep,
+)
+from experiments.sweep.store import Store, read_frame, repeatable
+from experiments.sweep.summary import summarise, varying
+from experiments.sweep.task import Case, Options, Task
+from experiments.sweep.tasks import TASKS
+
+__all__ = [
+    "FAILED",
+    "TASKS",
+    "Case",
+    "Cell",
+    "Dask",
+    "Engine",
+    "InstanceGrid",
+    "Local",
+    "Options",
+    "PolicyGrid",
+    "Record",
+    "Store",
+    "SweepConfig",
+    "SweepProgress",
+    "SweepResult",
+    "Task",
+    "UnwrittenSweepError",
+    "expand",
+    "read_config",
+    "read_frame",
+    "recorded",
+    "repeatable",
+    "run_cells",
+    "run_sweep",
+    "summarise",
+    "sweep_config",
+    "varying",
+]

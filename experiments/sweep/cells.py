@@ -1,0 +1,188 @@
+"""The cells of a sweep: every instance with every policy and every seed, in the grid's order."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from experiments.evaluation.policies import OASIS, policy_for
+from experiments.sweep.config import InstanceGrid, PolicyGrid, SweepConfig
+from experiments.sweep.fingerprint import fingerprint
+from experiments.sweep.model import explain
+from experiments.sweep.sources import Source, drawn, read
+from experiments.sweep.task import Case, Options, Task
+from experiments.sweep.tasks import TASKS
+from oasis.model.errors import OasisError
+from oasis.model.instance import Instance
+from oasis.simulator import Policy, Scheduler
+from oasis.version import __version__
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One run of a sweep.
+
+    Parameters
+    ----------
+    source : Source
+        Where the instance comes from.
+    policy : str
+        Name of the policy.
+    policy_options : mapping
+        Keyword arguments of `policy_for`.
+    seed : int
+        Draws the instance and the policy's fixed counts.
+    task : Task
+        What is done.
+    options : Options
+        Options of the task.
+    code : str
+        Fingerprint of the code that does it.
+    """
+
+    source: Source
+    policy: str
+    policy_options: Mapping[str, Any]
+    seed: int
+    task: Task
+    options: Options
+    code: str
+
+    @cached_property
+    def identity(self) -> dict[str, Any]:
+        """All that the result follows from, as plain data."""
+        return {
+            "instance": dict(self.source.identity),
+            "policy": {"name": self.policy, **self.policy_options},
+            "seed": self.seed,
+            "task": {"name": self.task.name, **self.options.model_dump()},
+            "version": __version__,
+            "code": self.code,
+        }
+
+    @cached_property
+    def key(self) -> str:
+        """Content address: cells with the same identity share a record."""
+        text = json.dumps(self.identity, sort_keys=True, allow_nan=False)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """Parameters by column of the result."""
+        columns = {f"instance.{name}": value for name, value in self.source.labels.items()}
+        columns |= {"policy.name": self.policy}
+        columns |= {f"policy.{name}": value for name, value in self.policy_options.items()}
+        columns |= {"seed": self.seed, "task.name": self.task.name}
+        columns |= {f"task.{name}": value for name, value in self.options.model_dump().items()}
+        return columns
+
+    def make_case(self) -> Case:
+        """Read or draw the instance."""
+        instance = self.source.make(self.seed)
+        return Case(instance, PolicyMaker(self, instance), self.seed, self.options)
+
+
+@dataclass(frozen=True)
+class PolicyMaker:
+    """Makes fresh policies of a cell."""
+
+    cell: Cell
+    instance: Instance = field(repr=False)
+
+    def __call__(self) -> Policy | Scheduler:
+        """Make one."""
+        cell = self.cell
+        return policy_for(cell.policy, self.instance, seed=cell.seed, **cell.policy_options)
+
+
+def expand(
+    config: SweepConfig,
+    *,
+    base: Path | None = None,
+    tasks: Mapping[str, Task] | None = None,
+) -> list[Cell]:
+    """Make the cells of `config`: instances outermost, then policies, then seeds.
+
+    Parameters
+    ----------
+    config : SweepConfig
+        The grid.
+    base : Path, optional
+        Folder that names of files are relative to; default the working directory.
+    tasks : mapping of str to Task, optional
+        What `config` may ask for; default `TASKS`.
+
+    Raises
+    ------
+    OasisError
+        Naming the key, if a value is out of range, a file is no instance or a point comes twice.
+    """
+    task, options = _task(config, TASKS if tasks is None else tasks)
+    code = fingerprint(task.function)
+    sources = list(_sources(config.instances, base or Path()))
+    _check_distinct("instances", [source.labels for source in sources])
+    policies = list(_policies(config.policies))
+    _check_distinct("policies", [{"name": name, **given} for name, given in policies])
+    _check_distinct("seeds", [{"seed": seed} for seed in config.seeds])
+    return [
+        Cell(source, name, given, seed, task, options, code)
+        for source in sources
+        for name, given in policies
+        for seed in config.seeds
+    ]
+
+
+def _task(config: SweepConfig, tasks: Mapping[str, Task]) -> tuple[Task, Options]:
+    given = dict(config.task)
+    name = given.pop("name", "run")
+    if not isinstance(name, str) or name not in tasks:
+        raise OasisError(f"task.name: expected one of {', '.join(tasks)}, got {name!r}")
+    task = tasks[name]
+    try:
+        return task, task.options.model_validate(given)
+    except ValidationError as error:
+        raise OasisError(explain(error, given, "task")) from None
+
+
+def _sources(grids: Iterable[InstanceGrid], base: Path) -> Iterator[Source]:
+    for k, grid in enumerate(grids):
+        path = f"instances[{k}]"
+        if grid.file is not None:
+            yield from (read(name, base, f"{path}.file") for name in grid.file)
+        else:
+            yield from (drawn(point, base, path) for point in _points(grid.model_dump()))
+
+
+def _policies(grids: Iterable[PolicyGrid]) -> Iterator[tuple[str, dict[str, Any]]]:
+    for grid in grids:
+        axes = grid.model_dump()
+        for name in axes.pop("name"):
+            if name == OASIS:
+                yield from ((name, point) for point in _points(axes))
+            else:
+                yield name, {}
+
+
+def _points(axes: Mapping[str, Sequence[Any] | None]) -> Iterator[dict[str, Any]]:
+    """Every choice of one value an axis; the last axis varies fastest."""
+    given = {name: values for name, values in axes.items() if values is not None}
+    for choice in product(*given.values()):
+        yield dict(zip(given, choice, strict=True))
+
+
+def _check_distinct(key: str, points: Iterable[Mapping[str, Any]]) -> None:
+    seen = set()
+    for point in points:
+        text = json.dumps(dict(point), sort_keys=True)
+        if text in seen:
+            parts = ", ".join(f"{name} = {value}" for name, value in point.items())
+            raise OasisError(f"{key}: expected each point once, got {parts} again")
+        seen.add(text)

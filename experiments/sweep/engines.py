@@ -1,0 +1,135 @@
+"""Where cells run: on the cores of this machine, or on a Dask cluster."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator, Iterator, Sequence
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from typing import Protocol
+
+import joblib
+
+from experiments.sweep.cells import Cell
+from experiments.sweep.record import FAILED, Record
+from experiments.sweep.worker import execute, execute_for, failure
+from oasis.model.errors import OasisError
+
+LOST = Record(FAILED, {}, "WorkerDied: the worker process ended before the cell did, every time")
+
+
+class Engine(Protocol):
+    """Runs cells and yields each with what became of it, in any order."""
+
+    def run(self, cells: Sequence[Cell]) -> Generator[tuple[Cell, Record]]:
+        """Run `cells`, whose keys differ."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Local:
+    """Worker processes of this machine, through joblib.
+
+    Parameters
+    ----------
+    jobs : int
+        How many; -1 for one a core.
+    """
+
+    jobs: int = -1
+
+    def run(self, cells: Sequence[Cell]) -> Generator[tuple[Cell, Record]]:
+        """Run `cells`; a worker that dies takes no other cell with it.
+
+        joblib then gives up all cells in flight and does not say whose worker it was, so each of
+        them is run once more, alone.
+        """
+        left = {cell.key: cell for cell in cells}
+        while left:
+            started: list[Cell] = []
+            try:
+                for cell, record in _parallel(self.jobs, list(left.values()), started):
+                    del left[cell.key]
+                    yield cell, record
+            except BrokenProcessPool:
+                for cell in started:
+                    if left.pop(cell.key, None) is not None:
+                        yield cell, _alone(cell)
+
+
+def _parallel(
+    jobs: int, cells: Sequence[Cell], started: list[Cell]
+) -> Generator[tuple[Cell, Record]]:
+    workers = joblib.cpu_count() if jobs == -1 else jobs
+
+    def calls() -> Iterator[object]:
+        for cell in cells:
+            started.append(cell)
+            yield joblib.delayed(_paired)(os.getpid(), cell)
+
+    with joblib.parallel_config(backend="loky", inner_max_num_threads=1):
+        # Two at least: with one, joblib would run the cells in this process, which must survive.
+        parallel = joblib.Parallel(
+            n_jobs=max(2, workers),
+            pre_dispatch=workers,
+            batch_size=1,
+            max_nbytes=None,
+            return_as="generator_unordered",
+        )
+    yield from parallel(calls())
+
+
+def _paired(driver: int, cell: Cell) -> tuple[Cell, Record]:
+    return cell, execute_for(driver, cell)
+
+
+def _alone(cell: Cell) -> Record:
+    try:
+        ((_, record),) = _parallel(1, [cell], [])
+    except BrokenProcessPool:
+        return LOST
+    return record
+
+
+@dataclass(frozen=True, slots=True)
+class Dask:
+    """An existing Dask cluster whose workers have this package installed.
+
+    Parameters
+    ----------
+    scheduler : str
+        Its address, such as ``tcp://10.0.0.1:8786``.
+    connect_seconds : float
+        How long to try to reach it.
+    """
+
+    scheduler: str
+    connect_seconds: float = 10.0
+
+    def run(self, cells: Sequence[Cell]) -> Generator[tuple[Cell, Record]]:
+        """Run `cells`; Dask gives a cell up when it has killed several workers.
+
+        Raises
+        ------
+        OasisError
+            If the scheduler cannot be reached, or goes away.
+        """
+        from distributed import Client, KilledWorker, as_completed  # noqa: PLC0415
+
+        try:
+            client = Client(self.scheduler, timeout=self.connect_seconds, set_as_default=False)
+        except (OSError, ValueError) as error:
+            message = f"--scheduler {self.scheduler}: expected a Dask scheduler: {error}"
+            raise OasisError(message) from None
+        with client:
+            futures = {client.submit(execute, cell, pure=False): cell for cell in cells}
+            for future in as_completed(list(futures), loop=client.loop):
+                cell = futures.pop(future)
+                if future.status == "finished":
+                    yield cell, future.result()
+                elif future.status != "error":
+                    raise OasisError(f"--scheduler {self.scheduler}: the scheduler went away")
+                elif isinstance(future.exception(), KilledWorker):
+                    yield cell, LOST
+                else:  # such as a worker that lacks a package
+                    yield cell, failure(future.exception())

@@ -1,0 +1,211 @@
+"""Sweeps (docs/sweeps): a grid of runs on every core or a Dask cluster, resumed if interrupted."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+import pyarrow as pa
+
+from experiments.sweep.cells import Cell, expand
+from experiments.sweep.config import (
+    SweepConfig,
+)
+from experiments.sweep.engines import Engine, Local
+from experiments.sweep.record import FAILED, Record
+from experiments.sweep.store import (
+    DamagedRecordError,
+    Store,
+    tabulate,
+    write_table,
+)
+from experiments.sweep.task import Task
+from oasis.model.files import check_writable
+
+
+@dataclass(frozen=True, slots=True)
+class SweepProgress:
+    """How far a sweep is, in cells.
+
+    Parameters
+    ----------
+    total : int
+        All.
+    done : int
+        Those with a record, failed ones included.
+    failed : int
+        Those that failed.
+    kept : int
+        Those that were recorded before.
+    """
+
+    total: int
+    done: int = 0
+    failed: int = 0
+    kept: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SweepResult:
+    """A finished sweep.
+
+    Parameters
+    ----------
+    output : Path
+        The Parquet file.
+    progress : SweepProgress
+        Counts of cells.
+    task : Task
+        What was done with each.
+    table : pyarrow.Table
+        Content of the file: one row a cell, in the order of the grid.
+    frame : pandas.DataFrame
+        The same as a data frame.
+    """
+
+    output: Path
+    progress: SweepProgress
+    task: Task
+    table: pa.Table
+    frame: pd.DataFrame
+
+
+class UnwrittenSweepError(OSError):
+    """The file of a finished sweep cannot be written; the records of its cells are kept.
+
+    Parameters
+    ----------
+    error : OSError
+        Why not.
+    result : SweepResult
+        All that the file would hold.
+    """
+
+    def __init__(self, error: OSError, result: SweepResult) -> None:
+        super().__init__(error.errno, error.strerror, error.filename)
+        self.result = result
+
+
+def run_sweep(
+    config: SweepConfig,
+    output: str | os.PathLike[str],
+    *,
+    base: Path | None = None,
+    tasks: Mapping[str, Task] | None = None,
+    engine: Engine | None = None,
+    retry_failed: bool = False,
+    on_progress: Callable[[SweepProgress], None] | None = None,
+    on_note: Callable[[str], None] | None = None,
+) -> SweepResult:
+    """Run the cells of `config` that are not recorded yet, and write the result.
+
+    Parameters
+    ----------
+    config : SweepConfig
+        The grid.
+    output : path
+        Parquet file to write; the records of the cells are kept in ``output.cells`` beside it.
+    base : Path, optional
+        Folder that names of files in `config` are relative to; default the working directory.
+    tasks : mapping of str to Task, optional
+        What `config` may ask for, functions in importable modules; default `TASKS`.
+    engine : Local or Dask, optional
+        Where to run; default `Local()`, every core of this machine.
+    retry_failed : bool
+        Run the cells again that are recorded as failed.
+    on_progress, on_note : callable, optional
+        Called after each cell; called with what the user should know.
+
+    Returns
+    -------
+    SweepResult
+        Its rows do not depend on the engine or on interruptions, apart from measured times.
+
+    Raises
+    ------
+    OasisError
+        If `config` asks for what does not exist, or a cluster cannot be reached.
+    OSError
+        If `output` cannot be written, before any cell is run.
+    UnwrittenSweepError
+        If that shows only when all cells have been run.
+    """
+    _check_output(Path(output))
+    return run_cells(
+        expand(config, base=base, tasks=tasks),
+        output,
+        engine=engine,
+        retry_failed=retry_failed,
+        on_progress=on_progress,
+        on_note=on_note,
+    )
+
+
+def run_cells(
+    cells: Sequence[Cell],
+    output: str | os.PathLike[str],
+    *,
+    engine: Engine | None = None,
+    retry_failed: bool = False,
+    on_progress: Callable[[SweepProgress], None] | None = None,
+    on_note: Callable[[str], None] | None = None,
+) -> SweepResult:
+    """Do the same with the cells of a grid that has been expanded."""
+    path = Path(output)
+    _check_output(path)
+    store = Store.beside(path)
+    records = recorded(cells, store, on_note=on_note)
+    if retry_failed:
+        records = {key: record for key, record in records.items() if record.status != FAILED}
+    left = {cell.key: cell for cell in cells if cell.key not in records}
+    progress = _count(records, len(records) + len(left), kept=len(records))
+    report = on_progress or (lambda _: None)
+    report(progress)
+    if left:
+        store.prepare()
+        with closing((engine or Local()).run(list(left.values()))) as finished:
+            for cell, record in finished:
+                store.save(cell.key, cell.identity, record)
+                records[cell.key] = record
+                progress = _count(records, progress.total, progress.kept)
+                report(progress)
+    table = tabulate(cells, records)
+    result = SweepResult(path, progress, cells[0].task, table, table.to_pandas())
+    try:
+        write_table(table, path)
+    except OSError as error:
+        raise UnwrittenSweepError(error, result) from None
+    return result
+
+
+def _check_output(path: Path) -> None:
+    check_writable(path)
+    if path.exists() and not path.is_file():  # the records would be beside a device
+        raise OSError(errno.EINVAL, "expected a regular file", str(path))
+
+
+def recorded(
+    cells: Sequence[Cell], store: Store, *, on_note: Callable[[str], None] | None = None
+) -> dict[str, Record]:
+    """Return the records that `store` has of `cells`, by key; damaged ones are noted, not used."""
+    found = {}
+    for cell in cells:
+        try:
+            record = store.load(cell.key, cell.identity)
+        except DamagedRecordError as error:
+            if on_note is not None:
+                on_note(f"{error}; the cell is run again")
+            continue
+        if record is not None:
+            found[cell.key] = record
+    return found
+
+
+def _count(records: Mapping[str, Record], total: int, kept: int) -> SweepProgress:
+    failed = sum(record.status == FAILED for record in records.values())
+    return SweepProgress(total, len(records), failed, kept)

@@ -1,0 +1,102 @@
+"""Where the instance of a cell comes from: drawn from its seed, or read from a file."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import oasis
+from oasis.model.errors import OasisError
+from oasis.model.instance import Instance
+from oasis.model.instance_file import instance_to_dict
+from oasis.workloads.arrivals import read_counts
+from oasis.workloads.settings import resolve
+
+_DEFAULTS = {
+    name: parameter.default
+    for name, parameter in inspect.signature(oasis.generate).parameters.items()
+}
+
+
+class Source(Protocol):
+    """An instance for each seed.
+
+    Attributes
+    ----------
+    labels : mapping
+        Plain data for people: the columns of the result.
+    identity : mapping
+        Plain data that determines the instance up to the seed.
+    """
+
+    @property
+    def labels(self) -> Mapping[str, Any]: ...
+
+    @property
+    def identity(self) -> Mapping[str, Any]: ...
+
+    def make(self, seed: int) -> Instance:
+        """Return the instance."""
+        ...
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """Instances of `oasis.generate`; holds what it is given, hourly counts included."""
+
+    labels: Mapping[str, Any]
+    identity: Mapping[str, Any]
+    arguments: Mapping[str, Any] = field(repr=False)
+
+    def make(self, seed: int) -> Instance:
+        """Draw it."""
+        return oasis.generate(**self.arguments, seed=seed)
+
+
+@dataclass(frozen=True)
+class Read:
+    """The instance of a file, the same for every seed; travels with the cell to any worker."""
+
+    labels: Mapping[str, Any]
+    identity: Mapping[str, Any]
+    instance: Instance = field(repr=False)
+
+    def make(self, seed: int) -> Instance:
+        """Return it; the seed is for the policy."""
+        return self.instance
+
+
+def drawn(point: Mapping[str, Any], base: Path, path: str) -> Drawn:
+    """Check arguments of `oasis.generate`; `path` is the table they are from."""
+    given = dict(point)
+    try:
+        if "counts" in given:
+            given["counts"] = read_counts(base / given["counts"]).tolist()
+        settings = resolve(**_DEFAULTS | given).metadata()
+    except OSError as error:
+        raise OasisError(f"{path}.counts: {error.strerror}: {error.filename}") from None
+    except ValueError as error:
+        raise OasisError(f"{path}.{error}") from None
+    del settings["seed"]
+    labels = {"preset": settings["preset"], **settings["parameters"]}
+    labels["counts"] = point.get("counts")
+    return Drawn(labels, {"kind": "drawn", **settings}, given)
+
+
+def read(name: str, base: Path, path: str) -> Read:
+    """Read an instance file; `path` is the key it is from."""
+    try:
+        instance = oasis.read(base / name)
+    except OSError as error:
+        raise OasisError(f"{path}: {error.strerror}: {error.filename}") from None
+    except oasis.InstanceError as error:
+        raise OasisError(f"{path}: {name}: {error}") from None
+    content = instance_to_dict(instance)
+    content.pop("metadata", None)
+    digest = hashlib.sha256(json.dumps(content, allow_nan=False).encode()).hexdigest()
+    return Read({"file": name}, {"kind": "read", "sha256": digest}, instance)

@@ -1,0 +1,145 @@
+"""Results of a sweep: a small record for each finished cell, and one Parquet file at the end.
+
+A record is written the moment its cell is finished, in one step, under the hash of all that the
+cell follows from. So an interrupted sweep loses no finished cell, and a changed configuration
+finds exactly the cells that it still contains.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+import pyarrow as pa
+from pyarrow import parquet
+
+from experiments.sweep.record import Record
+from experiments.sweep.task import MEASURED
+from oasis.model.errors import OasisError
+from oasis.model.files import write_bytes, write_text
+from oasis.version import __version__
+
+if TYPE_CHECKING:
+    from experiments.sweep.cells import Cell
+
+FORMAT = "oasis-cell 1"
+
+
+class DamagedRecordError(OasisError):
+    """A record that was not written whole, or has been changed since."""
+
+
+class Store:
+    """A directory of records.
+
+    Parameters
+    ----------
+    directory : path
+        Made by `prepare`.
+    """
+
+    def __init__(self, directory: str | os.PathLike[str]) -> None:
+        self.directory = Path(directory)
+
+    @classmethod
+    def beside(cls, output: str | os.PathLike[str]) -> Store:
+        """Return the store of a sweep whose result is the file `output`."""
+        path = Path(output)
+        return cls(path.with_name(f"{path.name}.cells"))
+
+    def path(self, key: str) -> Path:
+        """File of the record with this key."""
+        return self.directory / f"{key}.json"
+
+    def prepare(self) -> None:
+        """Make the directory, so that whoever may not write there hears of it before the work."""
+        self.directory.mkdir(exist_ok=True)
+
+    def save(self, key: str, identity: Mapping[str, Any], record: Record) -> None:
+        """Write a record in one step."""
+        content = {"format": FORMAT, "cell": dict(identity), **asdict(record)}
+        document = {**content, "digest": _digest(content)}
+        self.prepare()
+        write_text(self.path(key), json.dumps(document, indent=1) + "\n")
+
+    def load(self, key: str, identity: Mapping[str, Any]) -> Record | None:
+        """Return the record of a cell, None if there is none.
+
+        Raises
+        ------
+        DamagedRecordError
+            If there is one that cannot be trusted.
+        """
+        path = self.path(key)
+        try:
+            document = json.loads(path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return None
+        except ValueError:
+            document = None
+        if not isinstance(document, dict) or document.pop("digest", None) != _digest(document):
+            raise DamagedRecordError(f"{path}: damaged record")
+        if document.pop("format") != FORMAT or document.pop("cell") != dict(identity):
+            raise DamagedRecordError(f"{path}: record of something else")
+        return Record(**document)
+
+
+def tabulate(cells: Sequence[Cell], records: Mapping[str, Record]) -> pa.Table:
+    """One row a cell, in the order of `cells`: parameters, status, figures, measured times last.
+
+    Parameters
+    ----------
+    cells : sequence of Cell
+        The grid.
+    records : mapping of str to Record
+        By key of the cell; all must be there.
+    """
+    rows = [(cell, records[cell.key]) for cell in cells]
+    parameters = [cell.columns for cell, _ in rows]
+    states = [
+        {"version": __version__, "code": cell.code, "status": record.status, "error": record.error}
+        for cell, record in rows
+    ]
+    figures = [record.figures for _, record in rows]
+    columns: dict[str, pa.Array] = {}
+    for part in (parameters, states, figures):
+        for name in sorted({name for row in part for name in row}, key=_rank(part)):
+            columns[name] = pa.array([row.get(name) for row in part])
+    return pa.table(columns)
+
+
+def write_table(table: pa.Table, path: str | os.PathLike[str]) -> None:
+    """Write a Parquet file in one step."""
+    buffer = io.BytesIO()
+    parquet.write_table(table, buffer)
+    write_bytes(path, buffer.getvalue())
+
+
+def read_frame(path: str | os.PathLike[str]) -> pd.DataFrame:
+    """Result of a sweep as a data frame, one row a cell."""
+    return pd.read_parquet(path)
+
+
+def repeatable(frame: pd.DataFrame) -> pd.DataFrame:
+    """Leave out the measured times: what two runs of the same sweep have in common."""
+    return frame[[name for name in frame.columns if not name.startswith(MEASURED)]]
+
+
+def _rank(rows: Sequence[Mapping[str, Any]]) -> Any:
+    """Order of first appearance, measured times last."""
+    place: dict[str, int] = {}
+    for row in rows:
+        for name in row:
+            place.setdefault(name, len(place))
+    return lambda name: (name.startswith(MEASURED), place[name])
+
+
+def _digest(content: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

@@ -1,0 +1,85 @@
+"""Means over seeds with their confidence intervals."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import pandas as pd
+from scipy.special import stdtrit
+
+from experiments.sweep.record import DONE
+
+CONFIDENCE = 0.95
+_KIND = ("instance.preset", "instance.file")
+_POINT = ("instance.", "policy.", "task.")
+
+
+def summarise(frame: pd.DataFrame, figures: Iterable[str]) -> pd.DataFrame:
+    """Mean over the seeds, with the half-width of its 95 % confidence interval.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        Rows of a sweep.
+    figures : iterable of str
+        Numeric columns; those that `frame` lacks are left out.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row a policy and grid point, in the order of `frame`: the parameters that vary,
+        ``seeds`` with a result, ``failed`` cells, and for each figure ``figure`` (the mean, NaN
+        without a value), ``figure.ci95`` (Student's t; NaN below two values) and ``figure.n``
+        (values that the mean is of).
+    """
+    axes = varying(frame)
+    wanted = [name for name in figures if name in frame]
+    rows = []
+    for _, group in frame.groupby(_labels(frame), sort=False, dropna=False):
+        failed = int((group["status"] != DONE).sum())
+        row = {name: group[name].iloc[0] for name in axes}
+        row |= {"seeds": len(group) - failed, "failed": failed}
+        for name in wanted:
+            values = [float(value) for value in group[name].dropna()]
+            mean, half = mean_and_half_width(values)
+            row |= {name: mean, f"{name}.ci95": half, f"{name}.n": len(values)}
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def varying(frame: pd.DataFrame) -> list[str]:
+    """Parameters of which `frame` has more than one value, and the name of the policy.
+
+    A parameter that part of the rows do not have is no second value, except for the two that say
+    what kind of instance it is.
+    """
+    names = [name for name in frame if name.startswith(_POINT)]
+    return [name for name in names if name == "policy.name" or _varies(frame[name], name in _KIND)]
+
+
+def _varies(column: pd.Series[Any], or_missing: bool) -> bool:
+    values = column if or_missing else column.dropna()
+    return len({*map(str, values)}) > 1
+
+
+def mean_and_half_width(values: Sequence[float]) -> tuple[float, float]:
+    """Mean and half-width of its 95 % confidence interval; NaN where there is none."""
+    n = len(values)
+    if not n:
+        return math.nan, math.nan
+    mean = math.fsum(values) / n
+    if n == 1:
+        return mean, math.nan
+    if min(values) == max(values):
+        return values[0], 0.0  # not the rounding error of the mean
+    variance = math.fsum((value - mean) ** 2 for value in values) / (n - 1)
+    quantile = float(stdtrit(n - 1, 0.5 + CONFIDENCE / 2))
+    return mean, quantile * math.sqrt(variance / n)
+
+
+def _labels(frame: pd.DataFrame) -> list[pd.Series[str]]:
+    """Grouping keys, as text: lists are not hashable, and missing values must agree."""
+    names = [name for name in frame if name.startswith(_POINT)]
+    return [frame[name].map(str) for name in names]

@@ -1,0 +1,98 @@
+"""What a task of a sweep is given, and what it returns.
+
+A task is a function in an importable module: workers get it by its name. It returns flat plain
+data; figures that are measured times start with ``measured.``, because they do not repeat.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import oasis
+from experiments.evaluation.comparison import figures
+from experiments.sweep.model import Table
+from oasis.model.instance import Instance
+from oasis.simulator import Policy, Scheduler
+from oasis.simulator.result import Run
+
+MEASURED = "measured."
+Scalar: TypeAlias = bool | int | float | str | None
+Figures: TypeAlias = dict[str, Scalar | Sequence[Scalar]]
+
+
+class Options(Table):
+    """Options of a task that has none; others derive from it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One cell, ready to run.
+
+    Parameters
+    ----------
+    instance : Instance
+        The problem.
+    make_policy : callable
+        Makes a fresh policy for it.
+    seed : int
+        Seed of the cell; instance and policy have it already.
+    options : Options
+        Options of the task.
+    """
+
+    instance: Instance
+    make_policy: Callable[[], Policy | Scheduler]
+    seed: int
+    options: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """Something to do with each cell.
+
+    Parameters
+    ----------
+    name : str
+        What a configuration calls it.
+    function : callable
+        From a `Case` to its figures; top-level in an importable module.
+    options : type of Options
+        What a configuration may set.
+    headline : tuple of str
+        Figures that a summary shows.
+    """
+
+    name: str
+    function: Callable[[Case], Figures]
+    options: type[Options] = Options
+    headline: tuple[str, ...] = ("total_utility", "finished", "mean_completion")
+
+
+def simulated(case: Case) -> Run:
+    """The verified run of the case's policy."""
+    run = oasis.simulate(case.instance, case.make_policy())
+    oasis.verify(case.instance, run)
+    return run
+
+
+def run_figures(run: Run) -> Figures:
+    """Utility, jobs, completion times in slots, shares of capacity used, and measured times."""
+    found = figures(run)
+    found["jobs"] = len(run.decisions)
+    found["alpha"] = run.bounds.alpha if run.bounds else None
+    for name in [name for name in found if name.endswith("_seconds")]:
+        found[MEASURED + name] = found.pop(name)
+    return _flat(found)
+
+
+def _flat(data: Mapping[str, Any], prefix: str = "") -> Figures:
+    """Nested mappings as one, names joined by dots."""
+    flat: Figures = {}
+    for name, value in data.items():
+        if isinstance(value, Mapping):
+            flat |= _flat(value, f"{prefix}{name}.")
+        else:
+            flat[prefix + name] = value
+    return flat

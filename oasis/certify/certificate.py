@@ -1,0 +1,170 @@
+"""The corrected form of Theorem 4: a constant that holds on every finite run.
+
+With Delta what one job adds to one (slot, server, resource), x = ln(U/L) Delta / c,
+alpha_x = max(1, ln(U/L) (e^x - 1) / x) over all updates of the run, P the online utility, D_0 the
+dual value of the initial prices and G = sum_i max(0, best empty-cluster payoff of i at the final
+prices - mu_i):  OPT <= D_0 + alpha_x P + G  (docs/theory, "Theorem 4 on finite instances").
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from oasis.model.decision import Decision
+from oasis.model.instance import Instance, Job
+from oasis.model.resources import as_array
+from oasis.model.rounding import FloatArray, IntArray
+from oasis.model.schedule import COUNT, SERVER, Schedule
+from oasis.model.usage import committed
+from oasis.online.ledger import Ledger
+from oasis.online.prices import PriceBounds, PriceFunction
+from oasis.online.search import Search
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """What a run of OASiS proves about its own distance from the optimum.
+
+    Parameters
+    ----------
+    alpha : float
+        max(1, ln U/L) of the printed Theorem 4; ``2 alpha`` is the printed ratio.
+    log_alpha_x : float
+        ln alpha_x: the finite-step constant (a logarithm, because it overflows).
+    initial_dual : float
+        D_0 = sum of the initial prices times the capacities.
+    payoff_gap : float
+        G: payoff that jobs would find on the empty cluster but not in the residual one.
+    online_utility : float
+        P.
+    """
+
+    alpha: float
+    log_alpha_x: float
+    initial_dual: float
+    payoff_gap: float
+    online_utility: float
+
+    @property
+    def upper_bound(self) -> float:
+        """D_0 + alpha_x P + G >= OPT; inf where it overflows."""
+        if self.online_utility == 0:
+            return self.initial_dual + self.payoff_gap
+        log_product = self.log_alpha_x + math.log(self.online_utility)
+        product = math.exp(log_product) if log_product < 709 else math.inf
+        return self.initial_dual + product + self.payoff_gap
+
+    @property
+    def ratio_bound(self) -> float | None:
+        """`upper_bound` / P >= OPT / P; None if P = 0 or where it overflows."""
+        ratio = self.upper_bound / self.online_utility if self.online_utility else math.inf
+        return ratio if math.isfinite(ratio) else None
+
+
+class PricedRun(Protocol):
+    """A run of a policy that prices resources, such as OASiS."""
+
+    @property
+    def policy(self) -> str:
+        """Name of the policy."""
+        ...
+
+    @property
+    def bounds(self) -> PriceBounds | None:
+        """The price bounds it used."""
+        ...
+
+    @property
+    def decisions(self) -> Sequence[Decision]:
+        """In order of arrival."""
+        ...
+
+    @property
+    def schedules(self) -> Mapping[str, Schedule]:
+        """Schedule of each admitted job."""
+        ...
+
+    @property
+    def total_utility(self) -> float:
+        """P, what the run earned."""
+        ...
+
+
+def certify(instance: Instance, run: PricedRun) -> Certificate:
+    """Compute the corrected Theorem 4 for a run of OASiS on `instance`."""
+    if run.bounds is None:
+        raise ValueError(f"policy {run.policy!r} has no prices, so Theorem 4 says nothing of it")
+    bounds, cluster = run.bounds, instance.cluster
+    worker_used, ps_used = committed(instance, run.schedules)
+    worker_prices = _prices(bounds.worker, worker_used, cluster.worker_capacity)
+    ps_prices = _prices(bounds.ps, ps_used, cluster.ps_capacity)
+    payoffs = {decision.job_id: decision.payoff for decision in run.decisions}
+    idle = (np.zeros_like(worker_used), np.zeros_like(ps_used))
+    empty = Ledger.of_arrays(cluster, worker_prices, ps_prices, *idle)
+    gaps = (_best_payoff(job, empty) - payoffs[job.id] for job in instance.jobs)
+    return Certificate(
+        alpha=bounds.alpha,
+        log_alpha_x=_log_alpha_x(instance, run, bounds),
+        initial_dual=initial_dual(instance, bounds),
+        payoff_gap=math.fsum(max(0.0, gap) for gap in gaps),
+        online_utility=run.total_utility,
+    )
+
+
+def _best_payoff(job: Job, empty: Ledger) -> float:
+    """Best payoff with the original utility: no floor."""
+    split = Search(job, empty).best()
+    return split.payoff if split is not None else 0.0
+
+
+def initial_dual(instance: Instance, bounds: PriceBounds) -> float:
+    """D_0, the dual objective (19) before the first job: at most half the smallest utility."""
+    cluster = instance.cluster
+    rent = [
+        (bounds.worker.lower * cluster.worker_capacity).sum(),
+        (bounds.ps.lower * cluster.ps_capacity).sum(),
+    ]
+    return float(instance.horizon * math.fsum(rent))
+
+
+def _prices(price: PriceFunction, used: FloatArray, capacity: FloatArray) -> FloatArray:
+    return price(used, np.broadcast_to(capacity, used.shape))
+
+
+def _log_alpha_x(instance: Instance, run: PricedRun, bounds: PriceBounds) -> float:
+    cluster = instance.cluster
+    largest = 0.0  # alpha_x is at least 1
+    for job in instance.jobs:
+        schedule = run.schedules.get(job.id)
+        if schedule is None:
+            continue
+        for rows, demand, capacity, price in (
+            (schedule.workers, job.worker, cluster.worker_capacity, bounds.worker),
+            (schedule.ps, job.ps, cluster.ps_capacity, bounds.ps),
+        ):
+            steps = _steps(rows, as_array(demand, cluster.resources), capacity)
+            largest = max(largest, _log_growth(price.log_ratio, steps))
+    return largest
+
+
+def _steps(rows: IntArray, demand: FloatArray, capacity: FloatArray) -> FloatArray:
+    """Delta / c of every placement and resource, shape (P, R); 0 where nothing is added."""
+    added = rows[:, COUNT, None] * demand
+    limit = capacity[rows[:, SERVER]]
+    share: FloatArray = np.divide(added, limit, out=np.zeros_like(added), where=limit > 0)
+    return share
+
+
+def _log_growth(log_ratio: FloatArray, steps: FloatArray) -> float:
+    """Largest ln(ln(U/L) (e^x - 1) / x) over the updates with x = ln(U/L) * step > 0."""
+    x = (log_ratio * steps)[steps * log_ratio > 0]
+    rates = np.broadcast_to(log_ratio, steps.shape)[steps * log_ratio > 0]
+    if not x.size:
+        return 0.0
+    # ln(e^x - 1) = x + ln(1 - e^-x), finite where e^x is not
+    return float((np.log(rates) + x + np.log(-np.expm1(-x)) - np.log(x)).max())

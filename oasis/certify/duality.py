@@ -1,0 +1,103 @@
+"""Weak duality: an upper bound on the offline optimum from any non-negative prices.
+
+OPT <= D(p, q) = sum_i max(0, best payoff of i at p, q on the empty cluster) + sum p c + sum q c
+(docs/theory, "The bound that always holds"). The best payoff is found by a plain dynamic
+programme of this module's own; it shares no code with the search it is used to check.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+
+from oasis.model import rounding
+from oasis.model.instance import Instance, Job
+from oasis.model.resources import as_array
+from oasis.model.rounding import FloatArray
+
+
+def dual_bound(instance: Instance, worker_prices: FloatArray, ps_prices: FloatArray) -> float:
+    """Dual objective (19) at any non-negative prices: at least the offline optimum.
+
+    Parameters
+    ----------
+    instance : Instance
+        The problem, with its original utilities.
+    worker_prices, ps_prices : (T, H, R) and (T, K, R) float arrays
+        p_h^r(t) and q_k^r(t), utility per unit of resource r; non-negative and finite.
+
+    Returns
+    -------
+    float
+        D(p, q).
+
+    Raises
+    ------
+    ValueError
+        If a price is negative, infinite or NaN, or an array has the wrong shape.
+    """
+    cluster = instance.cluster
+    capacities = (cluster.worker_capacity, cluster.ps_capacity)
+    rent = []
+    for name, prices, capacity in zip(
+        ("worker_prices", "ps_prices"), (worker_prices, ps_prices), capacities, strict=True
+    ):
+        expected = (instance.horizon, *capacity.shape)
+        if np.shape(prices) != expected:
+            raise ValueError(f"{name}: expected shape {expected}, got {np.shape(prices)}")
+        if not (np.isfinite(prices).all() and (np.asarray(prices) >= 0).all()):
+            raise ValueError(f"{name}: expected non-negative finite prices")
+        rent.append(float((prices * capacity).sum()))
+    payoffs = (empty_payoff(instance, job, worker_prices, ps_prices) for job in instance.jobs)
+    return math.fsum([*rent, *(max(0.0, payoff) for payoff in payoffs)])
+
+
+def empty_payoff(
+    instance: Instance, job: Job, worker_prices: FloatArray, ps_prices: FloatArray
+) -> float:
+    """Best payoff of `job` at the given prices on the empty cluster; -inf if it cannot run."""
+    cluster = instance.cluster
+    work = job.work(instance.slot_seconds)
+    cheapest = np.full(work + 1, np.inf)
+    cheapest[0] = 0.0
+    best = -math.inf
+    for slot in range(job.arrival, instance.horizon):
+        workers = _unit_costs(
+            job.worker, job.chunks, cluster.resources, cluster.worker_capacity, worker_prices[slot]
+        )
+        units = _unit_costs(
+            job.ps, len(workers), cluster.resources, cluster.ps_capacity, ps_prices[slot]
+        )
+        after = cheapest.copy()
+        for count in range(1, min(len(workers), work) + 1):
+            servers = int(job.ps_needed(count))
+            if servers > len(units):
+                break
+            cost = sum(workers[:count]) + sum(units[:servers])
+            after[count:] = np.minimum(after[count:], cheapest[:-count] + cost)
+        cheapest = after
+        best = max(best, float(job.utility(slot - job.arrival)) - float(cheapest[work]))
+    return best
+
+
+def _unit_costs(
+    demand: Mapping[str, float],
+    limit: int,
+    resources: tuple[str, ...],
+    capacity: FloatArray,
+    prices: FloatArray,
+) -> list[float]:
+    """Costs of the `limit` cheapest units that the empty servers of one group hold."""
+    needs = as_array(demand, resources)
+    costs: list[float] = []
+    for server in range(len(capacity)):
+        ratios = [
+            min(float(limit), float(capacity[server, r]) / float(needs[r]))
+            for r in range(len(needs))
+            if needs[r] > 0
+        ]
+        fits = min([limit, *(int(rounding.floor(ratio)) for ratio in ratios)])
+        costs.extend([float(np.dot(prices[server], needs))] * fits)
+    return sorted(costs)[:limit]

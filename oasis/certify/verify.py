@@ -1,0 +1,213 @@
+"""Independent check of schedules against the model (1)-(13), one function per constraint.
+
+Shares no code with the search: usage, counts and utility are recomputed here from the schedule,
+the job and the cluster.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+
+from oasis.model import rounding
+from oasis.model.decision import Decision
+from oasis.model.errors import VerificationError
+from oasis.model.instance import Instance, Job
+from oasis.model.rounding import FloatArray, IntArray
+from oasis.model.schedule import Schedule
+
+
+class HasSchedules(Protocol):
+    """A run or an offline result: schedules by job id."""
+
+    @property
+    def schedules(self) -> Mapping[str, Schedule]:
+        """Schedule of each admitted job."""
+        ...
+
+
+@runtime_checkable
+class HasDecisions(HasSchedules, Protocol):
+    """A run of a policy: a decision on every job."""
+
+    @property
+    def decisions(self) -> Sequence[Decision]:
+        """In order of arrival."""
+        ...
+
+    @property
+    def bounds(self) -> object | None:
+        """Price bounds, if the policy prices resources."""
+        ...
+
+
+def verify(instance: Instance, result: HasSchedules | Mapping[str, Schedule]) -> float:
+    """Check every schedule against constraints (2)-(13) and recompute the objective (1).
+
+    Parameters
+    ----------
+    instance : Instance
+        The problem.
+    result : Run, OfflineResult or mapping of job id to Schedule
+        What was decided. If it states ``total_utility`` or ``objective``, that is checked too.
+
+    Returns
+    -------
+    float
+        The recomputed total utility.
+
+    Raises
+    ------
+    VerificationError
+        Naming the constraint, job, slot and server.
+    """
+    schedules = result if isinstance(result, Mapping) else result.schedules
+    jobs = {job.id: job for job in instance.jobs}
+    for job_id, schedule in schedules.items():
+        if job_id not in jobs:
+            raise VerificationError("(1) jobs", "the instance has no such job", job=job_id)
+        if schedule.job_id != job_id:
+            raise VerificationError("(1) jobs", f"is filed for {schedule.job_id!r}", job=job_id)
+        verify_schedule(instance, jobs[job_id], schedule)
+    _check_capacity(instance, jobs, schedules, "worker", "(4) worker capacity")
+    _check_capacity(instance, jobs, schedules, "ps", "(5) parameter-server capacity")
+    total = math.fsum(_utility(jobs[job_id], s) for job_id, s in schedules.items())
+    if isinstance(result, HasDecisions):
+        verify_decisions(instance, result)
+    bound = getattr(result, "upper_bound", None)
+    if bound is not None and bound < total * (1 - 1e-6):
+        raise VerificationError("(1) bound", f"upper_bound is {bound}, a schedule has {total}")
+    for name in ("total_utility", "objective"):
+        stated = getattr(result, name, None)
+        if stated is not None and not math.isclose(stated, total, rel_tol=1e-9, abs_tol=1e-12):
+            raise VerificationError("(1) objective", f"{name} is {stated}, recomputed {total}")
+    return total
+
+
+def verify_decisions(instance: Instance, run: HasDecisions) -> None:
+    """Check that `run` decides on every job once, in order, and says of each what is true."""
+    order = [job.id for job in instance.jobs_by_arrival()]
+    if [decision.job_id for decision in run.decisions] != order:
+        raise VerificationError("decisions", "expected one for each job, in order of arrival")
+    for job, decision in zip(instance.jobs_by_arrival(), run.decisions, strict=True):
+        schedule = decision.schedule
+        # a job that a policy without prices admits may still be unfinished at the horizon
+        unfinished = decision.admitted and schedule is None and run.bounds is None
+        if decision.admitted != (schedule is not None) and not unfinished:
+            detail = f"admitted is {decision.admitted}, schedule is {schedule}"
+            raise VerificationError("decisions", detail, job=job.id)
+        completion = schedule.completion if schedule is not None else None
+        utility = _utility(job, schedule) if schedule is not None else 0.0
+        stated = (decision.utility, decision.payoff)
+        true = (utility, utility - decision.cost)
+        # a payoff is a difference: its last digits are those of the utility
+        close = np.allclose(stated, true, rtol=0.0, atol=1e-9 * utility)
+        if decision.completion != completion or not close:
+            detail = f"states {stated} at {decision.completion}, recomputed {true} at {completion}"
+            raise VerificationError("decisions", detail, job=job.id)
+        if decision.cost < 0 or (schedule is None and decision.cost > 0):
+            raise VerificationError("decisions", f"cost {decision.cost}", job=job.id)
+        if schedule is not None and run.bounds is not None and not decision.payoff > 0:
+            detail = f"admitted at the payoff {decision.payoff}"
+            raise VerificationError("decisions", detail, job=job.id)
+
+
+def verify_schedule(instance: Instance, job: Job, schedule: Schedule) -> None:
+    """Check the constraints on one job: (2), (3), (6), (7), (9)-(13)."""
+    _check_domain(instance, job, schedule.workers, len(instance.cluster.worker_ids), "y")
+    _check_domain(instance, job, schedule.ps, len(instance.cluster.ps_ids), "z")
+    done = sum(count for _, _, count in schedule.workers.tolist())
+    work = job.epochs * job.chunks * job.minibatches * _minibatch_slots(instance, job)
+    if done == 0 or not rounding.within(work, done):
+        detail = f"{done} worker-slots, needs {work:.9g}"
+        raise VerificationError("(2) training work", detail, job=job.id)
+    workers, ps = _counts(schedule.workers), _counts(schedule.ps)
+    for slot in sorted(workers.keys() | ps.keys()):  # in all others the counts are 0
+        counts = workers.get(slot, 0), ps.get(slot, 0)
+        for constraint, broken, detail in _slot_constraints(job, *counts):
+            if broken:
+                raise VerificationError(constraint, detail, job=job.id, slot=slot)
+
+
+def _counts(rows: IntArray) -> dict[int, int]:
+    """Tasks in each slot that has any."""
+    counts: dict[int, int] = {}
+    for slot, _, count in rows.tolist():
+        counts[slot] = counts.get(slot, 0) + count
+    return counts
+
+
+def _minibatch_slots(instance: Instance, job: Job) -> float:
+    """kappa_i = tau_i + 2 e_i / b_i: 8 Gbit in 1000 MB, sent and fetched."""
+    if job.gradient_mb == 0:
+        return job.minibatch_time
+    seconds = 2 * job.gradient_mb * 8 / 1000 / job.bandwidth
+    return job.minibatch_time + seconds / instance.slot_seconds
+
+
+def _slot_constraints(job: Job, workers: float, ps: float) -> Iterator[tuple[str, bool, str]]:
+    yield "(3) workers at most chunks", workers > job.chunks, f"{workers:g} > {job.chunks}"
+    # in units of one parameter server's bandwidth, as every count of them is rounded
+    share = job.bandwidth / job.ps_bandwidth if job.bandwidth else 0.0
+    needed, given = workers * job.bandwidth, ps * job.ps_bandwidth
+    broken = not rounding.within(workers * share, ps)
+    yield "(6) bandwidth of parameter servers", broken, f"{needed:g} > {given:g} Gbit/s"
+    yield "(7) parameter servers at most workers", ps > workers, f"{ps:g} > {workers:g}"
+
+
+def _check_domain(instance: Instance, job: Job, rows: IntArray, servers: int, symbol: str) -> None:
+    """(9)-(13): non-negative integers, no server twice in a slot, nothing before arrival."""
+    seen = set()
+    for slot, server, count in rows.tolist():
+        if not 0 <= slot < instance.horizon or not 0 <= server < servers:
+            detail = f"{symbol}: slot {slot}, server {server} outside the instance"
+            raise VerificationError("(12)(13) domain", detail, job=job.id)
+        name = _server_id(instance, symbol, server)
+        if count < 1 or (slot, server) in seen:
+            detail = f"{symbol} = {count}, expected one positive count for each slot and server"
+            raise VerificationError("(12)(13) domain", detail, job=job.id, slot=slot, server=name)
+        seen.add((slot, server))
+        if slot < job.arrival:
+            constraint = "(9) workers after arrival" if symbol == "y" else "(10) PSs after arrival"
+            detail = f"arrives in slot {job.arrival}"
+            raise VerificationError(constraint, detail, job=job.id, slot=slot, server=name)
+
+
+def _server_id(instance: Instance, symbol: str, server: int) -> str:
+    cluster = instance.cluster
+    return (cluster.worker_ids if symbol == "y" else cluster.ps_ids)[server]
+
+
+def _check_capacity(
+    instance: Instance,
+    jobs: Mapping[str, Job],
+    schedules: Mapping[str, Schedule],
+    group: str,
+    constraint: str,
+) -> None:
+    """(4), (5): residual capacity is non-negative in every slot, server and resource."""
+    cluster = instance.cluster
+    capacity: FloatArray = getattr(cluster, f"{group}_capacity")
+    ids: tuple[str, ...] = getattr(cluster, f"{group}_ids")
+    load: dict[tuple[int, int, str], list[float]] = {}
+    for job_id, schedule in schedules.items():
+        rows = schedule.workers if group == "worker" else schedule.ps
+        demand: Mapping[str, float] = getattr(jobs[job_id], group)
+        for slot, server, count in rows.tolist():
+            for resource, amount in demand.items():
+                load.setdefault((slot, server, resource), []).append(count * amount)
+    for (slot, server, resource), amounts in load.items():
+        available = capacity[server, cluster.resources.index(resource)]
+        used = math.fsum(amounts)
+        if not rounding.fits(used, available):
+            detail = f"{resource}: {used:.9g} used, capacity {available:g}"
+            raise VerificationError(constraint, detail, slot=slot, server=ids[server])
+
+
+def _utility(job: Job, schedule: Schedule) -> float:
+    """f_i at the delay of the last slot with a worker (8)."""
+    last = max(slot for slot, _, _ in schedule.workers.tolist())
+    return float(job.utility(last - job.arrival))

@@ -1,0 +1,123 @@
+"""Servers and the cluster they form; H worker servers, K parameter-server hosts, R resources."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from oasis.model.errors import InstanceError, located_at
+from oasis.model.job import Job
+from oasis.model.resources import ResourceVector, as_array, check_known
+from oasis.model.rounding import FloatArray
+from oasis.model.validation import LARGEST_SIZE, check_unique, integer, number, text
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """One machine, or several identical ones.
+
+    Parameters
+    ----------
+    id : str
+        Unique in the cluster; the machines of a group are ``id#0``, ``id#1``, ...
+    capacity : ResourceVector or mapping
+        c^r of one machine, each resource in its own unit.
+    count : int
+        Number of machines.
+    """
+
+    id: str
+    capacity: Mapping[str, float]
+    count: int = 1
+
+    def __post_init__(self) -> None:
+        text(self.id, "id")
+        with located_at("capacity"):
+            object.__setattr__(self, "capacity", ResourceVector.of(self.capacity))
+        object.__setattr__(
+            self, "count", integer(self.count, "count", minimum=1, maximum=LARGEST_SIZE)
+        )
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """Identifiers of the machines, ``w0#0``, ``w0#1``, ... for a group."""
+        if self.count == 1:
+            return (self.id,)
+        return tuple(f"{self.id}#{k}" for k in range(self.count))
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """Machines for workers and for parameter servers, and the time grid they are priced on.
+
+    Parameters
+    ----------
+    resources : tuple of str
+        Names of the R resource types.
+    worker_servers, ps_servers : tuple of Server
+        H machines that host workers and K machines that host parameter servers.
+    slot_seconds : float
+        Length of one slot; bandwidth times this is what one slot can transfer.
+
+    Attributes
+    ----------
+    worker_capacity, ps_capacity : ndarray, shapes (H, R) and (K, R)
+        c_h^r and c_k^r, read-only, groups expanded.
+    worker_ids, ps_ids : tuple of str
+        Identifiers of the H and K machines.
+    """
+
+    resources: tuple[str, ...]
+    worker_servers: tuple[Server, ...]
+    ps_servers: tuple[Server, ...]
+    slot_seconds: float
+    worker_capacity: FloatArray = field(init=False, repr=False, compare=False)
+    ps_capacity: FloatArray = field(init=False, repr=False, compare=False)
+    worker_ids: tuple[str, ...] = field(init=False, repr=False, compare=False)
+    ps_ids: tuple[str, ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        names = tuple(text(name, f"resources[{k}]") for k, name in enumerate(self.resources))
+        object.__setattr__(self, "resources", names)
+        if not names:
+            raise InstanceError("resources", "expected at least one resource")
+        check_unique(names, "resources", "resource")
+        seconds = number(self.slot_seconds, "slot_seconds", above=True)
+        object.__setattr__(self, "slot_seconds", seconds)
+        for group in ("worker", "ps"):
+            self._expand(group)
+        self._check_server_ids()
+
+    def _expand(self, group: str) -> None:
+        path = f"{group}_servers"
+        servers = tuple(getattr(self, path))
+        object.__setattr__(self, path, servers)
+        if not servers:
+            raise InstanceError(path, "expected at least one server")
+        for k, server in enumerate(servers):
+            with located_at(f"{path}[{k}].capacity"):
+                check_known(server.capacity, self.resources)
+        rows = [as_array(server.capacity, self.resources) for server in servers]
+        capacity = np.repeat(np.array(rows), [server.count for server in servers], axis=0)
+        capacity.flags.writeable = False
+        object.__setattr__(self, f"{group}_capacity", capacity)
+        ids = tuple(name for server in servers for name in server.ids)
+        object.__setattr__(self, f"{group}_ids", ids)
+
+    def _check_server_ids(self) -> None:
+        seen: set[str] = set()
+        for path in ("worker_servers", "ps_servers"):
+            for k, server in enumerate(getattr(self, path)):
+                names = {server.id, *server.ids}
+                if seen & names:
+                    raise InstanceError(f"{path}[{k}].id", f"duplicate server id {server.id!r}")
+                seen |= names
+
+    def check(self, job: Job) -> None:
+        """Raise `InstanceError` if `job` names an unknown resource or can never end its work."""
+        for name in ("worker", "ps"):
+            with located_at(name):
+                check_known(getattr(job, name), self.resources)
+        job.work(self.slot_seconds)  # must be finite

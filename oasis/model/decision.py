@@ -1,0 +1,115 @@
+"""What a scheduler decides on one job, as plain data that serialises to JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from oasis.model.schedule import Schedule
+
+
+@dataclass(frozen=True, slots=True)
+class Bottleneck:
+    """The resource that contributes most to a job's cheapest cost.
+
+    Parameters
+    ----------
+    resource : str
+        Resource type.
+    group : {"worker", "ps"}
+        Server group it is charged in.
+    servers : tuple of str
+        The fewest servers that carry at least half of that cost, dearest first.
+    slots : tuple of int
+        The fewest slots that carry at least half of that cost, in order of time.
+    cost : float
+        What the job would pay for it, in units of utility.
+    share : float
+        `cost` as a fraction of the job's whole cost.
+    """
+
+    resource: str
+    group: str
+    servers: tuple[str, ...]
+    slots: tuple[int, ...]
+    cost: float
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """What it would have taken to admit a job that there is room for.
+
+    Parameters
+    ----------
+    smallest_utility : float
+        The job is admitted if it is worth more than this, whenever it completes.
+    smallest_utility_completion : int
+        The completion slot of that cheapest schedule.
+    utility_factor : float or None
+        The job is admitted if its own utility function is multiplied by more than this;
+        None if it is worth nothing at any completion there is room for.
+    bottleneck : Bottleneck or None
+        Where the cheapest schedule pays most; None if it costs nothing.
+    """
+
+    smallest_utility: float
+    smallest_utility_completion: int
+    utility_factor: float | None
+    bottleneck: Bottleneck | None
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Outcome of quoting or submitting a job.
+
+    Parameters
+    ----------
+    job_id : str
+        The job.
+    admitted : bool
+        Whether it runs (for a quote: would run).
+    payoff, utility, cost : float
+        mu_i, f_i(that_i - a_i) and their difference; all 0.0 for a rejected job.
+    completion : int or None
+        Slot in which the last work is done.
+    schedule : Schedule or None
+        Where it runs.
+    reason : str or None
+        Why it was rejected.
+    rejection : Rejection or None
+        What would have changed the answer; None if nothing about the utility would.
+    """
+
+    job_id: str
+    admitted: bool
+    payoff: float = 0.0
+    utility: float = 0.0
+    cost: float = 0.0
+    completion: int | None = None
+    schedule: Schedule | None = None
+    reason: str | None = None
+    rejection: Rejection | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON; the inverse of `from_dict`."""
+        data = {name: getattr(self, name) for name in Decision.__slots__}
+        data["schedule"] = self.schedule.to_dict() if self.schedule else None
+        data["rejection"] = asdict(self.rejection) if self.rejection else None
+        return data
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Decision:
+        """Rebuild from `to_dict`, also after a trip through JSON."""
+        fields = dict(data)
+        if fields["schedule"]:
+            fields["schedule"] = Schedule.from_dict(fields["schedule"])
+        if fields["rejection"]:
+            rejection = dict(fields["rejection"])
+            if rejection["bottleneck"]:
+                spot = dict(rejection["bottleneck"])
+                spot["servers"], spot["slots"] = tuple(spot["servers"]), tuple(spot["slots"])
+                rejection["bottleneck"] = Bottleneck(**spot)
+            fields["rejection"] = Rejection(**rejection)
+        return cls(**fields)

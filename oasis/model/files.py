@@ -1,0 +1,184 @@
+"""Writing files: regular ones whole or not at all, devices and pipes as they are."""
+
+from __future__ import annotations
+
+import errno
+import io
+import json
+import os
+import stat
+import uuid
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from oasis.model.errors import OasisError
+
+Array = npt.NDArray[np.generic]
+_unfinished: set[Path] = set()  # temporary files that exist, or are about to
+
+
+def write_bytes(path: str | os.PathLike[str], content: bytes) -> None:
+    """Write `content` to `path`: a regular file is replaced in one step, all else written through.
+
+    A regular file, or one that does not exist yet, is written under a temporary name in its own
+    directory and then renamed, so that nobody ever reads half of it; it keeps its mode. A device, a
+    pipe, and the file that is this process's standard output or standard error receive `content`
+    and stay what they are. Symbolic links are followed and stay links.
+
+    Raises
+    ------
+    OSError
+        If `path` cannot be written. It names `path`, never the temporary file, of which nothing is
+        left behind.
+    """
+    with naming(path):
+        target, status = _destination(path)
+        if _is_renamed_over(target, status):
+            _replace(target, content, status)
+        else:
+            _write_through(path, content)
+
+
+def check_writable(path: str | os.PathLike[str]) -> None:
+    """Raise the `OSError` that `write_bytes` would raise for `path`, as far as it can be foreseen.
+
+    Nothing is written and nothing is left behind; pipes and devices are not even opened.
+    """
+    with naming(path):
+        target, status = _destination(path)
+        if _is_renamed_over(target, status):
+            with _temporary_beside(target) as temporary, open(temporary, "xb"):
+                pass
+        elif not os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+
+def is_standard_output(path: str | os.PathLike[str]) -> bool:
+    """Whether `path`, such as ``/dev/stdout``, is the file open as standard output."""
+    try:
+        return _standard_descriptor(os.stat(path)) == 1
+    except OSError:
+        return False
+
+
+@contextmanager
+def naming(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Make every `OSError` raised inside name `path`."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is None:
+            raise
+        raise OSError(error.errno, error.strerror, os.fspath(path)) from None
+
+
+def remove_unfinished() -> None:
+    """Remove the temporary files of this process, for an exit that runs no ``finally``."""
+    for temporary in list(_unfinished):
+        temporary.unlink(missing_ok=True)
+
+
+def write_text(path: str | os.PathLike[str], text: str) -> None:
+    """Write `text` as UTF-8, in the way of `write_bytes`."""
+    write_bytes(path, text.encode("utf-8"))
+
+
+def write_archive(
+    path: str | os.PathLike[str], kind: str, state: Any, arrays: Mapping[str, Array]
+) -> None:
+    """Write JSON-able `state` and `arrays` as a NumPy archive of the given `kind`."""
+    buffer = io.BytesIO()
+    header = json.dumps({"kind": kind, "state": state})
+    np.savez(buffer, allow_pickle=False, header=np.array(header), **dict(arrays))
+    write_bytes(path, buffer.getvalue())
+
+
+def read_archive(path: str | os.PathLike[str], kind: str) -> tuple[Any, dict[str, Array]]:
+    """Read what `write_archive` wrote; `OasisError` if `path` is no archive of that `kind`."""
+    content = io.BytesIO(Path(path).read_bytes())
+    try:
+        with np.load(content, allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in archive.files}
+        header = json.loads(str(arrays.pop("header")))
+        found, state = header["kind"], header["state"]
+    except (AttributeError, KeyError, TypeError, ValueError, EOFError, zipfile.BadZipFile):
+        message = f"{os.fspath(path)}: expected {kind!r}, got a file that cannot be read"
+        raise OasisError(message) from None
+    if found != kind:
+        raise OasisError(f"{os.fspath(path)}: expected {kind!r}, got {found!r}")
+    return state, arrays
+
+
+def _destination(path: str | os.PathLike[str]) -> tuple[Path, os.stat_result | None]:
+    """Return the file that `path` leads to and its status, None if it does not exist yet."""
+    target = Path(os.path.realpath(path)) if os.path.islink(path) else Path(path)
+    try:
+        status = os.stat(path)
+    except FileNotFoundError:
+        if not target.parent.is_dir():
+            raise FileNotFoundError(errno.ENOENT, f"{target.parent}: No such directory") from None
+        return target, None
+    if stat.S_ISDIR(status.st_mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    if stat.S_ISSOCK(status.st_mode):
+        raise OSError(errno.ENXIO, "Is a socket")
+    return target, status
+
+
+def _is_renamed_over(target: Path, status: os.stat_result | None) -> bool:
+    """Whether a new file is to take this place; `OSError` if the old one is write-protected."""
+    if status is None:
+        return True
+    if not stat.S_ISREG(status.st_mode) or _standard_descriptor(status) is not None:
+        return False
+    if not (target.exists() and os.path.samestat(target.stat(), status)):
+        return False  # reached through a link in /proc/self/fd, its own name is gone
+    os.close(os.open(target, os.O_WRONLY))  # a write-protected file is not replaced either
+    return True
+
+
+def _standard_descriptor(status: os.stat_result) -> int | None:
+    """1 or 2 if this is the file behind standard output or standard error."""
+    for descriptor in (1, 2):
+        try:
+            opened = os.fstat(descriptor)
+        except OSError:  # closed
+            continue
+        if os.path.samestat(opened, status):
+            return descriptor
+    return None
+
+
+def _replace(target: Path, content: bytes, status: os.stat_result | None) -> None:
+    with _temporary_beside(target) as temporary:
+        with open(temporary, "xb") as stream:
+            if status is not None:
+                os.chmod(temporary, stat.S_IMODE(status.st_mode))
+            stream.write(content)
+        os.replace(temporary, target)
+
+
+def _write_through(path: str | os.PathLike[str], content: bytes) -> None:
+    own = _standard_descriptor(os.stat(path))
+    # without O_CREAT: a pipe that has gone away does not become a file
+    descriptor = os.open(path, os.O_WRONLY | os.O_TRUNC) if own is None else own
+    with open(descriptor, "wb", closefd=own is None) as stream:
+        stream.write(content)
+
+
+@contextmanager
+def _temporary_beside(target: Path) -> Iterator[Path]:
+    """Name for a temporary file in the directory of `target`; at the end no such file is there."""
+    temporary = target.with_name(f".{target.name[:32]}.{uuid.uuid4().hex}.part")
+    _unfinished.add(temporary)
+    try:
+        yield temporary
+    finally:
+        temporary.unlink(missing_ok=True)
+        _unfinished.discard(temporary)

@@ -1,0 +1,63 @@
+"""The problem (1)-(13): jobs on a cluster over a horizon, frozen and validated on construction."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from oasis.model.cluster import Cluster, Server
+from oasis.model.errors import InstanceError, located_at
+from oasis.model.job import Job
+from oasis.model.validation import LARGEST_SIZE, check_unique, integer
+
+__all__ = ["Cluster", "Instance", "Job", "Server"]
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """A scheduling problem (1)-(13).
+
+    Parameters
+    ----------
+    horizon : int
+        Number of slots T; slots are counted from 0.
+    cluster : Cluster
+        Servers and the length of a slot.
+    jobs : tuple of Job
+        In any order; those of one slot arrive in the order given.
+    metadata : mapping
+        Where the instance came from: preset, seed, trace and its assumptions. Not compared.
+
+    Raises
+    ------
+    InstanceError
+        With the path of the offending field.
+    """
+
+    horizon: int
+    cluster: Cluster
+    jobs: tuple[Job, ...]
+    metadata: Mapping[str, Any] = field(default_factory=dict, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(
+            self, "horizon", integer(self.horizon, "horizon", minimum=1, maximum=LARGEST_SIZE)
+        )
+        object.__setattr__(self, "jobs", tuple(self.jobs))
+        for k, job in enumerate(self.jobs):
+            with located_at(f"jobs[{k}]"):
+                self.cluster.check(job)
+                if job.arrival >= self.horizon:
+                    last = self.horizon - 1
+                    raise InstanceError("arrival", f"expected 0..{last}, got {job.arrival}")
+        check_unique([job.id for job in self.jobs], "jobs", "job id", ".id")
+
+    @property
+    def slot_seconds(self) -> float:
+        """Length of one slot in seconds."""
+        return self.cluster.slot_seconds
+
+    def jobs_by_arrival(self) -> list[Job]:
+        """Jobs in order of arrival; those of one slot in the order of the file."""
+        return sorted(self.jobs, key=lambda job: job.arrival)

@@ -1,0 +1,200 @@
+"""Reading and writing instance files (docs/file-format): strict, exact, atomic."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, TypeVar
+
+from oasis.model.errors import InstanceError, located_at
+from oasis.model.files import write_text
+from oasis.model.instance import Cluster, Instance, Job, Server
+from oasis.model.utility import Constant, Deadline, Piecewise, Sigmoid, Utility
+from oasis.model.validation import describe
+
+FORMAT, VERSION = "oasis-instance", 1
+UTILITIES: dict[str, type[Any]] = {
+    cls.kind: cls for cls in (Sigmoid, Constant, Deadline, Piecewise)
+}
+Item = TypeVar("Item")
+_CLUSTER = ("slot_seconds", "resources", "worker_servers", "ps_servers")
+_TOP = ("format", "version", "horizon", *_CLUSTER, "jobs")
+_JOB = tuple(f.name for f in fields(Job))
+
+
+def read(path: str | os.PathLike[str]) -> Instance:
+    """Read an instance file.
+
+    Raises
+    ------
+    InstanceError
+        If the file is no valid instance; names the field and what was expected there.
+    OSError
+        If the file cannot be read.
+    """
+    return instance_from_dict(read_json(path))
+
+
+def read_json(path: str | os.PathLike[str]) -> Any:
+    """Parse a JSON file strictly: UTF-8, no repeated keys."""
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+        return json.loads(text, object_pairs_hook=_object)
+    except UnicodeDecodeError as error:
+        raise InstanceError("", f"expected UTF-8 text ({error})") from None
+    except InstanceError:
+        raise
+    except (ValueError, RecursionError) as error:
+        raise InstanceError("", f"expected JSON: {error}") from None
+
+
+def write(instance: Instance, path: str | os.PathLike[str]) -> None:
+    """Write `instance` so that `read` gives an equal one; the file appears whole or not at all."""
+    write_text(path, json.dumps(instance_to_dict(instance), indent=1, allow_nan=False) + "\n")
+
+
+def instance_from_dict(data: Any) -> Instance:
+    """Build an instance from the plain data of an instance file."""
+    _check_keys(data, _TOP, optional=("metadata",))
+    if data["format"] != FORMAT:
+        raise InstanceError("format", f"expected {FORMAT!r}, got {describe(data['format'])}")
+    if type(data["version"]) is not int or data["version"] != VERSION:
+        raise InstanceError("version", f"expected {VERSION}, got {describe(data['version'])}")
+    metadata = data.get("metadata", {})
+    if not isinstance(metadata, Mapping):
+        raise InstanceError("metadata", f"expected an object, got {describe(metadata)}")
+    try:
+        json.dumps(metadata, allow_nan=False)
+    except ValueError:
+        raise InstanceError("metadata", "expected finite numbers, got NaN or infinity") from None
+    cluster = cluster_from_dict({name: data[name] for name in _CLUSTER})
+    jobs = _each(data, "jobs", job_from_dict)
+    return Instance(data["horizon"], cluster, jobs, dict(metadata))
+
+
+def cluster_from_dict(data: Mapping[str, Any]) -> Cluster:
+    """Build a cluster from the part of an instance file that describes it."""
+    return Cluster(
+        resources=tuple(_list(data["resources"], "resources")),
+        worker_servers=_each(data, "worker_servers", _server),
+        ps_servers=_each(data, "ps_servers", _server),
+        slot_seconds=data["slot_seconds"],
+    )
+
+
+def cluster_to_dict(cluster: Cluster) -> dict[str, Any]:
+    """Plain data of `cluster`, the inverse of `cluster_from_dict`."""
+    return {
+        "slot_seconds": cluster.slot_seconds,
+        "resources": list(cluster.resources),
+        "worker_servers": [_server_to_dict(server) for server in cluster.worker_servers],
+        "ps_servers": [_server_to_dict(server) for server in cluster.ps_servers],
+    }
+
+
+def instance_to_dict(instance: Instance) -> dict[str, Any]:
+    """Plain data of `instance`, the inverse of `instance_from_dict`."""
+    data: dict[str, Any] = {
+        "format": FORMAT,
+        "version": VERSION,
+        "horizon": instance.horizon,
+        **cluster_to_dict(instance.cluster),
+        "jobs": [job_to_dict(job) for job in instance.jobs],
+    }
+    if instance.metadata:
+        data["metadata"] = dict(instance.metadata)
+    return data
+
+
+def job_from_dict(data: Any) -> Job:
+    """Build a job from its entry in an instance file."""
+    _check_keys(data, _JOB)
+    with located_at("utility"):
+        utility = _utility(data["utility"])
+    return Job(**{**data, "utility": utility})
+
+
+def job_to_dict(job: Job) -> dict[str, Any]:
+    """Plain data of `job`, the inverse of `job_from_dict`."""
+    data = {name: getattr(job, name) for name in _JOB}
+    kind = _kind(job.utility)
+    points = {f.name: _plain(getattr(job.utility, f.name)) for f in fields(UTILITIES[kind])}
+    return data | {
+        "worker": dict(job.worker),
+        "ps": dict(job.ps),
+        "utility": {"kind": kind, **points},
+    }
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _kind(utility: Utility) -> str:
+    for kind, cls in UTILITIES.items():
+        if type(utility) is cls:
+            return kind
+    raise InstanceError("utility", f"expected one of {', '.join(UTILITIES)} to write a file")
+
+
+def _utility(data: Any) -> Utility:
+    if not isinstance(data, Mapping):
+        raise InstanceError("", f"expected an object with a kind, got {describe(data)}")
+    if "kind" not in data:
+        raise InstanceError("kind", f"expected an object with a kind, got {describe(data)}")
+    if not isinstance(data["kind"], str) or data["kind"] not in UTILITIES:
+        expected = f"expected one of {', '.join(UTILITIES)}"
+        raise InstanceError("kind", f"{expected}, got {describe(data['kind'])}")
+    cls = UTILITIES[data["kind"]]
+    names = tuple(f.name for f in fields(cls))
+    _check_keys(data, ("kind", *names))
+    utility: Utility = cls(**{name: data[name] for name in names})
+    return utility
+
+
+def _server(data: Any) -> Server:
+    _check_keys(data, ("id", "capacity"), optional=("count",))
+    return Server(**data)
+
+
+def _server_to_dict(server: Server) -> dict[str, Any]:
+    data: dict[str, Any] = {"id": server.id, "capacity": dict(server.capacity)}
+    return data if server.count == 1 else {**data, "count": server.count}
+
+
+def _each(data: Any, name: str, build: Callable[[Any], Item]) -> tuple[Item, ...]:
+    items = []
+    for k, entry in enumerate(_list(data[name], name)):
+        with located_at(f"{name}[{k}]"):
+            items.append(build(entry))
+    return tuple(items)
+
+
+def _list(value: Any, path: str) -> Sequence[Any]:
+    if not isinstance(value, (list, tuple)):
+        raise InstanceError(path, f"expected a list, got {describe(value)}")
+    return value
+
+
+def _check_keys(data: Any, required: Sequence[str], optional: Sequence[str] = ()) -> None:
+    if not isinstance(data, Mapping):
+        raise InstanceError("", f"expected an object, got {describe(data)}")
+    for name in data:
+        if name not in required and name not in optional:
+            known = ", ".join((*required, *optional))
+            raise InstanceError(str(name), f"unknown key; expected one of {known}")
+    for name in required:
+        if name not in data:
+            raise InstanceError(name, "missing; this key is required")
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in result:
+            raise InstanceError(name, "repeated key; expected each key once in an object")
+        result[name] = value
+    return result

@@ -1,0 +1,122 @@
+"""A training job of the paper's section III: its work, its demands and its utility."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from oasis.model import rounding
+from oasis.model.errors import InstanceError, located_at
+from oasis.model.resources import BANDWIDTH, ResourceVector
+from oasis.model.rounding import IntArray
+from oasis.model.utility import Utility
+from oasis.model.validation import describe, integer, number, text
+
+GBIT_PER_MB = 8e-3
+MOST_WORK = 1e300  # worker-slots, far beyond any horizon but still a number
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A training job.
+
+    Parameters
+    ----------
+    id : str
+        Unique within an instance.
+    arrival : int
+        a_i, slot of arrival, counted from 0.
+    epochs, chunks, minibatches : int
+        E_i epochs over N_i data chunks of M_i mini-batches; N_i also caps the workers of a slot.
+    minibatch_time : float
+        tau_i, slots to train one mini-batch.
+    gradient_mb : float
+        e_i, megabytes (10^6 bytes) pushed, and again pulled, for each mini-batch.
+    worker, ps : ResourceVector or mapping
+        w_i^r and s_i^r, demand of one worker and of one parameter server;
+        ``bandwidth_gbps`` in them is b_i and B_i.
+    utility : Utility
+        f_i, value of completing some slots after arrival.
+
+    Raises
+    ------
+    InstanceError
+        With the path of the offending field.
+    """
+
+    id: str
+    arrival: int
+    epochs: int
+    chunks: int
+    minibatches: int
+    minibatch_time: float
+    gradient_mb: float
+    worker: Mapping[str, float]
+    ps: Mapping[str, float]
+    utility: Utility
+
+    def __post_init__(self) -> None:
+        text(self.id, "id")
+        object.__setattr__(self, "arrival", integer(self.arrival, "arrival"))
+        for name in ("epochs", "chunks", "minibatches"):
+            object.__setattr__(self, name, integer(getattr(self, name), name, minimum=1))
+        for name in ("minibatch_time", "gradient_mb"):
+            object.__setattr__(self, name, number(getattr(self, name), name))
+        for name in ("worker", "ps"):
+            with located_at(name):
+                object.__setattr__(self, name, ResourceVector.of(getattr(self, name)))
+        if not isinstance(self.utility, Utility):
+            raise InstanceError("utility", f"expected a utility, got {describe(self.utility)}")
+        if self.minibatch_time == 0 and self.gradient_mb == 0:
+            raise InstanceError(
+                "minibatch_time", "expected > 0 for a job without gradients to send"
+            )
+        if self.bandwidth == 0 and self.gradient_mb > 0:
+            found = "expected > 0 for a job with gradients to send, got 0"
+            raise InstanceError(f"worker.{BANDWIDTH}", found)
+        if self.bandwidth > self.ps_bandwidth:
+            found = f"expected at most ps.{BANDWIDTH} ({self.ps_bandwidth:g})"
+            raise InstanceError(f"worker.{BANDWIDTH}", f"{found}, got {self.bandwidth:g}")
+
+    @property
+    def bandwidth(self) -> float:
+        """b_i, Gbit/s reserved by one worker."""
+        return self.worker.get(BANDWIDTH, 0.0)
+
+    @property
+    def ps_bandwidth(self) -> float:
+        """B_i, Gbit/s reserved by one parameter server."""
+        return self.ps.get(BANDWIDTH, 0.0)
+
+    @property
+    def needs_ps(self) -> bool:
+        """Whether constraint (6) asks for any parameter server."""
+        return self.bandwidth > 0
+
+    def minibatch_slots(self, slot_seconds: float) -> float:
+        """kappa_i = tau_i + 2 e_i / b_i: slots to train, push and pull one mini-batch."""
+        if self.gradient_mb == 0:
+            return self.minibatch_time
+        transfer_seconds = self.gradient_mb * GBIT_PER_MB / self.bandwidth
+        return self.minibatch_time + 2 * transfer_seconds / slot_seconds
+
+    def work(self, slot_seconds: float) -> int:
+        """ceil(W_i) worker-slots, where W_i = E_i N_i M_i kappa_i (constraint (2))."""
+        minibatches = float(self.epochs * self.chunks * self.minibatches)
+        slots = minibatches * self.minibatch_slots(slot_seconds)
+        if not slots <= MOST_WORK:
+            expected = f"expected a job of at most {MOST_WORK:g} worker-slots, got {slots:g}"
+            raise InstanceError("minibatch_time", expected)
+        return max(1, int(rounding.ceil(slots)))
+
+    def shortest_duration(self, slot_seconds: float) -> int:
+        """Slots the job needs with N_i workers all the time."""
+        return -(-self.work(slot_seconds) // self.chunks)
+
+    def ps_needed(self, workers: npt.ArrayLike) -> IntArray:
+        """ceil(n b_i / B_i), parameter servers for each count n of workers (constraint (6))."""
+        share = self.bandwidth / self.ps_bandwidth if self.needs_ps else 0.0
+        return rounding.ceil(np.asarray(workers) * share).astype(np.int64)

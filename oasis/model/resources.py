@@ -1,0 +1,71 @@
+"""Immutable amounts of named resources: a demand or a capacity."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from oasis.model.errors import InstanceError
+from oasis.model.rounding import FloatArray
+from oasis.model.validation import describe, number, text
+
+BANDWIDTH = "bandwidth_gbps"
+
+
+class ResourceVector(Mapping[str, float]):
+    """Amounts by resource name, read-only; a resource left out is 0.
+
+    Parameters
+    ----------
+    amounts : mapping of str to float
+        Non-negative finite amounts, each in the unit its resource name states.
+
+    Raises
+    ------
+    InstanceError
+        If an amount is not a finite number >= 0; its path is the resource name.
+    """
+
+    __slots__ = ("_amounts",)
+
+    def __init__(self, amounts: Mapping[str, float]) -> None:
+        if not isinstance(amounts, Mapping):
+            raise InstanceError("", f"expected an object of amounts, got {describe(amounts)}")
+        self._amounts = {text(name, "name"): number(v, name) for name, v in amounts.items()}
+
+    def __getitem__(self, name: str) -> float:
+        return self._amounts[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._amounts)
+
+    def __len__(self) -> int:
+        return len(self._amounts)
+
+    def __hash__(self) -> int:
+        return hash(frozenset(self._amounts.items()))
+
+    def __repr__(self) -> str:
+        return f"ResourceVector({self._amounts!r})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self._amounts,)
+
+    @classmethod
+    def of(cls, amounts: Mapping[str, float]) -> ResourceVector:
+        """Return `amounts` itself if it is a `ResourceVector`, else a checked copy."""
+        return amounts if isinstance(amounts, cls) else cls(amounts)
+
+
+def as_array(amounts: Mapping[str, float], resources: Sequence[str]) -> FloatArray:
+    """Amounts as a float array of shape (R,), in the order of `resources`."""
+    return np.array([amounts.get(name, 0.0) for name in resources], dtype=np.float64)
+
+
+def check_known(amounts: Mapping[str, float], resources: Sequence[str]) -> None:
+    """Raise `InstanceError` for the first resource that is not in `resources`."""
+    for name in amounts:
+        if name not in resources:
+            raise InstanceError(name, f"expected one of the resources {', '.join(resources)}")

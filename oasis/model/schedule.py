@@ -1,0 +1,100 @@
+"""What runs where: the sparse schedule of one job."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from oasis.model.rounding import FloatArray, IntArray
+
+SLOT, SERVER, COUNT = 0, 1, 2
+
+
+def placements(rows: npt.ArrayLike) -> IntArray:
+    """Rows (slot, server, count), sorted and read-only, as an int array of shape (P, 3)."""
+    given = np.asarray(rows).reshape(-1, 3)
+    table = given.astype(np.int64)
+    if not (table == given).all():
+        raise ValueError("placements: expected rows of integers (slot, server, count)")
+    table = table[np.lexsort((table[:, SERVER], table[:, SLOT]))]
+    table.flags.writeable = False
+    return table
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Schedule:
+    """Workers and parameter servers of one job, slot by slot and server by server.
+
+    Parameters
+    ----------
+    job_id : str
+        The job that this schedule runs.
+    workers : (P, 3) int array
+        Rows (slot t, index h of the worker server, count y_ih(t) > 0).
+    ps : (Q, 3) int array
+        Rows (slot t, index k of the parameter-server host, count z_ik(t) > 0).
+    """
+
+    job_id: str
+    workers: IntArray
+    ps: IntArray
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "workers", placements(self.workers))
+        object.__setattr__(self, "ps", placements(self.ps))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Schedule):
+            return NotImplemented
+        return (
+            self.job_id == other.job_id
+            and np.array_equal(self.workers, other.workers)
+            and np.array_equal(self.ps, other.ps)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @property
+    def completion(self) -> int:
+        """that_i, the last slot with a worker (8)."""
+        return int(self.workers[:, SLOT].max())
+
+    @property
+    def start(self) -> int:
+        """The first slot with a worker."""
+        return int(self.workers[:, SLOT].min())
+
+    @property
+    def worker_slots(self) -> int:
+        """Left-hand side of (2)."""
+        return int(self.workers[:, COUNT].sum())
+
+    def since(self, slot: int) -> Schedule | None:
+        """The part of the schedule from `slot` on; None if nothing runs there."""
+        workers = self.workers[np.searchsorted(self.workers[:, SLOT], slot) :]
+        if not len(workers):
+            return None
+        if len(workers) == len(self.workers):
+            return self
+        return Schedule(self.job_id, workers, self.ps[np.searchsorted(self.ps[:, SLOT], slot) :])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON; the inverse of `from_dict`."""
+        return {
+            "job_id": self.job_id,
+            "workers": self.workers.tolist(),
+            "ps": self.ps.tolist(),
+        }
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Schedule:
+        """Rebuild a schedule from `to_dict`."""
+        return cls(data["job_id"], data["workers"], data["ps"])
+
+
+def add_usage(used: FloatArray, rows: IntArray, demand: FloatArray) -> None:
+    """Add what `rows` of `demand` (R,) occupy to `used` (T, servers, R); no other place changes."""
+    np.add.at(used, (rows[:, SLOT], rows[:, SERVER]), rows[:, COUNT, None] * demand)

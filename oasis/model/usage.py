@@ -1,0 +1,49 @@
+"""Figures of merit of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from oasis.model.instance import Instance
+from oasis.model.resources import as_array
+from oasis.model.rounding import FloatArray
+from oasis.model.schedule import Schedule, add_usage
+
+
+def committed(
+    instance: Instance, schedules: Mapping[str, Schedule]
+) -> tuple[FloatArray, FloatArray]:
+    """Resources that `schedules` use, shapes (T, H, R) and (T, K, R), in raw units."""
+    cluster, horizon = instance.cluster, instance.horizon
+    worker = np.zeros((horizon, *cluster.worker_capacity.shape))
+    ps = np.zeros((horizon, *cluster.ps_capacity.shape))
+    for job in instance.jobs:
+        schedule = schedules.get(job.id)
+        if schedule is not None:
+            demands = [as_array(demand, cluster.resources) for demand in (job.worker, job.ps)]
+            add_usage(worker, schedule.workers, demands[0])
+            add_usage(ps, schedule.ps, demands[1])
+    return worker, ps
+
+
+def utilisation(
+    instance: Instance, schedules: Mapping[str, Schedule]
+) -> dict[str, dict[str, float | None]]:
+    """Fraction of the capacity used over the horizon, by server group and resource.
+
+    None where the group has none of the resource.
+    """
+    cluster = instance.cluster
+    used = committed(instance, schedules)
+    capacities = (cluster.worker_capacity, cluster.ps_capacity)
+    result: dict[str, dict[str, float | None]] = {}
+    for group, amounts, capacity in zip(("worker", "ps"), used, capacities, strict=True):
+        supply = instance.horizon * capacity.sum(axis=0)
+        taken = amounts.sum(axis=(0, 1))
+        result[group] = {
+            name: float(taken[r] / supply[r]) if supply[r] > 0 else None
+            for r, name in enumerate(cluster.resources)
+        }
+    return result

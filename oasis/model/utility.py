@@ -1,0 +1,153 @@
+"""Utility functions f_i(d): what finishing d slots after arrival is worth.
+
+Every utility is non-negative and non-increasing in the delay. `log_value` exists beside the plain
+value because a time-critical sigmoid falls to e^-1700, which prices must still tell from 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from oasis.model.errors import InstanceError
+from oasis.model.rounding import FloatArray
+from oasis.model.validation import describe, number
+
+
+@runtime_checkable
+class Utility(Protocol):
+    """Value of finishing a job some slots after its arrival."""
+
+    def __call__(self, delay: npt.ArrayLike) -> FloatArray:
+        """Return the utility at each delay (slots, >= 0); shape of `delay`."""
+        ...
+
+    def log_value(self, delay: npt.ArrayLike) -> FloatArray:
+        """Return the natural logarithm of the utility, -inf where it is 0; shape of `delay`."""
+        ...
+
+
+def _log(values: FloatArray) -> FloatArray:
+    with np.errstate(divide="ignore"):
+        logs: FloatArray = np.log(values)
+    return logs
+
+
+def _check(utility: Any, **minima: float) -> None:
+    for name, minimum in minima.items():
+        value = number(getattr(utility, name), name, minimum=minimum)
+        object.__setattr__(utility, name, value)
+
+
+@dataclass(frozen=True, slots=True)
+class Sigmoid:
+    """gamma1 / (1 + exp(gamma2 (d - gamma3))), the utility of the paper's section V.
+
+    Parameters
+    ----------
+    priority : float
+        gamma1, value of an immediate completion when the target is far.
+    decay : float
+        gamma2, per slot; 0 makes the job insensitive to time.
+    target : float
+        gamma3, target completion in slots after arrival.
+    """
+
+    priority: float
+    decay: float
+    target: float
+    kind: ClassVar[str] = "sigmoid"
+
+    def __post_init__(self) -> None:
+        _check(self, priority=0.0, decay=0.0, target=0.0)
+
+    def __call__(self, delay: npt.ArrayLike) -> FloatArray:
+        with np.errstate(over="ignore"):
+            exponent = self.decay * (np.asarray(delay, dtype=np.float64) - self.target)
+            result: FloatArray = self.priority / (1.0 + np.exp(exponent))
+        return result
+
+    def log_value(self, delay: npt.ArrayLike) -> FloatArray:
+        with np.errstate(over="ignore"):
+            exponent = self.decay * (np.asarray(delay, dtype=np.float64) - self.target)
+        result: FloatArray = _log(np.asarray(self.priority)) - np.logaddexp(0.0, exponent)
+        return result
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """The same `value` whenever the job completes."""
+
+    value: float
+    kind: ClassVar[str] = "constant"
+
+    def __post_init__(self) -> None:
+        _check(self, value=0.0)
+
+    def __call__(self, delay: npt.ArrayLike) -> FloatArray:
+        return np.full(np.shape(delay), self.value)
+
+    def log_value(self, delay: npt.ArrayLike) -> FloatArray:
+        return _log(self(delay))
+
+
+@dataclass(frozen=True, slots=True)
+class Deadline:
+    """`value` up to and including delay `deadline` (slots), nothing afterwards."""
+
+    value: float
+    deadline: float
+    kind: ClassVar[str] = "deadline"
+
+    def __post_init__(self) -> None:
+        _check(self, value=0.0, deadline=0.0)
+
+    def __call__(self, delay: npt.ArrayLike) -> FloatArray:
+        return np.where(np.asarray(delay) <= self.deadline, self.value, 0.0)
+
+    def log_value(self, delay: npt.ArrayLike) -> FloatArray:
+        return _log(self(delay))
+
+
+@dataclass(frozen=True, slots=True)
+class Piecewise:
+    """Linear between the points (delays, values), constant outside them.
+
+    Parameters
+    ----------
+    delays : tuple of float
+        Strictly increasing delays in slots.
+    values : tuple of float
+        Non-increasing utilities, one for each delay.
+    """
+
+    delays: tuple[float, ...]
+    values: tuple[float, ...]
+    kind: ClassVar[str] = "piecewise"
+
+    def __post_init__(self) -> None:
+        for name in ("delays", "values"):
+            points = getattr(self, name)
+            if not isinstance(points, (list, tuple)) or not points:
+                raise InstanceError(
+                    name, f"expected a non-empty list of numbers, got {describe(points)}"
+                )
+            checked = tuple(number(v, f"{name}[{k}]") for k, v in enumerate(points))
+            object.__setattr__(self, name, checked)
+        if len(self.delays) != len(self.values):
+            raise InstanceError("values", f"expected {len(self.delays)} values, one for each delay")
+        for k in range(1, len(self.delays)):
+            if self.delays[k] <= self.delays[k - 1]:
+                raise InstanceError(f"delays[{k}]", "expected strictly increasing delays")
+            if self.values[k] > self.values[k - 1]:
+                raise InstanceError(f"values[{k}]", "expected non-increasing values")
+
+    def __call__(self, delay: npt.ArrayLike) -> FloatArray:
+        result: FloatArray = np.interp(np.asarray(delay, np.float64), self.delays, self.values)
+        return np.asarray(result, dtype=np.float64)
+
+    def log_value(self, delay: npt.ArrayLike) -> FloatArray:
+        return _log(self(delay))

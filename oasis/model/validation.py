@@ -1,0 +1,59 @@
+"""Checks shared by everything that is validated on construction."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Iterable
+from typing import Any
+
+from oasis.model.errors import InstanceError
+
+LARGEST_COUNT = 2**53  # every larger integer has no float of its own
+LARGEST_SIZE = 10**6  # of what arrays are made for: slots, servers
+
+
+def describe(value: Any) -> str:
+    """Short description of a wrong value for an error message."""
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def number(value: Any, path: str, *, minimum: float = 0.0, above: bool = False) -> float:
+    """Return `value` as a finite float at least (or, if `above`, greater than) `minimum`."""
+    wanted = f"expected a finite number {'>' if above else '>='} {minimum:g}"
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise InstanceError(path, f"{wanted}, got {describe(value)}")
+    try:
+        result = float(value)
+    except OverflowError:
+        raise InstanceError(path, f"{wanted}, got an integer too large for a float") from None
+    if not math.isfinite(result) or result < minimum or (above and result == minimum):
+        raise InstanceError(path, f"{wanted}, got {describe(value)}")
+    return result
+
+
+def integer(value: Any, path: str, *, minimum: int = 0, maximum: int = LARGEST_COUNT) -> int:
+    """Return `value` as an int from `minimum` to `maximum`; floats and booleans are refused."""
+    is_integer = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    if not is_integer or value < minimum:
+        raise InstanceError(path, f"expected an integer >= {minimum}, got {describe(value)}")
+    if value > maximum:
+        raise InstanceError(path, f"expected an integer <= {maximum}, got {describe(value)}")
+    return int(value)
+
+
+def text(value: Any, path: str) -> str:
+    """Return `value` if it is a non-empty string."""
+    if not isinstance(value, str) or not value:
+        raise InstanceError(path, f"expected a non-empty string, got {describe(value)}")
+    return value
+
+
+def check_unique(names: Iterable[str], path: str, what: str, suffix: str = "") -> None:
+    """Raise `InstanceError` at ``path[k]suffix`` for the first repeated name."""
+    seen: set[str] = set()
+    for k, name in enumerate(names):
+        if name in seen:
+            raise InstanceError(f"{path}[{k}]{suffix}", f"duplicate {what} {name!r}")
+        seen.add(name)

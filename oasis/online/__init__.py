@@ -1,0 +1,1 @@
+"""The online algorithm: prices, the search for the best schedule, and OASiS itself."""

@@ -1,0 +1,134 @@
+"""Algorithm 2: the schedule with the best payoff at given prices (21), (27)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from oasis.model.cluster import Cluster
+from oasis.model.decision import Rejection
+from oasis.model.job import Job
+from oasis.model.rounding import FloatArray
+from oasis.model.schedule import Schedule
+from oasis.online.cost import Cost, schedule_cost
+from oasis.online.ledger import Ledger
+from oasis.online.reasons import why_none
+from oasis.online.rejection import explain_rejection
+from oasis.online.search import Granularity, Search
+
+
+@dataclass(frozen=True, slots=True)
+class BestSchedule:
+    """Result of `best_schedule`.
+
+    Parameters
+    ----------
+    payoff : float
+        mu_i = utility - cost; 0.0 without a schedule.
+    utility, cost : float
+        f_i at the completion and the price of everything used; 0.0 without a schedule.
+    completion : int or None
+        Slot in which the last work is done.
+    schedule : Schedule or None
+        Where the workers and parameter servers run.
+    reason : str or None
+        Why there is no schedule.
+    breakdown : Cost or None
+        `cost` by placement and resource.
+    rejection : Rejection or None
+        Without a schedule: what would have changed that.
+    """
+
+    payoff: float
+    utility: float
+    cost: float
+    completion: int | None
+    schedule: Schedule | None
+    reason: str | None
+    breakdown: Cost | None
+    rejection: Rejection | None
+
+
+def best_schedule(
+    job: Job,
+    cluster: Cluster,
+    horizon: int,
+    worker_prices: FloatArray,
+    ps_prices: FloatArray,
+    worker_used: FloatArray,
+    ps_used: FloatArray,
+    granularity: Granularity = "worker-slot",
+    min_utility_fraction: float = 0.0,
+) -> BestSchedule:
+    """Find the schedule of `job` with the largest payoff (Algorithm 2).
+
+    Parameters
+    ----------
+    job : Job
+        The arriving job.
+    cluster : Cluster
+        H worker servers and K hosts of parameter servers with R resources.
+    horizon : int
+        Number of slots T.
+    worker_prices, ps_prices : (T, H, R) and (T, K, R) float arrays
+        p_h^r(t), q_k^r(t), utility per unit of resource r.
+    worker_used, ps_used : (T, H, R) and (T, K, R) float arrays
+        g_h^r(t), v_k^r(t), units of resource r already committed.
+    granularity : {"worker-slot", "chunk"}
+        Exact in worker-slots, or the printed restriction to whole chunks per slot.
+    min_utility_fraction : float
+        Completions worth less than this fraction of the best count as worthless.
+
+    Returns
+    -------
+    BestSchedule
+        Without a schedule of positive payoff, `payoff` is 0.0 and `reason` says why.
+
+    Raises
+    ------
+    ValueError
+        If an array has the wrong shape or `granularity` is unknown.
+    InstanceError
+        If the job names a resource that the cluster does not have.
+
+    References
+    ----------
+    arXiv 1801.00936, Algorithm 2; Theorem 1 proves it optimal for (27).
+    """
+    cluster.check(job)
+    shapes = {
+        "worker": (horizon, *cluster.worker_capacity.shape),
+        "ps": (horizon, *cluster.ps_capacity.shape),
+    }
+    arrays = {
+        "worker_prices": np.asarray(worker_prices, dtype=np.float64),
+        "ps_prices": np.asarray(ps_prices, dtype=np.float64),
+        "worker_used": np.asarray(worker_used, dtype=np.float64),
+        "ps_used": np.asarray(ps_used, dtype=np.float64),
+    }
+    for name, array in arrays.items():
+        expected = shapes[name.partition("_")[0]]
+        if array.shape != expected:
+            raise ValueError(f"{name}: expected shape {expected}, got {array.shape}")
+        if not (np.isfinite(array).all() and (array >= 0).all()):
+            raise ValueError(f"{name}: expected finite numbers >= 0")
+    ledger = Ledger.of_arrays(cluster, **arrays)
+    return run(Search(job, ledger, granularity, min_utility_fraction))
+
+
+def run(search: Search) -> BestSchedule:
+    """The best schedule that `search` finds, or the reason why there is none."""
+    split = search.best()
+    if split is not None:
+        schedule = search.schedule(split)
+        breakdown = schedule_cost(schedule, search.job, search.ledger)
+        utility = float(search.ends.utility[schedule.completion - search.ends.first])
+        cost = breakdown.total
+        if utility > cost:  # the sums above may round differently from those of the search
+            return BestSchedule(
+                utility - cost, utility, cost, schedule.completion, schedule, None, breakdown, None
+            )
+    rejection = explain_rejection(search)
+    reason = why_none(search, rejection)
+    return BestSchedule(0.0, 0.0, 0.0, None, None, reason, None, rejection)

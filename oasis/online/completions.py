@@ -1,0 +1,68 @@
+"""Which completion slots of a job count, and what they are worth (docs/theory, "The floor")."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from oasis.model.job import Job
+from oasis.model.rounding import FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class Completions:
+    """Completion slots a job can reach alone, with N_i workers in every slot.
+
+    Parameters
+    ----------
+    first : int
+        Earliest completion slot.
+    utility : (n,) float array
+        f_i at completion in slots ``first, first + 1, .., T - 1``; 0 where it does not count.
+    log_utility : (n,) float array
+        Its logarithm, computed as such; -inf where the completion does not count.
+    """
+
+    first: int
+    utility: FloatArray
+    log_utility: FloatArray
+
+    @property
+    def counted(self) -> npt.NDArray[np.bool_]:
+        """Which completions are worth something, shape (n,)."""
+        return self.log_utility > -np.inf
+
+    @property
+    def log_best(self) -> float:
+        """Logarithm of f_i at the earliest completion; -inf if worth nothing or too long."""
+        return float(self.log_utility[0]) if self.log_utility.size else -np.inf
+
+    @property
+    def log_smallest(self) -> float:
+        """Logarithm of the smallest utility that counts; -inf if none does."""
+        counted: Any = self.log_utility[self.counted]
+        return float(counted.min()) if counted.size else -np.inf
+
+
+def completions(
+    job: Job, horizon: int, slot_seconds: float, min_utility_fraction: float
+) -> Completions:
+    """Completion slots of `job` and their utility under the floor.
+
+    A completion worth less than `min_utility_fraction` times the utility of the earliest possible
+    one counts as worthless; with 0 (the printed form) every positive utility counts.
+    """
+    first = job.arrival + job.shortest_duration(slot_seconds) - 1
+    delays = np.arange(first, horizon) - job.arrival
+    log_utility = job.utility.log_value(delays)
+    if delays.size and float(job.utility(delays[0])) == 0.0:
+        log_utility = np.full(delays.shape, -np.inf)  # not even its best can be paid with
+    elif delays.size:
+        with np.errstate(divide="ignore"):
+            threshold = log_utility[0] + np.log(min_utility_fraction)
+        log_utility = np.where(log_utility >= threshold, log_utility, -np.inf)
+    utility = np.where(log_utility > -np.inf, job.utility(delays), 0.0)
+    return Completions(first, utility, log_utility)

@@ -1,0 +1,124 @@
+"""Lower convex envelopes of slot costs, and the Lagrangian bounds they give.
+
+Slots share only the total of their worker counts, so one multiplier, the price of a worker-slot,
+bounds the cost of every completion at once (docs/theory, "Why the search is exact").
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from oasis.model.rounding import FloatArray, IntArray
+
+ROUNDING = 1e-15  # relative error of the terms of a bound
+
+
+@dataclass(frozen=True, slots=True)
+class Slots:
+    """Groups of slots that have the same costs and run the same count."""
+
+    row: IntArray
+    count: IntArray
+    number: IntArray
+
+    def per_slot(self, n: int) -> IntArray:
+        """Counts of slots 0..n-1; within a run of equal slots the earlier ones run more."""
+        order = np.lexsort((-self.count, self.row))
+        counts = np.repeat(self.count[order], self.number[order])
+        return np.concatenate((counts, np.zeros(n - len(counts), np.int64)))
+
+
+class Envelope:
+    """Lower convex envelopes of the costs of each run, and the Lagrangian bounds they give.
+
+    Parameters
+    ----------
+    rows : (q, N + 1) float array
+        Cost of 0..N workers in one slot of each of q runs of equal slots; inf beyond the room.
+    lengths : (q,) int array
+        Slots in each run, in order of time.
+    demand : int
+        Worker-slots to place.
+    """
+
+    def __init__(self, rows: FloatArray, lengths: IntArray, demand: int) -> None:
+        self.rows, self.lengths, self.demand = rows, lengths, demand
+        self.starts = np.cumsum(lengths) - lengths
+        self.run = np.repeat(np.arange(len(rows)), lengths)
+        place, self._cost, slope = _lower_hulls(rows)
+        row, self._count = np.divmod(place, rows.shape[1] + 1)
+        edges = np.flatnonzero(~np.isnan(slope))
+        edges = edges[np.argsort(slope[edges], kind="stable")]
+        self._slope, self._row = slope[edges], row[edges]
+        self._width = place[edges + 1] - place[edges]
+        self._first = np.flatnonzero(self._count == 0)
+        room = np.bincount(self._row, self._width, len(rows))
+        self.earliest = int(np.searchsorted(np.cumsum(room[self.run]), demand))
+
+    def slots_until(self, completion: IntArray | int) -> IntArray:
+        """Slots of each run up to `completion`; shape (q,) or, for m completions, (m, q)."""
+        slots: IntArray = np.clip(np.add.outer(completion, 1 - self.starts), 0, self.lengths)
+        return slots
+
+    def multipliers(self, completions: IntArray) -> FloatArray:
+        """Optimal multipliers of the given completions, duplicates removed."""
+        taken = np.cumsum(self.slots_until(completions)[:, self._row] * self._width, axis=1)
+        distinct: FloatArray = np.unique(self._slope[(taken < self.demand).sum(axis=1)])
+        return distinct
+
+    def bounds(self, multipliers: FloatArray) -> FloatArray:
+        """Lower bound on the cost of every completion, the best over `multipliers`; shape (n,)."""
+        price = multipliers[:, None]
+        gain = np.fmin.reduceat(self._cost - price * self._count, self._first, axis=1)
+        gains = np.cumsum(gain[:, self.run], axis=1)  # each <= 0
+        bounds = gains + price * self.demand
+        bounds -= ROUNDING * (price * self.demand - gains)  # the two may cancel
+        best: FloatArray = bounds.max(axis=0)
+        return best
+
+    def cost_of(self, counts: IntArray) -> float:
+        """Cost of running ``counts[t]`` workers in each slot t."""
+        return float(self.rows[self.run[: len(counts)], counts].sum())
+
+    def relaxed(self, completion: int) -> tuple[Slots, float, int]:
+        """Cheapest work on the envelopes: whole edges taken, multiplier, worker-slots missing.
+
+        Less than one edge is missing, at `multiplier` each if edges could be divided.
+        """
+        slots = self.slots_until(completion)
+        taken = np.cumsum(self._width * slots[self._row])
+        last = int(np.searchsorted(taken, self.demand))
+        width, row = int(self._width[last]), self._row[last]
+        before = int(taken[last - 1]) if last else 0
+        copies, missing = divmod(self.demand - before, width)
+        count = np.bincount(self._row[:last], self._width[:last], len(slots)).astype(np.int64)
+        slots[row] -= copies
+        if copies:
+            parts = ((np.arange(len(slots)), row), (count, count[row] + width), (slots, copies))
+            groups = [np.append(*part) for part in parts]
+        else:
+            groups = [np.arange(len(slots)), count, slots]
+        used = np.flatnonzero(groups[2])
+        return Slots(*(part[used] for part in groups)), float(self._slope[last]), missing
+
+
+def _lower_hulls(rows: FloatArray) -> tuple[IntArray, FloatArray, FloatArray]:
+    """Vertices of the lower convex hull of each row: flat position, cost, slope to the next one.
+
+    Rows are set apart by one nan, which compares as no reason to drop a neighbour.
+    A point on or above the chord of its neighbours is no vertex, so all such points go at once.
+    """
+    apart = np.full((len(rows), rows.shape[1] + 1), np.nan)
+    apart[:, :-1] = rows
+    flat = apart.ravel()
+    place = np.flatnonzero(flat != np.inf)
+    cost = flat[place]
+    while True:
+        slope = (cost[1:] - cost[:-1]) / (place[1:] - place[:-1])
+        keep = np.ones(len(place), bool)
+        np.logical_not(slope[1:] <= slope[:-1], out=keep[1:-1])
+        if keep.all():
+            return place, cost, slope
+        place, cost = place[keep], cost[keep]

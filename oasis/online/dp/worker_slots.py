@@ -1,0 +1,157 @@
+"""The best split of a job's work over slots: DP_COST of Algorithm 2 for every completion at once.
+
+Only completions whose Lagrangian bound beats the best payoff so far are searched, and in each of
+them only the counts whose reduced cost lies within the duality gap. The result equals that of the
+textbook dynamic programme (docs/theory, "Why the search is exact").
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from oasis.model.rounding import FloatArray, IntArray
+from oasis.online.dp.envelope import Envelope, Slots
+from oasis.online.dp.repair import repair
+from oasis.online.dp.split import Split
+
+ULPS = 1e-14  # float noise of a sum of costs, relative
+PROBES = 24  # completions whose multiplier is computed up front
+
+
+def best_split(
+    rows: FloatArray,
+    lengths: IntArray,
+    utility: FloatArray,
+    demand: int,
+    at_least: float = -np.inf,
+) -> Split | None:
+    """Best completion slot and the cheapest work up to it.
+
+    Parameters
+    ----------
+    rows, lengths, demand
+        See `Envelope`.
+    utility : (n,) float array
+        Non-increasing value of completing in each slot; <= 0 where that is worthless.
+    at_least : float
+        Only a payoff above this is of interest.
+
+    Returns
+    -------
+    Split or None
+        The highest payoff, the earliest such completion; None if none exceeds `at_least`.
+    """
+    limit = float(utility.max(initial=0.0)) - at_least
+    return _best(Envelope(_below(rows, limit), lengths, demand), utility, at_least)
+
+
+def _below(rows: FloatArray, limit: float) -> FloatArray:
+    """Costs without those above `limit`, which no schedule of interest can contain.
+
+    Prices span many orders of magnitude; sums with the dearest would drown the others.
+    """
+    below: FloatArray = np.where(rows > limit, np.inf, rows)
+    return below
+
+
+def _best(envelope: Envelope, utility: FloatArray, at_least: float) -> Split | None:
+    worthy = np.flatnonzero(utility > 0)
+    n = int(worthy[-1]) + 1 if len(worthy) else 0
+    if envelope.earliest >= n:
+        return None
+    probes = np.linspace(envelope.earliest, n - 1, min(PROBES, n - envelope.earliest))
+    bounds = envelope.bounds(envelope.multipliers(probes.astype(np.int64)))[:n]
+    ceiling = utility[:n] - np.maximum(bounds, 0.0)
+    ceiling[: max(envelope.earliest, int(worthy[0]))] = -np.inf
+    noise = ULPS * float(utility[worthy[0]])
+    best, found, slots, tries = at_least, n, None, 0
+    while True:
+        margin = 0.0 if slots is None else noise
+        wanted = np.flatnonzero(ceiling > best + margin)
+        if len(wanted):  # a higher payoff is possible: try the likeliest and the last by turns
+            at = int(wanted[-1] if tries % 2 else wanted[np.argmax(ceiling[wanted])])
+        else:  # an earlier completion may be as good: search the earliest, in growing strides
+            wanted = np.flatnonzero(ceiling[:found] >= best - margin) if slots else wanted
+            if not len(wanted):
+                break
+            at = int(wanted[min(2**tries - 1, len(wanted) // 2)])
+        tries += 1
+        cost, candidate = cheapest(envelope, at, float(utility[at]) - best + margin, noise)
+        ceiling[: at + 1] = np.minimum(ceiling[: at + 1], utility[: at + 1] - cost)
+        ceiling[at] = -np.inf
+        payoff = float(utility[at]) - cost
+        if candidate is not None and (at < found or payoff > best + margin):
+            best, found, slots = max(best, payoff), at, candidate
+    if slots is None:
+        return None
+    counts = slots.per_slot(len(utility))
+    completion = int(np.flatnonzero(counts)[-1])
+    payoff = float(utility[completion]) - envelope.cost_of(counts)
+    return Split(payoff, completion, counts)
+
+
+def cheapest(
+    envelope: Envelope, completion: int, limit: float, noise: float
+) -> tuple[float, Slots | None]:
+    """Cheapest work up to `completion`, if it costs less than `limit`; else a lower bound."""
+    slots, multiplier, missing = envelope.relaxed(completion)
+    costs = envelope.rows[slots.row]
+    at = np.arange(len(slots.row))
+    bound = float(costs[at, slots.count] @ slots.number) + multiplier * missing
+    noise = max(noise, ULPS * abs(bound))
+    if bound >= limit:
+        return bound, None
+    if missing == 0:
+        return bound, slots
+    reduced = costs - multiplier * np.arange(costs.shape[1])
+    reduced -= reduced[at, slots.count][:, None]
+    extra, moves = repair(reduced, slots.count, slots.number, missing, limit - bound, noise)
+    if moves is None:
+        return bound + extra, None
+    group, count = moves
+    number = slots.number.copy()
+    np.subtract.at(number, group, 1)
+    done = Slots(
+        np.append(slots.row, slots.row[group]),
+        np.append(slots.count, count),
+        np.append(number, np.ones_like(group)),
+    )
+    return bound + extra, done
+
+
+def smallest_cost(rows: FloatArray, lengths: IntArray, demand: int) -> Split | None:
+    """Cheapest work in all the slots; the payoff of the `Split` is minus its cost."""
+    free = np.zeros(int(lengths.sum()))
+    envelope = Envelope(rows, lengths, demand)
+    if envelope.earliest >= len(free):
+        return None
+    cost, slots = cheapest(envelope, len(free) - 1, np.inf, 0.0)
+    assert slots is not None  # there is room, and no limit
+    counts = slots.per_slot(len(free))
+    return Split(-cost, int(np.flatnonzero(counts)[-1]), counts)
+
+
+def smallest_factor(
+    rows: FloatArray, lengths: IntArray, utility: FloatArray, demand: int
+) -> float | None:
+    """The least x at which x times `utility` pays for the work: min cost(t) / utility(t).
+
+    Dinkelbach's method: while some completion still gains at factor x, x falls to its own ratio.
+    """
+    worthy = np.flatnonzero(utility > 0)
+    envelope = Envelope(rows, lengths, demand)
+    if not len(worthy) or envelope.earliest > worthy[-1]:
+        return None
+    last = int(worthy[-1])
+    cost, _ = cheapest(envelope, last, np.inf, 0.0)
+    factor = cost / float(utility[last])
+    envelope = Envelope(_below(rows, factor * float(utility.max())), lengths, demand)
+    while True:
+        split = _best(envelope, factor * utility, 0.0)
+        if split is None:
+            return factor
+        worth = float(utility[split.completion])
+        lower = (factor * worth - split.payoff) / worth
+        if not lower < factor:
+            return factor
+        factor = lower

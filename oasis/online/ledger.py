@@ -1,0 +1,161 @@
+"""The ledger of Algorithm 1: what is committed, what it costs, and where neighbours differ."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from oasis.model.cluster import Cluster
+from oasis.model.job import Job
+from oasis.model.resources import as_array
+from oasis.model.rounding import FloatArray, IntArray
+from oasis.model.schedule import COUNT, SERVER, SLOT, Schedule
+from oasis.online.prices import PriceBounds
+from oasis.online.server_group import ServerGroup
+
+GROUPS = ("worker", "ps")
+_COLUMNS = ("used", "price", "server", "copies")
+
+
+@dataclass(slots=True)
+class Ledger:
+    """Commitments and prices of both server groups over the horizon.
+
+    Parameters
+    ----------
+    cluster : Cluster
+        The servers.
+    worker, ps : ServerGroup
+        g and p of the worker servers, v and q of the hosts of parameter servers.
+    changes : (T,) bool array
+        Whether commitments in a slot differ from those in the slot before it. The slots from one
+        change to the next form a run: they need to be looked at only once.
+    """
+
+    cluster: Cluster
+    worker: ServerGroup
+    ps: ServerGroup
+    changes: npt.NDArray[np.bool_]
+
+    @classmethod
+    def idle(cls, cluster: Cluster, horizon: int, bounds: PriceBounds) -> Ledger:
+        """Nothing committed, every price at its lower bound L."""
+        worker = ServerGroup.idle(
+            cluster.worker_servers, cluster.worker_capacity, horizon, bounds.worker
+        )
+        ps = ServerGroup.idle(cluster.ps_servers, cluster.ps_capacity, horizon, bounds.ps)
+        return cls(cluster, worker, ps, np.zeros(horizon, dtype=bool))
+
+    @classmethod
+    def of_arrays(
+        cls,
+        cluster: Cluster,
+        worker_prices: FloatArray,
+        ps_prices: FloatArray,
+        worker_used: FloatArray,
+        ps_used: FloatArray,
+    ) -> Ledger:
+        """A ledger with the given contents, shapes (T, H, R) and (T, K, R); it does not copy."""
+        arrays = (worker_prices, ps_prices, worker_used, ps_used)
+        changes = np.zeros(len(worker_prices), dtype=bool)
+        for array in arrays:
+            changes[1:] |= (array[1:] != array[:-1]).any(axis=(1, 2))
+        return cls(
+            cluster,
+            ServerGroup.of_arrays(cluster.worker_capacity, worker_used, worker_prices),
+            ServerGroup.of_arrays(cluster.ps_capacity, ps_used, ps_prices),
+            changes,
+        )
+
+    @property
+    def horizon(self) -> int:
+        """Number of slots T."""
+        return len(self.changes)
+
+    @property
+    def worker_used(self) -> FloatArray:
+        """g_h^r(t) of every worker server, a copy of shape (T, H, R)."""
+        return self.worker.expanded(self.worker.used)
+
+    @property
+    def ps_used(self) -> FloatArray:
+        """v_k^r(t) of every parameter-server host, a copy of shape (T, K, R)."""
+        return self.ps.expanded(self.ps.used)
+
+    @property
+    def worker_prices(self) -> FloatArray:
+        """p_h^r(t) of every worker server, a copy of shape (T, H, R)."""
+        return self.worker.expanded(self.worker.price)
+
+    @property
+    def ps_prices(self) -> FloatArray:
+        """q_k^r(t) of every parameter-server host, a copy of shape (T, K, R)."""
+        return self.ps.expanded(self.ps.price)
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of everything that persists between jobs."""
+        return sum(array.nbytes for array in self.arrays().values())
+
+    def runs(self, first: int, end: int) -> tuple[IntArray, IntArray]:
+        """Starts and lengths of the runs of equal slots in ``first .. end - 1``."""
+        marks = self.changes[first:end].copy()
+        marks[0] = True
+        starts = np.flatnonzero(marks)
+        return first + starts, np.append(starts[1:], end - first) - starts
+
+    def commit(self, job: Job, schedule: Schedule, bounds: PriceBounds | None) -> None:
+        """Charge the schedule of `job` and reprice what it touches (Alg. 1, l. 9-12).
+
+        Without `bounds` prices do not follow usage and stay as they are.
+        """
+        self._add(job, schedule, bounds, 1)
+
+    def release(self, job: Job, schedule: Schedule, bounds: PriceBounds | None) -> None:
+        """Take back what `commit` of the same arguments charged, and reprice what it touches.
+
+        It restores the committed amounts to the last bit, in any order of commits and releases,
+        if sums of the demands are exact in floats (`oasis.recourse.grid`).
+        """
+        self._add(job, schedule, bounds, -1)
+
+    def _add(self, job: Job, schedule: Schedule, bounds: PriceBounds | None, sign: int) -> None:
+        names = self.cluster.resources
+        for group, rows, demand, price in (
+            (self.worker, schedule.workers, job.worker, bounds.worker if bounds else None),
+            (self.ps, schedule.ps, job.ps, bounds.ps if bounds else None),
+        ):
+            amounts = (sign * rows[:, COUNT, None]) * as_array(demand, names)
+            group.commit(rows[:, SLOT], rows[:, SERVER], amounts, price)
+        first, end = max(schedule.start, 1), min(schedule.completion + 2, self.horizon)
+        differs = np.zeros(max(end - first, 0), dtype=bool)
+        for group in (self.worker, self.ps):
+            for used in group.used:
+                differs |= (used[first:end] != used[first - 1 : end - 1]).any(axis=1)
+        self.changes[first:end] = differs
+
+    def arrays(self) -> dict[str, npt.NDArray[np.generic]]:
+        """Everything that persists, by name, for a checkpoint."""
+        named: dict[str, npt.NDArray[np.generic]] = {"changes": self.changes}
+        for group in GROUPS:
+            for name in _COLUMNS:
+                named[f"{group}_{name}"] = getattr(getattr(self, group), name)
+        return named
+
+    @classmethod
+    def restored(cls, cluster: Cluster, arrays: Mapping[str, npt.NDArray[np.generic]]) -> Ledger:
+        """The ledger whose `arrays` these are, bit for bit."""
+        worker = _restored(cluster.worker_capacity, arrays, "worker")
+        ps = _restored(cluster.ps_capacity, arrays, "ps")
+        return cls(cluster, worker, ps, np.asarray(arrays["changes"], dtype=bool))
+
+
+def _restored(
+    capacity: FloatArray, arrays: Mapping[str, npt.NDArray[np.generic]], group: str
+) -> ServerGroup:
+    columns: dict[str, Any] = {name: arrays[f"{group}_{name}"] for name in _COLUMNS}
+    return ServerGroup(np.ascontiguousarray(capacity[columns["server"]].T), **columns)

@@ -1,0 +1,174 @@
+"""OASiS, Algorithm 1: price each arriving job, admit it if it is worth more than it displaces."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from oasis.model.cluster import Cluster
+from oasis.model.decision import Decision
+from oasis.model.errors import InstanceError
+from oasis.model.files import read_archive, write_archive
+from oasis.model.instance import Instance
+from oasis.model.instance_file import cluster_from_dict, cluster_to_dict
+from oasis.model.job import Job
+from oasis.model.validation import integer
+from oasis.online.best_schedule import run
+from oasis.online.ledger import Ledger
+from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION, PriceBounds
+from oasis.online.search import Granularity, Search, check_granularity
+
+CHECKPOINT = "oasis-scheduler 1"
+
+
+class OASiS:
+    """The online primal-dual scheduler (Algorithm 1).
+
+    Parameters
+    ----------
+    cluster : Cluster
+        Servers and the length of a slot.
+    horizon : int
+        Number of slots T.
+    bounds : PriceBounds
+        U and L: exact (`PriceBounds.from_instance`) or estimated from past jobs.
+    granularity : {"worker-slot", "chunk"}
+        Unit in which Algorithm 2 splits work over slots.
+
+    Notes
+    -----
+    Decisions are irrevocable: `submit` commits resources for the whole life of an admitted job.
+    Jobs are submitted in order of arrival.
+
+    References
+    ----------
+    arXiv 1801.00936, Algorithms 1 and 2, price functions (22)-(26).
+    """
+
+    name = "oasis"
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        horizon: int,
+        bounds: PriceBounds,
+        *,
+        granularity: Granularity = "worker-slot",
+    ) -> None:
+        check_granularity(granularity)
+        if bounds.worker.log_lower.shape != (len(cluster.resources),):
+            raise ValueError(f"bounds: expected one for each of {', '.join(cluster.resources)}")
+        self.cluster = cluster
+        self.horizon = integer(horizon, "horizon", minimum=1)
+        self.bounds = bounds
+        self.granularity: Granularity = granularity
+        self.decisions: list[Decision] = []
+        self.now = 0
+        self._ids: set[str] = set()
+        self.ledger = Ledger.idle(cluster, horizon, bounds)
+
+    @classmethod
+    def from_instance(
+        cls,
+        instance: Instance,
+        *,
+        normalize: bool = True,
+        min_utility_fraction: float = DEFAULT_MIN_UTILITY_FRACTION,
+        scale: float = 1.0,
+        granularity: Granularity = "worker-slot",
+    ) -> OASiS:
+        """Scheduler with the exact bounds of `instance`, U/L multiplied by `scale` (Fig. 6)."""
+        bounds = PriceBounds.from_instance(
+            instance, normalize=normalize, min_utility_fraction=min_utility_fraction
+        )
+        if not 0 < scale < math.inf:
+            raise ValueError(f"scale: expected a finite number > 0, got {scale}")
+        if scale != 1.0:
+            bounds = bounds.scaled(scale)
+        return cls(instance.cluster, instance.horizon, bounds, granularity=granularity)
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """What distinguishes this run from another, as plain data."""
+        return {
+            "granularity": self.granularity,
+            "normalize": self.bounds.normalize,
+            "min_utility_fraction": self.bounds.min_utility_fraction,
+        }
+
+    def quote(self, job: Job) -> Decision:
+        """Decide on `job` as it would be decided now; nothing is committed.
+
+        Raises
+        ------
+        InstanceError
+            If the job does not fit the cluster's resources, the horizon or the order of arrival.
+        """
+        self._check(job)
+        search = Search(job, self.ledger, self.granularity, self.bounds.min_utility_fraction)
+        best = run(search)
+        if best.schedule is None:
+            return Decision(job.id, False, reason=best.reason, rejection=best.rejection)
+        return Decision(
+            job.id, True, best.payoff, best.utility, best.cost, best.completion, best.schedule
+        )
+
+    def submit(self, job: Job) -> Decision:
+        """Decide on `job` and, if it is admitted, commit its schedule (Alg. 1, l. 5-12)."""
+        decision = self.quote(job)
+        if decision.schedule is not None:
+            self.ledger.commit(job, decision.schedule, self.bounds)
+        self._record(decision, job.arrival)
+        return decision
+
+    def _record(self, decision: Decision, arrival: int) -> None:
+        self.now = arrival
+        self._ids.add(decision.job_id)
+        self.decisions.append(decision)
+
+    def _check(self, job: Job) -> None:
+        self.cluster.check(job)
+        if not self.now <= job.arrival < self.horizon:
+            expected = f"expected {self.now}..{self.horizon - 1}, in order of arrival"
+            raise InstanceError("arrival", f"{expected}, got {job.arrival} (job {job.id!r})")
+        if job.id in self._ids:
+            raise InstanceError("id", f"expected a new job, got {job.id!r} again")
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the whole state to `path`, a NumPy archive; it appears whole or not at all.
+
+        The prices are stored beside the usage they follow from: recomputing an exponential in
+        another array layout may differ in the last bit, and then so might a later decision.
+        """
+        state = {
+            "horizon": self.horizon,
+            "now": self.now,
+            "granularity": self.granularity,
+            "bounds": self.bounds.to_dict(),
+            "cluster": cluster_to_dict(self.cluster),
+            "decisions": [decision.to_dict() for decision in self.decisions],
+        }
+        write_archive(path, CHECKPOINT, state, self.ledger.arrays())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> OASiS:
+        """Read a scheduler that `save` wrote; it continues bit for bit.
+
+        Raises
+        ------
+        OasisError
+            If the file is no saved scheduler.
+        """
+        state, arrays = read_archive(path, CHECKPOINT)
+        scheduler = cls(
+            cluster_from_dict(state["cluster"]),
+            state["horizon"],
+            PriceBounds.from_dict(state["bounds"]),
+            granularity=state["granularity"],
+        )
+        scheduler.ledger = Ledger.restored(scheduler.cluster, arrays)
+        for entry in state["decisions"]:
+            scheduler._record(Decision.from_dict(entry), state["now"])
+        return scheduler

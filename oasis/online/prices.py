@@ -1,0 +1,215 @@
+"""Resource prices (22) and their bounds U, L, eta, alpha (23)-(26), in logarithms throughout."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from oasis.model.cluster import Cluster
+from oasis.model.instance import Instance
+from oasis.model.job import Job
+from oasis.model.resources import as_array
+from oasis.model.rounding import FloatArray
+from oasis.online.completions import completions
+
+DEFAULT_MIN_UTILITY_FRACTION = 1e-3
+LARGEST_LOG = 709.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PriceFunction:
+    """The price P(g) = L (U/L)^(g/c) of one server group (22).
+
+    Parameters
+    ----------
+    log_lower : (R,) float array
+        log L, utility per raw unit of each resource; -inf where the resource is free.
+    log_ratio : (R,) float array
+        log(U / L) >= 0.
+    eta : float
+        eta of (25) or (26), dimensionless; nan if no job defines it.
+    """
+
+    log_lower: FloatArray
+    log_ratio: FloatArray
+    eta: float
+
+    def __post_init__(self) -> None:
+        for name in ("log_lower", "log_ratio"):
+            values = np.array(getattr(self, name), dtype=np.float64)
+            values.flags.writeable = False
+            object.__setattr__(self, name, values)
+
+    def __call__(self, used: FloatArray, capacity: FloatArray) -> FloatArray:
+        """Prices at committed amounts `used` (..., R) of `capacity` (..., R), same shape."""
+        share = np.divide(used, capacity, out=np.ones(used.shape), where=capacity > 0)
+        return _exp(self.log_lower + self.log_ratio * np.clip(share, 0.0, 1.0))
+
+    @property
+    def lower(self) -> FloatArray:
+        """L, utility per unit of each resource, shape (R,)."""
+        return _exp(self.log_lower)
+
+    @property
+    def upper(self) -> FloatArray:
+        """U, utility per unit of each resource, shape (R,)."""
+        return _exp(self.log_lower + self.log_ratio)
+
+    def scaled(self, factor: float) -> PriceFunction:
+        """U multiplied by `factor` (never below L), L kept: the paper's Fig. 6."""
+        ratio = np.maximum(0.0, self.log_ratio + np.log(factor))
+        return replace(self, log_ratio=np.where(self.log_ratio > 0, ratio, 0.0))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data; floats survive JSON exactly, -inf as null."""
+        lower = [None if np.isneginf(v) else float(v) for v in self.log_lower]
+        eta = None if np.isnan(self.eta) else self.eta
+        return {"log_lower": lower, "log_ratio": self.log_ratio.tolist(), "eta": eta}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> PriceFunction:
+        """Rebuild from `to_dict`."""
+        lower = np.array([-np.inf if v is None else v for v in data["log_lower"]])
+        eta = np.nan if data["eta"] is None else data["eta"]
+        return cls(lower, np.array(data["log_ratio"]), eta)
+
+
+@dataclass(frozen=True, slots=True)
+class PriceBounds:
+    """Price functions of both server groups, with what they were computed from.
+
+    Parameters
+    ----------
+    worker, ps : PriceFunction
+        P (U1, L1, eta1) for worker servers and Q (U2, L2, eta2) for parameter-server hosts.
+    normalize : bool
+        Whether sums over resource types were taken over shares of the group's total.
+    min_utility_fraction : float
+        phi, the utility floor that the bounds, the search and admission share.
+    """
+
+    worker: PriceFunction
+    ps: PriceFunction
+    normalize: bool
+    min_utility_fraction: float
+
+    @property
+    def alpha(self) -> float:
+        """max(1, ln U1^r/L1, ln U2^r/L2) of Theorem 4."""
+        return float(max(1.0, self.worker.log_ratio.max(), self.ps.log_ratio.max()))
+
+    @classmethod
+    def from_instance(
+        cls,
+        instance: Instance,
+        *,
+        normalize: bool = True,
+        min_utility_fraction: float = DEFAULT_MIN_UTILITY_FRACTION,
+    ) -> PriceBounds:
+        """Exact bounds: U and L over all jobs of `instance`."""
+        return cls.from_jobs(
+            instance.jobs,
+            instance.cluster,
+            instance.horizon,
+            normalize=normalize,
+            min_utility_fraction=min_utility_fraction,
+        )
+
+    @classmethod
+    def from_jobs(
+        cls,
+        jobs: Iterable[Job],
+        cluster: Cluster,
+        horizon: int,
+        *,
+        normalize: bool = True,
+        min_utility_fraction: float = DEFAULT_MIN_UTILITY_FRACTION,
+    ) -> PriceBounds:
+        """Bounds from a sample of jobs: estimates of U and L when the sample is past jobs.
+
+        Jobs that cannot finish within the horizon alone, or are worth nothing, are left out.
+        """
+        if not 0 <= min_utility_fraction < 1:
+            raise ValueError(
+                f"min_utility_fraction: expected 0 <= phi < 1, got {min_utility_fraction}"
+            )
+        worker, ps = [], []
+        for job in jobs:
+            ends = completions(job, horizon, cluster.slot_seconds, min_utility_fraction)
+            if ends.log_best == -np.inf:
+                continue
+            entry = (ends.log_best, ends.log_smallest, job.work(cluster.slot_seconds))
+            worker.append((*entry, as_array(job.worker, cluster.resources)))
+            if job.needs_ps:
+                ps.append((*entry, as_array(job.ps, cluster.resources)))
+        return cls(
+            _price_function(worker, cluster.worker_capacity.sum(axis=0), horizon, normalize),
+            _price_function(ps, cluster.ps_capacity.sum(axis=0), horizon, normalize),
+            normalize,
+            min_utility_fraction,
+        )
+
+    def scaled(self, factor: float) -> PriceBounds:
+        """Bounds with U/L multiplied by `factor` > 0, as in the paper's Fig. 6."""
+        if not 0 < factor < np.inf:
+            raise ValueError(f"factor: expected a finite number > 0, got {factor}")
+        return replace(self, worker=self.worker.scaled(factor), ps=self.ps.scaled(factor))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON; the inverse of `from_dict`."""
+        return {
+            "worker": self.worker.to_dict(),
+            "ps": self.ps.to_dict(),
+            "normalize": self.normalize,
+            "min_utility_fraction": self.min_utility_fraction,
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> PriceBounds:
+        """Rebuild bounds from `to_dict`, bit for bit."""
+        functions = {name: PriceFunction.from_dict(data[name]) for name in ("worker", "ps")}
+        return cls(
+            **functions,
+            normalize=data["normalize"],
+            min_utility_fraction=data["min_utility_fraction"],
+        )
+
+
+def _exp(logarithm: FloatArray) -> FloatArray:
+    """Exponential, at most the largest float."""
+    result: FloatArray = np.exp(np.minimum(logarithm, LARGEST_LOG))
+    return result
+
+
+def _price_function(
+    entries: list[tuple[float, float, int, FloatArray]],
+    total: FloatArray,
+    horizon: int,
+    normalize: bool,
+) -> PriceFunction:
+    """(23)-(26) for one group from (log best f, log smallest f, ceil(W), demand) of each job."""
+    usable = total > 0
+    unit = np.where(usable, total, 1.0) if normalize else np.ones_like(total)
+    demands = np.array([demand for *_, demand in entries]).reshape(-1, total.size)
+    demands = np.where(usable, demands / unit, 0.0)
+    demanding = demands.sum(axis=1) > 0
+    if not demanding.any():
+        return PriceFunction(np.full(total.size, -np.inf), np.zeros(total.size), np.nan)
+    log_best, log_smallest, work = (
+        np.array([entry[k] for entry in entries], dtype=np.float64)[demanding] for k in range(3)
+    )
+    demands = demands[demanding]
+    log_load = np.log(work) + np.log(demands.sum(axis=1))  # log ceil(W_i) sum_r w_i^r
+    log_supply = np.log(horizon) + np.log((np.where(usable, total, 0.0) / unit).sum())
+    log_eta = (log_supply - log_load).max()
+    log_lower = -np.log(4.0) - log_eta + (log_smallest - log_load).min()  # (25), (26)
+    with np.errstate(divide="ignore"):
+        log_upper = (log_best[:, None] - np.log(demands)).max(  # (23), (24)
+            axis=0, where=demands > 0, initial=-np.inf
+        )
+    log_ratio = np.maximum(0.0, np.where(usable, log_upper - log_lower, 0.0))
+    lower = np.where(usable, log_lower - np.log(unit), -np.inf)
+    return PriceFunction(lower, log_ratio, float(_exp(log_eta)))

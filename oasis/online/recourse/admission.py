@@ -1,0 +1,99 @@
+"""Who is promised a completion at arrival."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from oasis.model.cluster import Cluster
+from oasis.model.job import Job
+from oasis.online.prices import PriceBounds
+from oasis.online.recourse.live_job import LiveJob
+from oasis.online.recourse.working_plan import WorkingPlan
+
+DEFAULT_FLOOR = 0.6
+MEMORY = 200
+
+
+class AdmissionRule(Protocol):
+    """Decides on admission under commitment on arrival.
+
+    A job is admitted if Algorithm 2 finds a schedule of positive payoff at the rule's prices,
+    where promised jobs may have to move, and the rule then accepts it.
+    """
+
+    min_utility_fraction: float
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """What distinguishes this rule from another, as plain data."""
+        ...
+
+    def reset(self, cluster: Cluster, horizon: int) -> None:
+        """Begin a new run."""
+        ...
+
+    def learn(self, job: Job) -> PriceBounds:
+        """Take note of an arriving job; the prices from its decision on."""
+        ...
+
+    def accepts(self, live: LiveJob, plan: WorkingPlan) -> bool:
+        """Whether `live`, for which `plan` now has a schedule, gets its promise."""
+        ...
+
+
+class AtPrices:
+    """OASiS's prices (22): what pays at them is admitted.
+
+    Parameters
+    ----------
+    bounds : PriceBounds, optional
+        U and L. Default: those of the jobs that have arrived so far, the deciding one included.
+    min_utility_fraction : float
+        phi: only completions worth at least this much of a job's best are promised. A job that
+        would be late takes room from others that would not; refusing it early is cheap.
+    memory : int
+        So many of the last arrivals give the default bounds.
+    """
+
+    def __init__(
+        self,
+        bounds: PriceBounds | None = None,
+        min_utility_fraction: float = DEFAULT_FLOOR,
+        memory: int = MEMORY,
+    ) -> None:
+        if not 0 <= min_utility_fraction < 1:
+            expected = "expected 0 <= phi < 1"
+            raise ValueError(f"min_utility_fraction: {expected}, got {min_utility_fraction}")
+        if type(memory) is not int or memory < 1:
+            raise ValueError(f"memory: expected an integer >= 1, got {memory!r}")
+        self.min_utility_fraction = min_utility_fraction
+        self._given, self._memory = bounds, memory
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        return {
+            "admission": "at prices",
+            "min_utility_fraction": self.min_utility_fraction,
+            "bounds": "so far" if self._given is None else "given",
+            "memory": self._memory,
+        }
+
+    def reset(self, cluster: Cluster, horizon: int) -> None:
+        self._cluster, self._horizon = cluster, horizon
+        self._seen: deque[Job] = deque(maxlen=self._memory)
+
+    def learn(self, job: Job) -> PriceBounds:
+        if self._given is not None:
+            return self._given
+        self._seen.append(job)
+        return PriceBounds.from_jobs(
+            self._seen,
+            self._cluster,
+            self._horizon,
+            min_utility_fraction=self.min_utility_fraction,
+        )
+
+    def accepts(self, live: LiveJob, plan: WorkingPlan) -> bool:
+        return True

@@ -1,0 +1,128 @@
+"""A live job: what is left of it, what it may still earn and where it is planned."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from oasis.model.cluster import Cluster
+from oasis.model.job import Job
+from oasis.model.resources import as_array
+from oasis.model.rounding import FloatArray
+from oasis.model.schedule import COUNT, SLOT, Schedule
+from oasis.online.completions import Completions
+from oasis.online.recourse.grid import GridJob, on_grid
+from oasis.online.search import Rest
+
+NEVER = -1
+
+
+@dataclass(slots=True, eq=False)
+class LiveJob:
+    """One job that has arrived, is not finished and has not been given up.
+
+    Parameters
+    ----------
+    key : int
+        Its place in the order of arrival.
+    job : GridJob
+        The job, with demands on the planner's grid.
+    table : (T - a,) float array
+        f(d) by delay d; 0 where a completion counts as worthless.
+    last : int
+        The last slot in which a completion is worth anything; `NEVER` if there is none.
+    size : float
+        Dominant share of one worker with its part of the parameter servers.
+    remaining : int
+        Worker-slots left.
+    done : int
+        Worker-slots that were run.
+    promise : int or None
+        The slot by which it must be complete.
+    schedule : Schedule or None
+        Where it is planned, from the present slot on.
+    value : float
+        What the planned completion adds to the value of the plan; 0 if it is not planned.
+    """
+
+    key: int
+    job: GridJob
+    table: FloatArray
+    last: int
+    size: float
+    remaining: int
+    done: int = 0
+    promise: int | None = None
+    schedule: Schedule | None = None
+    value: float = 0.0
+
+    @classmethod
+    def of(
+        cls,
+        key: int,
+        job: Job,
+        cluster: Cluster,
+        horizon: int,
+        grid: dict[str, float],
+        min_utility_fraction: float,
+    ) -> LiveJob:
+        """A job that has just arrived."""
+        work = job.work(cluster.slot_seconds)
+        table = np.asarray(job.utility(np.arange(horizon - job.arrival)), dtype=np.float64)
+        shortest = job.shortest_duration(cluster.slot_seconds)
+        best = float(table[shortest - 1]) if shortest <= len(table) else 0.0
+        table = np.where(table >= min_utility_fraction * best, table, 0.0)
+        counted = np.flatnonzero(table) if best > 0 else np.zeros(0, dtype=np.int64)
+        last = job.arrival + int(counted[-1]) if len(counted) else NEVER
+        return cls(key, on_grid(job, grid), table, last, dominant_share(job, cluster), work)
+
+    @property
+    def started(self) -> bool:
+        """Whether it has run."""
+        return self.done > 0
+
+    @property
+    def deadline(self) -> int:
+        """The last slot in which it may complete."""
+        return self.last if self.promise is None else min(self.last, self.promise)
+
+    def earliest(self, now: int) -> int:
+        """The first slot in which it could complete on an idle cluster."""
+        return now - 1 - (-self.remaining // self.job.chunks)
+
+    def utility_at(self, slot: int) -> float:
+        """F at completion in `slot`."""
+        return float(self.table[slot - self.job.arrival])
+
+    def rest(self, now: int, until: int, lift: float = 0.0) -> Rest:
+        """What is left, with completions up to `until`, each worth `lift` more than it is."""
+        first = self.earliest(now)
+        utility = self.table[first - self.job.arrival : until - self.job.arrival + 1] + lift
+        counted = np.where(utility > 0, 0.0, -np.inf)
+        return Rest(now, self.remaining, Completions(first, utility, counted))
+
+    def run_until(self, now: int) -> int:
+        """Do what is planned before slot `now`; returns the worker-slots done."""
+        if self.schedule is None or self.schedule.start >= now:
+            return 0
+        rows = self.schedule.workers
+        work = int(rows[: np.searchsorted(rows[:, SLOT], now), COUNT].sum())
+        self.schedule = self.schedule.since(now)
+        self.done += work
+        self.remaining -= work
+        return work
+
+
+def dominant_share(job: Job, cluster: Cluster) -> float:
+    """The largest share of a group's resource that one worker, with its part of the PSs, takes."""
+    ratio = job.bandwidth / job.ps_bandwidth if job.needs_ps else 0.0
+    largest = 0.0
+    for amounts, capacity, units in (
+        (job.worker, cluster.worker_capacity, 1.0),
+        (job.ps, cluster.ps_capacity, ratio),
+    ):
+        demand, total = as_array(amounts, cluster.resources) * units, capacity.sum(axis=0)
+        shares = np.divide(demand, total, out=np.zeros_like(demand), where=total > 0)
+        largest = max(largest, float(shares.max()))
+    return largest or np.finfo(float).tiny

@@ -1,0 +1,208 @@
+"""Planning all live jobs again whenever something happens; no clock, no simulator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from time import perf_counter
+
+import numpy as np
+
+from oasis.model.cluster import Cluster
+from oasis.model.job import Job
+from oasis.online.recourse.admission import AdmissionRule, AtPrices
+from oasis.online.recourse.grid import grid_of
+from oasis.online.recourse.live_job import LiveJob
+from oasis.online.recourse.params import Commitment, RecourseParams, check_commitment
+from oasis.online.recourse.record import Record
+from oasis.online.recourse.ruin import by_density, draw, ruin_and_recreate, start_over
+from oasis.online.recourse.working_plan import WorkingPlan
+
+REFUSED = "no schedule pays at the prices of admission"
+LATE = "can no longer complete in time to be worth anything"
+
+
+class Planner:
+    """The plan of all live jobs, made again at each event.
+
+    Parameters
+    ----------
+    cluster : Cluster
+        Servers and the length of a slot.
+    horizon : int
+        Number of slots T.
+    commitment : {"arrival", "start", "none"}
+        What is promised: an admitted job completes by the slot planned at its arrival; a job that
+        has run completes by the slot planned when it first ran; nothing.
+    params : RecourseParams
+        How plans are searched for.
+    seed : int
+        Of the rounds.
+    seconds : float, optional
+        No new round begins so long after a decision began. Which plan comes out then depends on
+        the machine; `record.cut_short` counts the decisions in which that happened.
+    admission : AdmissionRule
+        Used under commitment on arrival.
+
+    Attributes
+    ----------
+    plan : WorkingPlan
+        Live jobs with their schedules from the present slot on.
+    record : Record
+        What became of promises and of work that was begun.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        horizon: int,
+        *,
+        commitment: Commitment = "none",
+        params: RecourseParams | None = None,
+        seed: int = 0,
+        seconds: float | None = None,
+        admission: AdmissionRule | None = None,
+        clock: Callable[[], float] = perf_counter,
+    ) -> None:
+        check_commitment(commitment)
+        self.commitment = commitment
+        self.params = params or RecourseParams()
+        self.admission = (admission or AtPrices()) if commitment == "arrival" else None
+        if self.admission is not None:
+            self.admission.reset(cluster, horizon)
+        self.plan = WorkingPlan(cluster, horizon, self.params)
+        self.record = Record()
+        self._cluster, self._horizon = cluster, horizon
+        self._grid = grid_of(cluster)
+        self._rng = np.random.default_rng(seed)
+        self._seconds, self._clock = seconds, clock
+
+    @property
+    def now(self) -> int:
+        """The present slot."""
+        return self.plan.now
+
+    def advance(self, now: int) -> None:
+        """Let the plan run up to slot `now`, which has not begun."""
+        if now <= self.plan.now:
+            return
+        fresh = [live for live in self.plan.live.values() if not live.started]
+        ends = {live.key: live.schedule.completion for live in fresh if live.schedule}
+        self.plan.advance(now)
+        if self.commitment == "start":
+            for live in fresh:
+                if live.started and live.remaining > 0:
+                    live.promise = ends[live.key]
+
+    def finish(self, key: int) -> None:
+        """The job is complete, as planned or before."""
+        live = self.plan.live[key]
+        if live.schedule is not None:
+            self.plan.remove(live)
+        self._drop(live, completed=True)
+
+    def revise(self, key: int, remaining: int) -> None:
+        """Other work is left than was planned for; the job leaves the plan until `replan`."""
+        live = self.plan.live[key]
+        if live.schedule is not None:
+            self.plan.remove(live)
+        live.remaining = remaining
+
+    def set_capacity(self, group: str, server: int, holds: bool) -> None:
+        """A server is lost or back; jobs planned on a lost one leave the plan until `replan`."""
+        capacity = getattr(self._cluster, f"{group}_capacity")[server]
+        if not holds:
+            for live in list(self.plan.using(group, server)):
+                self.plan.remove(live)
+        servers = getattr(self.plan.ledger, group)
+        servers.set_capacity(server, capacity if holds else np.zeros_like(capacity))
+
+    def replan(self, arrivals: Mapping[int, Job]) -> dict[int, str]:
+        """Plan everything again, with new jobs by key; who is turned away or given up, and why."""
+        begin = self._clock()
+        gone: dict[int, str] = {}
+        plan = self.plan
+        for live in by_density(plan, plan.unplanned()):
+            if live.promise is not None:
+                plan.insert(live)
+        if self.admission is None:
+            fresh = [
+                self._add(key, job, self.params.min_utility_fraction)
+                for key, job in arrivals.items()
+            ]
+            for live in by_density(plan, fresh):
+                plan.insert(live)
+        else:
+            gone |= self._admit(arrivals, self.admission)
+        displaced = any(live.promise is not None for live in plan.unplanned())
+        if self.admission is None or displaced:
+            start_over(plan)
+        self._improve(begin)
+        self._break_promises()
+        return gone | self._give_up()
+
+    def _improve(self, begin: float) -> None:
+        for _ in range(self.params.rounds):
+            if self._seconds is not None and self._clock() - begin >= self._seconds:
+                self.record.cut_short += 1
+                return
+            ruin_and_recreate(self.plan, self._rng)
+
+    def _add(self, key: int, job: Job, floor: float) -> LiveJob:
+        live = LiveJob.of(key, job, self._cluster, self._horizon, self._grid, floor)
+        self.plan.live[key] = live
+        return live
+
+    def _drop(self, live: LiveJob, completed: bool) -> None:
+        del self.plan.live[live.key]
+        self.record.leave(live, completed)
+
+    def _admit(self, arrivals: Mapping[int, Job], rule: AdmissionRule) -> dict[int, str]:
+        """Promise a completion to each job for which there is a schedule that pays."""
+        plan = self.plan
+        refused: dict[int, str] = {}
+        for key, job in arrivals.items():
+            bounds = rule.learn(job)
+            if bounds is not plan.bounds:
+                plan.set_prices(bounds)
+            live, mark = self._add(key, job, rule.min_utility_fraction), plan.mark
+            if (plan.insert(live) or self._make_room(live)) and rule.accepts(live, plan):
+                assert live.schedule is not None
+                live.promise = live.schedule.completion
+            else:
+                plan.undo(mark)
+                refused[key] = REFUSED if live.earliest(plan.now) <= live.last else LATE
+                self._drop(live, completed=False)
+        return refused
+
+    def _make_room(self, newcomer: LiveJob) -> bool:
+        """Plan `newcomer` where promised jobs can move out of its way within their promises."""
+        plan = self.plan
+        if newcomer.earliest(plan.now) > newcomer.deadline:
+            return False
+        others = plan.planned()
+        for _ in range(self.params.tries if others else 0):
+            mark = plan.mark
+            leaving = draw(others, self.params.most_leaving, self._rng)
+            for live in leaving:
+                plan.remove(live)
+            leaving.sort(key=lambda live: (live.deadline, live.key))
+            if plan.insert(newcomer) and all(plan.insert(live) for live in leaving):
+                return True
+            plan.undo(mark)
+        return False
+
+    def _break_promises(self) -> None:
+        """Who cannot be planned within its promise any more is told so, and stays as it is."""
+        for live in self.plan.unplanned():
+            if live.promise is not None:
+                self.record.broken.append(live.job.id)
+                live.promise = None
+                self.plan.insert(live)
+
+    def _give_up(self) -> dict[int, str]:
+        """Jobs that earn nothing any more, or that nothing was promised and no plan was found."""
+        now = self.plan.now
+        hopeless = [live for live in self.plan.unplanned() if live.earliest(now) > live.last]
+        for live in hopeless:
+            self._drop(live, completed=False)
+        return {live.key: LATE for live in hopeless}

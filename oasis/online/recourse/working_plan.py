@@ -1,0 +1,203 @@
+"""The plan of all live jobs on one ledger: jobs enter and leave it, and changes can be undone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from oasis.model.cluster import Cluster
+from oasis.model.resources import as_array
+from oasis.model.schedule import SERVER, Schedule
+from oasis.online.ledger import Ledger
+from oasis.online.prices import PriceBounds, PriceFunction
+from oasis.online.recourse.live_job import LiveJob
+from oasis.online.recourse.params import RecourseParams
+from oasis.online.search import Search
+
+NEXT_TO_NOTHING = 1e-100  # below the rounding error of any utility
+
+
+class WorkingPlan:
+    """Schedules of live jobs from the present slot on, and the ledger that they are charged to.
+
+    Parameters
+    ----------
+    cluster : Cluster
+        The servers.
+    horizon : int
+        Number of slots T.
+    params : RecourseParams
+        How completions are counted and searched for.
+    bounds : PriceBounds, optional
+        Prices of resources. Without them prices are next to nothing: a job then completes as
+        early as it can, and works as early as it can.
+
+    Attributes
+    ----------
+    now : int
+        The present slot.
+    live : dict of int to LiveJob
+        By key, in order of arrival.
+    insertions : int
+        Runs of Algorithm 2.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        horizon: int,
+        params: RecourseParams,
+        bounds: PriceBounds | None = None,
+    ) -> None:
+        self.cluster, self.horizon, self.params = cluster, horizon, params
+        self.now = 0
+        self.live: dict[int, LiveJob] = {}
+        self.insertions = 0
+        self.bounds = bounds
+        nothing = np.zeros(len(cluster.resources))
+        free = PriceFunction(nothing - np.inf, nothing, np.nan)
+        self.ledger = Ledger.idle(cluster, horizon, PriceBounds(free, free, True, 0.0))
+        if bounds is None:
+            prefer_early(self.ledger, params.growth)
+        else:
+            self.set_prices(bounds)
+        self._journal: list[tuple[LiveJob, Schedule | None]] = []
+
+    # -- prices ------------------------------------------------------------------------------------
+
+    def set_prices(self, bounds: PriceBounds) -> None:
+        """Price resources by `bounds` from now on."""
+        self.bounds = bounds
+        self.ledger.worker.reprice(bounds.worker)
+        self.ledger.ps.reprice(bounds.ps)
+
+    def _lift(self, live: LiveJob) -> float:
+        """More than any schedule of the rest of a job can cost: a promise is kept at any price."""
+        if self.bounds is None or live.promise is None:
+            return 0.0
+        rent = 0.0
+        for amounts, price in (
+            (live.job.worker, self.bounds.worker),
+            (live.job.ps, self.bounds.ps),
+        ):
+            rent += float(as_array(amounts, self.cluster.resources) @ price.upper)
+        return 2.0 * rent * live.remaining
+
+    # -- value -------------------------------------------------------------------------------------
+
+    @property
+    def standing(self) -> tuple[int, float]:
+        """Promises that the plan keeps, and the value of the plan; plans are compared by it."""
+        kept = sum(live.promise is not None for live in self.planned())
+        return kept, self.value
+
+    @property
+    def value(self) -> float:
+        """Sum of the values of the planned completions."""
+        return math.fsum(live.value for live in self.live.values())
+
+    def worth(self, live: LiveJob, completion: int) -> float:
+        """What completing `live` in a slot is worth when plans are compared."""
+        bonus = 1.0 + self.params.started_bonus if live.started else 1.0
+        ahead = completion - self.now
+        return live.utility_at(completion) * bonus * self.params.discount**ahead
+
+    def density(self, live: LiveJob) -> float:
+        """Worth at the earliest completion there could be, for each worker-slot and its share."""
+        first = live.earliest(self.now)
+        if first > live.deadline:
+            return 0.0
+        return self.worth(live, first) / (live.remaining * live.size)
+
+    def planned(self) -> list[LiveJob]:
+        """Jobs that have a schedule, in order of arrival."""
+        return [live for live in self.live.values() if live.schedule is not None]
+
+    def unplanned(self) -> list[LiveJob]:
+        """Jobs that have none, in order of arrival."""
+        return [live for live in self.live.values() if live.schedule is None]
+
+    def using(self, group: str, server: int) -> Iterator[LiveJob]:
+        """Jobs that are planned on a server of the group."""
+        for live in self.planned():
+            assert live.schedule is not None
+            rows = live.schedule.workers if group == "worker" else live.schedule.ps
+            if (rows[:, SERVER] == server).any():
+                yield live
+
+    # -- changes -----------------------------------------------------------------------------------
+
+    def advance(self, now: int) -> None:
+        """Let everything that is planned before `now` happen; what was done cannot be undone."""
+        self._journal.clear()
+        self.now = now
+        for live in self.live.values():
+            live.run_until(now)
+            self._value(live)
+
+    def insert(self, live: LiveJob) -> bool:
+        """Plan `live` by Algorithm 2 in what is free; False if no completion pays."""
+        schedule = self._find(live)
+        if schedule is None:
+            return False
+        self._set(live, schedule)
+        self._journal.append((live, None))
+        return True
+
+    def remove(self, live: LiveJob) -> None:
+        """Take `live` out of the plan."""
+        self._journal.append((live, live.schedule))
+        self._set(live, None)
+
+    @property
+    def mark(self) -> int:
+        """A point that `undo` can go back to, until the next `advance`."""
+        return len(self._journal)
+
+    def undo(self, mark: int) -> None:
+        """Take back all changes since `mark`."""
+        while len(self._journal) > mark:
+            live, schedule = self._journal.pop()
+            self._set(live, schedule)
+
+    def _set(self, live: LiveJob, schedule: Schedule | None) -> None:
+        if live.schedule is not None:
+            self.ledger.release(live.job, live.schedule, self.bounds)
+        live.schedule = schedule
+        if schedule is not None:
+            self.ledger.commit(live.job, schedule, self.bounds)
+        self._value(live)
+
+    def _value(self, live: LiveJob) -> None:
+        live.value = self.worth(live, live.schedule.completion) if live.schedule else 0.0
+
+    def _find(self, live: LiveJob) -> Schedule | None:
+        first, last = live.earliest(self.now), live.deadline
+        if first > last:
+            return None
+        lift = self._lift(live)
+        width = last - first if self.bounds is not None else self.params.first_window
+        while True:
+            until = min(first + width, last)
+            self.insertions += 1
+            search = Search(live.job, self.ledger, rest=live.rest(self.now, until, lift))
+            split = search.best()
+            if split is not None:
+                return search.schedule(split)
+            if until == last:
+                return None
+            width *= self.params.widening
+
+
+def prefer_early(ledger: Ledger, growth: float) -> None:
+    """Prices that no utility notices, lower in earlier slots; all servers cost the same."""
+    slots = NEXT_TO_NOTHING * (1.0 + growth * np.arange(ledger.horizon))
+    for group, capacity in (
+        (ledger.worker, ledger.cluster.worker_capacity),
+        (ledger.ps, ledger.cluster.ps_capacity),
+    ):
+        total = capacity.sum(axis=0)
+        share = np.divide(1.0, total, out=np.zeros_like(total), where=total > 0)
+        group.price[:] = share[:, None, None] * slots[:, None]

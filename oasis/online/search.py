@@ -1,0 +1,210 @@
+"""The search of Algorithm 2 for one job at the prices of a ledger."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, get_args
+
+import numpy as np
+
+from oasis.model import rounding
+from oasis.model.job import Job
+from oasis.model.resources import as_array
+from oasis.model.rounding import FloatArray, IntArray
+from oasis.model.schedule import Schedule
+from oasis.online.completions import Completions, completions
+from oasis.online.dp import ChunkSplit, Split, best_split, smallest_cost, smallest_factor
+from oasis.online.ledger import Ledger
+
+Granularity = Literal["worker-slot", "chunk"]
+
+
+def check_granularity(granularity: str) -> None:
+    """Raise `ValueError` for an unknown unit of work."""
+    if granularity not in get_args(Granularity):
+        expected = " or ".join(get_args(Granularity))
+        raise ValueError(f"granularity: expected {expected}, got {granularity!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class Rest:
+    """What is left of a job that may have run before.
+
+    Parameters
+    ----------
+    start : int
+        The first slot that may be used.
+    work : int
+        Worker-slots left to do, at least 1.
+    ends : Completions
+        Completion slots that the rest can reach and their utilities, measured from the arrival.
+    """
+
+    start: int
+    work: int
+    ends: Completions
+
+
+class Search:
+    """Cheapest schedules of one job, given what is committed and what it costs.
+
+    Parameters
+    ----------
+    job : Job
+        What is scheduled.
+    ledger : Ledger
+        Prices and committed amounts; not changed.
+    granularity : {"worker-slot", "chunk"}
+        Unit in which work is split over slots (docs/theory, "Work is counted in worker-slots").
+    min_utility_fraction : float
+        phi: completions worth less than phi times the best count as worthless.
+    rest : Rest, optional
+        What is left of the job and from when; default: all of it, from its arrival.
+
+    Attributes
+    ----------
+    ends : Completions
+        Completion slots and their utilities.
+    start : int
+        The first slot that may be used.
+    work : int
+        Worker-slots to place, ceil(W_i) for a whole job.
+    """
+
+    def __init__(
+        self,
+        job: Job,
+        ledger: Ledger,
+        granularity: Granularity = "worker-slot",
+        min_utility_fraction: float = 0.0,
+        rest: Rest | None = None,
+    ) -> None:
+        check_granularity(granularity)
+        self.job = job
+        self.ledger = ledger
+        self.granularity = granularity
+        seconds = ledger.cluster.slot_seconds
+        if rest is None:
+            ends = completions(job, ledger.horizon, seconds, min_utility_fraction)
+            rest = Rest(job.arrival, job.work(seconds), ends)
+        self.start, self.work, self.ends = rest.start, rest.work, rest.ends
+        self._most = min(job.chunks, self.work)  # (3); never more than the work
+        self._worker, self._ps = (
+            as_array(amounts, ledger.cluster.resources) for amounts in (job.worker, job.ps)
+        )
+
+    @property
+    def utility(self) -> FloatArray:
+        """f_i at completion in each slot from `start` to the last that counts; 0 if impossible."""
+        counted = np.flatnonzero(self.ends.counted)
+        if not len(counted):
+            return np.zeros(0)
+        first = self.ends.first - self.start
+        utility = np.zeros(first + int(counted[-1]) + 1)
+        utility[first:] = self.ends.utility[: int(counted[-1]) + 1]
+        return utility
+
+    def best(self) -> Split | None:
+        """The split of the best positive payoff, the earliest of equals; None if there is none."""
+        utility = self.utility
+        rows, lengths = self._rows_that_count
+        if rows is None:
+            return None
+        if self.granularity == "chunk":
+            return self._chunk_split(rows, lengths).best(utility)
+        return best_split(rows, lengths, utility, self.work, 0.0)
+
+    def cheapest(self) -> Split | None:
+        """The cheapest split that completes by the horizon; its payoff is minus its cost."""
+        rows, lengths = self._slot_costs(self.ledger.horizon)
+        if rows is None:
+            return None
+        if self.granularity == "chunk":
+            return self._chunk_split(rows, lengths).cheapest()
+        return smallest_cost(rows, lengths, self.work)
+
+    def smallest_factor(self) -> float | None:
+        """Least multiple of the job's utility that would pay; None without room or utility."""
+        utility = self.utility
+        rows, lengths = self._rows_that_count
+        if rows is None:
+            return None
+        if self.granularity == "chunk":
+            return self._chunk_split(rows, lengths).smallest_factor(utility)
+        return smallest_factor(rows, lengths, utility, self.work)
+
+    def schedule(self, split: Split) -> Schedule:
+        """Put the workers of `split`, and their parameter servers, on the cheapest servers."""
+        job, ledger = self.job, self.ledger
+        counts = split.counts[: split.completion + 1]
+        marks = ledger.changes[self.start : self.start + len(counts)].copy()
+        marks[0] = True
+        marks[1:] |= counts[1:] != counts[:-1]
+        starts = np.flatnonzero(marks)
+        lengths = np.append(starts[1:], len(counts)) - starts
+        busy = counts[starts] > 0
+        starts, lengths = starts[busy], lengths[busy]
+        number = counts[starts]
+        tables = []
+        for group, demand, units in (
+            (ledger.worker, self._worker, number),
+            (ledger.ps, self._ps, job.ps_needed(number)),
+        ):
+            at, servers, taken = group.fill(demand, self.start + starts, units)
+            each = lengths[at]
+            later = np.arange(each.sum()) - np.repeat(np.cumsum(each) - each, each)
+            slots = np.repeat(self.start + starts[at], each) + later
+            rows = (slots, np.repeat(servers, each), np.repeat(taken, each))
+            tables.append(np.column_stack(rows))
+        return Schedule(job.id, *tables)
+
+    def room_until(self, slot: int) -> int:
+        """Worker-slots, with their parameter servers, that fit from `start` to `slot`."""
+        starts, lengths = self.ledger.runs(self.start, slot + 1)
+        return int(self._room(starts)[0] @ lengths)
+
+    @cached_property
+    def _rows_that_count(self) -> tuple[FloatArray | None, IntArray]:
+        """`_slot_costs` until the last completion that counts."""
+        return self._slot_costs(self.start + len(self.utility))
+
+    def _slot_costs(self, end: int) -> tuple[FloatArray | None, IntArray]:
+        """COST_t in one slot of each run until `end`, and the lengths of the runs.
+
+        The cost of 0..N workers is inf where they do not fit. None instead of costs if there is no
+        room for the work.
+        """
+        if end <= self.start:
+            return None, np.zeros(0, dtype=np.int64)
+        starts, lengths = self.ledger.runs(self.start, end)
+        fit, room, ps_room = self._room(starts)
+        if fit @ lengths < self.work:
+            return None, lengths
+        most = int(fit.max())
+        rows = self.ledger.worker.total_costs(self._worker, starts, room, most)
+        needed = self.job.ps_needed(np.arange(most + 1))  # (6)
+        servers = int(needed[-1])
+        if servers:
+            rows += self.ledger.ps.total_costs(self._ps, starts, ps_room, servers)[:, needed]
+        return rows, lengths
+
+    def _room(self, starts: IntArray) -> tuple[IntArray, FloatArray, FloatArray]:
+        """Workers that fit in a slot of each run, (q,), and units that fit on each column."""
+        room = self.ledger.worker.room(self._worker, starts, self._most)
+        most = int(min(self._most, room.sum(axis=1).max()))  # N_i may be far beyond what fits
+        needed = self.job.ps_needed(np.arange(most + 1))
+        servers = int(needed[-1])
+        ps_room = self.ledger.ps.room(self._ps, starts, servers)
+        fit = np.searchsorted(needed, ps_room.sum(axis=1), side="right") - 1
+        return np.minimum(fit, room.sum(axis=1)).astype(np.int64), room, ps_room
+
+    def _chunk_split(self, rows: FloatArray, lengths: IntArray) -> ChunkSplit:
+        """As printed: d chunks in a slot need ceil(d M_i kappa_i) workers."""
+        job = self.job
+        counts = np.arange(rows.shape[1])
+        chunk = job.minibatches * job.minibatch_slots(self.ledger.cluster.slot_seconds)
+        total = job.epochs * job.chunks
+        whole = np.minimum(rounding.floor(counts / chunk), total).astype(np.int64)
+        whole[0] = 0
+        return ChunkSplit.of(np.repeat(rows, lengths, axis=0), whole, total)

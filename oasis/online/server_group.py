@@ -1,0 +1,203 @@
+"""What is committed and what it costs on the servers of one group, and how to fill them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from oasis.model import rounding
+from oasis.model.cluster import Server
+from oasis.model.rounding import FloatArray, IntArray
+from oasis.online.prices import PriceFunction
+
+
+@dataclass(slots=True)
+class ServerGroup:
+    """Capacity, committed amounts and prices of a server group, column by column.
+
+    A column is one server, or several identical neighbours on which nothing was ever committed.
+    Arrays are resource-major because every pass over them goes resource by resource.
+
+    Parameters
+    ----------
+    capacity : (R, C) float array
+        c^r of one server of each column.
+    used : (R, T, C) float array
+        g^r(t), units of resource r committed on one server of the column.
+    price : (R, T, C) float array
+        p^r(t), utility per unit of resource r.
+    server : (C,) int array
+        Index of the column's first server, increasing.
+    copies : (C,) int array
+        Servers in the column; more than one only while they are idle throughout.
+    """
+
+    capacity: FloatArray
+    used: FloatArray
+    price: FloatArray
+    server: IntArray
+    copies: IntArray
+
+    @classmethod
+    def idle(
+        cls,
+        servers: tuple[Server, ...],
+        capacity: FloatArray,
+        horizon: int,
+        price: PriceFunction,
+    ) -> ServerGroup:
+        """A group with nothing committed: one column for each entry of `servers`."""
+        copies = np.array([server.count for server in servers])
+        first = np.cumsum(copies) - copies
+        columns = np.ascontiguousarray(capacity[first].T)
+        used = np.zeros((len(columns), horizon, len(first)))
+        idle = price(np.zeros_like(columns).T, columns.T).T
+        return cls(columns, used, np.repeat(idle[:, None], horizon, axis=1), first, copies)
+
+    @classmethod
+    def of_arrays(cls, capacity: FloatArray, used: FloatArray, price: FloatArray) -> ServerGroup:
+        """A group from arrays of shapes (S, R), (T, S, R) and (T, S, R), which it does not copy."""
+        servers = np.arange(len(capacity))
+        used, price = np.moveaxis(used, 2, 0), np.moveaxis(price, 2, 0)
+        return cls(capacity.T, used, price, servers, np.ones_like(servers))
+
+    def expanded(self, array: FloatArray) -> FloatArray:
+        """`used` or `price` of every server: a new array of shape (T, S, R)."""
+        return np.moveaxis(np.repeat(array, self.copies, axis=2), 0, 2).copy()
+
+    def price_at(self, slots: IntArray, servers: IntArray) -> FloatArray:
+        """Prices at the given places, shape (P, R)."""
+        return self.price[:, slots, self._column(servers)].T
+
+    def fits(self, demand: FloatArray, slots: IntArray, most: int) -> FloatArray:
+        """Units of `demand` (R,) that fit on one server of each column, at most `most`; (q, C)."""
+        least = np.full((len(slots), len(self.server)), float(most))
+        with np.errstate(over="ignore"):  # any number of units of next to nothing
+            for r in np.flatnonzero(demand):
+                free = self.capacity[r] - self.used[r, slots]
+                free /= demand[r]
+                np.minimum(least, free, out=least)
+        return np.maximum(rounding.floor(least), 0.0)  # floor is monotone: rounding once is enough
+
+    def room(self, demand: FloatArray, slots: IntArray, most: int) -> FloatArray:
+        """Units of `demand` (R,) that fit on all servers of each column; (q, C)."""
+        fits = self.fits(demand, slots, most)
+        return fits if len(self.copies) == self.copies.sum() else fits * self.copies
+
+    def unit_cost(self, demand: FloatArray, slots: IntArray) -> FloatArray:
+        """sum_r p^r w^r of one unit on a server of each column in `slots`; (q, C)."""
+        cost = np.zeros((len(slots), len(self.server)))
+        for r in np.flatnonzero(demand):
+            cost += self.price[r, slots] * demand[r]
+        return cost
+
+    def total_costs(
+        self, demand: FloatArray, slots: IntArray, room: FloatArray, most: int
+    ) -> FloatArray:
+        """Cost of 0..`most` units on the cheapest servers of each slot (Alg. 2, l. 23-30).
+
+        Returns an array of shape (q, most + 1), inf where the units do not fit in `room`.
+        """
+        unit = self.unit_cost(demand, slots)
+        unit[room == 0.0] = np.inf
+        row = np.arange(len(slots))[:, None]
+        if unit.shape[1] > 4 * most:  # every server with room holds at least one unit
+            order = np.argpartition(unit, most - 1, axis=1)[:, :most]
+            unit, room = unit[row, order], room[row, order]
+        order = unit.argsort(axis=1)
+        ends = np.empty((len(slots), unit.shape[1] + 2))
+        ends[:, 0], ends[:, -1] = 0.0, most
+        np.minimum(room[row, order].cumsum(axis=1), most, out=ends[:, 1:-1])
+        taken = (ends[:, 1:] - ends[:, :-1]).astype(np.int64)  # last column: what never fits
+        values = np.empty_like(ends[:, 1:])
+        values[:, :-1], values[:, -1] = unit[row, order], np.inf
+        result = np.zeros((len(slots), most + 1))
+        each = values.ravel().repeat(taken.ravel()).reshape(-1, most)
+        each.cumsum(axis=1, out=result[:, 1:])
+        return result
+
+    def fill(
+        self, demand: FloatArray, slots: IntArray, units: IntArray
+    ) -> tuple[IntArray, IntArray, IntArray]:
+        """Cheapest servers for ``units[k]`` in ``slots[k]``, lower index first if equal.
+
+        Returns k, the server and its count, for every server used; the units must fit.
+        """
+        room = self.fits(demand, slots, int(units.max(initial=0)))
+        unit = self.unit_cost(demand, slots)
+        unit[room == 0.0] = np.inf
+        order = unit.argsort(axis=1, kind="stable")
+        each = room[np.arange(len(slots))[:, None], order].astype(np.int64)
+        taken = np.minimum((each * self.copies[order]).cumsum(axis=1), units[:, None])
+        taken[:, 1:] -= taken[:, :-1].copy()
+        slot, place = taken.nonzero()
+        column, each, taken = order[slot, place], each[slot, place], taken[slot, place]
+        server = self.server[column]
+        if len(self.copies) == self.copies[-1] + self.server[-1]:  # every server has its column
+            return slot, server, taken
+        machines = -(-taken // each)  # the first ones of a column are full, the last may not be
+        slot, server, taken, full = (a.repeat(machines) for a in (slot, server, taken, each))
+        offset = np.arange(len(slot)) - (machines.cumsum() - machines).repeat(machines)
+        return slot, server + offset, np.minimum(full, taken - offset * full)
+
+    def commit(
+        self,
+        slots: IntArray,
+        servers: IntArray,
+        amounts: FloatArray,
+        price: PriceFunction | None,
+    ) -> None:
+        """Add `amounts` (P, R) at distinct places (slot, server) and reprice (Alg. 1, l. 9-12).
+
+        Amounts below zero take back what was added before. Without `price` prices stay.
+        """
+        self._open(servers)
+        columns = self._column(servers)
+        used = self.used[:, slots, columns] + amounts.T
+        self.used[:, slots, columns] = used
+        if price is not None:
+            self.price[:, slots, columns] = price(used.T, self.capacity[:, columns].T).T
+
+    def reprice(self, price: PriceFunction) -> None:
+        """Set every price anew from what is committed."""
+        used = np.moveaxis(self.used, 0, 2)
+        self.price = np.ascontiguousarray(np.moveaxis(price(used, self.capacity.T), 2, 0))
+
+    def set_capacity(self, server: int, capacity: FloatArray) -> None:
+        """Change what one server holds (R,) in every slot; prices stay as they are."""
+        at = np.array([server])
+        self._open(at)
+        self.capacity = self.capacity.copy()
+        self.capacity[:, self._column(at)[0]] = capacity
+
+    def _column(self, servers: IntArray) -> IntArray:
+        return np.searchsorted(self.server, servers, side="right") - 1
+
+    def _open(self, servers: IntArray) -> None:
+        """Give every one of `servers` a column of its own.
+
+        Servers of a column are taken from its front, so those before the last one asked for get
+        columns too, and as many again in reserve: columns are added a logarithmic number of times.
+        """
+        shared = self._column(servers)
+        for column in np.unique(shared[self.copies[shared] > 1])[::-1].tolist():
+            opened = int(servers[shared == column].max() - self.server[column]) + 1
+            copies = int(self.copies[column])
+            neighbours = np.flatnonzero(self.copies[:column] > 1)
+            alone = column - (int(neighbours[-1]) + 1 if len(neighbours) else 0)
+            self._split(column, min(copies - 1, max(opened, 2 * alone)))
+
+    def _split(self, column: int, alone: int) -> None:
+        """Turn the first `alone` servers of an idle column into columns of one server."""
+        repeats = np.ones(len(self.server), dtype=np.int64)
+        repeats[column] = alone + 1
+        self.capacity = np.repeat(self.capacity, repeats, axis=1)
+        self.used = np.repeat(self.used, repeats, axis=2)
+        self.price = np.repeat(self.price, repeats, axis=2)
+        self.server = np.repeat(self.server, repeats)
+        self.server[column : column + alone + 1] += np.arange(alone + 1)
+        copies = np.repeat(self.copies, repeats)
+        copies[column : column + alone] = 1
+        copies[column + alone] = self.copies[column] - alone
+        self.copies = copies

@@ -1,0 +1,119 @@
+"""What a policy knows from the start: machines, resources and the time grid."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from oasis.model.rounding import TOLERANCE
+
+FINE = 1 << 40  # grid for amounts that are no whole numbers: 9e-13 of a unit
+GROUPS = ("worker", "ps")
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """A server.
+
+    Amounts are planned in integers: exact where every amount is whole, else multiples of 2^-40, so
+    that what a job gives back is exactly what it took, in any order.
+
+    Parameters
+    ----------
+    id : str
+        Its name in messages.
+    amounts : tuple of float
+        Capacity of each resource, in its unit.
+    hosts : frozenset of {"worker", "ps"}
+        Which tasks it may run: one kind in the paper's model, both in a Kubernetes cluster.
+    grid : int
+        Grid units in one unit.
+
+    Attributes
+    ----------
+    capacity : tuple of int
+        `amounts` in grid units; the tolerance of `oasis.model.rounding` is part of it.
+    """
+
+    id: str
+    amounts: tuple[float, ...]
+    hosts: frozenset[str] = frozenset(GROUPS)
+    grid: int = 1
+    capacity: tuple[int, ...] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "capacity", capacity_on(self.grid, self.amounts))
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """The machines and the clock.
+
+    Parameters
+    ----------
+    resources : tuple of str
+        Resource names.
+    machines : tuple of Machine
+        An allocation names a machine by its index here; all have one grid.
+    unit_seconds : float
+        Length of the unit of time: a slot of an instance, a second of a plain trace.
+    slotted : bool
+        Whether allocations may change only at whole times.
+    horizon : float or None
+        The run ends here; None: when nothing is left to happen.
+    """
+
+    resources: tuple[str, ...]
+    machines: tuple[Machine, ...]
+    unit_seconds: float = 1.0
+    slotted: bool = False
+    horizon: float | None = None
+    _hosts: Mapping[str, tuple[int, ...]] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        hosts = {
+            group: tuple(k for k, machine in enumerate(self.machines) if group in machine.hosts)
+            for group in GROUPS
+        }
+        object.__setattr__(self, "_hosts", hosts)
+
+    @property
+    def grid(self) -> int:
+        """Grid units in one unit of a resource."""
+        return self.machines[0].grid
+
+    def machines_for(self, group: str) -> tuple[int, ...]:
+        """Indices of the machines that may host tasks of `group`."""
+        return self._hosts[group]
+
+    def totals(self, group: str) -> tuple[float, ...]:
+        """Capacity of the machines for `group` together, by resource, in its unit."""
+        rows = [self.machines[k].amounts for k in self.machines_for(group)]
+        return tuple(map(math.fsum, zip(*rows, strict=True))) or (0.0,) * len(self.resources)
+
+
+def grid_for(amounts: Iterable[float]) -> int:
+    """Grid units in one unit: 1 if every amount is whole, else 2^40."""
+    return 1 if all(float(amount).is_integer() for amount in amounts) else FINE
+
+
+def capacity_on(grid: int, amounts: Sequence[float]) -> tuple[int, ...]:
+    """Capacities in grid units; the tolerance of `oasis.model.rounding` is part of them."""
+    if grid == 1:
+        return tuple(int(amount) for amount in amounts)
+    return tuple(
+        math.floor((amount + TOLERANCE * max(1.0, amount)) * grid) if amount else 0
+        for amount in amounts
+    )
+
+
+def demand_on(
+    grid: int, amounts: Mapping[str, float], resources: Sequence[str]
+) -> tuple[tuple[int, int], ...]:
+    """Demanded (resource index, grid units), resources with no demand left out."""
+    return tuple(
+        (resources.index(name), max(1, round(amount * grid)))
+        for name, amount in sorted(amounts.items(), key=lambda item: resources.index(item[0]))
+        if amount
+    )

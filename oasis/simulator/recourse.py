@@ -1,0 +1,199 @@
+"""Recourse as a policy of the simulator."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+
+from oasis.model import rounding
+from oasis.model.cluster import Cluster, Server
+from oasis.model.instance import Instance
+from oasis.model.job import Job
+from oasis.model.rounding import IntArray
+from oasis.model.schedule import SLOT, Schedule
+from oasis.online.prices import PriceBounds
+from oasis.online.recourse.admission import DEFAULT_FLOOR, AdmissionRule, AtPrices
+from oasis.online.recourse.params import Commitment, RecourseParams, check_commitment
+from oasis.online.recourse.planner import Planner
+from oasis.scheduling.allocation import NOTHING, Allocation, Tasks
+from oasis.scheduling.policy import Plan, View
+from oasis.scheduling.site import Site
+
+
+class Recourse:
+    """Plans all live jobs again at each arrival and at each loss or return of a server.
+
+    It may move, pause and, as far as nothing was promised, give up what it planned before; work
+    that was done counts. Jobs are inserted by Algorithm 2, plans improved by ruin and recreate.
+
+    Parameters
+    ----------
+    commitment : {"arrival", "start", "none"}
+        ``arrival``: an admitted job completes by the slot it was promised at its arrival, though
+        its schedule may move; ``start``: once it has run, a job completes by the slot planned
+        when it first ran; ``none``: a job may be given up at any time.
+    seed : int
+        Of the search; the same input gives the same decisions.
+    rounds : int, optional
+        Rounds of ruin and recreate in each decision; overrides that of `params`.
+    seconds : float, optional
+        No round begins so long after a decision began; the report counts where that happened.
+    params : RecourseParams, optional
+        How plans are searched for and compared.
+    admission : AdmissionRule, optional
+        Who is admitted under commitment on arrival; default: whom OASiS's prices admit.
+    """
+
+    name = "recourse"
+    slotted = False
+
+    def __init__(
+        self,
+        commitment: Commitment = "none",
+        *,
+        seed: int = 0,
+        rounds: int | None = None,
+        seconds: float | None = None,
+        params: RecourseParams | None = None,
+        admission: AdmissionRule | None = None,
+    ) -> None:
+        check_commitment(commitment)
+        if seconds is not None and not seconds >= 0:
+            raise ValueError(f"seconds: expected a number >= 0, got {seconds!r}")
+        if admission is not None and commitment != "arrival":
+            raise ValueError("admission: only jobs that are promised something are admitted by it")
+        self.commitment: Commitment = commitment
+        self.params = params or RecourseParams()
+        if rounds is not None:
+            self.params = replace(self.params, rounds=rounds)
+        self.admission = (admission or AtPrices()) if commitment == "arrival" else None
+        self._seed, self._seconds = seed, seconds
+        self.planner: Planner | None = None
+
+    @classmethod
+    def from_instance(
+        cls,
+        instance: Instance,
+        commitment: Commitment = "none",
+        *,
+        min_utility_fraction: float = DEFAULT_FLOOR,
+        **options: Any,
+    ) -> Recourse:
+        """With the exact U and L of `instance` where jobs are admitted at prices."""
+        if commitment == "arrival":
+            bounds = PriceBounds.from_instance(instance, min_utility_fraction=min_utility_fraction)
+            options["admission"] = AtPrices(bounds, min_utility_fraction)
+        return cls(commitment, **options)
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """What distinguishes this run from another, as plain data."""
+        own = {"commitment": self.commitment, "seed": self._seed, "seconds": self._seconds}
+        rule = dict(self.admission.parameters) if self.admission is not None else None
+        return {**own, **asdict(self.params), "admission": rule}
+
+    @property
+    def report(self) -> Mapping[str, Any]:
+        """Promises broken, jobs given up after they ran, work wasted and searches cut short."""
+        return self.planner.record.to_dict() if self.planner is not None else {}
+
+    def reset(self, site: Site) -> None:
+        """Begin a new run on `site`."""
+        if not site.slotted or site.horizon is None:
+            raise ValueError("policy recourse needs slots and a horizon, as an instance has them")
+        self._servers = [
+            (group, k) for group in ("worker", "ps") for k in range(len(site.machines_for(group)))
+        ]
+        self._first_ps = len(site.machines_for("worker"))
+        self.planner = Planner(
+            _cluster(site),
+            int(site.horizon),
+            commitment=self.commitment,
+            params=self.params,
+            seed=self._seed,
+            seconds=self._seconds,
+            admission=self.admission,
+        )
+
+    def decide(self, view: View) -> Plan:
+        """Follow the plan, and make it again where something happened."""
+        planner = self.planner
+        assert planner is not None  # the engine has called reset
+        planner.advance(int(view.now))
+        for job in view.finished:
+            planner.finish(job.index)
+        for machines, holds in ((view.lost, False), (view.returned, True)):
+            for machine in machines:
+                planner.set_capacity(*self._servers[machine], holds)
+        changed = self._follow_work(view, planner)
+        answer = Plan()
+        if view.arrived or view.lost or view.returned or changed:
+            arrivals = {job.index: _source(job.source, self.name) for job in view.arrived}
+            answer.rejected = planner.replan(arrivals)
+        self._carry_out(view, planner, answer)
+        return answer
+
+    def _follow_work(self, view: View, planner: Planner) -> bool:
+        """Where costs or speeds made work slower or faster than planned, the plan must change."""
+        changed = False
+        for job in view.jobs():
+            live = planner.plan.live.get(job.index)
+            if live is None:
+                continue
+            remaining = max(1, int(rounding.ceil(view.remaining(job))))
+            if remaining != live.remaining:
+                planner.revise(job.index, remaining)
+                changed = True
+        return changed
+
+    def _carry_out(self, view: View, planner: Planner, answer: Plan) -> None:
+        """What each job holds in this slot, and when that will change next."""
+        now, next_change = planner.now, None
+        for job in view.jobs():
+            live = planner.plan.live.get(job.index)
+            if live is None:
+                continue
+            schedule = live.schedule
+            wanted = self._allocation(schedule, now) if schedule is not None else NOTHING
+            if wanted != view.allocation(job):
+                answer.changes[job.index] = wanted
+            if schedule is not None:
+                at = max(now + 1, schedule.start)
+                next_change = at if next_change is None else min(at, next_change)
+        answer.wake_at = None if next_change is None else float(next_change)
+
+    def _allocation(self, schedule: Schedule, slot: int) -> Allocation:
+        if schedule.start > slot:
+            return NOTHING
+        workers = _tasks(schedule.workers, slot, 0)
+        return Allocation(workers, _tasks(schedule.ps, slot, self._first_ps))
+
+
+def _tasks(rows: IntArray, slot: int, offset: int) -> Tasks:
+    low, high = np.searchsorted(rows[:, SLOT], (slot, slot + 1))
+    return tuple((server + offset, count) for _, server, count in rows[low:high].tolist())
+
+
+def _source(job: Job | None, policy: str) -> Job:
+    if job is None:
+        raise ValueError(f"policy {policy} needs jobs of an instance, not plain ones")
+    return job
+
+
+def _cluster(site: Site) -> Cluster:
+    """The machines of `site`; neighbours with the same capacities as one group."""
+    groups: dict[str, tuple[Server, ...]] = {}
+    for group in ("worker", "ps"):
+        machines = [site.machines[k] for k in site.machines_for(group)]
+        if any(len(machine.hosts) > 1 for machine in machines):
+            raise ValueError("policy recourse needs machines for either workers or PSs, not both")
+        servers: list[Server] = []
+        for amounts, same in groupby(machines, key=lambda machine: machine.amounts):
+            capacity = dict(zip(site.resources, amounts, strict=True))
+            servers.append(Server(f"{group}{len(servers)}", capacity, len(list(same))))
+        groups[group] = tuple(servers)
+    return Cluster(site.resources, groups["worker"], groups["ps"], site.unit_seconds)

@@ -1,0 +1,196 @@
+"""The master of the decomposition: how many workers and parameter servers of each job in a slot.
+
+The compact model (1)-(13) without the question where: x_i, t_i and the sums over servers of
+(11)-(13) remain. Capacities (4)(5) become cuts on the counts of a slot (`offline.benders.cuts`),
+the first of them the total capacities. Every solution of (1)-(13) satisfies all of it: a relaxation
+with a hundredth of the variables.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain, product
+
+import numpy as np
+import pulp
+
+from oasis.model.instance import Instance
+from oasis.model.resources import as_array
+from oasis.model.rounding import CAPACITY_TOLERANCE, FloatArray, IntArray
+from oasis.model.schedule import COUNT, SERVER, SLOT, Schedule, placements
+from offline.benders.cuts import Cut
+from offline.model import constraints
+from offline.model.compact import CompactModel
+from offline.model.variables import counted_candidate_of
+
+GROUPS = ("worker", "ps")
+
+
+class CountModel(CompactModel):
+    """The counts of an instance; a schedule on server 0 of each group stands for its counts.
+
+    Attributes
+    ----------
+    problem : pulp.LpProblem
+        Maximises the total utility (1).
+    cuts : mapping of str to list of Cut
+        Valid in every slot, by group.
+    """
+
+    def __init__(self, instance: Instance) -> None:
+        self.instance = instance
+        self.problem = pulp.LpProblem("counts", pulp.LpMaximize)
+        jobs = range(len(instance.jobs))
+        made = [(k, counted_candidate_of(instance, k, self.problem)) for k in jobs]
+        self.index = {c.job.id: k for k, c in made if c is not None}
+        self.candidates = [c for _, c in made if c is not None]
+        self.trivial_bound = math.fsum(max(c.utility.values()) for c in self.candidates)
+        self.problem.setObjective(constraints.total_utility(self.candidates))
+        for c in self.candidates:
+            for row in constraints.of_job(c, constraints.work_by_completion):
+                self.problem.addConstraint(row)
+        self.cuts: dict[str, list[Cut]] = {group: [] for group in GROUPS}
+        self._placed: set[tuple[str, int, int]] = set()
+        self._forbidden: list[list[tuple[pulp.LpVariable, str, int]]] = []
+        for group in GROUPS:
+            for cut in self._totals(group):
+                for row in self.add(group, cut, range(instance.horizon)):
+                    self.problem.addConstraint(row)
+
+    @property
+    def size(self) -> int:
+        """Slots in which a candidate can run, over all of them."""
+        return sum(len(c.workers) for c in self.candidates)
+
+    def demand(self, group: str) -> FloatArray:
+        """Demand of one unit of each candidate, shape (I, R)."""
+        names = self.instance.cluster.resources
+        rows = [as_array(getattr(c.job, group), names) for c in self.candidates]
+        return np.array(rows).reshape(-1, len(names))
+
+    def capacity(self, group: str) -> FloatArray:
+        """Capacities of the servers of a group, shape (S, R)."""
+        cluster = self.instance.cluster
+        return cluster.worker_capacity if group == "worker" else cluster.ps_capacity
+
+    def counts(self, values: Mapping[str, float], group: str, slot: int) -> FloatArray:
+        """Units of each candidate in a slot, shape (I,)."""
+        variables = (c.variables(group).get((slot, 0)) for c in self.candidates)
+        return np.array([0.0 if v is None else values.get(v.name, 0.0) for v in variables])
+
+    def add(self, group: str, cut: Cut, slots: Iterable[int]) -> list[pulp.LpConstraint]:
+        """Take note of a cut; its rows for these slots, for the caller to add to the model."""
+        self.cuts[group].append(cut)
+        return list(self.rows_of(group, len(self.cuts[group]) - 1, slots))
+
+    def rows_of(self, group: str, number: int, slots: Iterable[int]) -> Iterable[pulp.LpConstraint]:
+        """Rows of a cut that the model does not have yet and that can bind, for these slots."""
+        for slot in slots:
+            terms = self._terms(group, number, slot)
+            can_bind = sum(w * v.upBound for w, v in terms) > 1.0
+            if can_bind and (group, number, slot) not in self._placed:
+                self._placed.add((group, number, slot))
+                yield pulp.lpSum(w * v for w, v in terms) <= 1.0 + CAPACITY_TOLERANCE
+
+    def forbid(self, group: str, counts: IntArray, slots: Iterable[int]) -> list[pulp.LpConstraint]:
+        """Rows that keep the counts of these slots from reaching `counts` (I,) in every job.
+
+        Some job has at least one unit less: a binary variable a job says which.
+        """
+        rows = []
+        for slot in slots:
+            fewer, number = [], len(self._forbidden)
+            here = [
+                (self.candidates[i].variables(group)[slot, 0], int(counts[i]))
+                for i in np.flatnonzero(counts).tolist()
+            ]
+            for k, (variable, count) in enumerate(here):
+                less = self.problem.add_variable(f"less_{number}_{k}", 0, 1, pulp.LpInteger)
+                most = int(variable.upBound)
+                rows.append(variable <= most - (most - count + 1) * less)
+                fewer.append((less, variable.name, count))
+            rows.append(pulp.lpSum(less for less, _, _ in fewer) >= 1)
+            self._forbidden.append(fewer)
+        return rows
+
+    def near(self, plan: Mapping[str, int], window: int) -> list[pulp.LpConstraint]:
+        """Rows that keep completions within `window` slots after those of `plan`; no other jobs."""
+        rows = []
+        for c in self.candidates:
+            first = plan.get(c.job.id)
+            allowed = range(0) if first is None else range(first, first + window + 1)
+            rows.append(pulp.lpSum(v for t, v in c.done.items() if t not in allowed) <= 0)
+        return rows
+
+    def within(self, room: Mapping[tuple[str, int], float]) -> Iterator[pulp.LpConstraint]:
+        """Rows that leave some of a slot's room free: its cuts, scaled by a factor below 1."""
+        for group, number, slot in sorted(self._placed):
+            limit = room.get((group, slot), 1.0)
+            if limit < 1.0:
+                terms = self._terms(group, number, slot)
+                yield pulp.lpSum(w * v for w, v in terms) <= limit
+
+    def require(self, workers: str, ps: str, before: int | None = None) -> None:
+        """Let counts be ``pulp.LpInteger`` or ``pulp.LpContinuous``; completions stay binary.
+
+        Those of slots from `before` on are continuous whatever is asked for.
+        """
+        for c in self.candidates:
+            for category, variables in ((workers, c.workers), (ps, c.ps)):
+                for (slot, _), variable in variables.items():
+                    is_later = before is not None and slot >= before
+                    variable.cat = pulp.LpContinuous if is_later else category
+
+    def held(self, values: Mapping[str, float], slots: range) -> Iterator[pulp.LpConstraint]:
+        """Rows that keep the counts of these slots at most at their `values`, which are whole."""
+        for c, group in product(self.candidates, GROUPS):
+            for (slot, _), variable in c.variables(group).items():
+                if slot in slots:
+                    yield variable <= round(values.get(variable.name, 0.0))
+
+    def completions(self, values: Mapping[str, float]) -> dict[str, int]:
+        """When each job completes that does."""
+        return {
+            c.job.id: slot
+            for c in self.candidates
+            for slot, variable in c.done.items()
+            if values.get(variable.name, 0.0) > 0.5
+        }
+
+    def values_of(self, schedules: Mapping[str, Schedule]) -> dict[str, float]:
+        counts = {name: merged(schedule) for name, schedule in schedules.items()}
+        values = super().values_of(counts)
+        for less, name, count in chain.from_iterable(self._forbidden):
+            values[less.name] = float(values.get(name, 0.0) < count)
+        return values
+
+    def _terms(self, group: str, number: int, slot: int) -> list[tuple[float, pulp.LpVariable]]:
+        """Weights of a cut and the counts in a slot that they are of."""
+        weights = self.cuts[group][number].weights
+        return [
+            (float(weight), c.variables(group)[slot, 0])
+            for c, weight in zip(self.candidates, weights, strict=True)
+            if weight > 0 and (slot, 0) in c.variables(group)
+        ]
+
+    def _totals(self, group: str) -> Iterable[Cut]:
+        """All that the jobs ask for, at most all that there is."""
+        demand, total = self.demand(group), self.capacity(group).sum(axis=0)
+        for r in np.flatnonzero(total).tolist():
+            if demand[:, r].any():
+                yield Cut(demand[:, r] / total[r])
+
+
+def merged(schedule: Schedule) -> Schedule:
+    """The counts of a schedule: all that runs in a slot on server 0."""
+    workers, ps = (_summed(rows) for rows in (schedule.workers, schedule.ps))
+    return Schedule(schedule.job_id, workers, ps)
+
+
+def _summed(rows: IntArray) -> IntArray:
+    slots, inverse = np.unique(rows[:, SLOT], return_inverse=True)
+    counts = np.bincount(inverse.ravel(), rows[:, COUNT], len(slots)).astype(np.int64)
+    table = np.zeros((len(slots), 3), dtype=np.int64)
+    table[:, SLOT], table[:, SERVER], table[:, COUNT] = slots, 0, counts
+    return placements(table)

@@ -1,0 +1,94 @@
+"""What the master learns of a plan that does not fit: cuts, or counts that are forbidden."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from itertools import product
+
+import numpy as np
+import pulp
+
+from oasis.model.rounding import FloatArray, IntArray
+from oasis.solvers.budget import Budget
+from offline.benders.cuts import Servers
+from offline.benders.master import GROUPS, CountModel
+from offline.benders.server_classes import classes
+from offline.benders.subproblem import place
+
+CLASSES = 60  # of servers a side
+
+
+class Separation:
+    """Cuts of a master, from the patterns of its servers.
+
+    Parameters
+    ----------
+    model : CountModel
+        The master; every new row is added to it.
+    """
+
+    def __init__(self, model: CountModel) -> None:
+        self.model = model
+        most = np.array([c.parallel for c in model.candidates])
+        self._servers = {
+            group: Servers(*classes(model.capacity(group), CLASSES), model.demand(group), most)
+            for group in GROUPS
+        }
+
+    def cut(self, values: Mapping[str, float], budget: Budget) -> list[pulp.LpConstraint]:
+        """Rows that a solution of the master violates: of known cuts, else of new ones."""
+        rows: list[pulp.LpConstraint] = []
+        open_slots: list[tuple[str, int, FloatArray]] = []
+        for group, slot in product(GROUPS, range(self.model.instance.horizon)):
+            counts = self.model.counts(values, group, slot)
+            broken = self._broken(group, slot, counts)
+            rows += broken
+            if not broken:
+                open_slots.append((group, slot, counts))
+        if not rows:
+            for group, slot, counts in open_slots:
+                broken = self._broken(group, slot, counts)  # by a cut of a slot before
+                if not broken:
+                    cut = self._servers[group].separate(counts, budget)
+                    broken = [] if cut is None else self.model.add(group, cut, [slot])
+                rows += broken
+        return self._added(rows)
+
+    def _broken(self, group: str, slot: int, counts: FloatArray) -> list[pulp.LpConstraint]:
+        """Rows of known cuts that the counts (I,) of a slot break."""
+        known = enumerate(self.model.cuts[group])
+        broken = [number for number, cut in known if cut.is_violated(counts)]
+        return [row for number in broken for row in self.model.rows_of(group, number, [slot])]
+
+    def cut_off(self, group: str, counts: IntArray, slots: Iterable[int], budget: Budget) -> bool:
+        """Whether patterns cut off counts (I,) of a group; if so, in all these slots."""
+        cut = self._servers[group].separate(counts.astype(float), budget)
+        if cut is not None:
+            self._added(self.model.add(group, cut, slots))
+        return cut is not None
+
+    def forbid(self, group: str, counts: IntArray, slots: Iterable[int], budget: Budget) -> None:
+        """Forbid counts (I,) in these slots, if they are proven not to fit: the last resort."""
+        if self._is_misfit(group, counts, budget):
+            shrunk = self._shrunk(group, counts, budget)
+            self._added(self.model.forbid(group, shrunk, slots))
+
+    def _shrunk(self, group: str, counts: IntArray, budget: Budget) -> IntArray:
+        """Fewer of these counts that still do not fit: a stronger cut."""
+        least = counts.copy()
+        for i in np.flatnonzero(counts).tolist():
+            trial = least.copy()
+            trial[i] = 0
+            if self._is_misfit(group, trial, budget):
+                least = trial
+        return least
+
+    def _is_misfit(self, group: str, counts: IntArray, budget: Budget) -> bool:
+        capacity, demand = self.model.capacity(group), self.model.demand(group)
+        units, is_proven = place(capacity, demand, counts, budget)
+        return is_proven and bool(units.sum() < counts.sum())
+
+    def _added(self, rows: list[pulp.LpConstraint]) -> list[pulp.LpConstraint]:
+        for row in rows:
+            self.model.problem.addConstraint(row)
+        return rows

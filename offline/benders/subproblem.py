@@ -1,0 +1,172 @@
+"""Given counts on the servers of one slot, or the proof that they do not fit.
+
+Most counts fit at once. For the others, the patterns that cover them by fractions
+(`offline.benders.cuts`) make a MILP that HiGHS solves in a tenth of a second; only what is left is
+for the MILP with a variable for each item on each server, which also proves.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pulp
+
+from oasis.model import rounding
+from oasis.model.rounding import CAPACITY_TOLERANCE, FloatArray, IntArray
+from oasis.solvers import Solution, Status, highs
+from oasis.solvers.budget import Budget
+from offline.benders.cuts import Servers
+from offline.benders.server_classes import classes
+
+PATTERN_SECONDS = 1.0
+
+
+def place(
+    capacity: FloatArray,
+    demand: FloatArray,
+    counts: IntArray,
+    budget: Budget,
+    worth: FloatArray | None = None,
+) -> tuple[IntArray, bool]:
+    """As many of the counts as fit on the servers together.
+
+    Parameters
+    ----------
+    capacity : (S, R) float array
+        Of each server.
+    demand : (I, R) float array
+        Of one unit of each item.
+    counts : (I,) int array
+        Units wanted.
+    budget : Budget
+        When to stop.
+    worth : (I,) float array, optional
+        What one unit of each item is worth, positive: where not all fit, which should; 1 each.
+
+    Returns
+    -------
+    units : (I, S) int array
+        A placement.
+    is_proven : bool
+        Whether no placement is worth more.
+    """
+    worth = np.ones(len(counts)) if worth is None else worth
+    units = _greedy(capacity, demand, counts)
+    if (units.sum(axis=1) == counts).all():
+        return units, True
+    status = budget.status
+    for search, part in (
+        (_by_patterns, budget.within(PATTERN_SECONDS)),
+        (_by_servers, budget),
+    ):
+        found, status = search(capacity, demand, counts, part, worth)
+        units = max(units, found, key=lambda table: float(worth @ table.sum(axis=1)))
+        if (units.sum(axis=1) == counts).all():
+            return units, True
+    return units, status is Status.OPTIMAL
+
+
+def _by_patterns(
+    capacity: FloatArray,
+    demand: FloatArray,
+    counts: IntArray,
+    budget: Budget,
+    worth: FloatArray,
+) -> tuple[IntArray, Status]:
+    """The best choice of one pattern a server, of those that cover the counts by fractions."""
+    servers = Servers(*classes(capacity, None), demand, counts)
+    patterns = servers.covering(counts, budget)
+    problem = pulp.LpProblem("patterns", pulp.LpMaximize)
+    placed = {
+        i: problem.add_variable(f"n_{i}", 0, int(counts[i]))
+        for i in np.flatnonzero(counts).tolist()
+    }
+    covers: dict[int, list[pulp.LpAffineExpression]] = {i: [] for i in placed}
+    chosen: list[list[pulp.LpVariable]] = []
+    for k, rows in enumerate(patterns):
+        most = int(servers.number[k])
+        here = [
+            problem.add_variable(f"x_{k}_{j}", 0, most, pulp.LpInteger) for j in range(len(rows))
+        ]
+        chosen.append(here)
+        problem.addConstraint(pulp.lpSum(here) <= most)
+        for i, j in zip(*np.nonzero(rows.T), strict=True):
+            covers[int(i)].append(int(rows[j, i]) * here[j])
+    for i, variable in placed.items():
+        problem.addConstraint(variable <= pulp.lpSum(covers[i]))
+    problem.setObjective(pulp.lpSum(float(worth[i]) * v for i, v in placed.items()))
+    solution = _solved(problem, budget)
+    units = np.zeros((len(counts), len(capacity)), dtype=np.int64)
+    left = counts.copy()
+    for k, rows in enumerate(patterns):
+        hosts = iter(np.flatnonzero((capacity == servers.capacity[k]).all(axis=1)).tolist())
+        for row, variable in zip(rows, chosen[k], strict=True):
+            for _ in range(round(solution.values.get(variable.name, 0.0))):
+                units[:, next(hosts)] = taken = np.minimum(row, left)
+                left -= taken
+    return units, solution.status
+
+
+def _by_servers(
+    capacity: FloatArray,
+    demand: FloatArray,
+    counts: IntArray,
+    budget: Budget,
+    worth: FloatArray,
+) -> tuple[IntArray, Status]:
+    """The best placement: a variable for each item on each server."""
+    most = np.array(
+        [rounding.units(capacity, row, n) for row, n in zip(demand, counts, strict=True)]
+    )
+    items = np.flatnonzero(counts).tolist()
+    problem = pulp.LpProblem("place", pulp.LpMaximize)
+    on: list[dict[int, pulp.LpVariable]] = [
+        {
+            i: problem.add_variable(f"a_{i}_{s}", 0, int(most[i, s]), pulp.LpInteger)
+            for i in items
+            if most[i, s]
+        }
+        for s in range(len(capacity))
+    ]
+    for i in items:
+        here = [variables[i] for variables in on if i in variables]
+        problem.addConstraint(pulp.lpSum(here) <= int(counts[i]))
+    for s, variables in enumerate(on):
+        asked = sum(demand[i] * most[i, s] for i in variables)
+        for r in np.flatnonzero(asked > capacity[s]).tolist():
+            shares = {i: float(demand[i, r] / capacity[s, r]) for i in variables}
+            total = pulp.lpSum(share * variables[i] for i, share in shares.items() if share > 0)
+            problem.addConstraint(total <= 1.0 + CAPACITY_TOLERANCE)
+    problem.setObjective(
+        pulp.lpSum(float(worth[i]) * v for variables in on for i, v in variables.items())
+    )
+    solution = _solved(problem, budget)
+    units = np.zeros((len(counts), len(capacity)), dtype=np.int64)
+    for s, variables in enumerate(on):
+        for i, variable in variables.items():
+            units[i, s] = round(solution.values.get(variable.name, 0.0))
+    return units, solution.status
+
+
+def _solved(problem: pulp.LpProblem, budget: Budget) -> Solution:
+    solution = highs.solve(problem, budget=budget, proof=False)
+    if solution.status is Status.INTERRUPTED:
+        raise KeyboardInterrupt
+    return solution
+
+
+def _greedy(capacity: FloatArray, demand: FloatArray, counts: IntArray) -> IntArray:
+    """Large items first, each where it leaves least: quick, and often enough."""
+    units = np.zeros((len(counts), len(capacity)), dtype=np.int64)
+    total = capacity.sum(axis=0)
+    shares = np.divide(demand, total, out=np.zeros_like(demand), where=total > 0)
+    size = shares.max(axis=1, initial=0.0)
+    scarce = counts @ shares
+    total = np.where(total > 0, total, 1.0)
+    left = capacity.astype(float)
+    for i in np.argsort(-size, kind="stable").tolist():
+        order = np.argsort((left / total) @ scarce, kind="stable")
+        room = rounding.units(np.maximum(left[order], 0.0), demand[i], int(counts[i]))
+        before = np.concatenate([[0], np.cumsum(room)[:-1]])
+        units[i, order] = np.clip(counts[i] - before, 0, room)
+        left -= units[i][:, None] * demand[i]
+    return units

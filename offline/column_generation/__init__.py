@@ -1,0 +1,1 @@
+"""The configuration LP: a bound by prices, found by column generation."""

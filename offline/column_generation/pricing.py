@@ -1,0 +1,58 @@
+"""Pricing problem of the configuration LP: the best schedule of one job (21), (27)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from oasis.model.instance import Instance, Job
+from oasis.model.rounding import FloatArray
+from oasis.model.schedule import Schedule
+from oasis.online.ledger import Ledger
+from oasis.online.search import Search
+
+__all__ = ["empty", "ledger_of", "price", "pricing_work"]
+
+
+# Work of one call of `price`, in units of about a second, measured.
+PRICE_WORK, PRICE_WORK_PER_PRICE = 5e-4, 2e-8
+
+
+def pricing_work(instance: Instance) -> float:
+    """Work of one call of `price` on this cluster and horizon."""
+    servers = len(instance.cluster.worker_ids) + len(instance.cluster.ps_ids)
+    prices = instance.horizon * servers * len(instance.cluster.resources)
+    return PRICE_WORK + PRICE_WORK_PER_PRICE * prices
+
+
+def price(job: Job, ledger: Ledger) -> tuple[float, Schedule | None]:
+    """Best positive payoff of `job` and the schedule that has it; 0.0 and None without.
+
+    Exact: worker-slots, and the original utilities without any floor.
+
+    Parameters
+    ----------
+    job : Job
+        What to run.
+    ledger : Ledger
+        Prices, and what others use: nothing for the bounds, their schedules for the heuristics.
+    """
+    search = Search(job, ledger, "worker-slot", 0.0)
+    split = search.best()
+    return (0.0, None) if split is None else (split.payoff, search.schedule(split))
+
+
+def ledger_of(
+    instance: Instance,
+    worker_prices: FloatArray,
+    ps_prices: FloatArray,
+    worker_used: FloatArray,
+    ps_used: FloatArray,
+) -> Ledger:
+    """Prices and usage of shapes (T, H, R) and (T, K, R), as the search reads them."""
+    return Ledger.of_arrays(instance.cluster, worker_prices, ps_prices, worker_used, ps_used)
+
+
+def empty(instance: Instance, worker_prices: FloatArray, ps_prices: FloatArray) -> Ledger:
+    """Prices on the empty cluster."""
+    unused = np.zeros_like(worker_prices), np.zeros_like(ps_prices)
+    return ledger_of(instance, worker_prices, ps_prices, *unused)

@@ -1,0 +1,146 @@
+"""The restricted master of the configuration LP (14)-(16): the schedules known so far.
+
+max sum f_i x_il, at most one schedule a job (14), shares of capacity at most 1 in every row
+(15)(16). Only rows that some column uses exist; all others have the dual 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from oasis.model.instance import Instance
+from oasis.model.rounding import FloatArray, IntArray
+from oasis.model.schedule import Schedule
+from oasis.solvers.budget import Budget
+from oasis.solvers.lp import ColumnLp, LpColumn
+from offline.column_generation.aggregation import Grouping
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Column:
+    """A schedule l of job i in L_i.
+
+    Parameters
+    ----------
+    job : int
+        Index i into ``instance.jobs``.
+    schedule : Schedule
+        Where it runs.
+    utility : float
+        f_i(t_il - a_i).
+    """
+
+    job: int
+    schedule: Schedule
+    utility: float
+
+    @classmethod
+    def of(cls, instance: Instance, job: int, schedule: Schedule) -> Column:
+        """The column of `schedule`, with the original utility."""
+        owner = instance.jobs[job]
+        return cls(job, schedule, float(owner.utility(schedule.completion - owner.arrival)))
+
+    @property
+    def key(self) -> tuple[int, bytes, bytes]:
+        """What makes two columns the same."""
+        return self.job, self.schedule.workers.tobytes(), self.schedule.ps.tobytes()
+
+
+@dataclass(frozen=True, slots=True)
+class MasterSolution:
+    """Optimal solution of a restricted master.
+
+    Parameters
+    ----------
+    value : float
+        Its objective: at most the configuration LP's.
+    rents : (rows,) float array
+        Dual of each row of the grouping: price times capacity.
+    payoffs : (I,) float array
+        mu_i, dual of (14).
+    weights : (columns,) float array
+        x_il of each column, in the order of ``RestrictedMaster.columns``.
+    """
+
+    value: float
+    rents: FloatArray
+    payoffs: FloatArray
+    weights: FloatArray
+
+
+class RestrictedMaster:
+    """Columns, and the linear program over them.
+
+    Parameters
+    ----------
+    grouping : Grouping
+        The rows.
+    """
+
+    def __init__(self, grouping: Grouping) -> None:
+        self.grouping = grouping
+        self.columns: list[Column] = []
+        jobs = grouping.instance.jobs
+        self._usage: list[tuple[IntArray, FloatArray]] = []
+        self._keys: set[tuple[int, bytes, bytes]] = set()
+        self._lp = ColumnLp(np.ones(len(jobs)))
+        self._row = np.full(grouping.size, -1)
+        # utilities scaled to about 1: the solver's tolerances are absolute
+        self._scale = max((float(job.utility(0)) for job in jobs), default=0.0) or 1.0
+
+    def add(self, columns: Iterable[Column]) -> int:
+        """Add the columns that are not there yet; how many they were."""
+        new = []
+        for column in columns:
+            if column.key not in self._keys and column.utility > 0:
+                self._keys.add(column.key)
+                self.columns.append(column)
+                new.append(self._entries(column))
+        self._lp.add_columns(new)
+        return len(new)
+
+    def _entries(self, column: Column) -> LpColumn:
+        job = self.grouping.instance.jobs[column.job]
+        rows, shares = self.grouping.usage(job, column.schedule)
+        self._usage.append((rows, shares))
+        missing = rows[self._row[rows] < 0]
+        self._row[missing] = self._lp.rows + np.arange(len(missing))
+        self._lp.add_rows(np.ones(len(missing)))
+        return LpColumn(
+            column.utility / self._scale,
+            np.concatenate([[column.job], self._row[rows]]),
+            np.concatenate([[1.0], shares]),
+        )
+
+    def solve(self, budget: Budget) -> MasterSolution | None:
+        """Solve the linear program; None if the budget is spent first."""
+        solution = self._lp.solve(budget)
+        if solution is None:
+            return None
+        used = self._row >= 0
+        rents = np.zeros(self.grouping.size)
+        rents[used] = solution.duals[self._row[used]] * self._scale
+        jobs = len(self.grouping.instance.jobs)
+        payoffs = solution.duals[:jobs] * self._scale
+        return MasterSolution(solution.objective * self._scale, rents, payoffs, solution.values)
+
+    def keep_best(self, solution: MasterSolution, most: int) -> None:
+        """Drop the columns that are furthest from use, down to `most` columns.
+
+        Furthest by their reduced cost: utility minus price minus mu_i, 0 in the basis.
+        """
+        if len(self.columns) <= most:
+            return
+        reduced = [
+            column.utility - solution.rents[rows] @ shares - solution.payoffs[column.job]
+            for column, (rows, shares) in zip(self.columns, self._usage, strict=True)
+        ]
+        order = np.lexsort((-np.array(reduced), -solution.weights))
+        self._lp.remove_columns(order[most:])
+        kept = np.sort(order[:most]).tolist()
+        self.columns = [self.columns[k] for k in kept]
+        self._usage = [self._usage[k] for k in kept]
+        self._keys = {column.key for column in self.columns}

@@ -1,0 +1,1 @@
+"""Schedules without a proof: insertion, ruin and recreate, fix-and-optimise."""

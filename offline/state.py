@@ -1,0 +1,186 @@
+"""Where a solve stands: what is known when it ends, whatever ended it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from oasis.certify.verify import verify
+from oasis.model.errors import SolverError
+from oasis.model.instance import Instance
+from oasis.model.schedule import Schedule
+from oasis.solvers import PROOF, TRUST, Progress, Status, relative_gap
+from oasis.solvers.budget import Budget
+from offline.result import Milestone, OfflineResult
+
+TRIVIAL = "every job at its best"
+RESOLUTION = 0.01  # of the elapsed time: how close together two milestones may be
+
+
+class Standing:
+    """The interval so far: best schedules and bound, who found them, and how they came about.
+
+    Whatever stops a solve, `result` has what was known then. A bound that the schedules refute
+    raises `SolverError` at once.
+
+    Parameters
+    ----------
+    budget : Budget
+        Whose clock the reports show.
+    on_progress : callable, optional
+        Receives a `Progress` at every improvement and every new phase.
+
+    Attributes
+    ----------
+    incumbent : float or None
+        Value of the best verified schedules, None before the first.
+    bound : float
+        The best bound.
+    schedules : mapping of str to Schedule
+        What `incumbent` is the value of.
+    phase : str
+        What is going on; it gets the credit for what is found meanwhile.
+    history : list of Milestone
+        Improvements, those within a hundredth of the elapsed time taken together.
+    """
+
+    def __init__(
+        self, budget: Budget, on_progress: Callable[[Progress], None] | None = None
+    ) -> None:
+        self.phase = ""
+        self.history: list[Milestone] = []
+        self._noted: list[float] = []  # what of the budget was spent at each
+        self._budget = budget
+        self._on_progress = on_progress
+        self._seen: float | None = None
+        # each replaced whole, so that Ctrl-C never finds one half changed
+        self._best: tuple[float | None, Mapping[str, Schedule], str] = (None, {}, "")
+        self._proof = (math.inf, "")
+
+    @property
+    def incumbent(self) -> float | None:
+        return self._best[0]
+
+    @property
+    def schedules(self) -> Mapping[str, Schedule]:
+        return self._best[1]
+
+    @property
+    def bound(self) -> float:
+        return self._proof[0]
+
+    @property
+    def gap(self) -> float:
+        """Relative gap of incumbent and bound; infinite without an incumbent."""
+        return relative_gap(self.incumbent, self.bound)
+
+    def enter(self, phase: str) -> None:
+        """Begin a phase, such as "configuration LP"."""
+        self.phase = phase
+        self._report()
+
+    def found(self, incumbent: float, schedules: Mapping[str, Schedule]) -> None:
+        """Take note of a verified solution and its value."""
+        if self.incumbent is None or incumbent > self.incumbent:
+            self._best = (incumbent, schedules, self.phase)
+            self._check()
+            self._note()
+
+    def proved(self, bound: float, by: str | None = None) -> None:
+        """Take note of a bound, proved by the current phase unless told otherwise."""
+        if bound < self.bound:
+            self._proof = (bound, self.phase if by is None else by)
+            self._check()
+            self._note()
+
+    def saw(self, progress: Progress) -> None:
+        """Pass on what a running solver says; its solution counts once it is `found`.
+
+        When it says so depends on the machine, so a result that must repeat does not record it.
+        """
+        if self._budget.is_repeatable:
+            self._report()
+            return
+        known = self._value()
+        if progress.incumbent is not None and (known is None or progress.incumbent > known):
+            self._seen = progress.incumbent
+            self._note()
+        self.proved(progress.bound)
+
+    def saw_bound(self, progress: Progress) -> None:
+        """Do the same with the bound alone, where the solver solves a relaxation."""
+        if not self._budget.is_repeatable:
+            self.proved(progress.bound)
+
+    def result(
+        self, instance: Instance, status: Status, method: str, parameters: Mapping[str, Any]
+    ) -> OfflineResult:
+        """What is known now; a time limit that came when schedules and bound agree is a proof."""
+        _, schedules, found_by = self._best
+        bound, proved_by = min(self._proof, (trivial_bound(instance), TRIVIAL))
+        objective = verify(instance, schedules)
+        upper = max(bound, objective)
+        if status is self._budget.status and upper - objective <= PROOF * abs(objective):
+            status = Status.OPTIMAL
+        return OfflineResult(
+            status=status,
+            objective=objective,
+            upper_bound=upper,
+            schedules=schedules,
+            method=method,
+            seconds=self._budget.seconds,
+            parameters=dict(parameters),
+            objective_by=found_by,
+            bound_by=proved_by,
+            history=tuple(self.history),
+        )
+
+    def _check(self) -> None:
+        known, (bound, by) = self.incumbent, self._proof
+        if known is not None and bound < known - TRUST * abs(known):
+            text = f"{by or 'the solver'} claims the bound {bound:.9g}"
+            raise SolverError(f"{text}; a schedule is worth {known:.9g}")
+
+    def _value(self) -> float | None:
+        known = [value for value in (self.incumbent, self._seen) if value is not None]
+        return max(known, default=None)
+
+    def _note(self) -> None:
+        now = self._budget.elapsed
+        if len(self.history) > 1 and now - self._noted[-2] < RESOLUTION * now:
+            self.history.pop()
+            self._noted.pop()
+        self._noted.append(now)
+        self.history.append(Milestone(self._budget.seconds, self._value(), self.bound))
+        self._report()
+
+    def _report(self) -> None:
+        if self._on_progress is not None:
+            value, now = self._value(), self._budget.seconds
+            gap = relative_gap(value, self.bound)
+            self._on_progress(Progress(now, value, self.bound, gap, self.phase))
+
+
+def trivial_bound(instance: Instance) -> float:
+    """Every job at its earliest completion: what holds before anything is solved."""
+    seconds = instance.slot_seconds
+    return math.fsum(
+        float(job.utility(job.shortest_duration(seconds) - 1)) for job in instance.jobs
+    )
+
+
+def concluded(
+    instance: Instance,
+    standing: Standing,
+    work: Callable[[], Status],
+    method: str,
+    parameters: Mapping[str, Any],
+) -> OfflineResult:
+    """Do `work`, which tells `standing` what it learns; Ctrl-C ends it with what is known then."""
+    try:
+        standing.proved(trivial_bound(instance), TRIVIAL)
+        status = work()
+    except KeyboardInterrupt:
+        status = Status.INTERRUPTED
+    return standing.result(instance, status, method, parameters)

@@ -1,0 +1,402 @@
+"""``-o`` and ``--plot``: through devices and pipes, refused before the work, never the result lost.
+
+The commands run in processes of their own, and only ever write to a temporary directory.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import oasis
+from experiments.cli.main import main
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="POSIX files")
+
+ROOT = Path(__file__).parents[2]
+INSTANCE = "instance.json"
+TRACE = "id,submitted,duration,gpus\na,0,60,1\nb,10,60,2\n"
+PHILLY = "timestamp,duration,num_gpus,gpu_time,cluster\n2017-10-03 00:00:00,3600,2,7200,vc1\n"
+GRID = 'seeds = [0]\n[[instances]]\npreset = "testbed"\njobs = 3\n[[policies]]\nname = "drf"\n'
+SMALL = ("generate", "--jobs", "2", "--worker-servers", "1", "--ps-servers", "1", "--horizon", "9")
+FIGURE = ("figure", "fig3", "--scale", "0.04", "--seeds", "1", "--policies", "drf", "--jobs", "3")
+
+RESULTS: dict[str, tuple[object, ...]] = {
+    "run": ("run", INSTANCE),
+    "compare": ("compare", INSTANCE, "--policies", "fifo"),
+    "replay": ("replay", "trace.csv", "--policies", "fifo"),
+    "solve": ("solve", INSTANCE, "--method", "milp", "--time-limit", "inf"),
+    "ratio": ("ratio", INSTANCE, "--method", "milp", "--time-limit", "inf"),
+}
+WRITERS = {**RESULTS, "generate": SMALL, "import": ("import", "philly", "philly.csv")}
+DRAWERS = ("run", "compare", "ratio")
+Result = tuple[int, str, str]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    sizes = {"jobs": 2, "worker_servers": 1, "ps_servers": 1, "horizon": 9}
+    oasis.write(oasis.generate("testbed", **sizes, seed=1), tmp_path / INSTANCE)
+    (tmp_path / "trace.csv").write_text(TRACE, encoding="utf-8")
+    (tmp_path / "philly.csv").write_text(PHILLY, encoding="utf-8")
+    (tmp_path / "grid.toml").write_text(GRID, encoding="utf-8")
+    return tmp_path
+
+
+def shell(
+    folder: Path, *arguments: object, code: str = "", stdout: Any = subprocess.PIPE
+) -> Result:
+    """Run the command in `folder`, after `code`."""
+    start = f"{code}\nfrom experiments.cli.main import main\nmain()"
+    done = subprocess.run(
+        [sys.executable, "-c", start, *map(str, arguments)],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "100"},
+        stdin=subprocess.DEVNULL,
+        stdout=stdout,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.fixture
+def call(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> Callable[..., Result]:
+    """Run the command in `folder` within this process, which is quicker."""
+
+    def run(*arguments: object) -> Result:
+        monkeypatch.chdir(folder)
+        with pytest.raises(SystemExit) as exit_info:
+            main([str(argument) for argument in arguments])
+        assert isinstance(exit_info.value.code, int)
+        return exit_info.value.code, *capfd.readouterr()
+
+    return run
+
+
+def unmeasured(text: str) -> Any:
+    """A document without the numbers that differ from run to run."""
+    measured = ("seconds", "history", "jobs_per_second")
+
+    def strip(value: Any) -> Any:
+        if isinstance(value, dict):
+            kept = {k: v for k, v in value.items() if not any(word in k for word in measured)}
+            return {key: strip(entry) for key, entry in kept.items()}
+        return [strip(entry) for entry in value] if isinstance(value, list) else value
+
+    return strip(json.loads(text))
+
+
+# --- standard output ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_dash_puts_the_document_and_nothing_else_on_standard_output(
+    folder: Path, call: Callable[..., Result], name: str
+) -> None:
+    before = sorted(os.listdir(folder))
+    code, out, _ = call(*WRITERS[name], "-o", "-")
+    assert code == 0
+    assert sorted(os.listdir(folder)) == before
+    assert call(*WRITERS[name], "-o", "file.json")[0] == 0
+    assert unmeasured(out) == unmeasured((folder / "file.json").read_text(encoding="utf-8"))
+    if name in RESULTS:
+        both = call(*WRITERS[name], "--json", "-o", "-")
+        assert unmeasured(both[1]) == unmeasured(out)
+
+
+@pytest.mark.parametrize("redirected", [False, True])
+@pytest.mark.parametrize("name", ["run", "generate"])
+def test_a_name_of_standard_output_is_as_good_as_a_dash(
+    folder: Path, name: str, redirected: bool
+) -> None:
+    if not os.path.isdir("/proc/self/fd"):
+        pytest.skip("needs /proc")
+    link = folder / "stdout"  # as /dev/stdout is made
+    link.symlink_to("/proc/self/fd/1")
+    captured = folder / "captured"
+    with captured.open("wb") as stream:
+        where = stream if redirected else subprocess.PIPE
+        code, out, _ = shell(folder, *WRITERS[name], "-o", link, stdout=where)
+    json.loads(captured.read_text(encoding="utf-8") if redirected else out)
+    assert code == 0
+    assert link.is_symlink()
+    assert os.readlink(link) == "/proc/self/fd/1"
+
+
+def test_the_file_that_standard_output_is_redirected_to_is_not_replaced_under_it(
+    folder: Path,
+) -> None:
+    path = folder / "same.json"
+    with path.open("wb") as stream:
+        assert shell(folder, *RESULTS["run"], "-o", "same.json", stdout=stream)[0] == 0
+        assert os.fstat(stream.fileno()).st_ino == path.stat().st_ino
+    assert json.loads(path.read_text(encoding="utf-8"))["policy"] == "oasis"
+
+
+@pytest.mark.parametrize("name", ["run", "generate"])
+def test_full_standard_output_is_one_line_and_2(folder: Path, name: str) -> None:
+    if not Path("/dev/full").is_char_device():
+        pytest.skip("needs /dev/full, which is only opened")
+    with open("/dev/full", "wb") as full:
+        code, _, err = shell(folder, *WRITERS[name], "-o", "-", stdout=full)
+    assert (code, err) == (2, "oasis: standard output: No space left on device\n")
+
+
+@pytest.mark.parametrize("output", ["-", "stdout"])
+@pytest.mark.parametrize("command", [("sweep", "grid.toml"), FIGURE])
+def test_what_is_no_single_text_does_not_go_to_standard_output(
+    folder: Path, command: tuple[str, ...], output: str
+) -> None:
+    if os.path.isdir("/proc/self/fd"):
+        (folder / "stdout").symlink_to("/proc/self/fd/1")
+    elif output == "stdout":
+        pytest.skip("needs /proc")
+    before = sorted(os.listdir(folder))
+    code, out, err = shell(folder, *command, "-o", output)
+    assert (code, out) == (2, "")
+    assert err.count("\n") == 1
+    assert f"got standard output, {output}" in err
+    assert sorted(os.listdir(folder)) == before
+
+
+# --- pipes -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_pipe_gets_the_document_and_stays_a_pipe(
+    folder: Path, call: Callable[..., Result], name: str
+) -> None:
+    fifo = folder / "fifo"
+    os.mkfifo(fifo)
+    (folder / "link").symlink_to("fifo")
+    reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        code, out, _ = call(*WRITERS[name], "-o", "link")
+        content = os.read(reader, 1_000_000).decode()
+    finally:
+        os.close(reader)
+    assert code == 0
+    assert (out != "") == (name in RESULTS)
+    assert unmeasured(content)
+    assert stat.S_ISFIFO(fifo.lstat().st_mode)
+    assert (folder / "link").is_symlink()
+
+
+def test_a_picture_goes_through_a_pipe_too(folder: Path) -> None:
+    fifo = folder / "fifo.svg"
+    os.mkfifo(fifo)
+    reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        drain = "import fcntl, os\n"  # a picture may be larger than a pipe holds
+        grow = f"fcntl.fcntl(os.open({str(fifo)!r}, os.O_RDWR), 1031, 1 << 20)"
+        assert shell(folder, *RESULTS["compare"], "--plot", fifo, code=drain + grow)[0] == 0
+        assert os.read(reader, 5) == b"<?xml"
+    finally:
+        os.close(reader)
+    assert stat.S_ISFIFO(fifo.lstat().st_mode)
+
+
+@pytest.mark.parametrize("name", ["run", "generate"])
+def test_a_pipe_whose_reader_leaves_is_an_error_with_its_name(folder: Path, name: str) -> None:
+    os.mkfifo(folder / "fifo")
+    # opened for reading while the command opens it, and closed before it writes
+    code = """
+import os, oasis.model.files
+reader = os.open("fifo", os.O_RDONLY | os.O_NONBLOCK)
+opened = os.open
+def leave(name, *rest, **more):
+    descriptor = opened(name, *rest, **more)
+    if str(name) == "fifo":
+        os.close(reader)
+    return descriptor
+os.open = leave
+"""
+    status, out, err = shell(folder, *WRITERS[name], "-o", "fifo", code=code)
+    assert (status, err) == (2, "oasis: fifo: Broken pipe\n")
+    assert ("total utility" in out) == (name == "run")
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("pipe")])
+def test_a_sweep_is_not_written_into_a_pipe(
+    folder: Path, call: Callable[..., Result], make: Callable[[Path], None]
+) -> None:
+    os.mkfifo(folder / "pipe")
+    make(folder / "out.parquet")
+    before = sorted(os.listdir(folder))
+    code, out, err = call("sweep", "grid.toml", "-o", "out.parquet")
+    assert (code, out, err) == (2, "", "oasis: out.parquet: expected a regular file\n")
+    assert sorted(os.listdir(folder)) == before
+
+
+# --- refused before the work -------------------------------------------------------------------
+
+BAD_TARGETS = {
+    "none/a.svg": "oasis: none/a.svg: none: No such directory\n",
+    "folder.svg": "oasis: folder.svg: Is a directory\n",
+    "trace.csv/a.svg": "oasis: trace.csv/a.svg: Not a directory\n",
+    "link.svg": "oasis: link.svg: {tmp}/none: No such directory\n",
+}
+
+
+@pytest.mark.parametrize("target", BAD_TARGETS)
+@pytest.mark.parametrize(
+    ("name", "option"),
+    [*((name, "-o") for name in WRITERS), *((name, "--plot") for name in DRAWERS)],
+)
+def test_what_cannot_be_written_is_refused_before_anything_is_read(
+    folder: Path, call: Callable[..., Result], name: str, option: str, target: str
+) -> None:
+    (folder / "folder.svg").mkdir()
+    (folder / "link.svg").symlink_to(Path("none", "a"))
+    before = sorted(os.listdir(folder))
+    words = ["absent.json" if word == INSTANCE else str(word) for word in WRITERS[name]]
+    expected = BAD_TARGETS[target].replace("{tmp}", str(folder))
+    assert call(*words, option, target) == (2, "", expected)
+    assert sorted(os.listdir(folder)) == before
+    assert os.listdir(folder / "folder.svg") == []
+
+
+@pytest.mark.parametrize("ending", [".csv", ".parquet", ".svg"])
+def test_each_file_of_a_figure_is_checked_before_its_runs(
+    folder: Path, call: Callable[..., Result], ending: str
+) -> None:
+    taken = folder / "figures" / f"fig3{ending}"
+    taken.mkdir(parents=True)
+    code, out, err = call(*FIGURE)
+    assert (code, out, err) == (2, "", f"oasis: figures/fig3{ending}: Is a directory\n")
+    assert [path.name for path in taken.parent.iterdir()] == [taken.name]
+
+
+def test_a_directory_that_cannot_be_made_is_named(call: Callable[..., Result]) -> None:
+    code, out, err = call(*FIGURE, "-o", "trace.csv/a/b")
+    assert (code, out, err) == (2, "", "oasis: trace.csv/a/b: Not a directory\n")
+
+
+# --- what fails only when it is written ---------------------------------------------------------
+
+SMALL_FILES = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (64, 64))"
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_the_result_is_printed_although_it_cannot_be_written(folder: Path, name: str) -> None:
+    (folder / "out.json").write_text("old", encoding="utf-8")
+    before = sorted(os.listdir(folder))
+    code, out, err = shell(folder, *WRITERS[name], "-o", "out.json", code=SMALL_FILES)
+    assert (code, err) == (2, "oasis: out.json: File too large\n")
+    assert (out != "") == (name in RESULTS)
+    assert sorted(os.listdir(folder)) == before
+    assert (folder / "out.json").read_text(encoding="utf-8") == "old"
+    if name in RESULTS:
+        _, printed, _ = shell(folder, *WRITERS[name])
+        assert [line.split()[:1] for line in out.splitlines()] == [
+            line.split()[:1] for line in printed.splitlines()
+        ]
+
+
+def test_every_file_that_could_not_be_written_is_named_after_the_document(folder: Path) -> None:
+    options = ("--json", "-o", "out.json", "--plot", "out.svg")
+    code, out, err = shell(folder, *RESULTS["run"], *options, code=SMALL_FILES)
+    assert (code, err) == (2, "oasis: out.json: File too large; out.svg: File too large\n")
+    assert json.loads(out)["policy"] == "oasis"
+    assert not {"out.json", "out.svg"} & set(os.listdir(folder))
+
+
+def test_a_directory_removed_meanwhile_is_said_and_the_result_printed(folder: Path) -> None:
+    (folder / "sub").mkdir()
+    code = """
+import os, experiments.cli.commands.run as run
+read = run.read_instance
+run.read_instance = lambda file: (os.rmdir("sub"), read(file))[1]
+"""
+    status, out, err = shell(folder, *RESULTS["run"], "-o", "sub/out.json", code=code)
+    assert (status, err) == (2, "oasis: sub/out.json: sub: No such directory\n")
+    assert "total utility" in out
+
+
+def test_an_unwritten_file_is_said_even_to_a_reader_who_leaves_early(folder: Path) -> None:
+    ends = os.pipe()
+    os.close(ends[0])
+    with open(ends[1], "wb") as gone:
+        options = ("-o", "out.json")
+        code, _, err = shell(folder, *RESULTS["run"], *options, code=SMALL_FILES, stdout=gone)
+    assert (code, err) == (2, "oasis: out.json: File too large\n")
+
+
+UNWRITTEN = """
+import errno, os, experiments.{module} as module
+def fail(*_):
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), {path!r})
+module.{name} = fail
+"""
+
+
+def test_a_sweep_prints_its_means_and_keeps_its_cells(folder: Path) -> None:
+    code = UNWRITTEN.format(module="sweep", name="write_table", path="out.parquet")
+    command = ("sweep", "grid.toml", "-o", "out.parquet", "--jobs", "1")
+    status, out, err = shell(folder, *command, code=code)
+    assert status == 2
+    assert out.startswith("Mean over the seeds")
+    assert err.splitlines() == [
+        "could not write out.parquet: 1 cells run, 0 recorded before",
+        "oasis: out.parquet: No space left on device",
+    ]
+    assert not (folder / "out.parquet").exists()
+    again = shell(folder, *command)
+    assert again == (0, out, "wrote out.parquet: 0 cells run, 1 recorded before\n")
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "ending"),
+    [
+        ("sweep", "write_table", ".parquet"),
+        ("figures.reproduction", "write_csv", ".csv"),
+        ("figures.reproduction", "save", ".svg"),
+    ],
+)
+def test_a_figure_prints_its_rows_and_writes_what_it_can(
+    folder: Path, module: str, name: str, ending: str
+) -> None:
+    path = f"figures/fig3{ending}"
+    code = UNWRITTEN.format(module=module, name=name, path=path)
+    status, out, err = shell(folder, *FIGURE, code=code)
+    assert status == 2
+    assert "drf" in out
+    others = [f"figures/fig3{end}" for end in (".parquet", ".csv", ".svg") if end != ending]
+    assert err.splitlines() == [
+        f"wrote {', '.join(others)}",
+        f"oasis: {path}: No space left on device",
+    ]
+    assert all((folder / other).is_file() for other in others)
+    assert not (folder / path).exists()
+
+
+# --- Ctrl-C ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("name", "signals"), [("run", 1), ("solve", 2)])
+def test_ctrl_c_while_writing_leaves_nothing_behind(folder: Path, name: str, signals: int) -> None:
+    code = f"""
+import os, signal
+def interrupt(*_):
+    for _ in range({signals}):
+        os.kill(os.getpid(), signal.SIGINT)
+        for _ in range(1000): pass  # the handler runs between two steps
+os.replace = interrupt
+"""
+    before = sorted(os.listdir(folder))
+    status, out, err = shell(folder, *RESULTS[name], "-o", "out.json", code=code)
+    assert (status, out) == (130, "")
+    assert err.startswith("oasis: ")
+    assert sorted(os.listdir(folder)) == before

@@ -1,0 +1,307 @@
+"""The baselines on cases worked out by hand."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import baselines
+import oasis
+from baselines import DRF, FIFO, LAS, RRH, SRTF, Dorm
+from baselines.counts import FixedCounts
+from baselines.placing import placement_for
+from baselines.prospects import Prospects, worth_by_slot
+from oasis import Cluster, Constant, Deadline, Instance, Job, Piecewise, Server
+from oasis.scheduling.placement import place
+from oasis.simulator import (
+    BestFit,
+    Outage,
+    PlainJob,
+    Room,
+    RoundRobin,
+    Workload,
+    replay,
+    rigid_workload,
+)
+
+
+def plain(*rows):
+    return [PlainJob(f"j{k}", *row) for k, row in enumerate(rows)]
+
+
+def ends(policy, rows, servers=1, gpus=4, placement="whole", **options):
+    outcome = replay(rigid_workload(plain(*rows), servers, gpus, placement), policy, **options)
+    return [times.end for times in outcome.jobs]
+
+
+def job(name="a", arrival=0, work=4, chunks=4, **changes):
+    given = {
+        "epochs": work,
+        "chunks": chunks,
+        "minibatches": 1,
+        "minibatch_time": 1.0 / chunks,
+        "gradient_mb": 0.0,
+        "worker": {"gpu": 1.0},
+        "ps": {},
+        "utility": Constant(10.0),
+    }
+    return Job(id=name, arrival=arrival, **(given | changes))
+
+
+def instance(*jobs, horizon=10, gpus=2.0, servers=2):
+    cluster = Cluster(
+        ("gpu", "cpu", "bandwidth_gbps"),
+        (Server("w", {"gpu": gpus, "cpu": 9, "bandwidth_gbps": 9}, servers),),
+        (Server("p", {"cpu": 4, "bandwidth_gbps": 20}),),
+        1.0,
+    )
+    return Instance(horizon, cluster, jobs)
+
+
+def test_fifo_blocks_behind_the_head_of_the_line():
+    assert ends(FIFO(), [(0, 10, 3), (1, 5, 2), (2, 1, 1)]) == [10.0, 15.0, 11.0]
+
+
+def test_fifo_packs_on_the_fullest_server_and_the_lowest_index():
+    rows = [(0, 9, 2), (0, 9, 1), (0, 9, 4), (0, 9, 1)]
+    assert ends(FIFO(), rows, servers=2) == [9.0, 9.0, 9.0, 9.0]
+    assert ends(FIFO(), [*rows, (0, 1, 1)], servers=2)[-1] == 10.0
+
+
+def test_fifo_returns_an_evicted_job_to_its_place_in_the_line():
+    rows = [(0, 10, 4), (1, 10, 4)]
+    assert ends(FIFO(), rows, outages=[Outage(0, 5.0, 7.0)]) == [12.0, 22.0]
+
+
+def test_srtf_preempts_for_the_shorter_job():
+    assert ends(SRTF(), [(0, 10, 4), (2, 3, 4), (4, 20, 4)]) == [13.0, 5.0, 33.0]
+
+
+def test_srtf_does_not_preempt_for_an_equal_one():
+    assert ends(SRTF(), [(0, 10, 4), (4, 6, 4)]) == [10.0, 16.0]
+
+
+def test_las_lets_new_jobs_catch_up_and_then_serves_in_order_of_arrival():
+    policy = LAS(thresholds=(8 / 3600,))  # two seconds on four GPUs
+    assert ends(policy, [(0, 10, 4), (3, 5, 4)]) == [12.0, 15.0]
+
+
+def test_las_counts_gpus_times_time():
+    policy = LAS(thresholds=(4 / 3600,))
+    assert ends(policy, [(0, 10, 1), (1, 10, 4)]) == [11.0, 20.0]
+    with pytest.raises(ValueError, match="thresholds"):
+        LAS(thresholds=(2.0, 1.0))
+
+
+def test_las_finishes_nothing_while_a_slot_exceeds_its_threshold_and_jobs_keep_coming():
+    """Four GPUs for a slot of an hour; a job each slot, two slots of work each."""
+    hours = Cluster(("gpu",), (Server("w", {"gpu": 4.0}),), (Server("p", {"gpu": 0.0}),), 3600.0)
+    jobs = tuple(
+        job(f"j{k}", k, work=2, chunks=4, minibatch_time=1.0, worker={"gpu": 1.0}) for k in range(6)
+    )
+    busy = Instance(6, hours, jobs)
+    finished = {}
+    for hours_before_falling in (1.0, 9.0):
+        policy = LAS(seed=4, thresholds=(hours_before_falling,))
+        finished[hours_before_falling] = len(oasis.simulate(busy, policy).outcome.completions)
+    assert finished == {1.0: 0, 9.0: 3}
+
+
+def test_a_job_that_does_not_fit_blocks_the_line_or_is_passed():
+    rows = [(0, 10, 3), (0, 12, 2), (0, 13, 1)]
+    assert ends(SRTF(), rows) == [10.0, 22.0, 23.0]
+    assert ends(SRTF(line="backfill"), rows) == [10.0, 22.0, 13.0]
+    with pytest.raises(ValueError, match="line: expected strict or backfill, got 'x'"):
+        SRTF(line="x")
+
+
+def test_drf_equalises_dominant_shares():
+    """The example of Ghodsi et al., section 4.1: 9 CPUs and 18 GB; 3 tasks of a and 2 of b."""
+    first = job("a", chunks=9, work=99, worker={"cpu": 1.0, "gpu": 4.0}, minibatch_time=1.0)
+    second = job("b", chunks=9, work=99, worker={"cpu": 3.0, "gpu": 1.0}, minibatch_time=1.0)
+    run = oasis.simulate(instance(first, second, gpus=18.0, servers=1, horizon=1), DRF())
+    gpu, cpu, *_ = run.outcome.timeline[0][1]
+    assert (cpu, gpu) == (3 * 1 + 2 * 3, 3 * 4 + 2 * 1)
+
+
+def test_drf_never_gives_more_workers_than_chunks_and_fills_what_is_left():
+    run = oasis.simulate(instance(job("a", work=4, chunks=1), job("b", work=3, chunks=3)), DRF())
+    assert [d.completion for d in run.decisions] == [3, 0]
+
+
+def test_drf_adds_the_parameter_servers_that_the_bandwidth_asks_for():
+    link = {"gpu": 1.0, "bandwidth_gbps": 1.0}
+    given = job(worker=link, ps={"cpu": 1.0, "bandwidth_gbps": 2.0}, gradient_mb=1.0)
+    run = oasis.simulate(instance(given), DRF())
+    schedule = run.decisions[0].schedule
+    assert schedule.ps[:, 2].max() == 2
+
+
+def test_rrh_rejects_what_gains_no_more_than_the_threshold():
+    jobs = instance(job("a"), job("b", utility=Constant(1.0)), job("c", utility=Constant(0.0)))
+    run = oasis.simulate(jobs, RRH(threshold=5.0, discount=0.0))
+    assert [d.admitted for d in run.decisions] == [True, False, False]
+    assert "needs more than 5" in run.decisions[1].reason
+
+
+def test_rrh_rejects_a_job_that_cannot_earn_anything():
+    late = job(work=8, utility=Deadline(10.0, 0.0))
+    assert not oasis.simulate(instance(late), RRH()).decisions[0].admitted
+
+
+def test_rrh_pauses_a_job_for_a_more_rewarding_one():
+    """Four GPUs in all; either job takes them whole."""
+    long = job("long", work=16, chunks=4, utility=Constant(10.0), worker={"gpu": 2.0})
+    quick = job("quick", 1, work=2, chunks=2, utility=Deadline(50.0, 1.0), worker={"gpu": 2.0})
+    run = oasis.simulate(instance(long, quick, horizon=30), RRH(seed=2))
+    assert run.decisions[1].completion <= 2
+
+
+def test_dorm_gives_all_the_chunks_can_use_and_the_fewest_parameter_servers():
+    link = {"gpu": 1.0, "bandwidth_gbps": 1.0}
+    given = job(work=4, worker=link, ps={"cpu": 1.0, "bandwidth_gbps": 2.0}, gradient_mb=1.0)
+    run = oasis.simulate(instance(given, servers=3), Dorm())
+    schedule = run.decisions[0].schedule
+    assert schedule.workers[schedule.workers[:, 0] == 0, 2].sum() == 4
+    assert schedule.ps[schedule.ps[:, 0] == 0, 2].sum() == 2
+
+
+def test_dorm_repeats_though_the_node_limit_stops_it_and_says_so():
+    busy = oasis.generate("calibrated", jobs=15, worker_servers=8, ps_servers=8, horizon=20, seed=5)
+    runs = [oasis.simulate(busy, Dorm(node_limit=1, places=100)) for _ in range(2)]
+    assert runs[0] == runs[1]
+    assert runs[0].outcome == runs[1].outcome
+    assert runs[0].report["node_limit"] > 0
+    assert runs[0].to_dict()["report"] == runs[0].report
+    assert runs[0].parameters["node_limit"] == 1
+
+
+def test_dorm_refuses_limits_that_are_none():
+    with pytest.raises(ValueError, match="theta_1 and theta_2"):
+        Dorm(theta_1=1.5)
+    with pytest.raises(ValueError, match="node_limit and places of at least 1, got 0, 600"):
+        Dorm(node_limit=0)
+    assert Dorm().report["milps"] == 0
+
+
+def test_costs_of_waiting_are_what_the_others_lose():
+    jobs = Workload.from_instance(
+        instance(job("a", work=4, chunks=1), job("b", work=2, utility=Deadline(8.0, 2.0)))
+    ).jobs
+    tables = [worth_by_slot(each, 10) for each in jobs]
+    assert tables[1].tolist() == [8.0] * 3 + [0.0] * 8
+    prospects = Prospects(0.0, np.array([4.0, 2.0]), tables, [0.5, 1.0], 0.25)
+    assert prospects.present.tolist() == [5.0, 8.0 / 1.5]
+    assert prospects.cost(0) == 4.0
+    assert prospects.cost(1) == 0.0
+
+
+def test_the_cost_of_waiting_is_decay_times_time_where_utilities_are_linear_down_to_a_bound():
+    """The opportunity cost of Irwin et al.: decay_j min(RPT_i, time to the bound), summed."""
+    decays, spans, left = [2.0, 0.5, 3.0], [10, 30, 4], np.array([4.0, 2.0, 1.0])
+    tables = [
+        worth_by_slot(each, 40)
+        for each in Workload.from_instance(
+            instance(
+                *(
+                    job(f"j{k}", utility=Piecewise((0, span), (decay * span + 1.0, 1.0)))
+                    for k, (decay, span) in enumerate(zip(decays, spans, strict=True))
+                ),
+                horizon=40,
+            )
+        ).jobs
+    ]
+    prospects = Prospects(0.0, left, tables, [0.5, 1.0, 0.25], 0.1)
+    for i in range(3):
+        expires = [span - (left[j] - 1) for j, span in enumerate(spans)]  # delay 0 is one slot
+        expected = sum(decays[j] * min(left[i], expires[j]) for j in range(3) if j != i)
+        assert prospects.cost(i) == pytest.approx(expected * [0.5, 1.0, 0.25][i])
+    costs = np.array([prospects.cost(i) for i in range(3)])
+    expected = (0.3 * prospects.present - 0.7 * costs) / left
+    assert prospects.rewards(0.3) == pytest.approx(expected)
+
+
+def test_in_the_candidate_schedule_jobs_wait_for_those_before_and_cost_those_behind():
+    jobs = Workload.from_instance(
+        instance(*(job(name, utility=Deadline(8.0, 5.0)) for name in "abc"), horizon=20)
+    ).jobs
+    tables = [worth_by_slot(each, 20) for each in jobs]
+    prospects = Prospects(0.0, np.array([4.0, 2.0, 3.0]), tables, [0.6, 0.6, 0.4], 0.0)
+    assert prospects.candidate(1, [0, 1, 2]) == (8.0, 0.0)  # from 4 to 6, and c ends by 6 with it
+    assert prospects.candidate(2, [0, 2, 1]) == (8.0, 0.0)  # beside a, at once; b ends by 5
+    assert prospects.candidate(0, [0, 1, 2]) == (8.0, pytest.approx(0.6 * 8.0))  # c would end at 7
+    assert prospects.candidate(0, [1, 2, 0]) == (8.0, 0.0)
+    late = Prospects(2.0, np.array([4.0, 2.0, 3.0]), tables, [0.6, 0.6, 0.4], 0.0)
+    assert late.candidate(1, [0, 1, 2]) == (0.0, 0.6 * 8.0)  # from 6 to 8, too late; c to 7
+
+
+def test_rrh_rejects_a_job_that_would_have_to_wait_too_long():
+    """The first is worth more a slot and takes every GPU for four slots."""
+    first = job("first", work=16, chunks=4, minibatch_time=0.25, utility=Constant(900.0))
+    late = job("late", work=4, chunks=4, minibatch_time=0.25, utility=Deadline(10.0, 2.0))
+    seed = 4  # draws all four workers for both
+    alone = oasis.simulate(instance(late), RRH(seed))
+    assert [d.admitted for d in alone.decisions] == [True]
+    both = oasis.simulate(instance(first, late), RRH(seed))
+    assert [d.admitted for d in both.decisions] == [True, False]
+
+
+def test_fixed_counts_are_the_same_for_every_policy_with_the_seed():
+    work = Workload.from_instance(oasis.generate("testbed", seed=3))
+
+    def counts(seed):
+        drawn = FixedCounts(seed)
+        drawn.reset(work.site, placement_for(work.site))
+        return [drawn.draw(each) for each in work.jobs]
+
+    assert counts(5) == counts(5) != counts(6)
+    for each, found in zip(work.jobs, counts(5), strict=True):
+        workers, ps = found
+        assert 1 <= workers <= each.max_workers
+        assert each.ps_needed(workers) <= ps <= workers
+
+
+@pytest.mark.parametrize("name", baselines.POLICIES)
+def test_what_never_fits_is_rejected_at_once(name):
+    big = job("big", worker={"gpu": 3.0})
+    run = oasis.simulate(instance(big, job("small")), baselines.make(name))
+    assert [d.admitted for d in run.decisions] == [False, True]
+    assert run.decisions[0].reason == "does not fit the empty cluster"
+    assert run.decisions[1].completion is not None
+
+
+@pytest.mark.parametrize("name", baselines.POLICIES)
+def test_every_policy_runs_plain_jobs_rigidly(name):
+    rows = [(0, 10, 3), (1, 5, 2), (2, 1, 1), (2, 7, 4)]
+    work = rigid_workload(plain(*rows), 2, 4, "whole")
+    outcome = replay(work, baselines.make(name))
+    assert [times.running for times in outcome.jobs] == [10.0, 5.0, 1.0, 7.0]
+
+
+def test_unknown_policies_are_refused_by_name():
+    with pytest.raises(
+        ValueError, match="expected one of fifo, drf, rrh, dorm, srtf, las, got 'x'"
+    ):
+        baselines.make("x")
+
+
+def test_round_robin_goes_on_where_it_stopped_and_best_fit_fills():
+    work = Workload.from_instance(instance(job("a"), gpus=2.0, servers=3))
+    (each,) = work.jobs
+    free = [machine.capacity for machine in work.site.machines]
+    room, turn = Room(work.site, free.copy()), RoundRobin()
+    assert place(room, each, 2, 0, turn).workers == ((0, 1), (1, 1))
+    assert place(room, each, 2, 0, turn).workers == ((0, 1), (2, 1))
+    assert place(Room(work.site, free.copy()), each, 3, 0, BestFit()).workers == ((0, 2), (1, 1))
+    before = room.free.copy()
+    assert place(room, each, 3, 0, turn) is None
+    assert room.free == before
+
+
+def test_a_rigid_job_draws_nothing():
+    jobs = plain((0, 1, 1))
+    work = rigid_workload(jobs, 1, 4)
+    drawn = FixedCounts(0)
+    drawn.reset(work.site, BestFit())
+    assert drawn.draw(work.jobs[0]) == (1, 0)
+    assert drawn.draw(replace(work.jobs[0], min_workers=5, max_workers=5)) is None

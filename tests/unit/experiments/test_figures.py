@@ -1,0 +1,433 @@
+"""Figures of the paper made again: what the rows say, what is drawn, what is written."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+pytest.importorskip("matplotlib", reason="needs the plot extra")
+pytest.importorskip("pyarrow", reason="needs the sweep extra")
+
+import pyarrow as pa
+from matplotlib.patches import Rectangle
+from pyarrow import parquet
+from scipy import stats
+
+from experiments.cli.main import main
+from experiments.evaluation.policies import POLICIES
+from experiments.figures import FIGURES, Settings, reproduce
+from experiments.figures.oasis.published import FIG3, FIG4, FIG6, FIG8
+from experiments.figures.rows import for_people, geometric, interval, read_csv, write_csv
+from experiments.sweep import SweepProgress, expand, sweep_config
+from tests.unit.experiments.test_plotting import assert_readable
+
+SMALL = Settings(seeds=2, scale=0.1)
+
+
+def cell(policy="oasis", seed=0, utility=1.0, **more):
+    return {
+        "policy.name": policy,
+        "instance.jobs": 100,
+        "seed": seed,
+        "total_utility": utility,
+        "admitted": 3,
+        "finished": 2,
+        **more,
+    }
+
+
+def call(*arguments):
+    with pytest.raises(SystemExit) as exit_info:
+        main([str(argument) for argument in arguments])
+    return exit_info.value.code
+
+
+# --- numbers ------------------------------------------------------------------------------------
+
+
+def test_interval_is_students():
+    values = [1.0, 2.0, 4.0, 9.0]
+    found = interval(values, "x")
+    low, high = stats.t.interval(0.95, 3, loc=4.0, scale=stats.sem(values))
+    assert found == {"x": 4.0, "x_low": pytest.approx(low), "x_high": pytest.approx(high)}
+    assert interval([5.0], "x") == {"x": 5.0, "x_low": None, "x_high": None}
+    assert interval([], "x") == {"x": None, "x_low": None, "x_high": None}
+
+
+def test_geometric_interval_is_that_of_the_logarithms():
+    found = geometric([1.0, 2.0, 8.0], "x")
+    low, high = stats.t.interval(0.95, 2, *(f([0, 1, 3]) for f in (lambda v: 4 / 3, stats.sem)))
+    assert found["x"] == pytest.approx(16 ** (1 / 3))
+    assert math.log2(found["x_low"]) == pytest.approx(low)
+    assert math.log2(found["x_high"]) == pytest.approx(high)
+
+
+def test_rows_of_fig3_hold_means_firsts_and_published_numbers():
+    cells = [cell(utility=u, seed=k) for k, u in enumerate((10.0, 20.0, 30.0))]
+    cells += [cell("rrh", seed=k, utility=u) for k, u in enumerate((15.0, 15.0, 15.0))]
+    oasis, rrh = FIGURES["fig3"].table(cells, Settings())
+    assert (oasis["utility"], oasis["first"], oasis["published"]) == (20.0, 2, FIG3["oasis"][100])
+    assert (rrh["utility"], rrh["first"], rrh["published"]) == (15.0, 1, FIG3["rrh"][100])
+    small, _ = FIGURES["fig3"].table(cells, replace(SMALL, jobs=(100,)))
+    assert small["published"] is None
+
+
+def test_rows_of_fig4_leave_out_what_did_not_finish_and_say_so():
+    late = {"lateness": [1.0, None, 3.0, -2.0, 7.0], "decay": [0.5, 0.5, 0.5, 4.5, 0.0]}
+    sensitive, critical = FIGURES["fig4"].table([cell(**late), cell(seed=1, **late)], Settings())
+    assert (sensitive["jobs"], sensitive["finished"], sensitive["median"]) == (6, 4, 2.0)
+    assert (critical["jobs"], critical["finished"], critical["median"]) == (2, 2, -2.0)
+    assert (sensitive["seed_median"], sensitive["seeds"]) == (2.0, 2)
+    (everyone,) = FIGURES["fig9"].table([cell(**late)], Settings())
+    assert (everyone["jobs"], everyone["finished"]) == (5, 4)
+
+
+def test_rows_of_a_policy_that_finishes_nothing_have_no_quantiles():
+    late = {"lateness": [None], "decay": [0.5]}
+    row, _ = FIGURES["fig4"].table([cell(**late)], Settings())
+    assert (row["finished"], row["median"], row["seed_median"]) == (0, None, None)
+
+
+def ratio_cell(seed, ratio, bound, proven=True):
+    where = {"instance.worker_servers": 2, "instance.ps_servers": 1}
+    found = {"instance.priority": [1.0, 100.0], "ratio": ratio, "offline_upper_bound": bound}
+    return cell(seed=seed, proven=proven, **where, **found)
+
+
+def test_rows_of_fig5_count_only_proven_ratios_that_exist():
+    cells = [
+        ratio_cell(0, 2.0, 8.0),
+        ratio_cell(1, 4.5, 9.0),
+        ratio_cell(2, None, 0.0),  # nobody can earn anything
+        ratio_cell(3, None, 7.0),  # OASiS earned nothing
+        ratio_cell(4, None, 7.0, proven=False),
+    ]
+    (row,) = FIGURES["fig5"].table(cells, Settings())
+    assert (row["seeds"], row["proven"], row["ratios"], row["nothing_to_earn"]) == (5, 4, 2, 1)
+    assert row["ratio"] == pytest.approx(3.0)
+    assert (row["median"], row["smallest"], row["largest"]) == (3.25, 2.0, 4.5)
+
+
+def test_rows_of_fig6_compare_within_a_seed():
+    cells = [
+        cell(seed=seed, utility=true * factor, alpha=9.0, **{"policy.scale": scale})
+        for scale, factor in ((0.2, 1.5), (1.0, 1.0))
+        for seed, true in enumerate((10.0, 1000.0))
+    ]
+    low, true = FIGURES["fig6"].table(cells, Settings())
+    assert (low["relative"], low["relative_low"], low["relative_high"]) == (1.5, 1.5, 1.5)
+    assert (low["utility"], true["relative"], low["alpha"]) == (757.5, 1.0, 9.0)
+
+
+def test_rows_survive_the_csv_file(tmp_path):
+    rows = [{"policy": "oasis", "jobs": 100, "utility": 1 / 3, "published": None}]
+    write_csv(tmp_path / "a.csv", rows)
+    assert read_csv(tmp_path / "a.csv") == rows
+
+
+def test_people_see_value_and_interval():
+    row = {
+        "x": 12.3456,
+        "x_low": 10.0,
+        "x_high": 14.5,
+        "y": None,
+        "z_low": 1,
+        "z_high": 1,
+        "w": "a",
+    }
+    assert [for_people(row, name) for name in "xyzw"] == ["12.35 (10 to 14.5)", "-", "1", "a"]
+    assert for_people({"x": 39.2, "x_low": 6e-7, "x_high": 2574190300}, "x") == (
+        "39.2 (6e-07 to 2.57e+09)"
+    )
+
+
+# --- what is run --------------------------------------------------------------------------------
+
+
+def cells_of(name, **options):
+    figure = FIGURES[name]
+    return expand(sweep_config(figure.grid(figure.settings(**options))))
+
+
+def test_full_size_is_the_papers():
+    labels = [c.source.labels for c in cells_of("fig3")]
+    assert {c["jobs"] for c in labels} == {100, 200, 300, 400}
+    assert {(c["worker_servers"], c["ps_servers"], c["horizon"]) for c in labels} == {(50, 50, 300)}
+    ratios = [c.source.labels for c in cells_of("fig5")]
+    assert {c["worker_servers"] + c["ps_servers"] for c in ratios} == {3, 6, 9, 12}
+    assert {(c["jobs"], c["horizon"]) for c in ratios} == {(10, 10)}
+    (late,) = {tuple(c.source.labels["mix"]) for c in cells_of("fig4")}
+    assert late == (0.0, 0.5, 0.5)
+    scales = {c.policy_options["scale"] for c in cells_of("fig6")}
+    assert scales == {0.2, 0.5, 1.0, 3.0, 5.0, 10.0}
+    (testbed,) = {c.source.labels["preset"] for c in cells_of("fig8")}
+    assert testbed == "testbed"
+
+
+@pytest.mark.parametrize("name", ["fig3", "fig4", "fig8", "fig9"])
+def test_every_policy_of_the_registry_is_compared(name):
+    assert {c.policy for c in cells_of(name)} == set(POLICIES)
+    assert Settings().names()[0] == "oasis"
+
+
+def test_options_change_what_is_run():
+    sizes = {"seeds": 3, "jobs": (7,), "servers": 9}
+    others = {"policies": ("rrh", "oasis"), "min_utility_fraction": 0.3, "preset": "paper"}
+    found = cells_of("fig3", **sizes, **others)
+    assert {c.seed for c in found} == {0, 1, 2}
+    assert {c.policy for c in found} == {"oasis", "rrh"}
+    assert {c.source.labels["worker_servers"] for c in found} == {9}
+    assert {c.source.labels["jobs"] for c in found} == {7}
+    assert {c.source.labels["preset"] for c in found} == {"paper"}
+    floors = [c.policy_options["min_utility_fraction"] for c in found if c.policy == "oasis"]
+    assert set(floors) == {0.3}
+
+
+@pytest.mark.parametrize(
+    ("name", "option"),
+    [
+        ("fig5", {"servers": 3}),
+        ("fig5", {"policies": ("fifo",)}),
+        ("fig6", {"policies": ("fifo",)}),
+        ("fig8", {"preset": "paper"}),
+        ("fig9", {"servers": 3}),
+    ],
+)
+def test_an_option_that_a_figure_cannot_honour_is_refused(name, option):
+    with pytest.raises(ValueError, match=f"--{next(iter(option))}.*: expected n"):
+        cells_of(name, **option)
+
+
+def test_infinite_time_limit_is_none_for_every_solve():
+    assert {cell.columns["task.time_limit"] for cell in cells_of("fig5", time_limit=math.inf)} == {
+        None
+    }
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"seeds": 0}, "--seeds: expected at least 1, got 0"),
+        ({"scale": 0.0}, "--scale: expected 0 < scale <= 1, got 0"),
+        ({"scale": 2.0}, "--scale: expected 0 < scale <= 1, got 2"),
+        ({"jobs": (0,)}, "--jobs: expected counts of at least 1"),
+        ({"servers": 0}, "--servers: expected at least 1, got 0"),
+        ({"preset": "none"}, "--preset: expected one of"),
+        ({"policies": ("lifo",)}, "--policies: expected one of"),
+        ({"min_utility_fraction": 1.0}, "--min-utility-fraction: expected 0 <= fraction < 1, got"),
+        ({"min_utility_fraction": math.nan}, "--min-utility-fraction: expected 0 <= fraction"),
+        ({"time_limit": -1.0}, "--time-limit: expected seconds >= 0, or inf, got -1"),
+        ({"time_limit": math.nan}, "--time-limit: expected seconds >= 0, or inf, got nan"),
+    ],
+)
+def test_bad_settings_name_the_option(options, message):
+    with pytest.raises(ValueError, match=message):
+        Settings(**options)
+
+
+# --- what is drawn ------------------------------------------------------------------------------
+
+
+def utility_rows(name, counts=(100, 400)):
+    cells = [
+        cell(policy, seed, 100.0 * k + 30 * seed + count, **{"instance.jobs": count})
+        for count in counts
+        for k, policy in enumerate(POLICIES)
+        for seed in range(3)
+    ]
+    return FIGURES[name].table(cells, Settings())
+
+
+def test_bars_and_diamonds_are_the_rows():
+    rows = utility_rows("fig3")
+    (ax,) = FIGURES["fig3"].draw(rows, "note").axes
+    heights = {
+        (bars.get_label(), bar.get_height())
+        for bars in ax.containers
+        if hasattr(bars, "patches")
+        for bar in bars
+    }
+    assert heights == {(row["policy"], row["utility"]) for row in rows}
+    (diamonds,) = [line for line in ax.lines if line.get_label() == "published"]
+    known = {row["published"] for row in rows if row["published"] is not None}
+    assert set(diamonds.get_ydata()) == known
+    assert known == {FIG3[policy][count] for policy in FIG3 for count in (100, 400)}
+
+
+def test_lines_of_fig6_are_the_rows_and_the_published_line():
+    cells = [
+        cell(
+            seed=seed,
+            utility=1000.0 + 10 * seed - scale,
+            alpha=9.0,
+            **{"policy.scale": scale, "instance.jobs": count},
+        )
+        for count in (100, 400)
+        for scale in FIG6
+        for seed in range(3)
+    ]
+    rows = FIGURES["fig6"].table(cells, Settings())
+    left, right = FIGURES["fig6"].draw(rows, "note").axes
+    shown = {tuple(line.get_ydata()) for line in left.lines}
+    for count in (100, 400):
+        assert tuple(row["utility"] for row in rows if row["jobs"] == count) in shown
+    assert tuple(FIG6.values()) in shown
+    relative = {tuple(line.get_ydata()) for line in right.lines}
+    assert tuple(value / FIG6[1.0] for value in FIG6.values()) in relative
+
+
+def late_cells():
+    late = {"lateness": [float(k) for k in range(-3, 30)], "decay": [0.5, 4.5, 0.0] * 11}
+    return [cell(policy, seed, **late) for policy in POLICIES for seed in range(3)]
+
+
+CASES = {
+    "fig3": lambda: utility_rows("fig3", (100, 200, 300, 400)),
+    "fig4": lambda: FIGURES["fig4"].table(late_cells(), Settings()),
+    "fig5": lambda: FIGURES["fig5"].table(
+        [ratio_cell(k, 1.0 + 3 * k, 8.0) for k in range(3)], Settings()
+    ),
+    "fig8": lambda: utility_rows("fig8", (12,)),
+    "fig9": lambda: FIGURES["fig9"].table(late_cells(), Settings()),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_pictures_are_readable(name):
+    assert_readable(FIGURES[name].draw(CASES[name](), "preset calibrated, 5 seeds"))
+
+
+def test_boxes_are_the_quantiles_of_the_rows():
+    rows = CASES["fig9"]()
+    (ax,) = FIGURES["fig9"].draw(rows, "note").axes
+    medians = {line.get_xdata()[0] for line in ax.lines if line.get_linewidth() == 2}
+    assert medians == {row["median"] for row in rows}
+    bars = [patch for patch in ax.patches if isinstance(patch, Rectangle)]
+    assert all(math.isnan(bar.get_x()) for bar in bars), "bars of the legend leave no mark"
+
+
+# --- what is written ----------------------------------------------------------------------------
+
+
+def test_command_writes_data_and_picture_and_resumes(tmp_path, capfd):
+    words = ("figure", "fig8", "--seeds", 2, "--jobs", 3, "--policies", "oasis,drf", "-o", tmp_path)
+    assert call(*words, "--json") == 0
+    document = json.loads(capfd.readouterr().out)
+    files = [tmp_path / name for name in ("fig8.parquet", "fig8.csv", "fig8.svg")]
+    assert document["files"] == [str(path) for path in files]
+    assert document["runs"] == 4
+    with files[1].open(newline="") as stream:
+        written = list(csv.DictReader(stream))
+    assert [float(row["utility"]) for row in written] == [r["utility"] for r in document["rows"]]
+    frame = parquet.read_table(files[0]).to_pandas()
+    drf = frame[frame["policy.name"] == "drf"]["total_utility"]
+    assert document["rows"][1]["utility"] == pytest.approx(drf.mean())
+    before = [path.read_bytes() for path in files]
+    records = {path: path.stat().st_mtime_ns for path in tmp_path.glob("*.cells/*")}
+    assert len(records) == 4
+    assert call(*words) == 0
+    assert [path.read_bytes() for path in files] == before
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.glob("*.cells/*")} == records
+    assert "total utility" in capfd.readouterr().out
+
+
+def test_failed_runs_are_left_out_and_said(tmp_path, monkeypatch):
+    cells = [cell(seed=0, utility=8.0), cell(seed=1), cell("drf", 0, 4.0), cell("drf", 1, 2.0)]
+    table = pa.Table.from_pylist(
+        [row | {"status": "done", "error": None} for row in cells[:1] + cells[2:]]
+        + [cells[1] | {"status": "failed", "error": "ValueError: no", "total_utility": None}]
+    )
+
+    def run_sweep(config, output, **_):
+        parquet.write_table(table, output)
+        return SimpleNamespace(output=output, table=table)
+
+    monkeypatch.setattr("experiments.figures.reproduction.run_sweep", run_sweep)
+    result = reproduce(FIGURES["fig3"], Settings(seeds=2), tmp_path)
+    assert [(row["policy"], row["seeds"], row["utility"]) for row in result.rows] == [
+        ("oasis", 1, 8.0),
+        ("drf", 2, 3.0),
+    ]
+    assert result.errors == ("ValueError: no",)
+    assert call("figure", "fig3", "--seeds", 2, "-o", tmp_path) == 4
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("fig7",), "NAME: expected one of fig3, fig4, fig5, fig6, fig8, fig9, got 'fig7'"),
+        ((), "NAME: expected one of"),
+        (("fig3", "--seeds", "0"), "--seeds: expected at least 1"),
+        (("fig3", "--jobs", "many"), "--jobs: expected counts with commas between, got 'many'"),
+        (("fig3", "--format", "gif"), "--format: expected one of"),
+        (("fig3", "--policies", "fifo,lifo"), "got 'lifo'"),
+        (("fig3", "--min-utility-fraction", "1"), "--min-utility-fraction: expected"),
+    ],
+)
+def test_bad_usage_is_one_line_and_writes_nothing(tmp_path, monkeypatch, capfd, words, message):
+    monkeypatch.chdir(tmp_path)
+    assert call("figure", *words) == 2
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert err.count("\n") == 1
+    assert message in err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_ctrl_c_says_what_is_kept(tmp_path, monkeypatch, capfd):
+    def run_sweep(config, output, *, on_progress, **_):
+        on_progress(SweepProgress(total=10, done=3))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("experiments.figures.reproduction.run_sweep", run_sweep)
+    assert call("figure", "fig3", "-o", tmp_path) == 130
+    kept = "3 of 10 cells are recorded, the same command goes on from there"
+    assert capfd.readouterr() == ("", f"oasis: interrupted; {kept}\n")
+
+
+def test_list_names_every_figure(capfd):
+    assert call("figure", "--list") == 0
+    out = capfd.readouterr().out
+    assert all(name in out for name in FIGURES)
+    assert call("figure", "--list", "--json") == 0
+    assert [row["name"] for row in json.loads(capfd.readouterr().out)] == list(FIGURES)
+
+
+# --- the figures that the documentation shows ----------------------------------------------------
+
+SHOWN = Path(__file__).parents[3] / "docs" / "figures"
+
+
+@pytest.mark.parametrize("path", sorted(SHOWN.rglob("*.csv")), ids=lambda p: p.stem)
+def test_data_in_the_documentation_are_whole_and_drawn(path):
+    figure = FIGURES[path.stem]
+    rows = read_csv(path)
+    assert min(row["seeds"] for row in rows) >= 5
+    assert set(figure.shown) <= {key.removesuffix("_low") for key in rows[0]}
+    assert path.with_suffix(".svg").is_file()
+    figure.draw(rows, "")
+
+
+def test_published_numbers_in_the_documentation_are_the_published_ones():
+    for row in read_csv(SHOWN / "fig3.csv"):
+        assert row["published"] == FIG3.get(row["policy"], {}).get(row["jobs"])
+    for row in read_csv(SHOWN / "fig8.csv"):
+        assert row["published"] == FIG8.get(row["policy"])
+
+
+def test_nothing_is_called_published_where_the_paper_gives_no_number():
+    rows = read_csv(SHOWN / "fig4.csv")
+    known = {row["policy"] for row in rows if row["published_low"] is not None}
+    assert known == set(FIG4) == {"fifo", "drf", "dorm"}
+
+
+def test_every_ratio_in_the_documentation_is_proven():
+    for path in SHOWN.rglob("fig5.csv"):
+        for row in read_csv(path):
+            assert row["proven"] == row["seeds"]

@@ -1,0 +1,190 @@
+"""How a solve is shown while it runs: on a terminal, and where nobody looks."""
+
+from __future__ import annotations
+
+import io
+import math
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from experiments.cli import progress
+from experiments.cli.progress import describe, solver_progress
+from oasis.solvers import Progress
+
+ROOT = Path(__file__).parents[3]
+
+
+def news(incumbent: float | None, bound: float, phase: str = "compact MILP") -> Progress:
+    gap = math.inf if incumbent is None else (bound - incumbent) / incumbent
+    return Progress(0.0, incumbent, bound, gap, phase)
+
+
+def nothing() -> None:
+    """No Ctrl-C."""
+
+
+def test_line_has_time_phase_incumbent_bound_and_gap() -> None:
+    line = describe(news(400.0, 410.0), 12.34)
+    assert line.strip() == "12.3 s  compact MILP: incumbent 400, bound 410, gap 2.5%"
+    assert "incumbent -, bound -, gap -" in describe(news(None, math.inf), 1.0)
+
+
+@pytest.fixture
+def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second takes a fiftieth of one."""
+    for name in ("PATIENCE_SECONDS", "LOG_SECONDS"):
+        monkeypatch.setattr(progress, name, getattr(progress, name) / 50)
+
+
+@pytest.mark.usefixtures("hasty")
+def test_elsewhere_a_line_comes_only_when_something_has_changed(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    pause = threading.Event()
+    with solver_progress(nothing) as show:
+        for state in (news(1.0, 9.0), news(1.0, 9.0), news(2.0, 9.0), news(2.0, 9.0, "heuristics")):
+            show(state)
+            pause.wait(0.15)
+    written = capsys.readouterr().err.splitlines()
+    assert len(written) == 3
+    assert ["incumbent 1," in written[0], "incumbent 2," in written[1]] == [True, True]
+    assert "heuristics" in written[2]
+
+
+@pytest.mark.usefixtures("hasty")
+def test_elsewhere_a_burst_of_news_is_one_line_a_second(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    pause = threading.Event()
+    with solver_progress(nothing) as show:
+        for k in range(200):
+            show(news(1.0, 1000.0 - k))
+            pause.wait(0.001)
+    written = capsys.readouterr().err.splitlines()
+    assert 1 <= len(written) < 40
+
+
+def test_a_short_solve_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    with solver_progress(nothing) as show:
+        show(news(1.0, 2.0))
+    assert capsys.readouterr().err == ""
+
+
+def test_what_check_raises_ends_the_solve() -> None:
+    def stop() -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt), solver_progress(stop) as show:
+        show(news(1.0, 2.0))
+
+
+@pytest.mark.usefixtures("hasty")
+def test_reader_of_standard_error_that_has_gone_is_no_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Gone(io.StringIO):
+        def write(self, text: str) -> int:
+            raise BrokenPipeError
+
+    monkeypatch.setattr(sys, "stderr", Gone())
+    with solver_progress(nothing) as show:
+        show(news(1.0, 2.0))
+        threading.Event().wait(0.1)
+
+
+def on_a_terminal(script: str) -> tuple[subprocess.CompletedProcess[str], str]:
+    """Run a script whose standard error is a terminal; the process, and what was shown there."""
+    import pty
+
+    ours, theirs = pty.openpty()
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm", "COLUMNS": "80"}
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        stderr=theirs,
+        stdout=subprocess.PIPE,
+        env=environment,
+        check=False,
+        text=True,
+    )
+    os.close(theirs)
+    shown = b""
+    try:
+        while chunk := os.read(ours, 65536):
+            shown += chunk
+    except OSError:
+        pass  # how Linux says that the other end is closed
+    os.close(ours)
+    return done, shown.decode()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX terminals")
+def test_on_a_terminal_one_line_lives_and_is_gone_at_the_end() -> None:
+    script = (
+        "import time\n"
+        "from experiments import progress\n"
+        "from oasis.solvers import Progress\n"
+        "progress.PATIENCE_SECONDS = 0.2\n"
+        "with progress.solver_progress(lambda: None) as show:\n"
+        "    show(Progress(0.0, 400.0, 410.0, 0.025, 'compact MILP'))\n"
+        "    time.sleep(1.2)\n"
+        "print('the result')\n"
+    )
+    done, text = on_a_terminal(script)
+    assert done.returncode == 0
+    assert done.stdout == "the result\n"
+    assert "compact MILP: incumbent 400, bound 410, gap 2.5%" in text
+    elapsed = {part.split(" s ")[0].split()[-1] for part in text.split("compact MILP")[:-1]}
+    assert len(elapsed) > 1  # the clock runs on without news
+    assert text.rstrip().endswith("\x1b[2K")  # erased
+    assert "\x1b[?25h" in text  # and the cursor is back
+
+
+# Ctrl-C once, or twice, while the live line is shown.
+STOPPED = """
+import os, signal, time
+from experiments import progress
+from experiments.cli.interrupt import CtrlC
+from oasis.solvers import Progress
+progress.PATIENCE_SECONDS = 0.1
+with CtrlC() as ctrl_c, progress.solver_progress(ctrl_c.check) as show:
+    show(Progress(0.0, 400.0, 410.0, 0.025, "compact MILP"))
+    for _ in range({times}):
+        time.sleep(0.8)
+        os.kill(os.getpid(), signal.SIGINT)
+print("the result")
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX terminals")
+def test_on_a_terminal_what_ctrl_c_says_has_a_line_of_its_own() -> None:
+    done, text = on_a_terminal(STOPPED.format(times=1))
+    assert (done.returncode, done.stdout) == (0, "the result\n")
+    before, notice, _ = text.partition("oasis: stopping with what is known so far")
+    assert notice
+    assert "gap 2.5%" in before
+    assert before.endswith("\r\x1b[2K")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX terminals")
+def test_on_a_terminal_a_second_ctrl_c_leaves_an_empty_line_and_the_cursor() -> None:
+    done, text = on_a_terminal(STOPPED.format(times=2))
+    assert (done.returncode, done.stdout) == (130, "")
+    assert text.endswith("\r\x1b[2K\x1b[?25h")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
+def test_elsewhere_what_ctrl_c_says_is_text_alone() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", STOPPED.format(times=1)],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        check=True,
+        text=True,
+    )
+    assert "oasis: stopping with what is known so far" in done.stderr
+    assert not set(done.stderr) & set("\r\x1b")

@@ -1,0 +1,90 @@
+"""Ctrl-C inside the decomposition, at chosen moments: it ends there, and what is known is kept.
+
+The command line notices a Ctrl-C that got lost at its next report (tests/packaging); callers of
+`solve` have nobody to do so.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import oasis
+from oasis.solvers import Progress, Status, highs
+from oasis.solvers.budget import Budget
+from offline import solve_benders
+from offline.benders import solve as benders
+from tests.oracle.test_benders import CROSSED, at_odds, unaided, unit_job
+
+LIMIT = 60.0
+FRACTIONS, _, WHOLE = (phase for phase, *_ in benders.LEVELS)
+AT_A_LOOK_AT_THE_CLOCK, WHILE_HIGHS_RUNS = "clock", "HiGHS"
+
+
+class CtrlC:
+    """Raises once: at the moment of this number and kind in a phase."""
+
+    def __init__(self, phase: str, kind: str, number: int) -> None:
+        self.phases: list[str] = []
+        self.came_in = ""
+        self._moment, self._seen = (phase, kind, number), Counter[tuple[str, str]]()
+
+    def watch(self, progress: Progress) -> None:
+        if self.phases[-1:] != [progress.phase]:
+            self.phases.append(progress.phase)
+
+    def before(self, kind: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        """The function, of which every call is a moment."""
+
+        def called(*given: Any) -> Any:
+            here = self.phases[-1] if self.phases else ""
+            self._seen[here, kind] += 1
+            if not self.came_in and (here, kind, self._seen[here, kind]) == self._moment:
+                self.came_in = here
+                raise KeyboardInterrupt
+            return function(*given)
+
+        return called
+
+
+@pytest.mark.parametrize(
+    ("phase", "kind", "number"),
+    [
+        ("configuration LP", AT_A_LOOK_AT_THE_CLOCK, 2),
+        ("configuration LP", AT_A_LOOK_AT_THE_CLOCK, 5),
+        ("cutting planes", AT_A_LOOK_AT_THE_CLOCK, 3),
+        ("cutting planes", AT_A_LOOK_AT_THE_CLOCK, 6),  # while patterns are looked for
+        (FRACTIONS, AT_A_LOOK_AT_THE_CLOCK, 2),
+        (FRACTIONS, WHILE_HIGHS_RUNS, 1),
+        ("neighbourhood search", AT_A_LOOK_AT_THE_CLOCK, 2),
+        ("cuts around the plan", AT_A_LOOK_AT_THE_CLOCK, 2),
+        ("plans that fit", AT_A_LOOK_AT_THE_CLOCK, 2),
+        ("plans that fit", WHILE_HIGHS_RUNS, 1),  # a plan
+        ("plans that fit", WHILE_HIGHS_RUNS, 2),  # its placement
+        (WHOLE, WHILE_HIGHS_RUNS, 1),
+        (WHOLE, WHILE_HIGHS_RUNS, 2),
+    ],
+)
+def test_ctrl_c_ends_the_decomposition_where_it_comes(
+    monkeypatch: pytest.MonkeyPatch, phase: str, kind: str, number: int
+) -> None:
+    instance = at_odds(CROSSED, *(unit_job(f"j{k}", 1.0) for k in range(4)))
+    ctrl_c = CtrlC(phase, kind, number)
+    unaided(monkeypatch)
+    if phase != WHOLE:
+        monkeypatch.setattr(benders, "SMALL", -1)
+    elapsed = Budget.elapsed.fget
+    assert elapsed is not None
+    clock = property(ctrl_c.before(AT_A_LOOK_AT_THE_CLOCK, elapsed))
+    monkeypatch.setattr(Budget, "elapsed", clock)
+    waiting = ctrl_c.before(WHILE_HIGHS_RUNS, highs.Run._report)
+    monkeypatch.setattr(highs.Run, "_report", waiting)
+    result = solve_benders(instance, LIMIT, on_progress=ctrl_c.watch)
+    assert ctrl_c.came_in == phase, ctrl_c.phases
+    assert result.status is Status.INTERRUPTED
+    assert ctrl_c.phases[-1] == phase
+    assert oasis.verify(instance, result) == result.objective
+    assert 0 < result.objective <= 3.0 <= result.upper_bound

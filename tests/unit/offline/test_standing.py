@@ -1,0 +1,170 @@
+"""The interval so far: who gets the credit, what the history keeps, what it refuses."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+import oasis
+from oasis.solvers import TRUST, Progress, Status
+from oasis.solvers.budget import Budget
+from offline import METHODS, Milestone, OfflineResult, configuration_bound, solve
+from offline.state import Standing, concluded, trivial_bound
+from offline.warm_start import begin
+
+EXAMPLE = oasis.generate("testbed", jobs=4, seed=3)
+ONLINE = oasis.simulate(EXAMPLE, oasis.OASiS.from_instance(EXAMPLE))
+
+
+class Clock(Budget):
+    """A budget whose clock the test sets."""
+
+    now = 0.0
+
+    @property
+    def elapsed(self) -> float:
+        return Clock.now
+
+    seconds = elapsed
+
+
+def result_with(*history: Milestone) -> OfflineResult:
+    return OfflineResult(Status.TIME_LIMIT, 1.0, 2.0, {}, "milp", 0.0, history=history)
+
+
+def test_what_is_found_and_proved_is_credited_to_the_phase_of_that_moment() -> None:
+    seen: list[Progress] = []
+    standing = Standing(Budget(), seen.append)
+    standing.enter("first")
+    standing.proved(ONLINE.total_utility)
+    standing.found(0.0, {})
+    standing.enter("second")
+    standing.found(ONLINE.total_utility, ONLINE.schedules)
+    standing.found(ONLINE.total_utility, {})  # no better: not taken
+    standing.proved(1e7)
+    result = standing.result(EXAMPLE, Status.TIME_LIMIT, "m", {})
+    assert (result.objective_by, result.bound_by) == ("second", "first")
+    assert result.schedules == ONLINE.schedules
+    assert result.objective == pytest.approx(ONLINE.total_utility)
+    assert [p.phase for p in seen] == ["first"] * 3 + ["second"] * 2
+    assert [m.objective for m in result.history] == [None, 0.0, ONLINE.total_utility]
+
+
+def test_what_a_solver_says_is_shown_but_is_no_solution() -> None:
+    standing = Standing(Budget())
+    standing.saw(Progress(0.0, 5.0, 9.0, math.inf))
+    assert (standing.incumbent, standing.bound) == (None, 9.0)
+    assert standing.history[-1].objective == 5.0
+    assert standing.result(EXAMPLE, Status.TIME_LIMIT, "m", {}).objective == 0.0
+
+
+def told(bound: float, bound_first: bool) -> OfflineResult:
+    """What comes of a bound and OASiS's schedules, told in either order."""
+    standing = Standing(Budget())
+    standing.enter("LP")
+    if bound_first:
+        standing.proved(bound)
+    standing.found(ONLINE.total_utility, ONLINE.schedules)
+    standing.proved(bound)
+    return standing.result(EXAMPLE, Status.TIME_LIMIT, "m", {})
+
+
+@pytest.mark.parametrize("bound_first", [True, False])
+def test_a_bound_just_below_a_schedule_is_taken_for_its_value(bound_first: bool) -> None:
+    result = told(ONLINE.total_utility * (1 - 0.9 * TRUST), bound_first)
+    assert result.status is Status.OPTIMAL
+    assert result.upper_bound == result.objective == ONLINE.total_utility
+
+
+@pytest.mark.parametrize("bound_first", [True, False])
+def test_a_bound_further_below_a_schedule_is_refused(bound_first: bool) -> None:
+    with pytest.raises(oasis.SolverError, match=r"LP claims the bound .*; a schedule is worth"):
+        told(ONLINE.total_utility * (1 - 1.1 * TRUST), bound_first)
+
+
+def test_history_is_as_fine_as_a_hundredth_of_the_time_and_keeps_the_last() -> None:
+    standing = Standing(Clock())
+    for k in range(10_000):
+        Clock.now = 1e-3 * k
+        standing.proved(1e6 - k)
+    seconds = [milestone.seconds for milestone in standing.history]
+    assert len(seconds) < 1000
+    assert seconds == sorted(seconds)
+    assert standing.history[-1].upper_bound == 1e6 - 9999
+    for moment in (0.5, 2.0, 7.77):
+        known = max(m.seconds for m in standing.history if m.seconds <= moment)
+        assert known >= moment * 0.98
+
+
+def test_gap_at_a_moment_is_that_of_the_last_milestone_before_it() -> None:
+    result = result_with(Milestone(1.0, None, 9.0), Milestone(2.0, 4.0, 8.0))
+    assert [result.gap_at(s) for s in (0.5, 1.5, 2.0, 99.0)] == [math.inf, math.inf, 1.0, 1.0]
+    plain = result_with(Milestone(1.0, None, math.inf)).to_dict()["history"]
+    assert plain == [{"seconds": 1.0, "objective": None, "upper_bound": None}]
+
+
+def test_ctrl_c_leaves_the_trivial_bound_and_nothing_admitted_if_nothing_else_is_known() -> None:
+    def work() -> Status:
+        raise KeyboardInterrupt
+
+    result = concluded(EXAMPLE, Standing(Budget()), work, "milp", {"seed": 1})
+    assert (result.status, result.objective) == (Status.INTERRUPTED, 0.0)
+    assert result.upper_bound == trivial_bound(EXAMPLE)
+    assert (result.bound_by, result.objective_by) == ("every job at its best", "")
+    assert result.parameters == {"seed": 1}
+
+
+def test_ctrl_c_during_the_online_run_leaves_what_it_has_decided(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    submit, calls = oasis.OASiS.submit, []
+
+    def interrupted(self: oasis.OASiS, job: oasis.Job) -> oasis.Decision:
+        calls.append(job.id)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return submit(self, job)
+
+    monkeypatch.setattr(oasis.OASiS, "submit", interrupted)
+    result = solve(EXAMPLE)
+    assert result.status is Status.INTERRUPTED
+    decided = {d.job_id: d.schedule for d in ONLINE.decisions[:2] if d.schedule is not None}
+    assert decided
+    assert result.schedules == decided
+    assert result.objective <= ONLINE.total_utility <= result.upper_bound
+    assert oasis.verify(EXAMPLE, result) == result.objective
+
+
+def test_an_infinite_time_limit_is_none() -> None:
+    result = solve(EXAMPLE, "milp", math.inf)
+    assert result.status is Status.OPTIMAL
+    assert result.to_dict()["parameters"]["time_limit"] is None
+
+
+@pytest.mark.parametrize("seconds", [-1.0, -math.inf, math.nan])
+def test_a_negative_time_limit_and_nan_are_refused(seconds: float) -> None:
+    with pytest.raises(ValueError, match=r"^time_limit: expected seconds >= 0, or None .*, got "):
+        solve(EXAMPLE, "milp", seconds)
+    with pytest.raises(ValueError, match=r"^time_limit: expected seconds >= 0, or None .*, got "):
+        configuration_bound(EXAMPLE, seconds)
+
+
+def test_a_bound_by_the_configuration_lp_takes_seconds_or_none() -> None:
+    assert configuration_bound(EXAMPLE, 0.0).bound == math.inf
+    bounds = [configuration_bound(EXAMPLE, limit) for limit in (None, math.inf, 60.0, Budget())]
+    assert {result.status for result in bounds} == {Status.OPTIMAL}
+    assert len({result.bound for result in bounds}) == 1
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_says_which_part_found_and_which_proved(method: str) -> None:
+    tiny = oasis.generate("testbed", jobs=2, worker_servers=1, ps_servers=1, horizon=3, seed=3)
+    result = solve(tiny, method)
+    assert result.bound_by
+    assert result.objective_by
+    assert result.history[-1].objective == pytest.approx(result.objective, rel=1e-6)
+    assert result.history[-1].upper_bound == pytest.approx(result.upper_bound, rel=1e-6)
+    standing = Standing(Budget())
+    begin(tiny, standing, None)
+    assert result.objective >= (standing.incumbent or 0.0)

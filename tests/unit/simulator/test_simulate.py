@@ -1,0 +1,95 @@
+"""`simulate` on instances of the model: OASiS keeps its contract, others are held to it."""
+
+import json
+import math
+
+import pytest
+
+import oasis
+from baselines import FIFO, POLICIES
+from oasis.simulator import PlainJob, Workload, replay, rigid_workload
+
+
+def instances():
+    return [oasis.generate("testbed", seed=seed) for seed in range(4)] + [
+        oasis.generate("calibrated", jobs=30, worker_servers=4, ps_servers=4, horizon=40, seed=5)
+    ]
+
+
+@pytest.mark.parametrize("granularity", ["worker-slot", "chunk"])
+def test_oasis_decides_as_if_it_were_asked_directly(granularity):
+    for instance in instances():
+        alone = oasis.OASiS.from_instance(instance, granularity=granularity)
+        expected = [alone.submit(job) for job in instance.jobs_by_arrival()]
+        told = []
+        scheduler = oasis.OASiS.from_instance(instance, granularity=granularity)
+        run = oasis.simulate(instance, scheduler, on_decision=told.append)
+        assert list(run.decisions) == expected == told
+        assert run.bounds is scheduler.bounds
+        assert len(run.decision_seconds) == len(instance.jobs)
+        oasis.verify(instance, run)
+
+
+def test_what_oasis_planned_is_what_the_machines_do():
+    for instance in instances():
+        run = oasis.simulate(instance, oasis.OASiS.from_instance(instance))
+        for decision, times in zip(run.decisions, run.outcome.jobs, strict=True):
+            assert decision.job_id == times.job_id
+            if decision.admitted:
+                assert math.ceil(times.end - 1e-9) - 1 == decision.completion
+                assert times.overhead == 0.0
+            else:
+                assert times.refusal == decision.reason
+
+
+def test_simulated_use_of_the_machines_is_that_of_the_schedules():
+    from oasis.model.usage import utilisation
+
+    for instance in instances():
+        run = oasis.simulate(instance, oasis.OASiS.from_instance(instance))
+        for group, shares in utilisation(instance, run.schedules).items():
+            assert run.outcome.utilisation[group] == pytest.approx(shares, abs=1e-9)
+
+
+@pytest.mark.parametrize("policy", POLICIES.values(), ids=POLICIES)
+def test_schedules_of_other_policies_satisfy_the_model(policy):
+    for instance in instances():
+        run = oasis.simulate(instance, policy(3))
+        oasis.verify(instance, run)
+        assert [d.job_id for d in run.decisions] == [j.id for j in instance.jobs_by_arrival()]
+        for decision, times in zip(run.decisions, run.outcome.jobs, strict=True):
+            assert (decision.schedule is None) == (times.end is None)
+
+
+@pytest.mark.parametrize("policy", POLICIES.values(), ids=POLICIES)
+def test_runs_repeat_and_are_plain_data(policy):
+    instance = instances()[-1]
+    runs = [oasis.simulate(instance, policy(1)) for _ in range(2)]
+    again = policy(1)
+    runs += [oasis.simulate(instance, again) for _ in range(2)]  # a policy can be used again
+    assert all(run == runs[0] and run.outcome == runs[0].outcome for run in runs)
+    document = json.loads(json.dumps(runs[0].to_dict(), allow_nan=False))
+    assert document["policy"] == again.name
+    assert document["simulation"]["finished"] == len(runs[0].outcome.completions)
+
+
+def test_a_job_that_does_not_finish_earns_nothing_and_has_no_schedule():
+    instance = instances()[-1]
+    run = oasis.simulate(instance, FIFO())
+    unfinished = [d for d in run.decisions if d.admitted and d.completion is None]
+    assert unfinished
+    assert all(d.utility == 0.0 and d.schedule is None and d.reason for d in unfinished)
+
+
+def test_oasis_needs_jobs_of_an_instance():
+    from oasis.simulator.committed import Committed
+
+    scheduler = oasis.OASiS.from_instance(instances()[0])
+    with pytest.raises(ValueError, match="needs jobs of an instance"):
+        replay(rigid_workload([PlainJob("a", 0.0, 1.0, 1)], 1, 1), Committed(scheduler))
+
+
+def test_jobs_are_numbered_in_order_of_arrival():
+    workload = Workload.from_instance(instances()[-1])
+    assert [job.index for job in workload.jobs] == list(range(30))
+    assert all(job.source is not None for job in workload.jobs)

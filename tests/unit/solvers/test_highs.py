@@ -1,0 +1,333 @@
+"""The solver adapter: honest status, sign of the bound, warm start, progress and interruption."""
+
+from __future__ import annotations
+
+import math
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pulp
+import pytest
+
+from oasis import SolverError
+from oasis.solvers import Progress, Status, highs, relative_gap
+from oasis.solvers.budget import Budget
+
+
+def knapsacks(sense: int, size: int = 120, rows: int = 40) -> pulp.LpProblem:
+    """A multi-dimensional knapsack, or the covering twin; far too hard for a few seconds."""
+    rng = np.random.default_rng(0)
+    problem = pulp.LpProblem("knapsacks", sense)
+    x = [problem.add_variable(f"x{k}", 0, 1, pulp.LpInteger) for k in range(size)]
+    problem.setObjective(pulp.lpDot(rng.integers(5, 100, size).tolist(), x) + 1000)
+    for weights in rng.integers(5, 100, (rows, size)).tolist():
+        load, limit = pulp.lpDot(weights, x), sum(weights) / 3
+        problem.addConstraint(load <= limit if sense == pulp.LpMaximize else load >= limit)
+    return problem
+
+
+def small(sense: int = pulp.LpMaximize, category: str = pulp.LpInteger) -> pulp.LpProblem:
+    """Best integers: x = 2, y = 1 for 8 + 7 = 15; the relaxation is worth 15.25."""
+    problem = pulp.LpProblem("small", sense)
+    x, y = (problem.add_variable(name, 0, 2, category) for name in "xy")
+    problem.setObjective((4 * x + 3 * y + 4) * (1 if sense == pulp.LpMaximize else -1))
+    problem.addConstraint(4 * x + 4 * y <= 13)
+    return problem
+
+
+def test_optimum_of_a_small_problem_is_proved():
+    solution = highs.solve(small())
+    assert solution.status is Status.OPTIMAL
+    assert solution.objective == pytest.approx(15)
+    assert solution.bound == pytest.approx(15)
+    assert solution.gap == pytest.approx(0)
+    assert solution.values == pytest.approx({"x": 2, "y": 1})
+
+
+def test_minimisation_has_the_mirrored_objective_and_bound():
+    solution = highs.solve(small(pulp.LpMinimize))
+    assert (solution.objective, solution.bound) == pytest.approx((-15, -15))
+
+
+@pytest.mark.parametrize("scale", [1e-7, 1.0, 1e9])
+def test_scale_of_the_objective_does_not_matter(scale):
+    problem = small()
+    problem.setObjective(problem.objective * scale)
+    solution = highs.solve(problem)
+    assert solution.objective == pytest.approx(15 * scale)
+    assert solution.bound == pytest.approx(15 * scale)
+
+
+def test_a_linear_program_is_its_own_bound():
+    solution = highs.solve(small(category=pulp.LpContinuous))
+    assert solution.status is Status.OPTIMAL
+    assert solution.objective == solution.bound == pytest.approx(15.75)
+
+
+def test_solving_leaves_the_model_and_its_status_alone():
+    problem = small()
+    highs.solve(problem)
+    assert problem.status == pulp.LpStatusNotSolved
+    assert all(variable.varValue is None for variable in problem.variables())
+
+
+def test_an_empty_model_is_optimal():
+    problem = pulp.LpProblem("empty", pulp.LpMaximize)
+    problem.setObjective(pulp.lpSum([]) + 3)
+    solution = highs.solve(problem)
+    assert solution.status is Status.OPTIMAL
+    assert (solution.objective, solution.bound, solution.gap) == (3, 3, 0)
+
+
+def test_an_infeasible_model_has_no_objective():
+    problem = small()
+    problem.addConstraint(problem.variables()[0] >= 3)
+    solution = highs.solve(problem)
+    assert solution.status in (Status.INFEASIBLE, Status.INFEASIBLE_OR_UNBOUNDED)
+    assert solution.objective is None
+    assert solution.values == {}
+    assert solution.gap == math.inf
+
+
+def test_an_unbounded_model_is_not_called_optimal():
+    problem = pulp.LpProblem("unbounded", pulp.LpMaximize)
+    problem.setObjective(problem.add_variable("x", 0) * 1)
+    solution = highs.solve(problem, presolve=False)
+    assert solution.status in (Status.UNBOUNDED, Status.INFEASIBLE_OR_UNBOUNDED)
+
+
+# Nothing chosen is a first solution, so that none of these tests depends on HiGHS's speed.
+NOTHING: dict[str, float] = {}
+
+
+@pytest.mark.parametrize("sense", [pulp.LpMaximize, pulp.LpMinimize])
+def test_a_time_limited_solve_is_not_optimal_and_its_bound_lies_on_the_right_side(sense):
+    problem = knapsacks(sense)
+    start = {variable.name: float(sense == pulp.LpMinimize) for variable in problem.variables()}
+    solution = highs.solve(problem, budget=Budget(0.5), warm_start=start)
+    assert solution.status is Status.TIME_LIMIT
+    assert solution.objective is not None
+    better = solution.bound - solution.objective
+    assert better > 0 if sense == pulp.LpMaximize else better < 0
+    assert solution.gap == pytest.approx(abs(better) / solution.objective)
+    assert solution.gap > 1e-4
+
+
+def test_a_time_limit_of_zero_claims_nothing():
+    solution = highs.solve(knapsacks(pulp.LpMaximize), budget=Budget(0.0))
+    assert solution.status is Status.TIME_LIMIT
+    assert solution.bound > 1000
+
+
+def test_a_node_limited_solve_repeats_and_claims_no_proof():
+    problem = knapsacks(pulp.LpMaximize, 60, 10)
+    few = highs.solve(problem, node_limit=1)
+    assert few.status is Status.NODE_LIMIT
+    assert few.objective is not None
+    assert few.bound > few.objective
+    assert highs.solve(problem, node_limit=1) == few
+    enough = highs.solve(problem, node_limit=100_000)
+    assert enough.status is Status.OPTIMAL
+    assert few.objective <= enough.objective <= few.bound
+
+
+def test_a_node_limit_of_zero_is_refused():
+    with pytest.raises(ValueError, match="node_limit: expected at least 1, got 0"):
+        highs.solve(small(), node_limit=0)
+
+
+def test_the_warm_start_is_the_first_solution():
+    problem = knapsacks(pulp.LpMaximize)
+    good = highs.solve(problem, budget=Budget(1.0), warm_start=NOTHING)
+    again = highs.solve(problem, budget=Budget(0.05), warm_start=good.values)
+    assert good.objective is not None
+    assert again.objective is not None
+    assert again.objective >= good.objective - 1e-6
+
+
+def test_an_infeasible_warm_start_is_ignored():
+    solution = highs.solve(small(), warm_start={"x": 2, "y": 2})
+    assert solution.objective == pytest.approx(15)
+
+
+def test_progress_encloses_the_optimum_in_the_units_of_the_model():
+    seen: list[Progress] = []
+    problem = knapsacks(pulp.LpMaximize)
+    highs.solve(problem, budget=Budget(2.0), warm_start=NOTHING, on_progress=seen.append)
+    assert seen
+    last = seen[-1]
+    assert last.incumbent is not None
+    assert 1000 <= last.incumbent < last.bound
+    assert last.bound == pytest.approx(4050, rel=0.05)
+    assert last.gap == relative_gap(last.incumbent, last.bound)
+    assert last.elapsed > 0
+
+
+def test_an_exception_of_the_progress_callback_ends_the_solve_and_arrives():
+    def fail(progress: Progress) -> None:
+        raise ZeroDivisionError
+
+    started = time.perf_counter()
+    with pytest.raises(ZeroDivisionError):
+        highs.solve(knapsacks(pulp.LpMaximize), budget=Budget(60), on_progress=fail)
+    assert time.perf_counter() - started < 30
+
+
+def test_an_interrupt_keeps_the_best_solution_and_bound():
+    def interrupt(progress: Progress) -> None:
+        if math.isfinite(progress.bound):
+            raise KeyboardInterrupt
+
+    problem = knapsacks(pulp.LpMaximize)
+    solution = highs.solve(problem, budget=Budget(60), warm_start=NOTHING, on_progress=interrupt)
+    assert solution.status is Status.INTERRUPTED
+    assert solution.objective is not None
+    assert solution.objective < solution.bound < math.inf
+
+
+SCRIPT = """
+import math, pulp, test_highs
+from oasis.solvers import highs
+from oasis.solvers.budget import Budget
+
+def report(progress):
+    if math.isfinite(progress.bound):
+        print("running", flush=True)
+
+problem = test_highs.knapsacks(pulp.LpMaximize)
+solution = highs.solve(problem, budget=Budget(60), warm_start={}, on_progress=report)
+print(solution.status, solution.objective, solution.bound, flush=True)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
+def test_ctrl_c_ends_a_solve_promptly():
+    path = os.pathsep.join([os.path.dirname(__file__), os.getcwd()])
+    process = subprocess.Popen(
+        [sys.executable, "-c", SCRIPT],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": path},
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "running\n"
+    process.send_signal(signal.SIGINT)
+    started = time.perf_counter()
+    out, err = process.communicate(timeout=60)
+    assert time.perf_counter() - started < 30
+    status, objective, bound = out.splitlines()[-1].split()
+    assert status == "interrupted"
+    assert float(objective) < float(bound)
+    assert "Traceback" not in err
+
+
+def test_same_model_same_solution():
+    problem = small()
+    assert highs.solve(problem) == highs.solve(problem)
+
+
+def test_an_unproved_optimum_is_an_error(monkeypatch):
+    monkeypatch.setattr(highs, "PROOF", -1.0)
+    with pytest.raises(SolverError, match="not proved"):
+        highs.solve(small())
+
+
+def test_what_highs_refuses_is_an_error():
+    problem = small()
+    problem.addConstraint(problem.variables()[0] * 1e20 <= 1)
+    with pytest.raises(SolverError, match="HiGHS"):
+        highs.solve(problem)
+
+
+def test_ctrl_c_is_not_lost_on_a_solver_that_has_just_finished(monkeypatch):
+    def late(run: highs.Run, on_progress: object) -> None:
+        run._done.wait()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(highs.Run, "_report", late)
+    solution = highs.solve(small())
+    assert solution.status is Status.INTERRUPTED
+    assert solution.objective == solution.bound == pytest.approx(15)
+
+
+@pytest.mark.parametrize("sense", [pulp.LpMaximize, pulp.LpMinimize])
+def test_a_solver_that_does_not_hear_ctrl_c_is_left_with_the_bound_it_told(monkeypatch, sense):
+    leave = threading.Event()
+
+    def deaf(run: highs.Run) -> None:
+        leave.wait()
+
+    def interrupt(run: highs.Run, on_progress: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(highs, "GRACE_SECONDS", 0.01)
+    monkeypatch.setattr(highs.Run, "_work", deaf)
+    monkeypatch.setattr(highs.Run, "_report", interrupt)
+    solution = highs.solve(small(sense))
+    leave.set()
+    assert (solution.status, solution.objective, solution.values) == (Status.INTERRUPTED, None, {})
+    assert solution.bound == (math.inf if sense == pulp.LpMaximize else -math.inf)
+
+
+@pytest.mark.parametrize("sense", [pulp.LpMaximize, pulp.LpMinimize])
+def test_a_gap_in_units_of_the_objective_ends_a_solve_without_a_claim(sense):
+    wide = highs.solve(knapsacks(sense), gap=1e6, budget=Budget(30))
+    assert wide.status is Status.GAP_LIMIT
+    assert wide.objective is not None
+    assert 0 < abs(wide.bound - wide.objective) <= 1e6
+    closed = highs.solve(small(sense), gap=1e-9)
+    assert closed.status is Status.OPTIMAL
+
+
+def test_a_run_goes_on_beside_its_caller_and_ends_when_told():
+    run = highs.start(knapsacks(pulp.LpMaximize))
+    assert not run.is_done
+    deadline = time.perf_counter() + 60
+    while run.progress is None or not math.isfinite(run.progress.bound):
+        assert time.perf_counter() < deadline
+        time.sleep(0.01)
+    beside = highs.solve(small())
+    assert beside.status is Status.OPTIMAL
+    run.stop()
+    solution = run.finish()
+    assert solution.status is Status.INTERRUPTED
+    assert math.isfinite(solution.bound)
+
+
+def test_a_run_is_of_the_model_as_it_was():
+    problem = small()
+    run = highs.start(problem)
+    problem.addConstraint(problem.variables()[0] <= 0)
+    assert run.finish().objective == pytest.approx(15)
+    assert run.is_done
+
+
+def test_a_run_that_does_not_stop_is_left_with_the_bound_it_told(monkeypatch):
+    leave = threading.Event()
+    monkeypatch.setattr(highs, "GRACE_SECONDS", 0.01)
+    monkeypatch.setattr(highs.Run, "_work", lambda run: leave.wait())
+    run = highs.start(small())
+    run.stop()
+    solution = run.finish()
+    leave.set()
+    assert (solution.status, solution.bound) == (Status.INTERRUPTED, math.inf)
+
+
+def test_a_program_may_end_while_a_run_goes_on():
+    path = os.pathsep.join([os.path.dirname(__file__), os.getcwd()])
+    script = "from test_highs import *\nrun = highs.start(knapsacks(pulp.LpMaximize))"
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={**os.environ, "PYTHONPATH": path},
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")

@@ -1,0 +1,156 @@
+"""The Philly importer, on small files written here and on the trace where there is one."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from oasis import InstanceError, OASiS, simulate
+from oasis.model import instance_file as io
+from oasis.traces import PhillyOptions, malformed_lines, read_philly
+
+HEADER = "timestamp,duration,num_gpus,gpu_time,cluster"
+ROWS = [
+    "2017-10-03 10:00:00,7200.0,4,28800.0,blue",
+    "2017-10-03 09:00:00,3600.0,2,7200.0,red",  # not in order of time
+    "2017-10-03 09:45:00,3600.0,8,28800.0,blue",
+]
+DATA = Path(os.environ.get("OASIS_DATA", Path(__file__).parents[3] / "../shared/data"))
+TRACE = DATA / "philly_sia.csv"
+needs_trace = pytest.mark.skipif(not TRACE.exists(), reason=f"no Philly trace at {TRACE}")
+
+
+def imported(tmp_path, rows, header=HEADER, **options):
+    path = tmp_path / "philly.csv"
+    path.write_text("\n".join([header, *rows]) + "\n")
+    return read_philly(path, PhillyOptions(**options))
+
+
+def test_rows_become_jobs_named_after_their_lines(tmp_path):
+    instance = imported(tmp_path, ROWS)
+    assert [job.id for job in instance.jobs] == ["philly-3", "philly-4", "philly-2"]
+    assert [job.arrival for job in instance.jobs] == [0, 1, 2]
+    assert [job.work(1800.0) for job in instance.jobs] == [4, 16, 16]
+    assert [job.chunks for job in instance.jobs] == [4, 16, 8]
+    assert instance.jobs[0].worker == {
+        "gpu": 1.0,
+        "cpu": 4.0,
+        "memory_gb": 32.0,
+        "bandwidth_gbps": 1.0,
+    }
+
+
+def test_workers_may_hold_several_gpus(tmp_path):
+    instance = imported(tmp_path, ROWS, gpus_per_worker=4)
+    assert [job.worker["gpu"] for job in instance.jobs] == [4, 4, 4]
+    assert [job.work(1800.0) for job in instance.jobs] == [2, 4, 4]
+
+
+def test_the_cluster_is_what_the_options_say(tmp_path):
+    options = {"worker_servers": 3, "gpus_per_server": 4, "ps_servers": 2, "ps_server_cpus": 6.0}
+    cluster = imported(tmp_path, ROWS, **options).cluster
+    assert cluster.resources == ("gpu", "cpu", "memory_gb", "bandwidth_gbps")
+    assert cluster.worker_capacity.tolist() == [[4, 16, 128, 20]] * 3
+    assert cluster.ps_capacity.tolist() == [[0, 6, 32, 20]] * 2
+
+
+def test_every_kind_of_malformed_row_is_reported(tmp_path):
+    bad = [
+        HEADER,
+        "",
+        "2017-10-03 09:00:00,3600.0,2,7200.0",
+        "yesterday,3600.0,2,7200.0,red",
+        "2017-10-03T09:00:00+02:00,3600.0,2,7200.0,red",
+        "2017-10-03 09:00:00,soon,2,7200.0,red",
+        "2017-10-03 09:00:00,0,2,0,red",
+        "2017-10-03 09:00:00,nan,2,7200.0,red",
+        "2017-10-03 09:00:00,3600.0,0,0,red",
+        "2017-10-03 09:00:00,3600.0,1.5,5400.0,red",
+        "2017-10-03 09:00:00,3600.0,2,-1,red",
+        "2017-10-03 09:00:00,3600.0,2,7201.0,red",
+    ]
+    instance = imported(tmp_path, [ROWS[0], *bad, *ROWS[1:]])
+    assert len(instance.jobs) == 3
+    assert instance.metadata["malformed"] == {
+        "jobs": {
+            "repeated header": {"count": 1, "first_row": 3},
+            "blank row": {"count": 1, "first_row": 4},
+            "wrong number of columns": {"count": 1, "first_row": 5},
+            "bad timestamp": {"count": 2, "first_row": 6},
+            "bad duration": {"count": 3, "first_row": 8},
+            "bad num_gpus": {"count": 2, "first_row": 11},
+            "bad gpu_time": {"count": 1, "first_row": 13},
+            "gpu_time is not duration times num_gpus": {"count": 1, "first_row": 14},
+        }
+    }
+    assert malformed_lines(instance)[3] == "jobs: 2 malformed rows (bad timestamp), first at line 6"
+
+
+@pytest.mark.parametrize("column", HEADER.split(","))
+def test_a_missing_column_is_named(tmp_path, column):
+    header = HEADER.replace(column, "other")
+    with pytest.raises(InstanceError, match=rf"^{column}: expected this column once"):
+        imported(tmp_path, ROWS, header=header)
+
+
+def test_a_virtual_cluster_can_be_chosen(tmp_path):
+    instance = imported(tmp_path, ROWS, virtual_cluster="blue")
+    assert [job.id for job in instance.jobs] == ["philly-4", "philly-2"]
+    with pytest.raises(InstanceError, match="none of 0"):
+        imported(tmp_path, ROWS, virtual_cluster="green")
+
+
+def test_the_window_can_begin_at_a_time(tmp_path):
+    instance = imported(tmp_path, ROWS, start="2017-10-03 09:30:00")
+    assert [(job.id, job.arrival) for job in instance.jobs] == [("philly-4", 0), ("philly-2", 1)]
+    again = imported(tmp_path, ROWS, start=instance.metadata["window_start"])
+    assert again == instance
+    with pytest.raises(ValueError, match=r"^start: expected busiest, first or a time such as"):
+        imported(tmp_path, ROWS, start="noon")
+
+
+def test_every_assumption_is_recorded_and_survives_the_file(tmp_path):
+    instance = imported(tmp_path, ROWS, seed=5)
+    io.write(instance, tmp_path / "out.json")
+    read = io.read(tmp_path / "out.json")
+    assert read == instance
+    assert read.metadata == instance.metadata
+    assert PhillyOptions(**read.metadata["options"]) == PhillyOptions(seed=5)
+    assert str(tmp_path) not in (tmp_path / "out.json").read_text()
+
+
+def test_same_options_give_the_same_bytes(tmp_path):
+    for name in ("a", "b"):
+        io.write(imported(tmp_path, ROWS), tmp_path / name)
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+@needs_trace
+def test_the_real_trace_gives_a_congested_instance():
+    instance = read_philly(TRACE)
+    metadata = instance.metadata
+    assert 12 <= len(instance.jobs) <= 20
+    assert len(instance.cluster.worker_ids) + len(instance.cluster.ps_ids) >= 12
+    assert metadata["rows"] == {"jobs": 82247}
+    assert metadata["malformed"] == {"jobs": {"blank row": {"count": 1, "first_row": 82249}}}
+    assert metadata["rows"]["jobs"] == len(instance.jobs) + sum(metadata["left_out"].values())
+    assert metadata["cannot_finish"] == 0
+    run = simulate(instance, OASiS.from_instance(instance))
+    assert rejected_or_delayed(instance, run)
+
+
+def rejected_or_delayed(instance, run):
+    """Jobs that OASiS refuses, or finishes later than they could alone."""
+    earliest = {
+        job.id: job.arrival + job.shortest_duration(instance.slot_seconds) - 1
+        for job in instance.jobs
+    }
+    return [d for d in run.decisions if not d.admitted or d.completion > earliest[d.job_id]]
+
+
+@needs_trace
+def test_larger_slices_come_by_option():
+    options = PhillyOptions(max_jobs=300, min_gpus=1, arrival_slots=40, horizon=48)
+    instance = read_philly(TRACE, options)
+    assert len(instance.jobs) == 300
+    assert len({job.arrival for job in instance.jobs}) > 10

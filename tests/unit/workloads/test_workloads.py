@@ -1,0 +1,276 @@
+"""`generate`: ranges of every preset, what calibration promises, determinism, bad arguments."""
+
+from collections import Counter
+
+import pytest
+
+from oasis.model import instance_file as io
+from oasis.version import __version__
+from oasis.workloads import PRESETS, generate
+from oasis.workloads.machines import C4, P2_G3
+
+SIZES = {"paper": (100, 50, 50, 300), "calibrated": (100, 50, 50, 300), "testbed": (12, 7, 2, 10)}
+
+
+@pytest.fixture(scope="module", params=PRESETS)
+def drawn(request):
+    """A preset, and an instance of it with enough jobs to meet the ends of the ranges."""
+    return request.param, generate(request.param, jobs=2000, seed=3)
+
+
+def spread(values):
+    values = list(values)
+    return min(values), max(values)
+
+
+def assert_fills(values, low, high):
+    """`values` stay within [low, high] and come near both ends."""
+    least, most = spread(values)
+    margin = 0.05 * (high - low)
+    assert low <= least <= low + margin
+    assert high - margin <= most <= high
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_sizes_default_to_the_preset(preset):
+    instance = generate(preset)
+    cluster = instance.cluster
+    found = (len(instance.jobs), len(cluster.worker_ids), len(cluster.ps_ids), instance.horizon)
+    assert found == SIZES[preset]
+    assert instance.slot_seconds == (1200.0 if preset == "testbed" else 3600.0)
+
+
+def test_sizes_are_as_asked(drawn):
+    preset, _ = drawn
+    instance = generate(preset, jobs=5, worker_servers=6, ps_servers=3, horizon=12)
+    cluster = instance.cluster
+    assert len(instance.jobs) == 5
+    assert (len(cluster.worker_ids), len(cluster.ps_ids), instance.horizon) == (6, 3, 12)
+
+
+def test_demands_fill_the_published_ranges(drawn):
+    preset, instance = drawn
+    testbed = preset == "testbed"
+    worker = {"gpu": 1, "cpu": 5, "memory_gb": 10} if testbed else {}
+    worker = {"gpu": 4, "cpu": 10, "memory_gb": 32, "storage_gb": 10} | worker
+    low = {"gpu": 0, "cpu": 1, "memory_gb": 2, "storage_gb": 5}
+    for name, high in worker.items():
+        values = [job.worker[name] for job in instance.jobs]
+        assert set(values) == set(range(low[name], high + 1)), name
+        if name != "gpu":
+            # the testbed turns away parameter servers that its machines cannot hold in time
+            assert {job.ps[name] for job in instance.jobs} <= set(range(low[name], high + 1)), name
+    assert all(job.ps["gpu"] == 0 for job in instance.jobs)
+
+
+def test_bandwidths_fill_the_published_ranges(drawn):
+    preset, instance = drawn
+    low, high = ((1, 3), (1, 3)) if preset == "testbed" else ((0.1, 5), (5, 20))
+    assert all(low[0] <= job.bandwidth <= low[1] for job in instance.jobs)
+    assert all(high[0] <= job.ps_bandwidth <= high[1] for job in instance.jobs)
+    if preset == "paper":
+        assert_fills([job.bandwidth for job in instance.jobs], *low)
+        assert_fills([job.ps_bandwidth for job in instance.jobs], *high)
+
+
+def test_a_worker_never_reserves_more_than_a_parameter_server(drawn):
+    _, instance = drawn
+    assert all(job.bandwidth <= job.ps_bandwidth for job in instance.jobs)
+
+
+def test_work_parameters_fill_the_ranges_as_printed():
+    jobs = generate("paper", jobs=2000, seed=3).jobs
+    assert_fills([job.epochs for job in jobs], 50, 200)
+    assert_fills([job.chunks for job in jobs], 5, 100)
+    assert_fills([job.minibatches for job in jobs], 10, 100)
+    assert_fills([job.minibatch_time for job in jobs], 0.001, 0.1)
+    assert_fills([job.gradient_mb for job in jobs], 30, 575)
+
+
+def test_calibrated_work_parameters_stay_in_the_same_ranges():
+    for job in generate("calibrated", jobs=2000, seed=3).jobs:
+        assert 50 <= job.epochs <= 200
+        assert 5 <= job.chunks <= 100
+        assert 10 <= job.minibatches <= 100
+        assert 0.001 <= job.minibatch_time <= 0.1
+        assert 30 <= job.gradient_mb <= 575
+
+
+def test_testbed_work_parameters_are_those_of_the_published_models():
+    jobs = generate("testbed", jobs=2000, seed=3).jobs
+    assert {(job.chunks, job.minibatches) for job in jobs} == {(7, 3), (10, 2)}
+    assert {job.gradient_mb for job in jobs} == {244, 102, 178, 241, 531, 45}
+    assert_fills([job.epochs for job in jobs], 4, 30)
+
+
+@pytest.mark.parametrize(("seed", "horizon"), [(0, 300), (1, 100), (2, 10), (3, 1)])
+def test_every_calibrated_job_can_meet_its_target_alone(seed, horizon):
+    instance = generate("calibrated", jobs=500, horizon=horizon, seed=seed)
+    for job in instance.jobs:
+        duration = job.shortest_duration(instance.slot_seconds)
+        assert duration <= job.utility.target
+        assert job.arrival + duration <= horizon
+
+
+def test_most_jobs_as_printed_cannot_meet_any_target():
+    instance = generate("paper", jobs=2000, seed=1)
+    durations = sorted(job.shortest_duration(instance.slot_seconds) for job in instance.jobs)
+    assert 200 < durations[1000] < 300
+    assert sum(d <= 15 for d in durations) < 0.05 * len(durations)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_testbed_jobs_last_40_minutes_to_2_hours_and_can_finish_alone(seed):
+    instance = generate("testbed", seed=seed)
+    cluster = instance.cluster
+    for job in instance.jobs:
+        assert 2 <= job.shortest_duration(instance.slot_seconds) <= 6
+        assert alone(job, cluster) <= min(6, instance.horizon - job.arrival)
+
+
+def alone(job, cluster):
+    """Slots `job` needs on the empty cluster, worker by worker (independent of the generator)."""
+
+    def units(servers, demand):
+        count = 0
+        for server in servers:
+            fit = 0
+            while all((fit + 1) * v <= server.capacity[r] + 1e-9 for r, v in demand.items()):
+                fit += 1
+            count += fit
+        return count
+
+    workers = min(job.chunks, units(cluster.worker_servers, job.worker))
+    ps = units(cluster.ps_servers, job.ps)
+    while job.ps_needed(workers) > ps:
+        workers -= 1
+    return -(-job.work(cluster.slot_seconds) // workers)
+
+
+def test_utilities_fill_the_published_ranges(drawn):
+    preset, instance = drawn
+    utilities = [job.utility for job in instance.jobs]
+    assert_fills([u.priority for u in utilities], 1, 100)
+    assert_fills([u.target for u in utilities], *((2, 8) if preset == "testbed" else (1, 15)))
+    assert_fills([u.decay for u in utilities if 0 < u.decay <= 1], 0.01, 1)
+    assert_fills([u.decay for u in utilities if u.decay > 1], 4, 6)
+
+
+def kinds(instance):
+    return Counter(
+        "insensitive" if d == 0 else "sensitive" if d <= 1 else "critical"
+        for d in (job.utility.decay for job in instance.jobs)
+    )
+
+
+def test_mix_is_exact():
+    assert kinds(generate()) == {"insensitive": 10, "sensitive": 55, "critical": 35}
+    fig4 = generate(jobs=200, horizon=100, mix=(0.0, 0.5, 0.5))
+    assert kinds(fig4) == {"sensitive": 100, "critical": 100}
+    assert kinds(generate(jobs=3)) == {"sensitive": 2, "critical": 1}
+
+
+def test_priority_range_is_the_one_asked_for():
+    jobs = generate(jobs=300, priority=(75, 100), horizon=10).jobs
+    assert_fills([job.utility.priority for job in jobs], 75, 100)
+
+
+def test_gpu_machines_host_the_workers_unless_as_printed():
+    def shapes(servers):
+        names = ("gpu", "cpu", "memory_gb")
+        return {tuple(server.capacity[name] for name in names) for server in servers}
+
+    sizes = {"jobs": 1, "worker_servers": 300, "ps_servers": 300}
+    default = generate(**sizes).cluster
+    assert shapes(default.worker_servers) == set(P2_G3)
+    assert shapes(default.ps_servers) == set(C4)
+    printed = generate(**sizes, machines="as_printed").cluster
+    assert shapes(printed.worker_servers) == set(C4)
+    assert shapes(printed.ps_servers) == set(P2_G3)
+    for server in default.worker_servers + default.ps_servers:
+        assert server.capacity["storage_gb"] == 1000
+    assert_fills([s.capacity["bandwidth_gbps"] for s in default.worker_servers], 20, 50)
+
+
+def test_testbed_machines_are_the_published_ones():
+    cluster = generate("testbed").cluster
+    assert [s.capacity["gpu"] for s in cluster.worker_servers] == [1, 1, 1, 1, 0, 0, 0]
+    assert {(s.capacity["cpu"], s.capacity["memory_gb"]) for s in cluster.worker_servers} == {
+        (32, 80)
+    }
+    assert {(s.capacity["cpu"], s.capacity["memory_gb"]) for s in cluster.ps_servers} == {(8, 32)}
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_same_seed_gives_the_same_bytes(preset, tmp_path):
+    files = [tmp_path / name for name in ("a", "b", "c")]
+    for path, seed in zip(files, (7, 7, 8), strict=True):
+        io.write(generate(preset, jobs=30, seed=seed), path)
+    assert files[0].read_bytes() == files[1].read_bytes()
+    assert files[0].read_bytes() != files[2].read_bytes()
+    assert io.read(files[0]) == generate(preset, jobs=30, seed=7)
+
+
+def test_more_machines_leave_the_jobs_and_the_first_machines_alone():
+    few, many = (generate(worker_servers=h, ps_servers=h, seed=4) for h in (5, 9))
+    assert few.jobs == many.jobs
+    assert generate(worker_servers=5, ps_servers=9, seed=4).cluster.worker_servers == (
+        few.cluster.worker_servers
+    )
+
+
+def test_metadata_say_how_to_draw_the_instance_again():
+    instance = generate("testbed", jobs=4, seed=9, priority=(5, 6))
+    metadata = dict(instance.metadata)
+    assert metadata["generator"] == "oasis.generate"
+    assert metadata["version"] == __version__
+    parameters = dict(metadata["parameters"])
+    for name in ("priority", "mix"):
+        parameters[name] = tuple(parameters[name])
+    assert generate(metadata["preset"], seed=metadata["seed"], **parameters) == instance
+
+
+@pytest.mark.parametrize(
+    ("argument", "value"),
+    [
+        ("preset", "other"),
+        ("preset", None),
+        ("jobs", 0),
+        ("jobs", 2.0),
+        ("worker_servers", -1),
+        ("ps_servers", True),
+        ("horizon", 0),
+        ("seed", -1),
+        ("seed", 1.5),
+        ("slot_seconds", 0.0),
+        ("slot_seconds", float("nan")),
+        ("arrivals", "sometimes"),
+        ("machines", "tpu"),
+        ("priority", (3, 2)),
+        ("priority", 5),
+        ("priority", (1, float("inf"))),
+        ("mix", (0.5, 0.5)),
+        ("mix", (0.5, 0.5, 0.5)),
+        ("mix", (1.5, -0.5, 0.0)),
+        ("counts", "no such file"),
+    ],
+)
+def test_a_bad_argument_is_named(argument, value):
+    if value == "no such file":
+        with pytest.raises(FileNotFoundError, match=value):
+            generate(counts=value)
+        return
+    with pytest.raises(ValueError, match=f"^{argument}"):
+        generate(**{argument: value})
+
+
+def test_a_slot_too_short_for_the_gradients_is_named():
+    with pytest.raises(ValueError, match=r"^slot_seconds: 0\.001 s is too short"):
+        generate(slot_seconds=0.001, jobs=2)
+
+
+def test_a_testbed_without_room_is_named():
+    with pytest.raises(ValueError, match=r"^horizon: expected room"):
+        generate("testbed", horizon=1)
+    with pytest.raises(ValueError, match=r"^machines"):
+        generate("testbed", machines="as_printed")
