@@ -7,8 +7,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from oasis.rounding import FloatArray, IntArray
-from oasis.split import ChunkSplit
+from oasis.model.rounding import FloatArray, IntArray
+from oasis.online.dp import ChunkSplit
 
 SEEDS = range(60)
 
