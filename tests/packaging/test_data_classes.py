@@ -14,7 +14,17 @@ import oasis
 import offline
 
 # Working state, which changes as its owner goes on.
-MUTABLE = {"Guide", "Ledger", "LiveJob", "Plan", "Record", "Row", "ServerGroup", "Servers", "Table"}
+MUTABLE = {
+    "Guide",
+    "Ledger",
+    "LiveJob",
+    "Plan",
+    "Record",
+    "Row",
+    "ServerGroup",
+    "Servers",
+    "Table",
+}
 WITH_DICT = {"Run"}  # has a cached property
 
 
@@ -34,5 +44,5 @@ DATA = [member for member in classes() if dataclasses.is_dataclass(member)]
 def test_data_are_frozen_and_slotted(data: type) -> None:
     is_frozen = data.__dataclass_params__.frozen  # type: ignore[attr-defined]
     is_private = data.__name__.startswith("_")
-    assert is_frozen or is_private or data.__name__ in MUTABLE
-    assert "__slots__" in vars(data) or data.__name__ in WITH_DICT
+    assert is_frozen or is_private or data.__name__ in MUTABLE, "frozen, or listed in MUTABLE"
+    assert "__slots__" in vars(data) or data.__name__ in WITH_DICT, "slotted, or in WITH_DICT"

@@ -1,4 +1,4 @@
-"""A stated upper bound may be below what a schedule earns by rounding alone."""
+"""What a result states, recomputed: bound and objective within rounding, work by hand."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ INSTANCE = Instance(2, CLUSTER, (JOB,))
 SCHEDULES = {"a": Schedule("a", [[0, 0, 1]], [])}
 
 
-@pytest.mark.parametrize("bound", [None, 1000.0, 1500.0, 1e9, 1000.0 * (1 - 1e-9)])
+@pytest.mark.parametrize(
+    "bound", [None, 1000.0, 1500.0, 1e9, 1000.0 * (1 - 1e-9), 1000.0 * (1 - 1e-6)]
+)
 def test_bound_that_encloses_what_is_earned_passes(bound: float | None) -> None:
     result = SimpleNamespace(schedules=SCHEDULES, upper_bound=bound, objective=1000.0)
     assert oasis.verify(INSTANCE, result) == 1000.0
@@ -61,3 +63,31 @@ def test_even_work_that_rounding_forgives_needs_a_worker() -> None:
     assert oasis.verify(hardly, SCHEDULES) == 1000.0
     with pytest.raises(VerificationError, match=r"\(2\) training work.*0 worker-slots"):
         oasis.verify(hardly, {"a": Schedule("a", [], [])})
+
+
+def test_work_is_steps_times_compute_time_and_the_transfer_of_the_gradients() -> None:
+    """125 MB are 1 Gbit: out and back at 2 Gbit/s take 1 s, half a slot of 2 s.
+
+    A minibatch so takes 0.25 + 0.5 slots, and 3 * 2 * 4 of them 18 worker-slots.
+    """
+    amounts = {"cpu": 1.0, "bandwidth_gbps": 2.0}
+    machine = {"cpu": 2.0, "bandwidth_gbps": 4.0}
+    cluster = Cluster(
+        ("cpu", "bandwidth_gbps"), (Server("w", machine),), (Server("p", machine),), 2.0
+    )
+    job = replace(
+        JOB,
+        epochs=3,
+        chunks=2,
+        minibatches=4,
+        minibatch_time=0.25,
+        gradient_mb=125.0,
+        worker=amounts,
+        ps=amounts,
+    )
+    instance = Instance(10, cluster, (job,))
+    busy = [[slot, 0, 2] for slot in range(9)]
+    assert oasis.verify(instance, {"a": Schedule("a", busy, busy)}) == 1000.0
+    fewer = [[0, 0, 1], *busy[1:]]
+    with pytest.raises(VerificationError, match=r"17 worker-slots, needs 18$"):
+        oasis.verify(instance, {"a": Schedule("a", fewer, fewer)})

@@ -95,3 +95,58 @@ def test_price_functions_are_told_apart_by_identity_because_arrays_have_no_truth
     assert one == one  # noqa: PLR0124
     assert one != same
     assert len({one, same}) == 2
+
+
+def test_job_that_cannot_finish_is_left_out_wherever_it_stands() -> None:
+    late = replace(JOB, id="late", arrival=1)
+    assert bounds(late, JOB).to_dict() == bounds(JOB, late).to_dict() == bounds(JOB).to_dict()
+
+
+def test_job_that_asks_for_nothing_that_is_there_defines_no_price() -> None:
+    """A load of nothing would make eta infinite and L nothing."""
+    cluster = Cluster(
+        ("cpu", "bandwidth_gbps", "gpu"),
+        (Server("w", {"cpu": 1.0, "bandwidth_gbps": 1.0}),),
+        CLUSTER.ps_servers,
+        1.0,
+    )
+    elsewhere = replace(JOB, id="b", worker={"gpu": 1.0}, ps={})
+    both = PriceBounds.from_jobs((elsewhere, JOB), cluster, 1).worker
+    alone = PriceBounds.from_jobs((JOB,), cluster, 1).worker
+    assert both.to_dict() == alone.to_dict()
+    assert np.isfinite(both.eta)
+
+
+def test_bounds_count_work_in_slots_of_the_cluster() -> None:
+    """8 Gbit there and back at 1 Gbit/s take 16 s: two slots of 8 s, or one of 16 s."""
+    amounts = {"cpu": 0.5, "bandwidth_gbps": 1.0}
+    job = replace(JOB, gradient_mb=1000.0, minibatch_time=0.0, worker=amounts, ps=amounts)
+    etas = {}
+    for seconds in (8.0, 16.0):
+        cluster = replace(CLUSTER, slot_seconds=seconds)
+        etas[seconds] = PriceBounds.from_jobs((job,), cluster, 4).worker.eta
+    assert etas[8.0] == pytest.approx(4 * 2 / (2 * 1.5))
+    assert etas[16.0] == pytest.approx(4 * 2 / (1 * 1.5))
+
+
+def test_price_is_the_exponential_up_to_e_to_the_709_and_never_infinite() -> None:
+    price = PriceFunction(np.array([708.9, 709.5, 0.0]), np.array([0.0, 0.0, 5000.0]), 1.0)
+    assert price.lower[0] == np.exp(708.9)
+    assert price.lower[1] == price.upper[2] == np.exp(709.0)
+    assert np.isfinite(price.upper).all()
+
+
+@pytest.mark.parametrize("eta", [2.5, np.nan])
+def test_price_function_is_written_with_nulls_and_read_again(eta: float) -> None:
+    price = PriceFunction(np.array([0.5, -np.inf]), np.array([1.5, 0.0]), eta)
+    data = price.to_dict()
+    assert data == {
+        "log_lower": [0.5, None],
+        "log_ratio": [1.5, 0.0],
+        "eta": None if np.isnan(eta) else eta,
+    }
+    again = PriceFunction.from_dict(data)
+    assert again.log_lower.tolist() == [0.5, -np.inf]
+    assert again.log_ratio.tolist() == [1.5, 0.0]
+    assert again.eta == eta or np.isnan([again.eta, eta]).all()
+    assert again.to_dict() == data

@@ -103,12 +103,12 @@ def test_empty_outage_is_refused() -> None:
         Engine(workload(), Script({}), outages=[Outage(0, 1.0, 1.0)])
 
 
-@pytest.mark.parametrize("arrival", [0.0, 2.0])
+@pytest.mark.parametrize("arrival", [0.0, 0.5, 2.0])
 @pytest.mark.parametrize("work", [0.25, 1.0, 1.5, 2.0, 3.75])
 def test_machines_are_free_at_the_end_of_the_slot_in_which_the_work_ends(
     work: float, arrival: float
 ) -> None:
-    assert first_slots(work, arrival=arrival) == (arrival + work, arrival + math.ceil(work))
+    assert first_slots(work, arrival=arrival) == (arrival + work, math.ceil(arrival + work))
 
 
 @pytest.mark.parametrize("arrival", [0.0, 2.0])
@@ -124,11 +124,11 @@ def test_work_that_ends_late_by_more_than_rounding_takes_the_next_slot() -> None
     assert free == 3.0
 
 
-@pytest.mark.parametrize("arrival", [0.0, 2.0])
+@pytest.mark.parametrize("arrival", [0.0, 0.5, 2.0])
 def test_a_job_with_hardly_any_work_holds_its_machines_for_one_slot(arrival: float) -> None:
     end, free = first_slots(1e-12, arrival=arrival)
     assert end == pytest.approx(arrival, abs=1e-11)
-    assert free == arrival + 1.0
+    assert free == math.floor(arrival) + 1.0
 
 
 def test_setting_up_delays_the_end_of_the_last_slot() -> None:
