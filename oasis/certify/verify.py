@@ -63,6 +63,14 @@ def verify(instance: Instance, result: HasSchedules | Mapping[str, Schedule]) ->
     ------
     VerificationError
         Naming the constraint, job, slot and server.
+
+    Examples
+    --------
+    >>> import oasis
+    >>> instance = oasis.generate("testbed", jobs=3, seed=1)
+    >>> run = oasis.simulate(instance, oasis.OASiS.from_instance(instance))
+    >>> round(oasis.verify(instance, run), 3)
+    100.684
     """
     schedules = result if isinstance(result, Mapping) else result.schedules
     jobs = {job.id: job for job in instance.jobs}

@@ -26,6 +26,15 @@ class Server:
         c^r of one machine, each resource in its own unit.
     count : int
         Number of machines.
+
+    Examples
+    --------
+    >>> import oasis
+    >>> server = oasis.Server("w", {"gpu": 4, "cpu": 32}, count=2)
+    >>> server.ids
+    ('w#0', 'w#1')
+    >>> server.capacity["gpu"]
+    4.0
     """
 
     id: str
@@ -67,6 +76,21 @@ class Cluster:
         c_h^r and c_k^r, read-only, groups expanded.
     worker_ids, ps_ids : tuple of str
         Identifiers of the H and K machines.
+
+    Examples
+    --------
+    >>> import oasis
+    >>> cluster = oasis.Cluster(
+    ...     resources=("gpu", "cpu"),
+    ...     worker_servers=(oasis.Server("w", {"gpu": 4, "cpu": 32}, count=2),),
+    ...     ps_servers=(oasis.Server("p", {"cpu": 16}),),
+    ...     slot_seconds=3600.0,
+    ... )
+    >>> cluster.worker_ids, cluster.ps_ids
+    (('w#0', 'w#1'), ('p',))
+    >>> cluster.worker_capacity
+    array([[ 4., 32.],
+           [ 4., 32.]])
     """
 
     resources: tuple[str, ...]

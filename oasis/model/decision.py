@@ -27,6 +27,16 @@ class Bottleneck:
         What the job would pay for it, in units of utility.
     share : float
         `cost` as a fraction of the job's whole cost.
+
+    Examples
+    --------
+    >>> import oasis
+    >>> instance = oasis.generate("testbed", jobs=4, seed=23)
+    >>> run = oasis.simulate(instance, oasis.OASiS.from_instance(instance))
+    >>> (rejection,) = [d.rejection for d in run.decisions if d.rejection is not None]
+    >>> spot = rejection.bottleneck
+    >>> print(spot.resource, spot.group, spot.servers, f"{spot.share:.0%}")
+    cpu ps ('p0',) 99%
     """
 
     resource: str
@@ -52,6 +62,15 @@ class Rejection:
         None if it is worth nothing at any completion there is room for.
     bottleneck : Bottleneck or None
         Where the cheapest schedule pays most; None if it costs nothing.
+
+    Examples
+    --------
+    >>> import oasis
+    >>> instance = oasis.generate("testbed", jobs=4, seed=23)
+    >>> run = oasis.simulate(instance, oasis.OASiS.from_instance(instance))
+    >>> (rejection,) = [d.rejection for d in run.decisions if d.rejection is not None]
+    >>> print(f"{rejection.smallest_utility:.2f} {rejection.utility_factor:.2f}")
+    84.43 1.71
     """
 
     smallest_utility: float
@@ -80,6 +99,19 @@ class Decision:
         Why it was rejected.
     rejection : Rejection or None
         What would have changed the answer; None if nothing about the utility would.
+
+    Examples
+    --------
+    >>> import oasis
+    >>> instance = oasis.generate("testbed", jobs=3, seed=1)
+    >>> scheduler = oasis.OASiS.from_instance(instance)
+    >>> for job in instance.jobs_by_arrival():
+    ...     decision = scheduler.submit(job)
+    ...     reason = (decision.reason or "admitted").partition(":")[0]
+    ...     print(decision.job_id, decision.completion, reason)
+    j0 8 admitted
+    j1 None no room
+    j2 9 admitted
     """
 
     job_id: str

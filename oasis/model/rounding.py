@@ -24,21 +24,44 @@ def _slack(x: FloatArray) -> FloatArray:
 
 
 def ceil(x: npt.ArrayLike) -> FloatArray:
-    """Round up, forgiving an excess of ``1e-9 max(1, |x|)``."""
+    """Round up, forgiving an excess of ``1e-9 max(1, |x|)``.
+
+    Examples
+    --------
+    >>> from oasis.model import rounding
+    >>> rounding.ceil([2.0000000001, 2.1]).tolist()
+    [2.0, 3.0]
+    """
     values = np.asarray(x, dtype=np.float64)
     rounded: FloatArray = np.ceil(values - _slack(values))
     return rounded
 
 
 def floor(x: npt.ArrayLike) -> FloatArray:
-    """Round down, forgiving a shortfall of ``1e-9 max(1, |x|)``."""
+    """Round down, forgiving a shortfall of ``1e-9 max(1, |x|)``.
+
+    Examples
+    --------
+    >>> from oasis.model import rounding
+    >>> rounding.floor([2.9999999999, 2.9]).tolist()
+    [3.0, 2.0]
+    """
     values = np.asarray(x, dtype=np.float64)
     rounded: FloatArray = np.floor(values + _slack(values))
     return rounded
 
 
 def units(capacity: FloatArray, demand: FloatArray, most: int) -> IntArray:
-    """Units of `demand` (R,) that capacities (..., R) hold, at most `most`; shape (...)."""
+    """Units of `demand` (R,) that capacities (..., R) hold, at most `most`; shape (...).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from oasis.model import rounding
+    >>> capacity = np.array([[4.0, 32.0], [1.0, 32.0]])
+    >>> rounding.units(capacity, demand=np.array([1.0, 10.0]), most=9).tolist()
+    [3, 1]
+    """
     asked = demand > 0
     with np.errstate(over="ignore"):  # any number of units of next to nothing
         fits = floor(capacity[..., asked] / demand[asked]).min(axis=-1, initial=float(most))

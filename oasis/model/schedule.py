@@ -36,6 +36,13 @@ class Schedule:
         Rows (slot t, index h of the worker server, count y_ih(t) > 0).
     ps : (Q, 3) int array
         Rows (slot t, index k of the parameter-server host, count z_ik(t) > 0).
+
+    Examples
+    --------
+    >>> import oasis
+    >>> schedule = oasis.Schedule("j0", workers=[[0, 2, 3], [1, 2, 1]], ps=[[0, 0, 1], [1, 0, 1]])
+    >>> schedule.start, schedule.completion, schedule.worker_slots
+    (0, 1, 4)
     """
 
     job_id: str

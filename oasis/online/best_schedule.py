@@ -38,6 +38,23 @@ class BestSchedule:
         `cost` by placement and resource.
     rejection : Rejection or None
         Without a schedule: what would have changed that.
+
+    Examples
+    --------
+    >>> import oasis
+    >>> instance = oasis.generate("testbed", jobs=3, seed=1)
+    >>> ledger = oasis.OASiS.from_instance(instance).ledger
+    >>> best = oasis.best_schedule(
+    ...     instance.jobs[0],
+    ...     instance.cluster,
+    ...     instance.horizon,
+    ...     ledger.worker_prices,
+    ...     ledger.ps_prices,
+    ...     ledger.worker_used,
+    ...     ledger.ps_used,
+    ... )
+    >>> print(f"{best.utility:.2f} - {best.cost:.2f} = {best.payoff:.2f}")
+    28.05 - 0.35 = 27.70
     """
 
     payoff: float
@@ -95,6 +112,20 @@ def best_schedule(
     References
     ----------
     arXiv 1801.00936, Algorithm 2; Theorem 1 proves it optimal for (27).
+
+    Examples
+    --------
+    Prices 0 on an idle cluster: the job runs as early as it can and pays nothing.
+
+    >>> import numpy as np
+    >>> import oasis
+    >>> instance = oasis.generate("testbed", jobs=3, seed=1)
+    >>> job, cluster, horizon = instance.jobs[0], instance.cluster, instance.horizon
+    >>> worker = np.zeros((horizon, *cluster.worker_capacity.shape))
+    >>> ps = np.zeros((horizon, *cluster.ps_capacity.shape))
+    >>> best = oasis.best_schedule(job, cluster, horizon, worker, ps, worker, ps)
+    >>> best.completion, best.cost, round(best.payoff, 2)
+    (8, 0.0, 28.05)
     """
     cluster.check(job)
     shapes = {

@@ -24,6 +24,15 @@ class Completions:
         f_i at completion in slots ``first, first + 1, .., T - 1``; 0 where it does not count.
     log_utility : (n,) float array
         Its logarithm, computed as such; -inf where the completion does not count.
+
+    Examples
+    --------
+    >>> import oasis
+    >>> from oasis.online.completions import completions
+    >>> job = oasis.generate("testbed", jobs=3, seed=1).jobs[0]
+    >>> ends = completions(job, horizon=10, slot_seconds=1200.0, min_utility_fraction=0.0)
+    >>> ends.first, ends.utility.round(1)
+    (8, array([28. , 23.5]))
     """
 
     first: int
@@ -54,6 +63,15 @@ def completions(
 
     A completion worth less than `min_utility_fraction` times the utility of the earliest possible
     one counts as worthless; with 0 (the printed form) every positive utility counts.
+
+    Examples
+    --------
+    >>> import oasis
+    >>> from oasis.online.completions import completions
+    >>> job = oasis.generate("testbed", jobs=3, seed=1).jobs[0]
+    >>> ends = completions(job, horizon=10, slot_seconds=1200.0, min_utility_fraction=0.9)
+    >>> ends.counted  # the last is worth less than 90 % of the first
+    array([ True, False])
     """
     first = job.arrival + job.shortest_duration(slot_seconds) - 1
     delays = np.arange(first, horizon) - job.arrival

@@ -34,6 +34,17 @@ class Ledger:
     changes : (T,) bool array
         Whether commitments in a slot differ from those in the slot before it. The slots from one
         change to the next form a run: they need to be looked at only once.
+
+    Examples
+    --------
+    >>> import oasis
+    >>> instance = oasis.generate("testbed", jobs=3, seed=1)
+    >>> scheduler = oasis.OASiS.from_instance(instance)
+    >>> ledger = scheduler.ledger
+    >>> before = ledger.worker_prices[4, 0, 1]  # slot 4, server 0, CPU
+    >>> decision = scheduler.submit(instance.jobs[0])
+    >>> bool(ledger.worker_prices[4, 0, 1] > before)
+    True
     """
 
     cluster: Cluster

@@ -45,6 +45,17 @@ class OASiS:
     References
     ----------
     arXiv 1801.00936, Algorithms 1 and 2, price functions (22)-(26).
+
+    Examples
+    --------
+    >>> import oasis
+    >>> instance = oasis.generate("testbed", jobs=3, seed=1)
+    >>> scheduler = oasis.OASiS.from_instance(instance)
+    >>> decision = scheduler.submit(instance.jobs[0])
+    >>> decision.admitted, decision.completion
+    (True, 8)
+    >>> print(f"{decision.utility:.2f} - {decision.cost:.2f} = {decision.payoff:.2f}")
+    28.05 - 0.35 = 27.70
     """
 
     name = "oasis"

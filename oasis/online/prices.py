@@ -31,6 +31,14 @@ class PriceFunction:
         log(U / L) >= 0.
     eta : float
         eta of (25) or (26), dimensionless; nan if no job defines it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import oasis
+    >>> price = oasis.PriceFunction(log_lower=np.log([1.0]), log_ratio=np.log([100.0]), eta=1.0)
+    >>> price(np.array([0.0, 2.0, 4.0])[:, None], np.array([4.0])).ravel().round(6)
+    array([  1.,  10., 100.])
     """
 
     log_lower: FloatArray
@@ -89,6 +97,16 @@ class PriceBounds:
         Whether sums over resource types were taken over shares of the group's total.
     min_utility_fraction : float
         phi, the utility floor that the bounds, the search and admission share.
+
+    Examples
+    --------
+    >>> import oasis
+    >>> instance = oasis.generate("testbed", jobs=3, seed=1)
+    >>> bounds = oasis.PriceBounds.from_instance(instance)
+    >>> round(bounds.alpha, 3)
+    14.609
+    >>> bool((bounds.worker.upper > bounds.worker.lower).all())
+    True
     """
 
     worker: PriceFunction

@@ -46,6 +46,17 @@ class Search:
         Completion slots and their utilities.
     work : int
         ceil(W_i), worker-slots.
+
+    Examples
+    --------
+    >>> import oasis
+    >>> from oasis.online.search import Search
+    >>> instance = oasis.generate("testbed", jobs=3, seed=1)
+    >>> ledger = oasis.OASiS.from_instance(instance).ledger
+    >>> search = Search(instance.jobs[0], ledger)
+    >>> split = search.best()
+    >>> split.completion, search.work, split.counts
+    (4, 45, array([9, 9, 9, 9, 9, 0]))
     """
 
     def __init__(

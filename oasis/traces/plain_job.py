@@ -19,6 +19,13 @@ class PlainJob:
         Seconds it runs once started.
     gpus : int
         GPUs it holds all that time.
+
+    Examples
+    --------
+    >>> from oasis.traces.plain_job import PlainJob
+    >>> job = PlainJob("a", submitted=0.0, duration=60.0, gpus=4)
+    >>> job.gpus * job.duration  # GPU-seconds
+    240.0
     """
 
     id: str

@@ -101,12 +101,27 @@ def whole(text: str, column: str, minimum: int = 0) -> int:
 
 
 def malformed_lines(instance: Instance) -> list[str]:
-    """One sentence for each kind of malformed row that the import of `instance` met."""
+    """One sentence for each kind of malformed row that the import of `instance` met.
+
+    Examples
+    --------
+    >>> import oasis
+    >>> from oasis.traces import malformed_lines
+    >>> malformed_lines(oasis.generate("testbed", jobs=3, seed=1))  # not from a trace
+    []
+    """
     return malformed_sentences(instance.metadata.get("malformed", {}))
 
 
 def malformed_sentences(report: Mapping[str, Any]) -> list[str]:
-    """The same of a report: name of the file -> kind of fault -> count and first row."""
+    """The same of a report: name of the file -> kind of fault -> count and first row.
+
+    Examples
+    --------
+    >>> from oasis.traces import malformed_sentences
+    >>> malformed_sentences({"jobs": {"bad duration": {"count": 2, "first_row": 7}}})
+    ['jobs: 2 malformed rows (bad duration), first at line 7']
+    """
     return [
         f"{name}: {found['count']} malformed row{'s' if found['count'] > 1 else ''}"
         f" ({kind}), first at line {found['first_row']}"

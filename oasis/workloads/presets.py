@@ -39,6 +39,12 @@ class Preset:
         b_i and B_i in Gbit/s; B_i is drawn from the part of its range from b_i on.
     target : range
         gamma3 in slots.
+
+    Examples
+    --------
+    >>> from oasis.workloads import PRESETS
+    >>> PRESETS["testbed"].horizon, PRESETS["testbed"].slot_seconds
+    (10, 1200.0)
     """
 
     jobs: int

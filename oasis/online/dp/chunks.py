@@ -22,6 +22,15 @@ class ChunkSplit:
         Work that each count does in a slot; non-decreasing, starts at 0.
     value : (n + 1, D + 1) float array
         ``value[s, d]`` is the cheapest cost of at least d units of work in the first s slots.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from oasis.online.dp import ChunkSplit
+    >>> table = np.array([[0.0, 3.0, 5.0], [0.0, 1.0, 2.0]])  # cost of 0, 1, 2 workers in 2 slots
+    >>> split = ChunkSplit.of(table, progress=np.array([0, 1, 2]), total=2)
+    >>> split.cost, split.cheapest().counts
+    (array([5., 2.]), array([0, 2]))
     """
 
     table: FloatArray

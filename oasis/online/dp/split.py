@@ -19,6 +19,14 @@ class Split:
         The last slot with a worker.
     counts : (n,) int array
         Workers in each slot.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from oasis.online.dp import Split
+    >>> split = Split(payoff=3.0, completion=2, counts=np.array([0, 4, 1]))
+    >>> int(split.counts.sum())  # worker-slots
+    5
     """
 
     payoff: float

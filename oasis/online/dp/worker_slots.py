@@ -40,6 +40,17 @@ def best_split(
     -------
     Split or None
         The highest payoff, the earliest such completion; None if none exceeds `at_least`.
+
+    Examples
+    --------
+    Two slots; a worker costs 3 in the first and 1 in the second, which completes the job later.
+
+    >>> import numpy as np
+    >>> from oasis.online.dp import best_split
+    >>> rows = np.array([[0.0, 3.0, 6.0], [0.0, 1.0, 2.0]])
+    >>> split = best_split(rows, np.array([1, 1]), utility=np.array([10.0, 8.0]), demand=2)
+    >>> split.payoff, split.completion, split.counts
+    (6.0, 1, array([0, 2]))
     """
     limit = float(utility.max(initial=0.0)) - at_least
     return _best(Envelope(_below(rows, limit), lengths, demand), utility, at_least)
@@ -120,7 +131,17 @@ def cheapest(
 
 
 def smallest_cost(rows: FloatArray, lengths: IntArray, demand: int) -> Split | None:
-    """Cheapest work in all the slots; the payoff of the `Split` is minus its cost."""
+    """Cheapest work in all the slots; the payoff of the `Split` is minus its cost.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from oasis.online.dp import smallest_cost
+    >>> rows = np.array([[0.0, 3.0, 6.0], [0.0, 1.0, np.inf]])  # one worker at most in the second
+    >>> split = smallest_cost(rows, np.array([1, 1]), demand=2)
+    >>> -split.payoff, split.counts
+    (4.0, array([1, 1]))
+    """
     free = np.zeros(int(lengths.sum()))
     envelope = Envelope(rows, lengths, demand)
     if envelope.earliest >= len(free):
@@ -137,6 +158,14 @@ def smallest_factor(
     """The least x at which x times `utility` pays for the work: min cost(t) / utility(t).
 
     Dinkelbach's method: while some completion still gains at factor x, x falls to its own ratio.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from oasis.online.dp import smallest_factor
+    >>> rows = np.array([[0.0, 3.0, 6.0], [0.0, 1.0, 2.0]])
+    >>> smallest_factor(rows, np.array([1, 1]), utility=np.array([3.0, 4.0]), demand=2)
+    0.5
     """
     worthy = np.flatnonzero(utility > 0)
     envelope = Envelope(rows, lengths, demand)
