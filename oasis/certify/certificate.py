@@ -39,9 +39,10 @@ class Certificate:
     initial_dual : float
         D_0 = sum of the initial prices times the capacities.
     payoff_gap : float
-        G: payoff that jobs would find on the empty cluster but not in the residual one.
+        G: the payoff that jobs would have on the empty cluster at the final prices, beyond what
+        they had when they were decided on; summed over the jobs.
     online_utility : float
-        P.
+        P, the total utility of the run.
 
     Examples
     --------
@@ -136,7 +137,7 @@ def certify(instance: Instance, run: PricedRun) -> Certificate:
 
 
 def _best_payoff(job: Job, empty: Ledger) -> float:
-    """Best payoff with the original utility: no floor."""
+    """Best payoff of `job` with its original utility, without the floor."""
     split = Search(job, empty).best()
     return split.payoff if split is not None else 0.0
 

@@ -1,4 +1,4 @@
-"""Servers and the cluster they form; H worker servers, K parameter-server hosts, R resources."""
+"""Servers, and the cluster they form: H for workers, K for parameter servers, R resources."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Server:
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """Machines for workers and for parameter servers, and the time grid they are priced on.
+    """The machines for workers, the machines for parameter servers, and the length of a slot.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ class Cluster:
     Attributes
     ----------
     worker_capacity, ps_capacity : ndarray, shapes (H, R) and (K, R)
-        c_h^r and c_k^r, read-only, groups expanded.
+        c_h^r and c_k^r, read-only, with one row for every machine of every group.
     worker_ids, ps_ids : tuple of str
         Identifiers of the H and K machines.
 
@@ -144,4 +144,4 @@ class Cluster:
         for name in ("worker", "ps"):
             with located_at(name):
                 check_known(getattr(job, name), self.resources)
-        job.work(self.slot_seconds)  # must be finite
+        job.work(self.slot_seconds)  # raises InstanceError if the work is too much to count

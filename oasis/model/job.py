@@ -16,7 +16,7 @@ from oasis.model.utility import Utility
 from oasis.model.validation import describe, integer, number, text
 
 GBIT_PER_MB = 8e-3
-MOST_WORK = 1e300  # worker-slots, far beyond any horizon but still a number
+MOST_WORK = 1e300  # worker-slots: no horizon is that long, but sums of it are still finite
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,7 +66,7 @@ class Schedule:
 
     @property
     def completion(self) -> int:
-        """that_i, the last slot with a worker (8)."""
+        """The last slot with a worker, t_i with a hat in the paper (8)."""
         return int(self.workers[:, SLOT].max())
 
     @property
@@ -76,7 +76,7 @@ class Schedule:
 
     @property
     def worker_slots(self) -> int:
-        """Left-hand side of (2)."""
+        """Worker-slots in all slots together, the left-hand side of (2)."""
         return int(self.workers[:, COUNT].sum())
 
     def to_dict(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Figures of merit of a run."""
+"""Resources that a set of schedules uses."""
 
 from __future__ import annotations
 
@@ -47,16 +47,6 @@ def utilisation(
     """Fraction of the capacity used over the horizon, by server group and resource.
 
     None where the group has none of the resource.
-
-    Examples
-    --------
-    >>> import oasis
-    >>> from oasis.model.usage import utilisation
-    >>> instance = oasis.generate("testbed", jobs=3, seed=1)
-    >>> run = oasis.simulate(instance, oasis.OASiS.from_instance(instance))
-    >>> used = utilisation(instance, run.schedules)
-    >>> print(f"{used['worker']['cpu']:.0%} of the CPUs for workers, {used['ps']['gpu']}")
-    12% of the CPUs for workers, None
     """
     cluster = instance.cluster
     used = committed(instance, schedules)

@@ -1,7 +1,8 @@
 """Utility functions f_i(d): what finishing d slots after arrival is worth.
 
 Every utility is non-negative and non-increasing in the delay. `log_value` exists beside the plain
-value because a time-critical sigmoid falls to e^-1700, which prices must still tell from 0.
+value because a time-critical sigmoid falls to e^-1700: as a float that is 0, but the bounds of the
+prices are computed from its logarithm.
 """
 
 from __future__ import annotations

@@ -13,8 +13,7 @@ from oasis.model.rounding import FloatArray
 from oasis.model.schedule import Schedule
 from oasis.online.cost import Cost, schedule_cost
 from oasis.online.ledger import Ledger
-from oasis.online.reasons import why_none
-from oasis.online.rejection import explain_rejection
+from oasis.online.rejection import explain_rejection, why_none
 from oasis.online.search import Granularity, Search
 
 
@@ -35,9 +34,9 @@ class BestSchedule:
     reason : str or None
         Why there is no schedule.
     breakdown : Cost or None
-        `cost` by placement and resource.
+        `cost` split by slot, server and resource.
     rejection : Rejection or None
-        Without a schedule: what would have changed that.
+        Without a schedule: which utility would have led to one; None if none would have.
 
     Examples
     --------
@@ -145,10 +144,10 @@ def best_schedule(
         if not (np.isfinite(array).all() and (array >= 0).all()):
             raise ValueError(f"{name}: expected finite numbers >= 0")
     ledger = Ledger.of_arrays(cluster, **arrays)
-    return run(Search(job, ledger, granularity, min_utility_fraction))
+    return result_of(Search(job, ledger, granularity, min_utility_fraction))
 
 
-def run(search: Search) -> BestSchedule:
+def result_of(search: Search) -> BestSchedule:
     """The best schedule that `search` finds, or the reason why there is none."""
     split = search.best()
     if split is not None:

@@ -1,4 +1,4 @@
-"""The ledger of Algorithm 1: what is committed, what it costs, and where neighbours differ."""
+"""The ledger of Algorithm 1: committed amounts, prices, and which neighbouring slots differ."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Ledger:
 
     @classmethod
     def idle(cls, cluster: Cluster, horizon: int, bounds: PriceBounds) -> Ledger:
-        """Nothing committed, every price at its lower bound L."""
+        """A ledger with nothing committed and every price at its lower bound L."""
         worker = ServerGroup.idle(
             cluster.worker_servers, cluster.worker_capacity, horizon, bounds.worker
         )

@@ -1,4 +1,4 @@
-"""What the importer of the openb trace assumes; each field is one assumption."""
+"""What the importer of the openb trace assumes, one field for each assumption."""
 
 from __future__ import annotations
 

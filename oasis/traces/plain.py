@@ -1,4 +1,4 @@
-"""Traces as plain jobs: GPUs and duration, nothing assumed (docs/simulator)."""
+"""Traces read as plain jobs, with GPUs and a duration; no assumption is added (docs/simulator)."""
 
 from __future__ import annotations
 
@@ -135,7 +135,9 @@ def read_philly_plain(
     first: int = 0,
     jobs: int | None = None,
 ) -> list[PlainJob]:
-    """Jobs of the Philly trace, named after their lines in the file: `read_plain` without the rest.
+    """Plain jobs of the Philly trace, named after their lines in the file.
+
+    The parameters are those of `read_plain`; the counts of bad rows are not returned.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The outcome of splitting work over slots."""
+"""A split: how many workers a job has in each slot."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from oasis.model.rounding import IntArray
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """Work by slot, counted from the job's arrival.
+    """Workers of a job in each slot; slots are counted from its arrival.
 
     Parameters
     ----------

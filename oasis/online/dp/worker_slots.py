@@ -14,8 +14,8 @@ from oasis.online.dp.envelope import Envelope, Slots
 from oasis.online.dp.repair import repair
 from oasis.online.dp.split import Split
 
-ULPS = 1e-14  # float noise of a sum of costs, relative
-PROBES = 24  # completions whose multiplier is computed up front
+ULPS = 1e-14  # relative rounding error of a sum of costs
+PROBES = 24  # completions whose optimal multiplier is computed before the search begins
 
 
 def best_split(
@@ -34,7 +34,7 @@ def best_split(
     utility : (n,) float array
         Non-increasing value of completing in each slot; <= 0 where that is worthless.
     at_least : float
-        Only a payoff above this is of interest.
+        A split is wanted only if its payoff is above this.
 
     Returns
     -------
@@ -57,9 +57,10 @@ def best_split(
 
 
 def _below(rows: FloatArray, limit: float) -> FloatArray:
-    """Costs without those above `limit`, which no schedule of interest can contain.
+    """The costs, with inf for those above `limit`, which no wanted schedule can contain.
 
-    Prices span many orders of magnitude; sums with the dearest would drown the others.
+    Prices span many orders of magnitude: in a sum with a very large cost the small ones would be
+    lost to rounding.
     """
     below: FloatArray = np.where(rows > limit, np.inf, rows)
     return below
@@ -104,7 +105,10 @@ def _best(envelope: Envelope, utility: FloatArray, at_least: float) -> Split | N
 def cheapest(
     envelope: Envelope, completion: int, limit: float, noise: float
 ) -> tuple[float, Slots | None]:
-    """Cheapest work up to `completion`, if it costs less than `limit`; else a lower bound."""
+    """Cheapest work up to `completion`, or None if it costs at least `limit`.
+
+    The first value is the cost of the work, or a lower bound on it, at least `limit`.
+    """
     slots, multiplier, missing = envelope.relaxed(completion)
     costs = envelope.rows[slots.row]
     at = np.arange(len(slots.row))
@@ -131,7 +135,7 @@ def cheapest(
 
 
 def smallest_cost(rows: FloatArray, lengths: IntArray, demand: int) -> Split | None:
-    """Cheapest work in all the slots; the payoff of the `Split` is minus its cost.
+    """The cheapest split that does the work in all the slots; its payoff is minus its cost.
 
     Examples
     --------
@@ -157,7 +161,8 @@ def smallest_factor(
 ) -> float | None:
     """The least x at which x times `utility` pays for the work: min cost(t) / utility(t).
 
-    Dinkelbach's method: while some completion still gains at factor x, x falls to its own ratio.
+    Dinkelbach's method: while some completion has a positive payoff at factor x, x becomes the
+    ratio cost / utility of that completion, which is smaller.
 
     Examples
     --------
