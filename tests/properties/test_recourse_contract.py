@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 import oasis
 from oasis import Constant, Instance, PriceBounds, Recourse
-from oasis.ledger import Ledger
-from oasis.recourse import Commitment, Planner, RecourseParams
-from oasis.recourse.grid import grid_of, on_grid
-from oasis.recourse.ruin import ruin_and_recreate
-from oasis.schedule import Schedule
-from oasis.search import Search
+from oasis.model.schedule import Schedule
+from oasis.online.ledger import Ledger
+from oasis.online.recourse import Commitment, Planner, RecourseParams
+from oasis.online.recourse.grid import grid_of, on_grid
+from oasis.online.recourse.ruin import ruin_and_recreate
+from oasis.online.search import Search
 from tests.strategies import all_instances, crowded_instances, fewer, of
 
 COMMITMENTS: tuple[Commitment, ...] = ("none", "start", "arrival")

@@ -9,8 +9,8 @@ import pytest
 
 import oasis
 from oasis import Cluster, Constant, Deadline, Instance, Job, Recourse, Server
-from oasis.recourse import AtPrices, Planner, RecourseParams
-from oasis.recourse.grid import grid_of, on_grid
+from oasis.online.recourse import AtPrices, Planner, RecourseParams
+from oasis.online.recourse.grid import grid_of, on_grid
 from oasis.simulator import Outage
 
 CLUSTER = Cluster(
