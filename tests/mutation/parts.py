@@ -80,7 +80,11 @@ PARTS = (
             P + "test_simulator.py",
         ),
     ),
-    Part("cuts", ("offline/benders/cuts.py",), (P + "test_cuts.py", O + "test_benders.py")),
+    Part(
+        "cuts",
+        ("offline/benders/cuts.py",),
+        (U + "offline/test_cuts*.py", P + "test_cuts.py", O + "test_benders.py"),
+    ),
     Part(
         "counts", ("offline/benders/master.py",), (O + "test_benders.py", O + "test_separation.py")
     ),
