@@ -14,7 +14,7 @@ import oasis
 import offline
 
 # Working state, which changes as its owner goes on.
-MUTABLE = {"Guide", "Ledger", "Plan", "Row", "ServerGroup", "Servers", "Table"}
+MUTABLE = {"Ledger", "PatternPool", "Plan", "Row", "ServerGroup", "StabilityCentre", "Table"}
 WITH_DICT = {"Run"}  # has a cached property
 
 
