@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from oasis.model.schedule import Schedule
 from oasis.solvers import Status, relative_gap
 from oasis.version import __version__
-
-WARM_START = "warm start"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +64,7 @@ class OfflineResult:
     seconds : float
         Wall-clock time taken.
     parameters : mapping of str to plain data
-        What the method was told, and the solver it used.
+        What the method was told, with all that steers it under "params", and the solver it used.
     version : str
         Version of this package.
     objective_by, bound_by : str
@@ -96,10 +94,6 @@ class OfflineResult:
         """The gap that was left after `seconds`, to a hundredth of that; inf before the first."""
         passed = [milestone.gap for milestone in self.history if milestone.seconds <= seconds]
         return passed[-1] if passed else math.inf
-
-    def from_start(self, name: str) -> OfflineResult:
-        """The same, with the warm start called by its `name`."""
-        return replace(self, objective_by=name) if self.objective_by == WARM_START else self
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON; ``seconds`` and ``history`` are measured."""

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-__all__ = ["PROOF", "TRUST", "Progress", "Solution", "Status", "relative_gap"]
+__all__ = ["PROOF", "TRUST", "Solution", "SolveProgress", "Status", "relative_gap"]
 
 TINY = 1e-9
 
@@ -37,7 +37,7 @@ class Status(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class SolveProgress:
     """Where a running solve stands.
 
     Parameters

@@ -27,12 +27,13 @@ from oasis.certify.verify import verify
 from oasis.model.errors import SolverError, VerificationError
 from oasis.model.instance import Instance
 from oasis.model.schedule import Schedule
-from oasis.solvers import PROOF, Progress, Status
+from oasis.solvers import PROOF, SolveProgress, Status
 from oasis.solvers.budget import Budget
 from offline import OfflineResult
+from offline.method import concluded
+from offline.model.arrays import OfflineArrays
 from offline.model.compact import CompactModel
-from offline.state import Standing, concluded
-from offline.warm_start import begin
+from offline.state import Phase, SolveState
 from tests.benchmarks.whole_numbers import WholeModel, whole_model
 
 # -P: what lies beside the script is not to be found before OR-Tools and what that needs
@@ -48,7 +49,7 @@ def solve_cpsat(
     instance: Instance,
     time_limit: float | None = 60.0,
     warm_start: Mapping[str, Schedule] | None = None,
-    on_progress: Callable[[Progress], None] | None = None,
+    on_progress: Callable[[SolveProgress], None] | None = None,
     *,
     workers: int = 1,
 ) -> OfflineResult:
@@ -68,7 +69,7 @@ def solve_cpsat(
         not verified.
     """
     budget = Budget(time_limit)
-    standing = Standing(budget, on_progress)
+    state = SolveState(budget, on_progress)
     parameters: dict[str, Any] = {
         "time_limit": time_limit,
         "warm_start": warm_start is not None,
@@ -79,19 +80,20 @@ def solve_cpsat(
 
     def work() -> Status:
         if warm_start is not None:
-            begin(instance, standing, warm_start)
-        standing.enter("CP-SAT")
+            state.enter(Phase.WARM_START)
+            state.found(verify(instance, warm_start), warm_start)
+        state.enter("CP-SAT")
         try:
-            model = CompactModel(instance, budget)
+            model = CompactModel(OfflineArrays.of(instance), budget)
         except TimeoutError:
             return Status.TIME_LIMIT
         whole = whole_model(model.problem)
-        parameters["bound_slack"] = whole.value(len(model.candidates))
+        parameters["bound_slack"] = whole.value(len(model.jobs))
         hint = None if warm_start is None else model.values_of(warm_start)
         request = _request(whole, hint, budget, workers)
-        return _search(model, whole, request, standing, parameters["refused"])
+        return _search(instance, model, whole, request, state, parameters["refused"])
 
-    return concluded(instance, standing, work, "cpsat", parameters)
+    return concluded(instance, state, work, "cpsat", parameters)
 
 
 def _request(
@@ -109,13 +111,14 @@ def _request(
 
 
 def _search(
+    instance: Instance,
     model: CompactModel,
     whole: WholeModel,
     request: dict[str, Any],
-    standing: Standing,
+    state: SolveState,
     refused: list[str],
 ) -> Status:
-    """Let CP-SAT search, and tell `standing` of its bounds and verified solutions."""
+    """Let CP-SAT search, and tell `state` of its bounds and verified solutions."""
     status = ""
     with closing(_events(request)) as events:
         for event in events:
@@ -123,15 +126,15 @@ def _search(
                 values = {whole.names[k]: float(units) for k, units in event["solution"]}
                 schedules = model.schedules_of(defaultdict(float, values))
                 try:
-                    standing.found(verify(model.instance, schedules), schedules)
+                    state.found(verify(instance, schedules), schedules)
                 except VerificationError as error:
                     refused.append(str(error))
             if "bound" in event:
-                standing.proved(whole.value(event["bound"]))
+                state.proved(whole.value(event["bound"]))
             status = event.get("status", status)
     if status not in ("OPTIMAL", "FEASIBLE", "UNKNOWN"):
         raise SolverError(f"CP-SAT calls the model {status}; admitting no job solves it")
-    if status == "OPTIMAL" and standing.gap > PROOF:
+    if status == "OPTIMAL" and state.gap > PROOF:
         raise SolverError(f"CP-SAT calls optimal what does not verify: {'; '.join(refused)}")
     return Status.OPTIMAL if status == "OPTIMAL" else Status.TIME_LIMIT
 

@@ -19,6 +19,7 @@ from oasis import Instance, SolverError
 from oasis.model.rounding import CAPACITY_TOLERANCE
 from oasis.solvers import Status
 from offline import solve_brute_force
+from offline.model.arrays import OfflineArrays
 from offline.model.compact import CompactModel
 from tests.benchmarks import cpsat, whole_numbers
 from tests.benchmarks.whole_numbers import WholeModel, whole_model, whole_row
@@ -68,7 +69,7 @@ def test_simple_fractions_of_a_capacity_keep_their_numerators():
 
 
 def test_a_row_that_cannot_be_relaxed_is_refused():
-    model = CompactModel(instance(job()))
+    model = CompactModel(OfflineArrays.of(instance(job())))
     model.problem += 0.5 * model.problem.variables()[0] >= 0.25
     with pytest.raises(ValueError, match="lower limit"):
         whole_model(model.problem)
@@ -89,7 +90,7 @@ def test_the_best_schedules_fit_the_whole_model_and_are_worth_no_less_there(inst
         best = solve_brute_force(instance)
     except ValueError:
         assume(False)
-    model = CompactModel(instance)
+    model = CompactModel(OfflineArrays.of(instance))
     whole = whole_model(model.problem)
     known = model.values_of(best.schedules)
     values = [int(known.get(name, 0)) for name in whole.names]

@@ -15,8 +15,9 @@ import pulp
 import pytest
 
 from oasis import SolverError
-from oasis.solvers import Progress, Status, highs, relative_gap
+from oasis.solvers import SolveProgress, Status, highs, relative_gap, running
 from oasis.solvers.budget import Budget
+from oasis.solvers.running import RunningSolve
 
 
 def knapsacks(sense: int, size: int = 120, rows: int = 40) -> pulp.LpProblem:
@@ -156,7 +157,7 @@ def test_an_infeasible_warm_start_is_ignored():
 
 
 def test_progress_encloses_the_optimum_in_the_units_of_the_model():
-    seen: list[Progress] = []
+    seen: list[SolveProgress] = []
     problem = knapsacks(pulp.LpMaximize)
     highs.solve(problem, budget=Budget(2.0), warm_start=NOTHING, on_progress=seen.append)
     assert seen
@@ -169,7 +170,7 @@ def test_progress_encloses_the_optimum_in_the_units_of_the_model():
 
 
 def test_an_exception_of_the_progress_callback_ends_the_solve_and_arrives():
-    def fail(progress: Progress) -> None:
+    def fail(progress: SolveProgress) -> None:
         raise ZeroDivisionError
 
     started = time.perf_counter()
@@ -179,7 +180,7 @@ def test_an_exception_of_the_progress_callback_ends_the_solve_and_arrives():
 
 
 def test_an_interrupt_keeps_the_best_solution_and_bound():
-    def interrupt(progress: Progress) -> None:
+    def interrupt(progress: SolveProgress) -> None:
         if math.isfinite(progress.bound):
             raise KeyboardInterrupt
 
@@ -246,11 +247,11 @@ def test_what_highs_refuses_is_an_error():
 
 
 def test_ctrl_c_is_not_lost_on_a_solver_that_has_just_finished(monkeypatch):
-    def late(run: highs.Run, on_progress: object) -> None:
+    def late(run: RunningSolve, on_progress: object) -> None:
         run._done.wait()
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(highs.Run, "_report", late)
+    monkeypatch.setattr(RunningSolve, "_report", late)
     solution = highs.solve(small())
     assert solution.status is Status.INTERRUPTED
     assert solution.objective == solution.bound == pytest.approx(15)
@@ -260,15 +261,15 @@ def test_ctrl_c_is_not_lost_on_a_solver_that_has_just_finished(monkeypatch):
 def test_a_solver_that_does_not_hear_ctrl_c_is_left_with_the_bound_it_told(monkeypatch, sense):
     leave = threading.Event()
 
-    def deaf(run: highs.Run) -> None:
+    def deaf(run: RunningSolve) -> None:
         leave.wait()
 
-    def interrupt(run: highs.Run, on_progress: object) -> None:
+    def interrupt(run: RunningSolve, on_progress: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(highs, "GRACE_SECONDS", 0.01)
-    monkeypatch.setattr(highs.Run, "_work", deaf)
-    monkeypatch.setattr(highs.Run, "_report", interrupt)
+    monkeypatch.setattr(running, "GRACE_SECONDS", 0.01)
+    monkeypatch.setattr(RunningSolve, "_work", deaf)
+    monkeypatch.setattr(RunningSolve, "_report", interrupt)
     solution = highs.solve(small(sense))
     leave.set()
     assert (solution.status, solution.objective, solution.values) == (Status.INTERRUPTED, None, {})
@@ -310,8 +311,8 @@ def test_a_run_is_of_the_model_as_it_was():
 
 def test_a_run_that_does_not_stop_is_left_with_the_bound_it_told(monkeypatch):
     leave = threading.Event()
-    monkeypatch.setattr(highs, "GRACE_SECONDS", 0.01)
-    monkeypatch.setattr(highs.Run, "_work", lambda run: leave.wait())
+    monkeypatch.setattr(running, "GRACE_SECONDS", 0.01)
+    monkeypatch.setattr(RunningSolve, "_work", lambda run: leave.wait())
     run = highs.start(small())
     run.stop()
     solution = run.finish()
