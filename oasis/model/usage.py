@@ -1,4 +1,4 @@
-"""Figures of merit of a run."""
+"""Resources that a set of schedules uses."""
 
 from __future__ import annotations
 
@@ -26,24 +26,3 @@ def committed(
             worker += usage(schedule.workers, demands[0], worker.shape[:2])
             ps += usage(schedule.ps, demands[1], ps.shape[:2])
     return worker, ps
-
-
-def utilisation(
-    instance: Instance, schedules: Mapping[str, Schedule]
-) -> dict[str, dict[str, float | None]]:
-    """Fraction of the capacity used over the horizon, by server group and resource.
-
-    None where the group has none of the resource.
-    """
-    cluster = instance.cluster
-    used = committed(instance, schedules)
-    capacities = (cluster.worker_capacity, cluster.ps_capacity)
-    result: dict[str, dict[str, float | None]] = {}
-    for group, amounts, capacity in zip(("worker", "ps"), used, capacities, strict=True):
-        supply = instance.horizon * capacity.sum(axis=0)
-        taken = amounts.sum(axis=(0, 1))
-        result[group] = {
-            name: float(taken[r] / supply[r]) if supply[r] > 0 else None
-            for r, name in enumerate(cluster.resources)
-        }
-    return result
