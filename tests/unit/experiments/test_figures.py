@@ -212,6 +212,13 @@ def test_infinite_time_limit_is_none_for_every_solve():
     }
 
 
+def test_settings_are_plain_data_without_infinities():
+    settings = Settings(time_limit=math.inf, jobs=(3, 4), policy_options={"rrh": {"weight": 0.7}})
+    document = json.loads(json.dumps(settings.to_dict(), allow_nan=False))
+    assert document["time_limit"] is None
+    assert (document["jobs"], document["policy_options"]) == ([3, 4], {"rrh": {"weight": 0.7}})
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
