@@ -33,7 +33,7 @@ def solver_progress(check: Callable[[], None]) -> Iterator[Callable[[SolveProgre
 
 
 class _Shown:
-    """The last news, and the clock that runs on between two of them."""
+    """The latest progress of a solve, and the clock since the solve began."""
 
     def __init__(self, check: Callable[[], None]) -> None:
         self.check = check
@@ -49,7 +49,7 @@ class _Shown:
         return monotonic() - self.began
 
     def line(self) -> Text:
-        """What to show now: nothing as long as nobody has waited."""
+        """The line to show now; empty during the first two seconds and before the first news."""
         if self.news is None or self.elapsed < PATIENCE_SECONDS:
             return Text("", end="")
         return Text(describe(self.news, self.elapsed), no_wrap=True, overflow="ellipsis")

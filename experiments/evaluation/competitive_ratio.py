@@ -108,6 +108,7 @@ class CompetitiveRatio:
             **_guarantees(self.certificate),
             "decisions": [decision.to_dict() for decision in self.run.decisions],
             "decision_seconds": self.run.latency,
+            "policy": self.run.policy,
             "parameters": dict(self.run.parameters),
             "seed": self.run.seed,
             "version": self.run.version,

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, cast
 
-from baselines import make
+from experiments.evaluation.policies import POLICIES, entry_of
 from oasis.simulator import Outcome, Policy, Workload, replay
+
+PLAIN = tuple(name for name, entry in POLICIES.items() if not entry.needs_instance)
 
 
 def replay_each(
     workload: Workload,
-    names: list[str],
+    policies: Mapping[str, Mapping[str, Any]],
     *,
-    seed: int = 0,
     on_settled: Callable[[], None] | None = None,
 ) -> dict[str, dict[str, Any]]:
     """Run each policy on `workload`; figures by its name, as plain data.
@@ -23,24 +24,34 @@ def replay_each(
     ----------
     workload : Workload
         Of rigid jobs.
-    names : list of str
-        Names in `baselines.POLICIES`.
-    seed : int
-        Of the policies; rigid jobs draw nothing.
+    policies : mapping of str to mapping
+        The options of each policy that differ from their defaults, by its name.
     on_settled : callable, optional
         Called for each job that finished, for progress.
 
     Raises
     ------
     ValueError
-        If there is no policy of a name.
+        If there is no such policy or option, or it needs an instance of the model.
+
+    Examples
+    --------
+    >>> from oasis.simulator import PlainJob, rigid_workload
+    >>> workload = rigid_workload([PlainJob("a", 0.0, 60.0, 1), PlainJob("b", 0.0, 30.0, 1)], 1, 1)
+    >>> found = replay_each(workload, {"fifo": {}, "srtf": {"line": "backfill"}})
+    >>> {name: figures["mean_completion"] for name, figures in found.items()}
+    {'fifo': 75.0, 'srtf': 60.0}
     """
-    policies = {name: make(name, seed) for name in names}
+    made = {name: _plain_policy(name, options) for name, options in policies.items()}
     told = None if on_settled is None else lambda _: on_settled()
     return {
         name: figures(policy, replay(workload, policy, on_settled=told))
-        for name, policy in policies.items()
+        for name, policy in made.items()
     }
+
+
+def _plain_policy(name: str, options: Mapping[str, Any]) -> Policy:
+    return cast(Policy, entry_of(name, PLAIN).make(None, options))
 
 
 def figures(policy: Policy, outcome: Outcome) -> dict[str, Any]:

@@ -62,9 +62,17 @@ class PublishedFigure:
         own = self.seeds if seeds is None else seeds
         return Settings(seeds=own, preset=preset or self.preset, **others)
 
-    def cells(self, settings: Settings) -> int:
-        """Number of runs behind it."""
-        return len(expand(sweep_config(self.grid(settings))))
+    def steps(self, settings: Settings) -> int:
+        """How many runs the figure takes with these settings, offline solves included.
+
+        Raises
+        ------
+        ValueError
+            If the settings ask for what this figure cannot vary.
+        """
+        cells = expand(sweep_config(self.grid(settings)))
+        shared = {cell.shared_cell.key for cell in cells if cell.shared_cell is not None}
+        return len(cells) + len(shared)
 
     def draw(self, rows: Sequence[Row], note: str) -> Figure:
         """The whole picture, with a `note` on what was run."""

@@ -79,7 +79,7 @@ def reproduce(
         If a file cannot be written there, before any run.
     """
     if suffix not in FORMATS:
-        raise ValueError(f"--format: expected one of {', '.join(FORMATS)}, got {suffix!r}")
+        raise ValueError(f"suffix: expected one of {', '.join(FORMATS)}, got {suffix!r}")
     config = sweep_config(figure.grid(settings))
     with naming(directory):
         directory.mkdir(parents=True, exist_ok=True)

@@ -62,7 +62,13 @@ def read_csv(path: Path) -> list[Row]:
 
 
 def for_people(row: Mapping[str, Any], column: str) -> str:
-    """A value of a row with its interval, to be read, not reckoned with; a dash for nothing."""
+    """Text for a table: a value of a row, rounded, with its interval; a dash where there is none.
+
+    Examples
+    --------
+    >>> for_people({"x": 12.3456, "x_low": 10.0, "x_high": 14.5}, "x")
+    '12.35 (10 to 14.5)'
+    """
     value, low, high = row.get(column), row.get(f"{column}_low"), row.get(f"{column}_high")
     if isinstance(value, str):
         return value

@@ -80,6 +80,14 @@ class Outcome:
         How often the policy was asked.
     policy_seconds, simulator_seconds : float
         Measured time inside the policy and outside it.
+    policy : str
+        Name of the policy.
+    parameters : mapping
+        Its parameters.
+    seed : int or None
+        Seed of the instance, where it has one.
+    version : str
+        Package version.
     """
 
     jobs: tuple[JobTimes, ...]
@@ -89,6 +97,10 @@ class Outcome:
     calls: int
     policy_seconds: float = field(compare=False)
     simulator_seconds: float = field(compare=False)
+    policy: str
+    parameters: Mapping[str, Any]
+    seed: int | None
+    version: str
 
     @property
     def completions(self) -> list[float]:
@@ -137,8 +149,18 @@ class Outcome:
         return result
 
     def to_dict(self) -> dict[str, Any]:
+        """What ran, and its figures, as plain data for JSON."""
+        return {
+            "policy": self.policy,
+            "parameters": dict(self.parameters),
+            **self.figures(),
+            "seed": self.seed,
+            "version": self.version,
+        }
+
+    def figures(self) -> dict[str, Any]:
         """Figures for JSON, without the timeline and the measured times: runs repeat exactly."""
-        summary: Mapping[str, Any] = {
+        return {
             "finished": len(self.completions),
             "mean_completion": self.mean_completion,
             "p95_completion": self.completion_quantile(0.95),
@@ -149,4 +171,3 @@ class Outcome:
             "overhead": math.fsum(job.overhead for job in self.jobs),
             "calls": self.calls,
         }
-        return dict(summary)

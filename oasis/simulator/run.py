@@ -41,7 +41,7 @@ def replay(
     engine = Engine(
         workload, policy, speed=speed, costs=costs, outages=outages, on_settled=on_settled
     )
-    return _run(engine)
+    return _run(engine, policy, None)
 
 
 def simulate(
@@ -86,10 +86,11 @@ def simulate(
     ['j0', 'j2']
     """
     workload = Workload.from_instance(instance)
+    seed = instance.metadata.get("seed")
     if isinstance(policy, Scheduler):
         committed = Committed(policy, on_decision)
         engine = Engine(workload, committed, speed=speed, costs=costs, outages=outages)
-        outcome = _run(engine)
+        outcome = _run(engine, policy, seed)
         decisions, seconds = committed.decisions, committed.seconds
     else:
         known: dict[int, Decision] = {}
@@ -102,7 +103,7 @@ def simulate(
         engine = Engine(
             workload, policy, speed=speed, costs=costs, outages=outages, on_settled=settle
         )
-        outcome = _run(engine)
+        outcome = _run(engine, policy, seed)
         for progress in engine.state.jobs.values():
             settle(progress)
         decisions = [known[index] for index in sorted(known)]
@@ -113,14 +114,14 @@ def simulate(
         decisions=tuple(decisions),
         bounds=getattr(policy, "bounds", None),
         decision_seconds=tuple(seconds),
-        seed=instance.metadata.get("seed"),
+        seed=seed,
         version=__version__,
         outcome=outcome,
         report=getattr(policy, "report", {}),
     )
 
 
-def _run(engine: Engine) -> Outcome:
+def _run(engine: Engine, policy: Policy | Scheduler, seed: int | None) -> Outcome:
     begin = perf_counter()
     engine.run()
     elapsed = perf_counter() - begin
@@ -134,6 +135,10 @@ def _run(engine: Engine) -> Outcome:
         calls=len(engine.policy_seconds),
         policy_seconds=thinking,
         simulator_seconds=elapsed - thinking,
+        policy=policy.name,
+        parameters=dict(policy.parameters),
+        seed=seed,
+        version=__version__,
     )
 
 

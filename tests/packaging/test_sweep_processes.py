@@ -205,5 +205,7 @@ def test_cell_that_fails_or_kills_its_worker_is_recorded_alike(
 
 def test_scheduler_that_is_not_there_is_named(tmp_path: Path) -> None:
     engine = Dask("tcp://127.0.0.1:9", connect_seconds=0.2)
-    with pytest.raises(OasisError, match=r"^--scheduler tcp://127\.0\.0\.1:9: expected a Dask "):
+    with pytest.raises(
+        OasisError, match=r"^scheduler: expected a Dask scheduler at tcp://127\.0\.0\.1:9: "
+    ):
         run_cells(expand(small()), tmp_path / "o.parquet", engine=engine)

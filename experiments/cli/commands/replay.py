@@ -8,12 +8,13 @@ from typing import Annotated, Any
 import typer
 
 import oasis
-from baselines import POLICIES
 from experiments.cli import console
+from experiments.cli.flags import comma_list
 from experiments.cli.options import AsJson, ResultFile
+from experiments.cli.policy_options import Chosen, Set, choose_options, known_policy
 from experiments.cli.reading import errors_name
 from experiments.cli.results import deliver
-from experiments.evaluation.replay import replay_each
+from experiments.evaluation.replay import PLAIN, replay_each
 from oasis.simulator import Workload, rigid_workload
 from oasis.traces import PlainTrace, malformed_sentences, read_plain
 
@@ -40,8 +41,9 @@ def command(
         str, typer.Option(help="pooled: GPUs wherever they are; whole: all on one server.")
     ] = "pooled",
     policies: Annotated[
-        str, typer.Option(help=f"Some of {', '.join(POLICIES)}, with commas between.")
+        str, typer.Option(help=f"Some of {', '.join(PLAIN)}, with commas between.")
     ] = "fifo,srtf,las",
+    assignments: Set = None,
     cluster: Annotated[
         str, typer.Option(help="Only this virtual cluster (Philly's format). [default: all]")
     ] = "",
@@ -61,11 +63,10 @@ def command(
 
     Example: oasis replay jobs.csv --servers 8 --gpus 8 --placement whole
     """
-    names = [name.strip() for name in policies.split(",")]
+    names = comma_list(policies, "--policies")
     for name in names:
-        if name not in POLICIES:
-            expected = f"expected one of {', '.join(POLICIES)}, got {name!r}"
-            raise ValueError(f"--policies: {expected}")
+        known_policy(name, "--policies", PLAIN)
+    chosen = choose_options(names, assignments)
     if placement not in ("pooled", "whole"):
         raise ValueError(f"--placement: expected pooled or whole, got {placement!r}")
     with errors_name(file):
@@ -77,7 +78,7 @@ def command(
     with errors_name(file):
         workload = _workload(trace, servers, gpus, placement)
     document: dict[str, Any] = {
-        "policies": _replayed(workload, names),
+        "policies": _replayed(workload, chosen),
         "jobs": len(trace.jobs),
         "format": trace.format,
         "malformed": {kind: dict(found) for kind, found in trace.malformed.items()},
@@ -110,9 +111,9 @@ def _workload(trace: PlainTrace, servers: int, gpus: int, placement: str) -> Wor
         raise oasis.InstanceError(error.path, f"{error.expected}{hint}") from None
 
 
-def _replayed(workload: Workload, names: list[str]) -> dict[str, dict[str, Any]]:
+def _replayed(workload: Workload, chosen: Chosen) -> dict[str, dict[str, Any]]:
     """Replay with a progress bar that moves only `STEPS` times: it must not cost what it shows."""
-    total = len(workload.jobs) * len(names)
+    total = len(workload.jobs) * len(chosen)
     each = max(1, total // STEPS)
     settled = 0
     with console.counter("replaying", total // each) as advance:
@@ -123,7 +124,7 @@ def _replayed(workload: Workload, names: list[str]) -> dict[str, dict[str, Any]]
             if settled % each == 0:
                 advance()
 
-        return replay_each(workload, names, on_settled=settle)
+        return replay_each(workload, chosen, on_settled=settle)
 
 
 def _row(name: str, found: dict[str, Any]) -> tuple[str, ...]:

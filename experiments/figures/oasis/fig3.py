@@ -33,7 +33,7 @@ def grid(settings: Settings) -> dict[str, Any]:
         **settings.machines(),
         "horizon": 300,
     }
-    return settings.grid([instances], settings.rivals(), name="run")
+    return settings.grid([instances], settings.compared(), name="run")
 
 
 def table(cells: Sequence[Row], settings: Settings) -> list[Row]:

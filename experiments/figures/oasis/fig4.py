@@ -38,7 +38,7 @@ def grid(settings: Settings) -> dict[str, Any]:
         **settings.machines(),
         "horizon": 100,
     }
-    return settings.grid([instances], settings.rivals(), name="lateness")
+    return settings.grid([instances], settings.compared(), name="lateness")
 
 
 def table(cells: Sequence[Row], settings: Settings) -> list[Row]:

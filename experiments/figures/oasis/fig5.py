@@ -38,7 +38,7 @@ def grid(settings: Settings) -> dict[str, Any]:
         If the settings ask for other machines or policies.
     """
     if settings.servers is not None or settings.policies is not None:
-        raise ValueError("--servers, --policies: expected neither, Fig. 5 varies its own")
+        raise ValueError("servers, policies: expected neither, Fig. 5 varies its own")
     instances = [
         {
             "preset": settings.preset,

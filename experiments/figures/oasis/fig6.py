@@ -34,7 +34,7 @@ def grid(settings: Settings) -> dict[str, Any]:
         If the settings ask for other policies.
     """
     if settings.policies is not None:
-        raise ValueError("--policies: expected none, Fig. 6 is of OASiS alone")
+        raise ValueError("policies: expected none, Fig. 6 is of OASiS alone")
     instances = {
         "preset": settings.preset,
         "jobs": settings.job_counts((100, 200, 300, PUBLISHED_JOBS)),

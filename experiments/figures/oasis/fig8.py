@@ -28,13 +28,13 @@ def instances(settings: Settings) -> dict[str, Any]:
         If the settings ask for others.
     """
     if settings.preset != TESTBED or settings.servers is not None:
-        raise ValueError("--preset, --servers: expected neither, the testbed has its own")
+        raise ValueError("preset, servers: expected neither, the testbed has its own")
     return {"preset": TESTBED, "jobs": settings.job_counts((JOBS,))}
 
 
 def grid(settings: Settings) -> dict[str, Any]:
     """Every policy on the testbed."""
-    return settings.grid([instances(settings)], settings.rivals(), name="run")
+    return settings.grid([instances(settings)], settings.compared(), name="run")
 
 
 def table(cells: Sequence[Row], settings: Settings) -> list[Row]:

@@ -21,7 +21,7 @@ KINDS: Kinds = {"all jobs": lambda decay: True}
 
 def grid(settings: Settings) -> dict[str, Any]:
     """Every policy on the testbed."""
-    return settings.grid([instances(settings)], settings.rivals(), name="lateness")
+    return settings.grid([instances(settings)], settings.compared(), name="lateness")
 
 
 def table(cells: Sequence[Row], settings: Settings) -> list[Row]:

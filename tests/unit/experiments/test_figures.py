@@ -178,7 +178,8 @@ def test_every_policy_of_the_registry_is_compared(name):
 
 def test_options_change_what_is_run():
     sizes = {"seeds": 3, "jobs": (7,), "servers": 9}
-    others = {"policies": ("rrh", "oasis"), "min_utility_fraction": 0.3, "preset": "paper"}
+    options = {"oasis": {"min_utility_fraction": 0.3}, "rrh": {"weight": 0.7}}
+    others = {"policies": ("rrh", "oasis"), "policy_options": options, "preset": "paper"}
     found = cells_of("fig3", **sizes, **others)
     assert {c.seed for c in found} == {0, 1, 2}
     assert {c.policy for c in found} == {"oasis", "rrh"}
@@ -187,6 +188,7 @@ def test_options_change_what_is_run():
     assert {c.source.labels["preset"] for c in found} == {"paper"}
     floors = [c.policy_options["min_utility_fraction"] for c in found if c.policy == "oasis"]
     assert set(floors) == {0.3}
+    assert {c.policy_options["weight"] for c in found if c.policy == "rrh"} == {0.7}
 
 
 @pytest.mark.parametrize(
@@ -200,7 +202,7 @@ def test_options_change_what_is_run():
     ],
 )
 def test_an_option_that_a_figure_cannot_honour_is_refused(name, option):
-    with pytest.raises(ValueError, match=f"--{next(iter(option))}.*: expected n"):
+    with pytest.raises(ValueError, match=f"{next(iter(option))}.*: expected n"):
         cells_of(name, **option)
 
 
@@ -210,25 +212,53 @@ def test_infinite_time_limit_is_none_for_every_solve():
     }
 
 
+def test_settings_are_plain_data_without_infinities():
+    settings = Settings(time_limit=math.inf, jobs=(3, 4), policy_options={"rrh": {"weight": 0.7}})
+    document = json.loads(json.dumps(settings.to_dict(), allow_nan=False))
+    assert document["time_limit"] is None
+    assert (document["jobs"], document["policy_options"]) == ([3, 4], {"rrh": {"weight": 0.7}})
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"seeds": 0}, "--seeds: expected at least 1, got 0"),
-        ({"scale": 0.0}, "--scale: expected 0 < scale <= 1, got 0"),
-        ({"scale": 2.0}, "--scale: expected 0 < scale <= 1, got 2"),
-        ({"jobs": (0,)}, "--jobs: expected counts of at least 1"),
-        ({"servers": 0}, "--servers: expected at least 1, got 0"),
-        ({"preset": "none"}, "--preset: expected one of"),
-        ({"policies": ("lifo",)}, "--policies: expected one of"),
-        ({"min_utility_fraction": 1.0}, "--min-utility-fraction: expected 0 <= fraction < 1, got"),
-        ({"min_utility_fraction": math.nan}, "--min-utility-fraction: expected 0 <= fraction"),
-        ({"time_limit": -1.0}, "--time-limit: expected seconds >= 0, or inf, got -1"),
-        ({"time_limit": math.nan}, "--time-limit: expected seconds >= 0, or inf, got nan"),
+        ({"seeds": 0}, "seeds: expected at least 1, got 0"),
+        ({"scale": 0.0}, "scale: expected 0 < scale <= 1, got 0"),
+        ({"scale": 2.0}, "scale: expected 0 < scale <= 1, got 2"),
+        ({"jobs": (0,)}, "jobs: expected counts of at least 1"),
+        ({"servers": 0}, "servers: expected at least 1, got 0"),
+        ({"preset": "none"}, "preset: expected one of"),
+        ({"policies": ("lifo",)}, "policies: expected one of"),
+        ({"jobs": (3, 3)}, "jobs: expected each once, got 3 again"),
+        ({"policies": ("fifo", "fifo")}, "policies: expected each once, got fifo again"),
+        (
+            {"policy_options": {"oasis": {"min_utility_fraction": 1.0}}},
+            r"oasis\.min_utility_fraction: expected 0 <= fraction < 1, got 1",
+        ),
+        (
+            {"policy_options": {"oasis": {"min_utility_fraction": math.nan}}},
+            r"oasis\.min_utility_fraction: expected a finite number, got nan",
+        ),
+        ({"policy_options": {"las": {"speed": 2}}}, r"las\.speed: no such option; las has seed"),
+        ({"time_limit": -1.0}, "time_limit: expected seconds >= 0, or inf, got -1"),
+        ({"time_limit": math.nan}, "time_limit: expected seconds >= 0, or inf, got nan"),
     ],
 )
 def test_bad_settings_name_the_option(options, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=f"^{message}"):
         Settings(**options)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("fig6", {"oasis": {"scale": 2.0}}, "the figure varies oasis.scale itself"),
+        ("fig6", {"fifo": {"seed": 2}}, "expected options of oasis, got fifo"),
+    ],
+)
+def test_policy_options_that_would_change_nothing_are_refused(name, options, message):
+    with pytest.raises(ValueError, match=f"^policy_options: {message}$"):
+        cells_of(name, policy_options=options)
 
 
 # --- what is drawn ------------------------------------------------------------------------------
@@ -367,7 +397,13 @@ def test_failed_runs_are_left_out_and_said(tmp_path, monkeypatch):
         (("fig3", "--jobs", "many"), "--jobs: expected counts with commas between, got 'many'"),
         (("fig3", "--format", "gif"), "--format: expected one of"),
         (("fig3", "--policies", "fifo,lifo"), "got 'lifo'"),
+        (("fig3", "--policies", "fifo,fifo"), "--policies: expected each entry once, got fifo"),
+        (("fig3", "--jobs", "3,3"), "--jobs: expected each entry once, got 3 again"),
+        (("fig5", "--servers", "3"), "--servers, --policies: expected neither"),
         (("fig3", "--min-utility-fraction", "1"), "--min-utility-fraction: expected"),
+        (("fig6", "--set", "oasis.scale=2"), "--set: the figure varies oasis.scale itself"),
+        (("fig6", "--set", "las.line=strict"), "--set: expected options of oasis, got las"),
+        (("fig3", "--set", "las.line=x"), "--set las.line: expected strict or backfill, got 'x'"),
     ],
 )
 def test_bad_usage_is_one_line_and_writes_nothing(tmp_path, monkeypatch, capfd, words, message):

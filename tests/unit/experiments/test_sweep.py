@@ -14,20 +14,13 @@ from scipy import stats
 
 import oasis
 from baselines import FIFO
-from experiments.sweep import (
-    Store,
-    SweepProgress,
-    SweepResult,
-    expand,
-    read_config,
-    read_frame,
-    repeatable,
-    run_sweep,
-    summarise,
-    sweep_config,
-)
+from experiments.sweep.cells import expand
+from experiments.sweep.config import read_config, sweep_config
 from experiments.sweep.fingerprint import fingerprint
-from experiments.sweep.store import MEASURED
+from experiments.sweep.run import SweepProgress, SweepResult, run_sweep
+from experiments.sweep.store import Store, read_frame, repeatable
+from experiments.sweep.summary import summarise
+from experiments.sweep.task import MEASURED
 from experiments.sweep.tasks import TASKS
 from experiments.sweep.worker import execute
 from tests.sweeping import FATES, SMALL, counted, small
@@ -65,6 +58,36 @@ def test_a_value_and_a_list_of_it_are_the_same_axis() -> None:
     assert keys[0] == keys[1]
 
 
+def test_options_of_every_policy_are_axes() -> None:
+    policies = [
+        {"name": "las", "thresholds": [[1.0], [0.5, 2]], "line": ["strict", "backfill"]},
+        {"name": "rrh", "weight": [0.2, 0.8]},
+        {"name": ["srtf", "las"], "line": "backfill", "seed": 7},
+    ]
+    cells = expand(_one(policies=policies))
+    found = [(cell.policy, dict(cell.policy_options)) for cell in cells]
+    assert [(name, o["thresholds"], o["line"]) for name, o in found[:4]] == [
+        ("las", [1.0], "strict"),
+        ("las", [1.0], "backfill"),
+        ("las", [0.5, 2.0], "strict"),
+        ("las", [0.5, 2.0], "backfill"),
+    ]
+    assert [o["weight"] for name, o in found if name == "rrh"] == [0.2, 0.8]
+    assert all("seed" not in options for _, options in found[:6]), "it is the cell's"
+    for cell, (name, options) in zip(cells, found, strict=True):
+        seed = 7 if "seed" in options else 1
+        parameters = cell.make_case().make_policy().parameters
+        assert parameters == {"seed": seed, **options}, name
+
+
+def test_raw_units_still_stands_for_no_normalisation() -> None:
+    old, new = (
+        [cell.key for cell in expand(_one(policies=[{"name": "oasis", **option}]))]
+        for option in ({"raw_units": [True, False]}, {"normalize": [False, True]})
+    )
+    assert old == new
+
+
 def test_counted_seeds_are_consecutive() -> None:
     assert small(seeds={"count": 3}).seeds == [0, 1, 2]
     assert small(seeds={"first": 5, "count": 2}).seeds == [5, 6]
@@ -81,6 +104,11 @@ def test_key_depends_on_everything_that_the_result_follows_from() -> None:
         _one(policies=[{"name": "drf"}]),
         _one(task={"name": "ratio"}),
         _one(task={"name": "ratio", "time_limit": 1}),
+        _one(task={"name": "ratio", "work_limit": 1}),
+        _one(task={"name": "ratio", "seed": 1}),
+        _one(policies=[{"name": "fifo"}]),
+        _one(policies=[{"name": "fifo", "seed": 1}]),
+        _one(policies=[{"name": "las", "line": "backfill"}]),
     ]
     keys = {cell.key for config in others for cell in expand(config)}
     assert len(keys) == len(others)
@@ -336,10 +364,18 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"instances": [{"jobs": [3, 3]}]}, "instances: expected each point once, got preset = "),
     ({"policies": [{"scale": 1.0}]}, "policies[0].name: missing; this key is required"),
     ({"policies": [{"name": "lifo"}]}, "policies[0].name: expected one of oasis, fifo, "),
-    ({"policies": [{"name": "oasis", "scale": 0}]}, "policies[0].scale: expected greater than 0"),
+    (
+        {"policies": [{"name": "oasis", "scale": 0}]},
+        "policies[0].scale: expected a finite number > 0",
+    ),
     ({"policies": [{"name": "oasis", "scale": math.inf}]}, "policies[0].scale: expected a finite"),
     ({"policies": [{"name": ["oasis", "drf"], "scale": 2.0}]}, "policies[0]: expected scale with"),
     ({"policies": [{"name": "oasis", "granularity": "x"}]}, "policies[0].granularity: expected "),
+    ({"policies": [{"name": "fifo", "speed": 1}]}, "policies[0]: unknown key 'speed'; fifo has"),
+    ({"policies": [{"name": "las", "line": "x"}]}, "policies[0].line: expected strict or backfill"),
+    ({"policies": [{"name": "las", "line": []}]}, "policies[0].line: expected at least one value"),
+    ({"policies": [{"name": "las", "thresholds": 1.0}]}, "policies[0].thresholds: expected number"),
+    ({"policies": [{"name": "fifo", "seed": -1}]}, "policies[0].seed: expected an integer >= 0"),
     ({"policies": [{"name": ["fifo", "fifo"]}]}, "policies: expected each point once, got name"),
     ({"seeds": [0, 1, 0]}, "seeds: expected each point once, got seed = 0 again"),
     ({"seeds": -1}, "seeds: expected greater than or equal to 0, got -1"),
@@ -351,6 +387,12 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"task": {"name": "ratio", "time_limit": -1}}, "task.time_limit: expected greater than or "),
     ({"task": {"name": "ratio", "time_limit": math.nan}}, "task.time_limit: expected a finite"),
     ({"task": {"name": "ratio", "time_limit": -math.inf}}, "task.time_limit: expected a finite"),
+    ({"task": {"name": "ratio", "seed": -1}}, "task.seed: expected greater than or equal to 0"),
+    ({"task": {"name": "ratio", "work_limit": -1}}, "task.work_limit: expected greater than or "),
+    (
+        {"task": {"name": "ratio", "work_limit": 1, "time_limit": 1}},
+        "task: expected time_limit or work_limit, got both",
+    ),
     ({"task": {"name": "ratio", "method": "x"}}, "task.method: expected one of auto, milp, "),
 ]
 
