@@ -10,7 +10,7 @@ from baselines.fifo import FIFO
 from baselines.las import LAS
 from baselines.rrh import RRH
 from baselines.srtf import SRTF
-from oasis.simulator import Policy
+from oasis.scheduling import Policy
 
 POLICIES: dict[str, Callable[[int], Policy]] = {
     "fifo": FIFO,
