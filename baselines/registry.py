@@ -7,6 +7,7 @@ from collections.abc import Callable
 from baselines.dorm import Dorm
 from baselines.drf import DRF
 from baselines.fifo import FIFO
+from baselines.kubernetes_default import KubernetesDefault
 from baselines.las import LAS
 from baselines.rrh import RRH
 from baselines.srtf import SRTF
@@ -19,6 +20,7 @@ POLICIES: dict[str, Callable[[int], Policy]] = {
     "dorm": lambda seed: Dorm(),
     "srtf": SRTF,
     "las": LAS,
+    "kubernetes-default": KubernetesDefault,
 }
 
 
