@@ -9,10 +9,11 @@ from typing import Any
 from baselines.dorm import Dorm
 from baselines.drf import DRF
 from baselines.fifo import FIFO
+from baselines.kubernetes_default import KubernetesDefault
 from baselines.las import LAS
 from baselines.rrh import RRH
 from baselines.srtf import SRTF
-from oasis.simulator import Policy
+from oasis.scheduling import Policy
 
 POLICIES: dict[str, Callable[..., Policy]] = {
     "fifo": FIFO,
@@ -21,6 +22,7 @@ POLICIES: dict[str, Callable[..., Policy]] = {
     "dorm": Dorm,
     "srtf": SRTF,
     "las": LAS,
+    "kubernetes-default": KubernetesDefault,
 }
 
 

@@ -74,7 +74,7 @@ def outages(draw, machines=2):
 class Random:
     """Answers drawn by Hypothesis: mostly legal, sometimes anything at all."""
 
-    name, slotted = "random", False
+    name, slotted, told_remaining = "random", False, False
 
     def __init__(self, data):
         self.data, self.parameters = data, {}
@@ -134,7 +134,7 @@ def check_consistent(engine, before):
         assert state.free[machine] == ((0, 0) if machine in state.down else tuple(row))
     assert state.used == used
     if engine.speed.coupled:
-        assert state.tenants == tenants
+        assert state.load.tenants == tenants
     times = [time for time, _ in engine.timeline]
     assert times == sorted(times)
 
