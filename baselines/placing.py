@@ -24,8 +24,8 @@ class Placing:
 
     @property
     def parameters(self) -> Mapping[str, Any]:
-        """The name, if one was chosen."""
-        return {} if self.name is None else {"placement": self.name}
+        """The name, None where the workload decides."""
+        return {"placement": self.name}
 
     def on(self, site: Site) -> Placement:
         """A new rule for `site`."""

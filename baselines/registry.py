@@ -46,7 +46,7 @@ def make(name: str, seed: int = 0, **options: Any) -> Policy:
     Examples
     --------
     >>> make("las", 3, line="backfill").parameters
-    {'seed': 3, 'line': 'backfill', 'thresholds': [1.0]}
+    {'seed': 3, 'line': 'backfill', 'placement': None, 'thresholds': [1.0]}
     """
     if name not in POLICIES:
         raise ValueError(f"policy: expected one of {', '.join(POLICIES)}, got {name!r}")

@@ -152,7 +152,7 @@ def options_of(source: Callable[..., Any], *, without: tuple[str, ...] = ()) -> 
     --------
     >>> from baselines import RRH
     >>> [option.name for option in options_of(RRH).values()]
-    ['seed', 'threshold', 'discount', 'weight']
+    ['seed', 'threshold', 'discount', 'weight', 'placement']
     """
     sentences: dict[str, str] = {}
     for owner in reversed(inspect.getmro(source) if isinstance(source, type) else (source,)):

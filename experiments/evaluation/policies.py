@@ -94,10 +94,10 @@ class PolicyEntry:
         Examples
         --------
         >>> entry_of("fifo").resolve({"seed": 3})
-        {'seed': 3}
-        >>> entry_of("fifo").resolve({"line": "strict"})
+        {'seed': 3, 'placement': None}
+        >>> entry_of("drf").resolve({"seed": 3})
         Traceback (most recent call last):
-        experiments.evaluation.options.OptionError: fifo.line: no such option; fifo has seed
+        experiments.evaluation.options.OptionError: drf.seed: no such option; drf has placement
         """
         values = self._values(given)
         return {name: list(v) if isinstance(v, tuple) else v for name, v in values.items()}
@@ -175,7 +175,7 @@ def entry_of(name: str, among: Iterable[str] = tuple(POLICIES)) -> PolicyEntry:
     Examples
     --------
     >>> list(entry_of("rrh").options)
-    ['seed', 'threshold', 'discount', 'weight']
+    ['seed', 'threshold', 'discount', 'weight', 'placement']
     """
     if name not in among:
         raise ValueError(f"expected one of {', '.join(among)}, got {name!r}")
@@ -204,7 +204,7 @@ def make_policy(
     Examples
     --------
     >>> make_policy("las", thresholds=[0.5, 2]).parameters
-    {'seed': 0, 'line': 'strict', 'thresholds': [0.5, 2.0]}
+    {'seed': 0, 'line': 'strict', 'placement': None, 'thresholds': [0.5, 2.0]}
     """
     return entry_of(name).make(instance, options)
 

@@ -11,6 +11,7 @@ from experiments.evaluation.policies import OASIS, POLICIES, entry_of
 from oasis.workloads import PRESETS
 
 PAPER = (OASIS, "fifo", "drf", "rrh", "dorm")  # the policies of the paper, in its order
+SHOWN = (*PAPER, "srtf", "las")  # those that its figures show here
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,8 +120,7 @@ class Settings:
         """Names of the policies to compare."""
         if self.policies is not None:
             return list(self.policies)
-        first = [name for name in PAPER if name in POLICIES]
-        return [*first, *(name for name in POLICIES if name not in first)]
+        return [name for name in SHOWN]
 
     def oasis(self, **axes: Any) -> dict[str, Any]:
         """OASiS as a policy of a sweep, with the options that the figure varies.

@@ -84,7 +84,10 @@ def test_an_unknown_policy_is_bad_usage(run: Oasis, small: Path) -> None:
     ):
         code, out, err = run(*words)
         assert (code, out) == (2, "")
-        assert "expected one of oasis, fifo, drf, rrh, dorm, srtf, las, got 'lifo'" in err
+        assert (
+            "expected one of oasis, fifo, drf, rrh, dorm, srtf, las, kubernetes-default, got 'lifo'"
+            in err
+        )
 
 
 def test_compare_puts_policies_side_by_side(run: Oasis, small: Path) -> None:

@@ -82,9 +82,13 @@ def test_a_new_policy_gets_its_options_for_free(monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
-        ("lifo", {}, "expected one of oasis, fifo, drf, rrh, dorm, srtf, las, got 'lifo'"),
-        ("fifo", {"line": "strict"}, "fifo.line: no such option; fifo has seed"),
-        ("drf", {"seed": 1}, "drf.seed: no such option; drf has none"),
+        (
+            "lifo",
+            {},
+            f"expected one of {', '.join(POLICIES)}, got 'lifo'",
+        ),
+        ("fifo", {"line": "strict"}, "fifo.line: no such option; fifo has seed, placement"),
+        ("drf", {"seed": 1}, "drf.seed: no such option; drf has placement"),
         ("fifo", {"seed": 1.5}, "fifo.seed: expected an integer, got 1.5"),
         ("fifo", {"seed": -1}, "fifo.seed: expected an integer >= 0, got -1"),
         ("las", {"line": "x"}, "las.line: expected strict or backfill, got 'x'"),
@@ -103,7 +107,7 @@ def test_wrong_options_are_refused_by_name(
 
 
 def test_policies_that_draw_are_those_with_a_seed() -> None:
-    assert with_seed() == ["fifo", "rrh", "srtf", "las"]
-    assert entry_of("drf").options == {}
+    assert with_seed() == ["fifo", "rrh", "srtf", "las", "kubernetes-default"]
+    assert list(entry_of("drf").options) == ["placement"]
     with pytest.raises(ValueError, match=r"^expected one of fifo, got 'oasis'$"):
         entry_of(OASIS, ("fifo",))
