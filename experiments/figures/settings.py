@@ -14,7 +14,7 @@ PAPER = (OASIS, "fifo", "drf", "rrh", "dorm")  # the policies of the paper, in i
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class FigureSettings:
     """How to reproduce a figure.
 
     Parameters
@@ -44,7 +44,7 @@ class Settings:
 
     Examples
     --------
-    >>> Settings(seeds=2, scale=0.1).job_counts((100, 400))
+    >>> FigureSettings(seeds=2, scale=0.1).job_counts((100, 400))
     [10, 40]
     """
 

@@ -23,21 +23,16 @@ from matplotlib.collections import LineCollection, PolyCollection
 
 from experiments import competitive_ratio
 from experiments.evaluation.comparison import compare
-from experiments.plotting import (
-    FORMATS,
-    comparison_page,
-    plot_comparison,
-    plot_prices,
-    plot_ratio,
-    plot_rents,
-    plot_schedule,
-    plot_utilisation,
-    plot_utilities,
-    ratio_page,
-    run_page,
-    save,
-)
 from experiments.plotting.canvas import new_figure
+from experiments.plotting.comparison import plot_comparison
+from experiments.plotting.files import FORMATS, save
+from experiments.plotting.pages import comparison_page, ratio_page, run_page
+from experiments.plotting.prices import plot_prices
+from experiments.plotting.ratio import plot_ratio
+from experiments.plotting.rents import plot_rents
+from experiments.plotting.schedule import plot_schedule
+from experiments.plotting.utilisation import plot_utilisation
+from experiments.plotting.utilities import plot_utilities
 from offline import configuration_bound
 
 ROOT = Path(__file__).parents[3]

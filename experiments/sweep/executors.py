@@ -18,7 +18,7 @@ from oasis.model.errors import OasisError
 LOST = Record(FAILED, {}, "WorkerDied: the worker process ended before the cell did, every time")
 
 
-class Engine(Protocol):
+class Executor(Protocol):
     """Runs cells and yields each with what became of it, in any order."""
 
     def run(self, cells: Sequence[Cell]) -> Generator[tuple[Cell, Record]]:
