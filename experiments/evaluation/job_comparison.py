@@ -43,7 +43,7 @@ class JobComparison:
 
     @property
     def taken_by(self) -> str:
-        """One of `TAKEN_BY`."""
+        """Which of the two solutions admits the job, one of `TAKEN_BY`."""
         if self.online is None:
             return "neither" if self.offline is None else "offline"
         return "online" if self.offline is None else "both"
@@ -59,7 +59,7 @@ def compare_jobs(instance: Instance, result: CompetitiveRatio) -> list[JobCompar
 
 
 def totals(rows: list[JobComparison]) -> dict[str, dict[str, float]]:
-    """Jobs and utilities, by who takes the job."""
+    """Number of jobs and total utilities, for each value of `JobComparison.taken_by`."""
     groups = {name: [row for row in rows if row.taken_by == name] for name in TAKEN_BY}
     return {
         name: {

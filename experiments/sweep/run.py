@@ -137,6 +137,17 @@ def run_sweep(
         If `output` cannot be written, before any cell is run.
     UnwrittenSweepError
         If that shows only when all cells have been run.
+
+    Examples
+    --------
+    >>> from experiments.sweep import sweep_config
+    >>> config = sweep_config({
+    ...     "instances": [{"preset": "testbed", "jobs": 3}],
+    ...     "policies": [{"name": ["fifo", "drf"]}],
+    ... })
+    >>> result = run_sweep(config, "sweep.parquet")
+    >>> result.frame[["policy.name", "admitted"]].values.tolist()
+    [['fifo', 3], ['drf', 3]]
     """
     _check_output(Path(output))
     return run_cells(
@@ -158,7 +169,7 @@ def run_cells(
     on_progress: Callable[[SweepProgress], None] | None = None,
     on_note: Callable[[str], None] | None = None,
 ) -> SweepResult:
-    """Do the same with the cells of a grid that has been expanded."""
+    """Do the same as `run_sweep` with the cells that `expand` has made of a grid."""
     path = Path(output)
     _check_output(path)
     work = _Work(Store.beside(path), executor or Local(), retry_failed, on_progress, on_note)
