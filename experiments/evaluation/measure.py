@@ -63,6 +63,14 @@ def competitive_ratio(
         Theorem 4 allows.
     SolverError
         If the solver claims a bound below a verified schedule.
+
+    Examples
+    --------
+    >>> import oasis
+    >>> instance = oasis.generate("testbed", jobs=3, seed=1)
+    >>> result = competitive_ratio(instance, method="milp")
+    >>> result.proven and result.ratio == result.lower == result.upper
+    True
     """
 
     def make() -> OASiS:
@@ -80,7 +88,23 @@ def measure(
     on_progress: Callable[[SolveProgress], None] | None,
     raising: Callable[[], AbstractContextManager[None]],
 ) -> CompetitiveRatio:
-    """As `competitive_ratio`; Ctrl-C only has to be heard where `raising` is entered."""
+    """Do what `competitive_ratio` does, for a caller that handles Ctrl-C itself.
+
+    Parameters
+    ----------
+    instance : Instance
+        The problem.
+    make : callable
+        Makes a fresh scheduler.
+    solve_offline : callable
+        `offline.solve` with its limits set.
+    method : str
+        Name of the offline method, for a result that Ctrl-C ends before the method begins.
+    on_progress : callable or None
+        Called with the progress of both parts.
+    raising : callable
+        Makes the context inside which Ctrl-C may raise KeyboardInterrupt.
+    """
     decided: list[Decision] = []
     online = SolveState(Budget(), on_progress)
     try:
@@ -106,6 +130,6 @@ def _check_theorem(offline: OfflineResult, certificate: Certificate) -> None:
 
 
 def _unfinished(instance: Instance, decided: list[Decision]) -> Run:
-    """The part of an online run that Ctrl-C left."""
+    """The run up to the last decision before Ctrl-C."""
     seed = instance.metadata.get("seed")
     return Run(OASiS.name, {}, tuple(decided), None, (), seed, __version__)

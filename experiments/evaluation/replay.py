@@ -55,7 +55,7 @@ def _plain_policy(name: str, options: Mapping[str, Any]) -> Policy:
 
 
 def figures(policy: Policy, outcome: Outcome) -> dict[str, Any]:
-    """What `policy` did, times in seconds."""
+    """Figures of one replay as plain data; times are in seconds."""
     jobs = outcome.jobs
     seconds = outcome.policy_seconds + outcome.simulator_seconds
     report: Mapping[str, Any] = getattr(policy, "report", {})

@@ -16,7 +16,13 @@ Row = dict[str, Any]
 
 
 def groups(cells: Iterable[Row], *keys: str) -> dict[tuple[Hashable, ...], list[Row]]:
-    """Cells by the values of `keys`, in order of appearance."""
+    """Group cells by their values of `keys`, in order of appearance.
+
+    Examples
+    --------
+    >>> list(groups([{"jobs": 3}, {"jobs": 5}, {"jobs": 3}], "jobs"))
+    [(3,), (5,)]
+    """
     found: dict[tuple[Hashable, ...], list[Row]] = {}
     for cell in cells:
         found.setdefault(tuple(_hashable(cell[key]) for key in keys), []).append(cell)

@@ -15,7 +15,7 @@ SHOWN = (*PAPER, "srtf", "las")  # those that its figures show here
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class FigureSettings:
     """How to reproduce a figure.
 
     Parameters
@@ -45,7 +45,7 @@ class Settings:
 
     Examples
     --------
-    >>> Settings(seeds=2, scale=0.1).job_counts((100, 400))
+    >>> FigureSettings(seeds=2, scale=0.1).job_counts((100, 400))
     [10, 40]
     """
 

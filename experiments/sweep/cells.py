@@ -70,7 +70,7 @@ class Cell:
 
     @cached_property
     def identity(self) -> dict[str, Any]:
-        """All that the result follows from, as plain data."""
+        """Everything that determines the result, as plain data."""
         policy = None if self.policy is None else {"name": self.policy, **self.policy_options}
         return {
             "instance": dict(self.source.identity),
@@ -83,13 +83,13 @@ class Cell:
 
     @cached_property
     def key(self) -> str:
-        """Content address: cells with the same identity share a record."""
+        """Hash of the identity; it names the record, so equal cells share one."""
         text = json.dumps(self.identity, sort_keys=True, allow_nan=False)
         return hashlib.sha256(text.encode()).hexdigest()
 
     @property
     def columns(self) -> dict[str, Any]:
-        """Parameters by column of the result."""
+        """The parameters of the cell under the names of their columns in the result."""
         columns = {f"instance.{name}": value for name, value in self.source.labels.items()}
         columns |= {"policy.name": self.policy}
         columns |= {f"policy.{name}": value for name, value in self.policy_options.items()}
@@ -112,7 +112,7 @@ class PolicyMaker:
     instance: Instance = field(repr=False)
 
     def __call__(self) -> Policy | Scheduler:
-        """Make one."""
+        """Make a fresh policy with the options and the seed of the cell."""
         name = self.cell.policy
         if name is None:
             raise ValueError(f"task {self.cell.task.name}: a shared cell has no policy")

@@ -34,14 +34,14 @@ def _values(value: Any) -> Any:
 
 
 def _rows(value: Any) -> Any:
-    """A row of numbers is one value; a list of rows is an axis."""
+    """Wrap a single row of numbers in a list: the axis is a list of rows."""
     if isinstance(value, list) and not any(isinstance(entry, list) for entry in value):
         return [value]
     return value
 
 
 def _seeds(value: Any) -> Any:
-    """``{first = 0, count = 5}`` is 0 to 4."""
+    """Write out ``{first = 0, count = 5}`` as the seeds 0 to 4."""
     if not isinstance(value, dict):
         return _values(value)
     first, count = value.get("first", 0), value.get("count")
@@ -61,7 +61,7 @@ RowAxis = Annotated[list[list[float]], BeforeValidator(_rows), Field(min_length=
 
 
 class _Instances(Table):
-    """What the options of `oasis.generate` are added to."""
+    """Base of `InstanceGrid`, to which the options of `oasis.generate` are added."""
 
     file: Axis[str] | None = None
 
@@ -119,7 +119,7 @@ class PolicyGrid(Table):
     @model_validator(mode="before")
     @classmethod
     def _current_names(cls, data: Any) -> Any:
-        """``raw_units`` is the older word for what `normalize` denies."""
+        """Read the older key ``raw_units`` as the opposite of ``normalize``."""
         if not isinstance(data, dict) or "raw_units" not in data:
             return data
         kept = {name: value for name, value in data.items() if name != "raw_units"}

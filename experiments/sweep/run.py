@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from experiments.sweep.cells import Cell, expand
 from experiments.sweep.config import SweepConfig
-from experiments.sweep.engines import Engine, Local
+from experiments.sweep.executors import Executor, Local
 from experiments.sweep.record import FAILED, Record
 from experiments.sweep.store import (
     DamagedRecordError,
@@ -100,7 +100,7 @@ def run_sweep(
     *,
     base: Path | None = None,
     tasks: Mapping[str, Task] | None = None,
-    engine: Engine | None = None,
+    executor: Executor | None = None,
     retry_failed: bool = False,
     on_progress: Callable[[SweepProgress], None] | None = None,
     on_note: Callable[[str], None] | None = None,
@@ -117,7 +117,7 @@ def run_sweep(
         Folder that names of files in `config` are relative to; default the working directory.
     tasks : mapping of str to Task, optional
         What `config` may ask for, functions in importable modules; default `TASKS`.
-    engine : Local or Dask, optional
+    executor : Local or Dask, optional
         Where to run; default `Local()`, every core of this machine.
     retry_failed : bool
         Run the cells again that are recorded as failed.
@@ -127,7 +127,7 @@ def run_sweep(
     Returns
     -------
     SweepResult
-        Its rows do not depend on the engine or on interruptions, apart from measured times.
+        Its rows do not depend on the executor or on interruptions, apart from measured times.
 
     Raises
     ------
@@ -137,12 +137,23 @@ def run_sweep(
         If `output` cannot be written, before any cell is run.
     UnwrittenSweepError
         If that shows only when all cells have been run.
+
+    Examples
+    --------
+    >>> from experiments.sweep import sweep_config
+    >>> config = sweep_config({
+    ...     "instances": [{"preset": "testbed", "jobs": 3}],
+    ...     "policies": [{"name": ["fifo", "drf"]}],
+    ... })
+    >>> result = run_sweep(config, "sweep.parquet")
+    >>> result.frame[["policy.name", "admitted"]].values.tolist()
+    [['fifo', 3], ['drf', 3]]
     """
     _check_output(Path(output))
     return run_cells(
         expand(config, base=base, tasks=tasks),
         output,
-        engine=engine,
+        executor=executor,
         retry_failed=retry_failed,
         on_progress=on_progress,
         on_note=on_note,
@@ -153,15 +164,15 @@ def run_cells(
     cells: Sequence[Cell],
     output: str | os.PathLike[str],
     *,
-    engine: Engine | None = None,
+    executor: Executor | None = None,
     retry_failed: bool = False,
     on_progress: Callable[[SweepProgress], None] | None = None,
     on_note: Callable[[str], None] | None = None,
 ) -> SweepResult:
-    """Do the same with the cells of a grid that has been expanded."""
+    """Do the same as `run_sweep` with the cells that `expand` has made of a grid."""
     path = Path(output)
     _check_output(path)
-    work = _Work(Store.beside(path), engine or Local(), retry_failed, on_progress, on_note)
+    work = _Work(Store.beside(path), executor or Local(), retry_failed, on_progress, on_note)
     records = work.records_of(cells)
     table = tabulate(cells, records)
     result = SweepResult(path, work.progress, cells[0].task, table, table.to_pandas())
@@ -178,12 +189,12 @@ class _Work:
     def __init__(
         self,
         store: Store,
-        engine: Engine,
+        executor: Executor,
         retry_failed: bool,
         on_progress: Callable[[SweepProgress], None] | None,
         on_note: Callable[[str], None] | None,
     ) -> None:
-        self._store, self._engine, self._retry_failed = store, engine, retry_failed
+        self._store, self._executor, self._retry_failed = store, executor, retry_failed
         self._report = on_progress or (lambda _: None)
         self._on_note = on_note
         self.progress = SweepProgress(0)
@@ -222,7 +233,7 @@ class _Work:
 
     def _run(self, cells: Sequence[Cell]) -> Iterator[tuple[Cell, Record]]:
         if cells:
-            with closing(self._engine.run(cells)) as finished:
+            with closing(self._executor.run(cells)) as finished:
                 yield from self._saved(finished)
 
     def _saved(self, found: Iterable[tuple[Cell, Record]]) -> Iterator[tuple[Cell, Record]]:

@@ -53,7 +53,7 @@ class Drawn:
     draws: ClassVar[bool] = True
 
     def make(self, seed: int) -> Instance:
-        """Draw it."""
+        """Draw the instance of this seed."""
         return oasis.generate(**self.arguments, seed=seed)
 
 
@@ -67,7 +67,7 @@ class Read:
     draws: ClassVar[bool] = False
 
     def make(self, seed: int) -> Instance:
-        """Return it; the seed is for the policy."""
+        """Return the instance of the file, whatever the seed, which is for the policy."""
         return self.instance
 
 

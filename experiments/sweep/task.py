@@ -23,7 +23,7 @@ Figures: TypeAlias = dict[str, Scalar | Sequence[Scalar]]
 
 
 class Options(Table):
-    """Options of a task that has none; others derive from it."""
+    """Base of the options of a task; by itself, that of a task without options."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class Task:
 
 
 def simulated(case: Case) -> Run:
-    """The verified run of the case's policy."""
+    """Run the policy of the case and verify what it did."""
     run = oasis.simulate(case.instance, case.make_policy())
     oasis.verify(case.instance, run)
     return run
@@ -95,7 +95,7 @@ def run_figures(run: Run) -> Figures:
 
 
 def _flat(data: Mapping[str, Any], prefix: str = "") -> Figures:
-    """Nested mappings as one, names joined by dots."""
+    """Flatten nested mappings; the names are joined by dots."""
     flat: Figures = {}
     for name, value in data.items():
         if isinstance(value, Mapping):

@@ -24,6 +24,7 @@ COMMANDS = (
     "generate",
     "run",
     "compare",
+    "replay",
     "solve",
     "ratio",
     "quote",

@@ -19,7 +19,7 @@ from experiments.cli.sweep_report import interrupted
 from experiments.evaluation.policies import POLICIES, OasisOptions
 
 if TYPE_CHECKING:
-    from experiments.figures import PublishedFigure, Reproduction, Settings
+    from experiments.figures import FigureSettings, PublishedFigure, Reproduction
     from experiments.sweep import SweepProgress
 
 SETTINGS = ("seeds", "scale", "jobs", "servers", "preset", "policies", "time_limit")
@@ -115,7 +115,7 @@ def _settings(
     policies: list[str] | None,
     choose: tuple[list[str] | None, dict[str, Any]],
     **sizes: Any,
-) -> Settings:
+) -> FigureSettings:
     """The settings that were asked for; errors name the flags."""
     names = tuple(POLICIES)
     if policies is not None:
@@ -161,7 +161,7 @@ def _list(figures: list[PublishedFigure], *, as_json: bool) -> None:
 
 
 def _report(
-    figure: PublishedFigure, settings: Settings, result: Reproduction, *, as_json: bool
+    figure: PublishedFigure, settings: FigureSettings, result: Reproduction, *, as_json: bool
 ) -> None:
     from experiments.figures.rows import for_people  # noqa: PLC0415 (needs an extra)
 

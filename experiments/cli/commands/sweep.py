@@ -20,7 +20,7 @@ from experiments.cli.sweep_report import interrupted, list_cells, report
 from oasis.model.errors import OasisError
 
 if TYPE_CHECKING:
-    from experiments.sweep import Engine, SweepProgress
+    from experiments.sweep import Executor, SweepProgress
 
 
 def command(
@@ -104,7 +104,7 @@ def command(
                 result = sweep.run_cells(
                     cells,
                     path,
-                    engine=where,
+                    executor=where,
                     retry_failed=retry_failed,
                     on_progress=note_progress,
                     on_note=console.note,
@@ -118,7 +118,7 @@ def command(
     return FAILED_CELLS if result.progress.failed else DONE
 
 
-def _engine(name: str, scheduler: str | None, jobs: int | None) -> Engine:
+def _engine(name: str, scheduler: str | None, jobs: int | None) -> Executor:
     from experiments import sweep  # noqa: PLC0415
 
     if name == "local":

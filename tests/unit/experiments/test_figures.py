@@ -21,13 +21,19 @@ from scipy import stats
 
 from experiments.cli.main import main
 from experiments.evaluation.policies import POLICIES
-from experiments.figures import FIGURES, Settings, reproduce
+from experiments.figures import FIGURES
+from experiments.figures.figure import PublishedFigure
+from experiments.figures.oasis import fig3, fig4, fig5, fig6, fig8, fig9
+from experiments.figures.oasis.lateness_boxes import QUANTILES
 from experiments.figures.oasis.published import FIG3, FIG4, FIG6, FIG8
+from experiments.figures.oasis.utility_bars import PUBLISHED_STYLE
+from experiments.figures.reproduction import reproduce
 from experiments.figures.rows import for_people, geometric, interval, read_csv, write_csv
+from experiments.figures.settings import FigureSettings
 from experiments.sweep import SweepProgress, expand, sweep_config
 from tests.unit.experiments.test_plotting import assert_readable
 
-SMALL = Settings(seeds=2, scale=0.1)
+SMALL = FigureSettings(seeds=2, scale=0.1)
 
 
 def cell(policy="oasis", seed=0, utility=1.0, **more):
@@ -71,7 +77,7 @@ def test_geometric_interval_is_that_of_the_logarithms():
 def test_rows_of_fig3_hold_means_firsts_and_published_numbers():
     cells = [cell(utility=u, seed=k) for k, u in enumerate((10.0, 20.0, 30.0))]
     cells += [cell("rrh", seed=k, utility=u) for k, u in enumerate((15.0, 15.0, 15.0))]
-    oasis, rrh = FIGURES["fig3"].table(cells, Settings())
+    oasis, rrh = FIGURES["fig3"].table(cells, FigureSettings())
     assert (oasis["utility"], oasis["first"], oasis["published"]) == (20.0, 2, FIG3["oasis"][100])
     assert (rrh["utility"], rrh["first"], rrh["published"]) == (15.0, 1, FIG3["rrh"][100])
     small, _ = FIGURES["fig3"].table(cells, replace(SMALL, jobs=(100,)))
@@ -80,18 +86,21 @@ def test_rows_of_fig3_hold_means_firsts_and_published_numbers():
 
 def test_rows_of_fig4_leave_out_what_did_not_finish_and_say_so():
     late = {"lateness": [1.0, None, 3.0, -2.0, 7.0], "decay": [0.5, 0.5, 0.5, 4.5, 0.0]}
-    sensitive, critical = FIGURES["fig4"].table([cell(**late), cell(seed=1, **late)], Settings())
+    sensitive, critical = FIGURES["fig4"].table(
+        [cell(**late), cell(seed=1, **late)], FigureSettings()
+    )
     assert (sensitive["jobs"], sensitive["finished"], sensitive["median"]) == (6, 4, 2.0)
     assert (critical["jobs"], critical["finished"], critical["median"]) == (2, 2, -2.0)
     assert (sensitive["seed_median"], sensitive["seeds"]) == (2.0, 2)
-    (everyone,) = FIGURES["fig9"].table([cell(**late)], Settings())
+    (everyone,) = FIGURES["fig9"].table([cell(**late)], FigureSettings())
     assert (everyone["jobs"], everyone["finished"]) == (5, 4)
 
 
 def test_rows_of_a_policy_that_finishes_nothing_have_no_quantiles():
     late = {"lateness": [None], "decay": [0.5]}
-    row, _ = FIGURES["fig4"].table([cell(**late)], Settings())
+    row, _ = FIGURES["fig4"].table([cell(**late)], FigureSettings())
     assert (row["finished"], row["median"], row["seed_median"]) == (0, None, None)
+    assert [row[name] for name in QUANTILES] == [None] * len(QUANTILES)
 
 
 def ratio_cell(seed, ratio, bound, proven=True):
@@ -108,7 +117,7 @@ def test_rows_of_fig5_count_only_proven_ratios_that_exist():
         ratio_cell(3, None, 7.0),  # OASiS earned nothing
         ratio_cell(4, None, 7.0, proven=False),
     ]
-    (row,) = FIGURES["fig5"].table(cells, Settings())
+    (row,) = FIGURES["fig5"].table(cells, FigureSettings())
     assert (row["seeds"], row["proven"], row["ratios"], row["nothing_to_earn"]) == (5, 4, 2, 1)
     assert row["ratio"] == pytest.approx(3.0)
     assert (row["median"], row["smallest"], row["largest"]) == (3.25, 2.0, 4.5)
@@ -120,7 +129,7 @@ def test_rows_of_fig6_compare_within_a_seed():
         for scale, factor in ((0.2, 1.5), (1.0, 1.0))
         for seed, true in enumerate((10.0, 1000.0))
     ]
-    low, true = FIGURES["fig6"].table(cells, Settings())
+    low, true = FIGURES["fig6"].table(cells, FigureSettings())
     assert (low["relative"], low["relative_low"], low["relative_high"]) == (1.5, 1.5, 1.5)
     assert (low["utility"], true["relative"], low["alpha"]) == (757.5, 1.0, 9.0)
 
@@ -145,6 +154,14 @@ def test_people_see_value_and_interval():
     assert for_people({"x": 39.2, "x_low": 6e-7, "x_high": 2574190300}, "x") == (
         "39.2 (6e-07 to 2.57e+09)"
     )
+
+
+def test_registry_has_every_figure_under_its_name():
+    modules = (fig3, fig4, fig5, fig6, fig8, fig9)
+    assert dict(FIGURES) == {
+        module.__name__.rpartition(".")[2]: module.FIGURE for module in modules
+    }
+    assert all(isinstance(figure, PublishedFigure) for figure in FIGURES.values())
 
 
 # --- what is run --------------------------------------------------------------------------------
@@ -173,7 +190,7 @@ def test_full_size_is_the_papers():
 @pytest.mark.parametrize("name", ["fig3", "fig4", "fig8", "fig9"])
 def test_every_policy_of_the_registry_is_compared(name):
     assert {c.policy for c in cells_of(name)} == set(POLICIES)
-    assert Settings().names()[0] == "oasis"
+    assert FigureSettings().names()[0] == "oasis"
 
 
 def test_options_change_what_is_run():
@@ -213,7 +230,9 @@ def test_infinite_time_limit_is_none_for_every_solve():
 
 
 def test_settings_are_plain_data_without_infinities():
-    settings = Settings(time_limit=math.inf, jobs=(3, 4), policy_options={"rrh": {"weight": 0.7}})
+    settings = FigureSettings(
+        time_limit=math.inf, jobs=(3, 4), policy_options={"rrh": {"weight": 0.7}}
+    )
     document = json.loads(json.dumps(settings.to_dict(), allow_nan=False))
     assert document["time_limit"] is None
     assert (document["jobs"], document["policy_options"]) == ([3, 4], {"rrh": {"weight": 0.7}})
@@ -246,7 +265,7 @@ def test_settings_are_plain_data_without_infinities():
 )
 def test_bad_settings_name_the_option(options, message):
     with pytest.raises(ValueError, match=f"^{message}"):
-        Settings(**options)
+        FigureSettings(**options)
 
 
 @pytest.mark.parametrize(
@@ -271,7 +290,7 @@ def utility_rows(name, counts=(100, 400)):
         for k, policy in enumerate(POLICIES)
         for seed in range(3)
     ]
-    return FIGURES[name].table(cells, Settings())
+    return FIGURES[name].table(cells, FigureSettings())
 
 
 def test_bars_and_diamonds_are_the_rows():
@@ -285,6 +304,7 @@ def test_bars_and_diamonds_are_the_rows():
     }
     assert heights == {(row["policy"], row["utility"]) for row in rows}
     (diamonds,) = [line for line in ax.lines if line.get_label() == "published"]
+    assert diamonds.get_marker() == PUBLISHED_STYLE["marker"]
     known = {row["published"] for row in rows if row["published"] is not None}
     assert set(diamonds.get_ydata()) == known
     assert known == {FIG3[policy][count] for policy in FIG3 for count in (100, 400)}
@@ -302,7 +322,7 @@ def test_lines_of_fig6_are_the_rows_and_the_published_line():
         for scale in FIG6
         for seed in range(3)
     ]
-    rows = FIGURES["fig6"].table(cells, Settings())
+    rows = FIGURES["fig6"].table(cells, FigureSettings())
     left, right = FIGURES["fig6"].draw(rows, "note").axes
     shown = {tuple(line.get_ydata()) for line in left.lines}
     for count in (100, 400):
@@ -319,12 +339,12 @@ def late_cells():
 
 CASES = {
     "fig3": lambda: utility_rows("fig3", (100, 200, 300, 400)),
-    "fig4": lambda: FIGURES["fig4"].table(late_cells(), Settings()),
+    "fig4": lambda: FIGURES["fig4"].table(late_cells(), FigureSettings()),
     "fig5": lambda: FIGURES["fig5"].table(
-        [ratio_cell(k, 1.0 + 3 * k, 8.0) for k in range(3)], Settings()
+        [ratio_cell(k, 1.0 + 3 * k, 8.0) for k in range(3)], FigureSettings()
     ),
     "fig8": lambda: utility_rows("fig8", (12,)),
-    "fig9": lambda: FIGURES["fig9"].table(late_cells(), Settings()),
+    "fig9": lambda: FIGURES["fig9"].table(late_cells(), FigureSettings()),
 }
 
 
@@ -379,7 +399,7 @@ def test_failed_runs_are_left_out_and_said(tmp_path, monkeypatch):
         return SimpleNamespace(output=output, table=table)
 
     monkeypatch.setattr("experiments.figures.reproduction.run_sweep", run_sweep)
-    result = reproduce(FIGURES["fig3"], Settings(seeds=2), tmp_path)
+    result = reproduce(FIGURES["fig3"], FigureSettings(seeds=2), tmp_path)
     assert [(row["policy"], row["seeds"], row["utility"]) for row in result.rows] == [
         ("oasis", 1, 8.0),
         ("drf", 2, 3.0),

@@ -14,6 +14,7 @@ from experiments.sweep.cells import expand
 from experiments.sweep.config import SweepConfig
 from experiments.sweep.record import FAILED, Record
 from experiments.sweep.run import SweepProgress, run_sweep
+from experiments.sweep.sources import drawn, read
 from experiments.sweep.store import Store, repeatable
 from experiments.sweep.task import Case, Figures, Options, Task
 from experiments.sweep.tasks import TASKS, optimum, ratio
@@ -81,6 +82,16 @@ def test_recorded_solves_are_not_repeated(tmp_path: Path) -> None:
     pd.testing.assert_frame_equal(repeatable(again.frame), repeatable(first.frame))
     kept = run_sweep(config(tmp_path), output, tasks=COUNTING)
     assert kept.progress == SweepProgress(12, 12, kept=12), "nothing is left to solve for"
+
+
+def test_only_drawn_instances_depend_on_the_seed(tmp_path: Path) -> None:
+    oasis.write(oasis.generate("testbed", jobs=2, seed=1), tmp_path / "a.json")
+    file = read("a.json", tmp_path, "instances[0].file")
+    assert not file.draws
+    assert file.make(1) == file.make(2)
+    source = drawn({"preset": "testbed", "jobs": 2}, tmp_path, "instances[0]")
+    assert source.draws
+    assert source.make(1) == file.make(0) != source.make(2)
 
 
 def test_an_instance_file_is_solved_once_whatever_the_seeds(tmp_path: Path) -> None:

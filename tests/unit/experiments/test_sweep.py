@@ -10,13 +10,16 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from pydantic import ValidationError
 from scipy import stats
 
 import oasis
 from baselines import FIFO
 from experiments.sweep.cells import expand
-from experiments.sweep.config import read_config, sweep_config
+from experiments.sweep.config import SweepConfig, read_config, sweep_config
+from experiments.sweep.executors import Local
 from experiments.sweep.fingerprint import fingerprint
+from experiments.sweep.model import explain
 from experiments.sweep.run import SweepProgress, SweepResult, run_sweep
 from experiments.sweep.store import Store, read_frame, repeatable
 from experiments.sweep.summary import summarise
@@ -403,6 +406,19 @@ def test_wrong_configuration_is_refused_by_key(change: dict[str, Any], message: 
         expand(sweep_config(SMALL | change))
     assert str(caught.value).startswith(message)
     assert "\n" not in str(caught.value)
+
+
+def test_a_wrong_table_is_explained_in_one_line_with_its_place() -> None:
+    with pytest.raises(ValidationError) as caught:
+        SweepConfig.model_validate(SMALL | {"seeds": ["one"]})
+    assert explain(caught.value, {"seeds": ["one"]}, "grid") == (
+        "grid.seeds[0]: expected integer, got 'one'"
+    )
+
+
+def test_one_worker_gives_the_rows_of_many(swept: SweepResult, tmp_path: Path) -> None:
+    alone = run_sweep(small(), tmp_path / "alone.parquet", executor=Local(1))
+    pd.testing.assert_frame_equal(repeatable(alone.frame), repeatable(swept.frame))
 
 
 @pytest.mark.parametrize("text", ["seeds = [", "seeds = 1\nseeds = 2"])

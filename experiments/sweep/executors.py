@@ -18,11 +18,11 @@ from oasis.model.errors import OasisError
 LOST = Record(FAILED, {}, "WorkerDied: the worker process ended before the cell did, every time")
 
 
-class Engine(Protocol):
-    """Runs cells and yields each with what became of it, in any order."""
+class Executor(Protocol):
+    """Runs cells and yields each with its record, in any order."""
 
     def run(self, cells: Sequence[Cell]) -> Generator[tuple[Cell, Record]]:
-        """Run `cells`, whose keys differ."""
+        """Run `cells`, no two of which have the same key."""
         ...
 
 
