@@ -128,7 +128,7 @@ class Engine:
             if changed:
                 self.timeline.append((now, tuple(self.state.used)))
                 if self.speed.coupled:
-                    self._do.set_speeds(list(self.state.jobs.values()))
+                    self._do.set_speeds()
             if self.machine_use is not None:
                 self.machine_use.note()
         return True
