@@ -6,6 +6,7 @@ import json
 import math
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from typing import Any
 
 from oasis.model.errors import InstanceError, located_at
@@ -236,7 +237,7 @@ def _utility(data: Any) -> Utility:
         if not isinstance(kind, str) or kind not in UTILITIES:
             expected = f"expected one of {', '.join(UTILITIES)}"
             raise InstanceError("kind", f"{expected}, got {describe(kind)}")
-        names = tuple(UTILITIES[kind].__dataclass_fields__)
+        names = tuple(f.name for f in fields(UTILITIES[kind]))
         _keys(data, ("kind", *names))
         utility: Utility = UTILITIES[kind](**{name: data[name] for name in names})
     return utility
