@@ -1,4 +1,4 @@
-"""Policies side by side on a plain trace: GPUs and duration, nothing else."""
+"""Policies side by side on a plain trace, or on elastic jobs."""
 
 from __future__ import annotations
 
@@ -17,17 +17,21 @@ def replay_each(
     policies: Mapping[str, Mapping[str, Any]],
     *,
     on_settled: Callable[[], None] | None = None,
+    options: Mapping[str, Any] | None = None,
 ) -> dict[str, dict[str, Any]]:
     """Run each policy on `workload`; figures by its name, as plain data.
 
     Parameters
     ----------
     workload : Workload
-        Of rigid jobs.
+        Of rigid or elastic jobs.
     policies : mapping of str to mapping
         The options of each policy that differ from their defaults, by its name.
     on_settled : callable, optional
         Called for each job that finished, for progress.
+    options : mapping, optional
+        Further arguments of `oasis.simulator.replay`: speed, costs, observation. Where they are
+        given, the figures say how often jobs were changed and what that cost them too.
 
     Raises
     ------
@@ -42,11 +46,31 @@ def replay_each(
     >>> {name: figures["mean_completion"] for name, figures in found.items()}
     {'fifo': 75.0, 'srtf': 60.0}
     """
-    made = {name: _plain_policy(name, options) for name, options in policies.items()}
+    made = {name: _plain_policy(name, given) for name, given in policies.items()}
     told = None if on_settled is None else lambda _: on_settled()
+    return {name: _run(workload, policy, told, options) for name, policy in made.items()}
+
+
+def _run(
+    workload: Workload, policy: Policy, told: Any, options: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    outcome = replay(workload, policy, on_settled=told, **(options or {}))
+    found = figures(policy, outcome)
+    return found if options is None else found | changes(outcome)
+
+
+def changes(outcome: Outcome) -> dict[str, Any]:
+    """How often the jobs were changed, and the mean times of it in seconds."""
+    jobs = outcome.jobs
+    count = len(jobs)
     return {
-        name: figures(policy, replay(workload, policy, on_settled=told))
-        for name, policy in made.items()
+        "mean_running": math.fsum(job.running for job in jobs) / count,
+        "mean_overhead": math.fsum(job.overhead for job in jobs) / count,
+        "mean_stalled": math.fsum(job.stalled for job in jobs) / count,
+        "restarts": sum(job.restarts for job in jobs),
+        "resizes": sum(job.resizes for job in jobs),
+        "migrations": sum(job.migrations for job in jobs),
+        "use": outcome.use,
     }
 
 
@@ -66,7 +90,7 @@ def figures(policy: Policy, outcome: Outcome) -> dict[str, Any]:
         "p95_completion": outcome.completion_quantile(0.95),
         "mean_waiting": math.fsum(job.waiting for job in jobs) / len(jobs),
         "makespan": outcome.makespan,
-        "gpu_utilisation": outcome.utilisation["worker"]["gpu"],
+        "gpu_utilisation": outcome.use.get("gpu"),
         "policy_calls": outcome.calls,
         "policy_seconds": outcome.policy_seconds,
         "simulator_seconds": outcome.simulator_seconds,

@@ -10,6 +10,9 @@ from oasis.scheduling.room import Room
 from oasis.scheduling.site import Machine, Site
 from oasis.simulator.committed import Scheduler
 from oasis.simulator.costs import ChangeCosts, Costs
+from oasis.simulator.elastic import ElasticWorkload
+from oasis.simulator.elastic_file import elastic_from_dict, read_elastic, write_elastic
+from oasis.simulator.elastic_generator import generate_elastic
 from oasis.simulator.engine import Engine
 from oasis.simulator.events import Outage
 from oasis.simulator.job_times import JobTimes
@@ -31,6 +34,7 @@ __all__ = [
     "Communication",
     "Costs",
     "CpuSharing",
+    "ElasticWorkload",
     "Engine",
     "FixedPs",
     "JobTimes",
@@ -55,7 +59,11 @@ __all__ = [
     "TrainingSpeed",
     "View",
     "Workload",
+    "elastic_from_dict",
+    "generate_elastic",
+    "read_elastic",
     "replay",
     "rigid_workload",
     "simulate",
+    "write_elastic",
 ]

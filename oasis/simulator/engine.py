@@ -112,14 +112,17 @@ class Engine:
         now = self._agenda.next_time
         if now == INFINITY or now > self._end:
             return False
-        self.state.now = now
+        before, self.state.now = self.state.now, now
         if self.state.saving.kept:
             self.state.saving.advance(now, self.state.free)
         view = StateView(self.state, self.policy.name, self._told_remaining)
-        woken = self._happen(view)
+        woken, anything = self._happen(view)
         view.arrived = self._agenda.take_arrivals(now)
         for job in view.arrived:
             self.state.jobs[job.index] = Progress(job) if self._plain else self._enter(job)
+        if not (anything or view.arrived):
+            self.state.now = before  # the run does not last longer for what was called off
+            return True
         changed = bool(view.finished or view.evicted)
         try:
             if now < self._end and (woken or changed or view.arrived or view.lost or view.returned):
@@ -128,7 +131,7 @@ class Engine:
             if changed:
                 self.timeline.append((now, tuple(self.state.used)))
                 if self.speed.coupled:
-                    self._do.set_speeds(list(self.state.jobs.values()))
+                    self._do.set_speeds()
             if self.machine_use is not None:
                 self.machine_use.note()
         return True
@@ -151,9 +154,9 @@ class Engine:
             None if how is None or job.curve is None else Samples(job, how),
         )
 
-    def _happen(self, view: StateView) -> bool:
-        """Let happen what is due; whether the policy's timer went off."""
-        woken = False
+    def _happen(self, view: StateView) -> tuple[bool, bool]:
+        """Let happen what is due; whether the policy's timer went off, and anything at all."""
+        woken = anything = False
         while (event := self._agenda.take_event(view.now)) is not None:
             _, kind, subject, version = event
             if kind == COMPLETION:
@@ -161,15 +164,18 @@ class Engine:
                 if progress is not None and progress.version == version:
                     self._do.complete(progress)
                     view.finished.append(progress.job)
+                    anything = True
             elif kind == TIMER:
                 woken |= version == self._timer
-            elif kind == LOSS:
+            else:
+                anything = True
+            if kind == LOSS:
                 view.evicted += self._do.lose(subject)
                 view.lost.append(subject)
             elif kind == RETURN:
                 self.state.restore(subject)
                 view.returned.append(subject)
-        return woken
+        return woken, anything or woken
 
     def _ask(self, view: StateView) -> bool:
         """Ask the policy and do what it says; whether anything changed."""

@@ -95,18 +95,28 @@ class Execution:
                 changed.append((progress, worked, saved_at))
         for progress, worked, saved_at in changed:
             self._delay(progress, worked, saved_at)
-        if not self._coupled:  # else the speeds of all follow at the end of the instant
-            self.set_speeds([progress for progress, _, _ in changed])
+        for progress, _, _ in changed:
+            if self._coupled:  # the speeds of all follow at the end of the instant
+                self._schedule(progress, 0.0)
+            else:
+                self._set_speed(progress)
         return bool(changed or plan.rejected)
 
-    def set_speeds(self, jobs: list[Progress]) -> None:
-        """Work out anew how fast `jobs` work."""
-        for progress in jobs:
-            rate = 0.0
-            if progress.complete:
-                rate = self._speed.rate(progress.job, progress.allocation, self._state.load)
-            progress.advance(self._state.now)
-            self._schedule(progress, rate)
+    def set_speeds(self) -> None:
+        """Work out anew how fast the jobs work that slow each other down."""
+        for index in self._state.load.take_affected():
+            progress = self._state.jobs[index]
+            rate = self._speed.rate(progress.job, progress.allocation, self._state.load)
+            if rate != progress.rate:
+                progress.advance(self._state.now)
+                self._schedule(progress, rate)
+
+    def _set_speed(self, progress: Progress) -> None:
+        """Work out how fast a job works that no other job slows down."""
+        rate = 0.0
+        if progress.complete:
+            rate = self._speed.rate(progress.job, progress.allocation, self._state.load)
+        self._schedule(progress, rate)
 
     def _leave(self, progress: Progress) -> None:
         self._hold(progress, NOTHING)

@@ -36,37 +36,44 @@ class Load:
     ([1], [2], [10.0])
     """
 
-    __slots__ = ("_shares", "cpu", "site", "tasks", "tenants")
+    __slots__ = ("_cores", "_touched", "cpu", "site", "tasks", "tenants")
 
     def __init__(self, site: Site) -> None:
         self.site = site
         self.tenants = [0] * len(site.machines)
         self.tasks = [0] * len(site.machines)
         self.cpu = [0.0] * len(site.machines)
-        # by machine and job, so that what is there adds up the same, whatever came and went
-        self._shares: list[dict[int, float]] = [{} for _ in site.machines]
+        # cores by machine and job: what is there adds up the same, whatever came and went
+        self._cores: list[dict[int, float]] = [{} for _ in site.machines]
+        self._touched: set[int] = set()
 
     def add(self, job: PolicyJob, allocation: Allocation) -> None:
         """Count a job that begins to hold `allocation`."""
-        self._count(allocation, 1)
-        if job.worker_cpu or job.ps_cpu:
-            for machine in sorted(allocation.machines):
-                workers, ps = dict(allocation.workers), dict(allocation.ps)
-                cores = workers.get(machine, 0) * job.worker_cpu + ps.get(machine, 0) * job.ps_cpu
-                self._shares[machine][job.index] = cores
-                self.cpu[machine] = fsum(self._shares[machine].values())
+        machines = self._count(allocation, 1)
+        workers, ps = dict(allocation.workers), dict(allocation.ps)
+        for machine in machines:
+            cores = workers.get(machine, 0) * job.worker_cpu + ps.get(machine, 0) * job.ps_cpu
+            self._cores[machine][job.index] = cores
+            self.cpu[machine] = fsum(self._cores[machine].values())
 
     def remove(self, job: PolicyJob, allocation: Allocation) -> None:
         """Count a job no longer that held `allocation`."""
-        self._count(allocation, -1)
-        if job.worker_cpu or job.ps_cpu:
-            for machine in allocation.machines:
-                del self._shares[machine][job.index]
-                self.cpu[machine] = fsum(self._shares[machine].values())
+        for machine in self._count(allocation, -1):
+            del self._cores[machine][job.index]
+            self.cpu[machine] = fsum(self._cores[machine].values())
 
-    def _count(self, allocation: Allocation, sign: int) -> None:
-        for machine in allocation.machines:
+    def take_affected(self) -> list[int]:
+        """Jobs on the machines where anything was counted since the last call, by index."""
+        affected = {index for machine in self._touched for index in self._cores[machine]}
+        self._touched.clear()
+        return sorted(affected)
+
+    def _count(self, allocation: Allocation, sign: int) -> set[int]:
+        machines = allocation.machines
+        self._touched |= machines
+        for machine in machines:
             self.tenants[machine] += sign
         for tasks in allocation:
             for machine, count in tasks:
                 self.tasks[machine] += sign * count
+        return machines

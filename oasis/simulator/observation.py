@@ -9,6 +9,8 @@ import numpy as np
 
 from oasis.scheduling.job import PolicyJob
 
+Piece = tuple[float, float, float, float]  # begin and end of a time at work, work left, rate
+
 
 @dataclass(frozen=True, slots=True)
 class Observation:
@@ -41,7 +43,7 @@ class Observation:
 
 
 class Samples:
-    """The evaluations of one job so far.
+    """The evaluations of one job so far, worked out when somebody asks for them.
 
     Parameters
     ----------
@@ -49,30 +51,36 @@ class Samples:
         A job with a `curve`.
     how : Observation
         When it is looked at, and how exactly.
-
-    Attributes
-    ----------
-    values : list of (float, float)
-        Time and value.
     """
 
-    __slots__ = ("_how", "_job", "_next", "_rng", "values")
+    __slots__ = ("_how", "_job", "_next", "_pieces", "_rng", "_values")
 
     def __init__(self, job: PolicyJob, how: Observation) -> None:
         self._job, self._how = job, how
         self._next = 0  # the next multiple of the interval to look at
         self._rng = np.random.default_rng([how.seed, job.index]) if how.noise else None
-        self.values: list[tuple[float, float]] = []
+        self._values: list[tuple[float, float]] = []
+        self._pieces: list[Piece] = []
 
-    def extend(self, begin: float, now: float, remaining: float, rate: float) -> None:
-        """Look at the job as it works from `begin`, when `remaining` was left, to `now`."""
-        interval, curve = self._how.interval, self._job.curve
+    def note(self, begin: float, now: float, remaining: float, rate: float) -> None:
+        """Note that the job works from `begin`, when `remaining` was left, to `now`."""
+        self._pieces.append((begin, now, remaining, rate))
+
+    def values(self) -> list[tuple[float, float]]:
+        """Time and value of each evaluation up to the last time that was noted."""
+        for piece in self._pieces:
+            self._look(*piece)
+        self._pieces.clear()
+        return self._values
+
+    def _look(self, begin: float, now: float, remaining: float, rate: float) -> None:
+        interval, curve, work = self._how.interval, self._job.curve, self._job.work
         assert curve is not None
         self._next = max(self._next, math.ceil(begin / interval))
         while (time := self._next * interval) <= now:
             self._next += 1
             left = max(0.0, remaining - (time - begin) * rate)
-            value = curve.at(1.0 - left / self._job.work if self._job.work else 1.0)
+            value = curve.at(1.0 - left / work if work else 1.0)
             if self._rng is not None:
                 value += self._how.noise * float(self._rng.standard_normal())
-            self.values.append((time, value))
+            self._values.append((time, value))

@@ -130,7 +130,7 @@ class Progress:
             self.overhead += begin - self.since
             self.running += now - begin
             if self.samples is not None and now > begin:
-                self.samples.extend(begin, now, self.remaining, self.rate)
+                self.samples.note(begin, now, self.remaining, self.rate)
             self.remaining = max(0.0, self.remaining - (now - begin) * self.rate)
             if self.checkpoints is not None:
                 self.checkpoints.advance(now - begin, self.remaining, self.rate)
@@ -161,5 +161,5 @@ class Progress:
             return None
         begin = max(self.ready, self.since)
         if self.complete and now > begin:
-            self.samples.extend(begin, now, self.remaining, self.rate)
-        return self.samples.values
+            self.samples.note(begin, now, self.remaining, self.rate)
+        return self.samples.values()

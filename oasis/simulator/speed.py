@@ -14,9 +14,10 @@ from oasis.simulator.load import Load
 class Speed(Protocol):
     """A speed model.
 
-    `coupled` says that the speed of a job depends on its neighbours: the engine then keeps the
-    `Load` and works out the speed of every running job again after each change, else only of those
-    that changed. The engine asks for complete gangs only: with less, a job does no work at all.
+    `coupled` says that the speed of a job depends on who else is on its machines: the engine then
+    keeps the `Load` and works out anew how fast the jobs on a machine work whenever anything there
+    has changed, else only the jobs that changed themselves. The engine asks for complete gangs
+    only: with less, a job does no work at all.
     """
 
     @property
