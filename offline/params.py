@@ -1,7 +1,8 @@
 """Numbers that steer a method: named, documented, checked, and plain data in every result.
 
-Each method has one frozen dataclass of them, and those of its parts are nested in it. A limit in
-seconds is one in units of work instead where the solve is limited in work (`work_limit`).
+Each method has one frozen dataclass of them, and those of its parts are nested in it. What is
+called a limit is in seconds, or in units of work where the solve is limited in work
+(`work_limit`); a share is a part of something, from 0 to 1.
 """
 
 from __future__ import annotations

@@ -119,7 +119,7 @@ def prepared(
         raise KeyboardInterrupt
     duals = DualValues.of(arrays, bound.worker_prices, bound.ps_prices, params.priority)
     best = BestSolution(PartialSolution(arrays, state.schedules), state, check)
-    part = budget.share(params.search_share).within(params.search_seconds)
+    part = budget.share(params.search_share).within(params.search_limit)
     state.enter(Phase.INSERTION)
     insert_in_orders(arrays, duals, best, rng, part, params.insertion)
     state.enter(Phase.RUIN_AND_RECREATE)

@@ -15,7 +15,7 @@ import pulp
 import pytest
 
 from oasis import SolverError
-from oasis.solvers import SolveProgress, Status, highs, relative_gap, running
+from oasis.solvers import SolveProgress, Status, answers, highs, relative_gap, running
 from oasis.solvers.budget import Budget
 from oasis.solvers.running import RunningSolve
 
@@ -234,7 +234,7 @@ def test_same_model_same_solution():
 
 
 def test_an_unproved_optimum_is_an_error(monkeypatch):
-    monkeypatch.setattr(highs, "PROOF", -1.0)
+    monkeypatch.setattr(answers, "PROOF", -1.0)
     with pytest.raises(SolverError, match="not proved"):
         highs.solve(small())
 
