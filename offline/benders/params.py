@@ -188,6 +188,13 @@ class BendersParams(Params):
     pays : float
         Share of the difference of bound and incumbent; neighbourhoods that close as much go on,
         whether a master runs or not.
+
+    Examples
+    --------
+    >>> from offline import BendersParams
+    >>> params = BendersParams.from_dict({"master": {"window": 3}})
+    >>> params.master.window, params.cuts.classes
+    (3, 60)
     """
 
     pricing: ColumnGenerationParams = field(

@@ -61,6 +61,18 @@ class ConfigurationBound:
         x_il of each of them, at most 1 a job.
     rounds : tuple of Iterate
         Every price vector tried.
+
+    Examples
+    --------
+    The prices prove the bound without the search that has found them:
+
+    >>> import math, oasis
+    >>> from offline import configuration_bound
+    >>> instance = oasis.generate("testbed", jobs=3, worker_servers=2, ps_servers=2, seed=1)
+    >>> found = configuration_bound(instance)
+    >>> dual = oasis.dual_bound(instance, found.worker_prices, found.ps_prices)
+    >>> math.isclose(dual, found.bound, rel_tol=1e-9)
+    True
     """
 
     status: Status
