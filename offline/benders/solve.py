@@ -114,7 +114,7 @@ def prepared(
     state.proved(model.trivial_bound, Phase.TRIVIAL)
     state.enter(Phase.CONFIGURATION_LP)
     part = budget.share(params.prices_share)
-    bound = solve_configuration_lp(instance, prices, state, part, params.pricing)
+    bound = solve_configuration_lp(instance, arrays, prices, state, part, params.pricing)
     if bound.status is Status.INTERRUPTED:
         raise KeyboardInterrupt
     duals = DualValues.of(arrays, bound.worker_prices, bound.ps_prices, params.priority)

@@ -146,18 +146,19 @@ def configuration_bound(
     state.found(verify(instance, start.schedules), start.schedules)
     state.on_progress = on_progress
     assert start.prices is not None
-    return solve_configuration_lp(instance, start.prices, state, budget, params)
+    arrays = OfflineArrays.of(instance)
+    return solve_configuration_lp(instance, arrays, start.prices, state, budget, params)
 
 
 def solve_configuration_lp(
     instance: Instance,
+    arrays: OfflineArrays,
     prices: OnlinePrices,
     state: SolveState,
     budget: Budget,
     params: ColumnGenerationParams,
 ) -> ConfigurationBound:
     """As `configuration_bound`, as a part of a solve: the incumbent's schedules are columns too."""
-    arrays = OfflineArrays.of(instance)
     generation = ColumnGeneration(arrays, budget, state, params)
     generation.run(prices, columns_of(arrays, state.schedules))
     result = _result(generation)
