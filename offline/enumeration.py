@@ -33,6 +33,12 @@ class EnumerationParams(Params):
     ----------
     max_steps : int
         Most steps, each a vector of counts that is tried.
+
+    Examples
+    --------
+    >>> from offline import EnumerationParams
+    >>> EnumerationParams(max_steps=1000).to_dict()
+    {'max_steps': 1000}
     """
 
     max_steps: Number = 2_000_000

@@ -1,14 +1,15 @@
 """Numbers that steer a method: named, documented, checked, and plain data in every result.
 
-Each method has one frozen dataclass of them, and those of its parts are nested in it. A limit in
-seconds is one in units of work instead where the solve is limited in work (`work_limit`).
+Each method has one frozen dataclass of them, and those of its parts are nested in it. What is
+called a limit is in seconds, or in units of work where the solve is limited in work
+(`work_limit`); a share is a part of something, from 0 to 1.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Annotated, Any, Self, get_args, get_origin, get_type_hints
 
 
@@ -56,6 +57,15 @@ class Params:
     ------
     ValueError
         For a value that its field does not allow, by the name of the field.
+
+    Examples
+    --------
+    >>> from offline import CompactParams
+    >>> CompactParams.from_dict({"presolve": False}).to_dict()
+    {'presolve': False}
+    >>> CompactParams.from_dict({"presolve": "off"})
+    Traceback (most recent call last):
+    ValueError: CompactParams.presolve: expected true or false, got 'off'
     """
 
     def __post_init__(self) -> None:
@@ -76,14 +86,20 @@ class Params:
         ValueError
             For an unknown name, or a value that is not allowed.
         """
+        return cls().changed(data)
+
+    def changed(self, data: Mapping[str, Any]) -> Self:
+        """The same but for what `data` says, nested as the parameters are; see `from_dict`."""
+        owner = type(self).__name__
         if not isinstance(data, Mapping):
-            raise ValueError(f"{cls.__name__}: expected parameters by name, got {data!r}")  # noqa: TRY004
-        hints = hints_of(cls)
+            raise ValueError(f"{owner}: expected parameters by name, got {data!r}")  # noqa: TRY004
+        names = [field.name for field in fields(self)]
         for name in data:
-            if name not in hints:
-                known = ", ".join(hints) or "none"
-                raise ValueError(f"{cls.__name__}: unknown name {name!r}; expected one of {known}")
-        return cls(**{name: _rebuilt(hints[name], value) for name, value in data.items()})
+            if name not in names:
+                known = ", ".join(names) or "none"
+                raise ValueError(f"{owner}: unknown name {name!r}; expected one of {known}")
+        new = {name: _rebuilt(getattr(self, name), value) for name, value in data.items()}
+        return replace(self, **new)
 
 
 def hints_of(kind: type[Params]) -> dict[str, Any]:
@@ -117,7 +133,8 @@ def _plain(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
-def _rebuilt(hint: Any, value: Any) -> Any:
-    if isinstance(hint, type) and issubclass(hint, Params):
-        return value if isinstance(value, hint) else hint.from_dict(value)
-    return tuple(value) if get_origin(hint) is tuple and isinstance(value, list) else value
+def _rebuilt(default: Any, value: Any) -> Any:
+    """A value as plain data has it, as its field does."""
+    if isinstance(default, Params) and not isinstance(value, Params):
+        return default.changed(value)
+    return tuple(value) if isinstance(default, tuple) and isinstance(value, list) else value

@@ -24,6 +24,12 @@ class Milestone:
         Best total utility by then, None before the first solution.
     upper_bound : float
         Best bound by then.
+
+    Examples
+    --------
+    >>> from offline import Milestone
+    >>> Milestone(seconds=1.5, objective=8.0, upper_bound=10.0).gap
+    0.25
     """
 
     seconds: float
@@ -71,6 +77,13 @@ class OfflineResult:
         Which part of the method found `schedules`, and which proved `upper_bound`.
     history : tuple of Milestone
         How the two came closer, oldest first; measured, so not part of equality.
+
+    Examples
+    --------
+    >>> from offline import OfflineResult, Status
+    >>> result = OfflineResult(Status.TIME_LIMIT, 8.0, 10.0, {}, method="milp", seconds=60.0)
+    >>> result.gap
+    0.25
     """
 
     status: Status

@@ -42,6 +42,16 @@ class AutoParams(Params):
         Of the compact model, if that is chosen.
     benders : BendersParams
         Of the decomposition, if that is chosen.
+
+    Examples
+    --------
+    Let the decomposition solve everything, however small:
+
+    >>> import oasis
+    >>> from offline import AutoParams, solve
+    >>> instance = oasis.generate("testbed", jobs=3, worker_servers=2, ps_servers=2, seed=1)
+    >>> solve(instance, params=AutoParams(compact_size=0)).method
+    'benders'
     """
 
     compact_size: Count = 500

@@ -22,6 +22,12 @@ class Phase(StrEnum):
     """What a solve is doing, as users see it; docs/cli.md has a line on each.
 
     A phase gets the credit for the schedules that are found in it and the bounds that it proves.
+
+    Examples
+    --------
+    >>> from offline import Phase
+    >>> print(Phase.CONFIGURATION_LP)
+    configuration LP
     """
 
     TRIVIAL = "every job at its best"
@@ -165,8 +171,8 @@ class SolveState:
             method=method,
             seconds=self.budget.seconds,
             parameters=dict(parameters),
-            objective_by=found_by,
-            bound_by=proved_by,
+            objective_by=str(found_by),
+            bound_by=str(proved_by),
             history=tuple(self.history),
         )
 

@@ -29,6 +29,13 @@ class OnlinePrices:
         OASiS's final prices, utility per unit of resource.
     schedules : mapping of str to Schedule
         What it has admitted at these prices, by job id.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from offline import OnlinePrices
+    >>> OnlinePrices(np.zeros((8, 2, 5)), np.zeros((8, 1, 5)), {}).worker.shape
+    (8, 2, 5)
     """
 
     worker: FloatArray
@@ -49,6 +56,16 @@ class WarmStart:
         itself if they are missing.
     source : Phase
         Who gets the credit for `schedules`.
+
+    Examples
+    --------
+    >>> import oasis
+    >>> from offline import WarmStart, solve
+    >>> instance = oasis.generate("testbed", jobs=3, worker_servers=2, ps_servers=2, seed=1)
+    >>> run = oasis.simulate(instance, oasis.OASiS.from_instance(instance, scale=0.5))
+    >>> result = solve(instance, warm_start=WarmStart(run.schedules))
+    >>> result.objective >= run.total_utility
+    True
     """
 
     schedules: Mapping[str, Schedule]

@@ -23,7 +23,14 @@ TRUST = 1e-5
 
 
 class Status(StrEnum):
-    """Why a solve ended. Only `OPTIMAL` claims a proof."""
+    """Why a solve ended. Only `OPTIMAL` claims a proof.
+
+    Examples
+    --------
+    >>> from oasis.solvers import Status
+    >>> Status("time_limit") is Status.TIME_LIMIT
+    True
+    """
 
     OPTIMAL = "optimal"
     TIME_LIMIT = "time_limit"

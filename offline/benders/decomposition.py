@@ -167,7 +167,7 @@ class Decomposition:
     def try_whole(self) -> None:
         """The best plans of whole counts, one after the other, while that is quick."""
         params = self.params.master
-        budget = self.budget.share(params.whole_share).within(params.whole_seconds)
+        budget = self.budget.share(params.whole_share).within(params.whole_limit)
         self._level = len(LEVELS) - 1
         while not (budget.passed or self.is_done):
             with self._start(0.0, budget) as master:
@@ -188,7 +188,7 @@ class Decomposition:
         """Neighbourhoods of the best schedules; the share of the open interval that they closed."""
         self.state.enter(Phase.NEIGHBOURHOODS)
         before = self.best.value
-        self.neighbourhoods.search(self.budget.within(self.params.patch_seconds))
+        self.neighbourhoods.search(self.budget.within(self.params.patch_limit))
         return (self.best.value - before) / max(self.state.bound - before, 1e-300)
 
     def refine(self, solution: Solution, budget: Budget) -> int:

@@ -36,7 +36,7 @@ class CutParams(Params):
         The same as `deep`, for these weights.
     lifting_trace : float
         Share of what fits on the servers that is added to the counts to get these weights.
-    placing_seconds : float
+    placing_limit : float
         For placing counts by the patterns that cover them, seconds or units of work.
     """
 
@@ -48,7 +48,7 @@ class CutParams(Params):
     lifting_rounds: Number = 5
     lifting_depth: Share = 0.8
     lifting_trace: Share = 3e-3
-    placing_seconds: Amount = 1.0
+    placing_limit: Amount = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,17 +59,17 @@ class PrimalParams(Params):
     ----------
     plans, patience : int
         Most plans in a row, and most of them without a better schedule.
-    plan_seconds : float
+    plan_limit : float
         For one plan, or for one step towards a whole one; seconds or units of work.
     slots_at_once : int
         Slots whose counts become whole together.
     plan_gap : float
         Share of the difference of bound and incumbent at which a plan is good enough.
-    placement_seconds : float
+    placement_limit : float
         For placing the counts of one slot.
-    repair_seconds, repair_share : float
+    repair_limit, repair_share : float
         For the unfinished jobs of a plan: the longer of these seconds and this share of the rest.
-    repair_jobs, repair_model_seconds : int and float
+    repair_jobs, repair_model_limit : int and float
         How many of these are put back together, and how long HiGHS may take for that.
     least_squeeze : float
         Least share of a slot's room that the next plan leaves free where counts did not fit.
@@ -81,14 +81,14 @@ class PrimalParams(Params):
 
     plans: Number = 12
     patience: Number = 2
-    plan_seconds: Amount = 3.0
+    plan_limit: Amount = 3.0
     slots_at_once: Number = 5
     plan_gap: Share = 0.1
-    placement_seconds: Amount = 0.5
-    repair_seconds: Amount = 10.0
+    placement_limit: Amount = 0.5
+    repair_limit: Amount = 10.0
     repair_share: Share = 0.1
     repair_jobs: Number = 8
-    repair_model_seconds: Amount = 3.0
+    repair_model_limit: Amount = 3.0
     least_squeeze: Share = 0.01
     few_cuts: Count = 3
     many_misfits: Count = 8
@@ -142,7 +142,7 @@ class MasterParams(Params):
         No more of these with less than this share of the limit left.
     whole_size : int
         Slots in which jobs can run, over all jobs, up to which whole counts are tried at once.
-    whole_share, whole_seconds : float
+    whole_share, whole_limit : float
         For that: this share of what is left, at most these seconds.
     """
 
@@ -158,7 +158,7 @@ class MasterParams(Params):
     primal_until: Share = 0.2
     whole_size: Count = 300
     whole_share: Share = 0.3
-    whole_seconds: Amount = 60.0
+    whole_limit: Amount = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,13 +181,20 @@ class BendersParams(Params):
         Of the way from plans to schedules.
     prices_share, search_share : float
         Shares of what is left for the configuration LP, and for the simple heuristics after it.
-    search_seconds : float
+    search_limit : float
         Most seconds (or units of work) for these, also without a limit.
-    patch_seconds : float
+    patch_limit : float
         Of neighbourhoods between two looks at a running master.
     pays : float
         Share of the difference of bound and incumbent; neighbourhoods that close as much go on,
         whether a master runs or not.
+
+    Examples
+    --------
+    >>> from offline import BendersParams
+    >>> params = BendersParams.from_dict({"master": {"window": 3}})
+    >>> params.master.window, params.cuts.classes
+    (3, 60)
     """
 
     pricing: ColumnGenerationParams = field(
@@ -203,6 +210,6 @@ class BendersParams(Params):
     primal: PrimalParams = field(default_factory=PrimalParams)
     prices_share: Share = 0.05
     search_share: Share = 0.03
-    search_seconds: Amount = 5.0
-    patch_seconds: Amount = 3.0
+    search_limit: Amount = 5.0
+    patch_limit: Amount = 3.0
     pays: Amount = 0.02

@@ -56,7 +56,7 @@ def close_plan(
     near : sequence of pulp.LpConstraint
         Rows that keep the plan close to another one.
     budget : Budget
-        When to stop; no plan takes longer than ``params.plan_seconds``.
+        When to stop; no plan takes longer than ``params.plan_limit``.
     params : PrimalParams
         That.
     room : mapping of (str, int) to float, optional
@@ -67,7 +67,7 @@ def close_plan(
     problem = model.problem.copy()
     for row in (*near, *model.within(room or {})):
         problem.addConstraint(row)
-    part = budget.within(params.plan_seconds)
+    part = budget.within(params.plan_limit)
     solution = highs.solve(problem, budget=part, gap=gap, proof=False)
     if solution.status is Status.INTERRUPTED:
         raise KeyboardInterrupt

@@ -160,12 +160,12 @@ class PrimalHeuristic:
         """Put the unfinished jobs back, a few at a time, then any others that fit; offer it."""
         params = self.params
         due = sorted(self.model.index[self.model.jobs[i].job.id] for i in unfinished)
-        budget = budget.within(max(params.repair_seconds, params.repair_share * budget.left))
+        budget = budget.within(max(params.repair_limit, params.repair_share * budget.left))
         most = params.repair_jobs
         groups = deque(due[k : k + most] for k in range(0, len(due), most))
         while groups and not budget.passed:
             group = groups.popleft()
-            part = budget.within(params.repair_model_seconds)
+            part = budget.within(params.repair_model_limit)
             solution, is_solved = reinsert(solution, group, part)
             left = [k for k in group if k not in solution.schedules]
             if not is_solved and left and len(group) > 1:
@@ -190,7 +190,7 @@ class PrimalHeuristic:
     ) -> IntArray:
         key = (group, counts.tobytes())
         if key not in self._placements or not (seconds is None or self._placements[key][1]):
-            part = budget.within(self.params.placement_seconds if seconds is None else seconds)
+            part = budget.within(self.params.placement_limit if seconds is None else seconds)
             capacity, demand = self.model.capacity(group), self.model.demand(group)
             cuts = self.separation.params
             self._placements[key] = place(capacity, demand, counts, part, cuts, self._worth)

@@ -114,12 +114,12 @@ def prepared(
     state.proved(model.trivial_bound, Phase.TRIVIAL)
     state.enter(Phase.CONFIGURATION_LP)
     part = budget.share(params.prices_share)
-    bound = solve_configuration_lp(instance, prices, state, part, params.pricing)
+    bound = solve_configuration_lp(instance, arrays, prices, state, part, params.pricing)
     if bound.status is Status.INTERRUPTED:
         raise KeyboardInterrupt
     duals = DualValues.of(arrays, bound.worker_prices, bound.ps_prices, params.priority)
     best = BestSolution(PartialSolution(arrays, state.schedules), state, check)
-    part = budget.share(params.search_share).within(params.search_seconds)
+    part = budget.share(params.search_share).within(params.search_limit)
     state.enter(Phase.INSERTION)
     insert_in_orders(arrays, duals, best, rng, part, params.insertion)
     state.enter(Phase.RUIN_AND_RECREATE)

@@ -60,7 +60,7 @@ def place(
         return units, True
     status = budget.status
     for search, part in (
-        (_by_patterns, budget.within(params.placing_seconds)),
+        (_by_patterns, budget.within(params.placing_limit)),
         (_by_servers, budget),
     ):
         found, status = search(capacity, demand, counts, part, worth, params)

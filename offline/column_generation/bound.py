@@ -61,6 +61,18 @@ class ConfigurationBound:
         x_il of each of them, at most 1 a job.
     rounds : tuple of Iterate
         Every price vector tried.
+
+    Examples
+    --------
+    The prices prove the bound without the search that has found them:
+
+    >>> import math, oasis
+    >>> from offline import configuration_bound
+    >>> instance = oasis.generate("testbed", jobs=3, worker_servers=2, ps_servers=2, seed=1)
+    >>> found = configuration_bound(instance)
+    >>> dual = oasis.dual_bound(instance, found.worker_prices, found.ps_prices)
+    >>> math.isclose(dual, found.bound, rel_tol=1e-9)
+    True
     """
 
     status: Status
@@ -134,18 +146,19 @@ def configuration_bound(
     state.found(verify(instance, start.schedules), start.schedules)
     state.on_progress = on_progress
     assert start.prices is not None
-    return solve_configuration_lp(instance, start.prices, state, budget, params)
+    arrays = OfflineArrays.of(instance)
+    return solve_configuration_lp(instance, arrays, start.prices, state, budget, params)
 
 
 def solve_configuration_lp(
     instance: Instance,
+    arrays: OfflineArrays,
     prices: OnlinePrices,
     state: SolveState,
     budget: Budget,
     params: ColumnGenerationParams,
 ) -> ConfigurationBound:
     """As `configuration_bound`, as a part of a solve: the incumbent's schedules are columns too."""
-    arrays = OfflineArrays.of(instance)
     generation = ColumnGeneration(arrays, budget, state, params)
     generation.run(prices, columns_of(arrays, state.schedules))
     result = _result(generation)

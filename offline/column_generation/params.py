@@ -40,6 +40,15 @@ class ColumnGenerationParams(Params):
     certify_steps : int
         Size of an instance, in steps of the independent computation of the dual bound, up to
         which that is made. 100,000 steps take about a second.
+
+    Examples
+    --------
+    >>> import oasis
+    >>> from offline import ColumnGenerationParams, configuration_bound
+    >>> instance = oasis.generate("testbed", jobs=3, worker_servers=2, ps_servers=2, seed=1)
+    >>> rough = configuration_bound(instance, params=ColumnGenerationParams(tolerance=0.1))
+    >>> rough.bound >= configuration_bound(instance).bound * (1 - 1e-9)
+    True
     """
 
     tolerance: Amount = 1e-6
@@ -76,6 +85,12 @@ class ConfigurationParams(Params):
         Share of the limit for the bound.
     search_share : float
         Share of what is left after insertion, for ruin and recreate.
+
+    Examples
+    --------
+    >>> from offline import ConfigurationParams
+    >>> ConfigurationParams(bound_share=0.5).to_dict()["bound_share"]
+    0.5
     """
 
     pricing: ColumnGenerationParams = field(default_factory=ColumnGenerationParams)

@@ -68,14 +68,13 @@ def _run(
     seed: int,
 ) -> Status:
     assert start.prices is not None
-    budget = state.budget
+    arrays, budget = OfflineArrays.of(instance), state.budget
     state.enter(Phase.CONFIGURATION_LP)
     part = budget.share(params.bound_share)
-    bound = solve_configuration_lp(instance, start.prices, state, part, params.pricing)
+    bound = solve_configuration_lp(instance, arrays, start.prices, state, part, params.pricing)
     state.notes.update(configuration_lp=str(bound.status), rounds=len(bound.rounds))
     if bound.status is Status.INTERRUPTED:
         return bound.status
-    arrays = OfflineArrays.of(instance)
     best = BestSolution(PartialSolution(arrays, state.schedules), state, partial(verify, instance))
     _improve(arrays, bound, best, state, params, np.random.default_rng(seed))
     return budget.status

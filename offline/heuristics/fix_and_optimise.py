@@ -60,7 +60,7 @@ class Neighbourhoods:
             leaving, invited = self._chosen(current, chances)
             if not leaving and not invited:
                 break
-            trial, is_solved = exchange(current, leaving, invited, budget.within(params.seconds))
+            trial, is_solved = exchange(current, leaving, invited, budget.within(params.limit))
             larger, smaller = self._size + params.growth, self._size - params.shrinkage
             self._size = larger if is_solved else max(params.fewest_jobs, smaller)
             if is_better(trial.value, current.value):

@@ -70,8 +70,8 @@ class NeighbourhoodParams(Params):
 
     Parameters
     ----------
-    seconds : float
-        For one neighbourhood, seconds or units of work.
+    limit : float
+        For one neighbourhood, in seconds or units of work.
     first_jobs, fewest_jobs : int
         Jobs in the first neighbourhood, and in the smallest.
     growth, shrinkage : int
@@ -85,7 +85,7 @@ class NeighbourhoodParams(Params):
         How much likelier a job of the last plan is invited than others.
     """
 
-    seconds: Amount = 3.0
+    limit: Amount = 3.0
     first_jobs: Number = 8
     fewest_jobs: Number = 4
     growth: Number = 1

@@ -15,6 +15,12 @@ class CompactParams(Params):
     ----------
     presolve : bool
         Whether HiGHS may simplify the model first. False is for cross-checks.
+
+    Examples
+    --------
+    >>> from offline import CompactParams
+    >>> CompactParams().presolve
+    True
     """
 
     presolve: bool = True

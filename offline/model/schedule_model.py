@@ -68,7 +68,7 @@ class ScheduleModel:
         for c in self.jobs:
             if any(values.get(var.name, 0.0) > 0.5 for var in c.done.values()):
                 workers, ps = (
-                    [(*place, round(values[var.name])) for place, var in variables.items()]
+                    [(*place, round(values.get(var.name, 0.0))) for place, var in variables.items()]
                     for variables in (c.workers, c.ps)
                 )
                 schedules[c.job.id] = _without_surplus(c, workers, ps)

@@ -28,7 +28,7 @@ from oasis.model.errors import SolverError, VerificationError
 from oasis.model.instance import Instance
 from oasis.model.schedule import Schedule
 from oasis.solvers import PROOF, SolveProgress, Status
-from oasis.solvers.budget import Budget
+from oasis.solvers.budget import Budget, limits
 from offline import OfflineResult
 from offline.method import concluded
 from offline.model.arrays import OfflineArrays
@@ -52,6 +52,7 @@ def solve_cpsat(
     on_progress: Callable[[SolveProgress], None] | None = None,
     *,
     workers: int = 1,
+    work_limit: float | None = None,
 ) -> OfflineResult:
     """Solve the offline problem (1)-(13) with CP-SAT; arguments and result as of `solve_milp`.
 
@@ -61,6 +62,9 @@ def solve_cpsat(
         Given to CP-SAT as its hint, and kept as a solution whatever CP-SAT makes of it.
     workers : int
         Threads of CP-SAT. One runs all search strategies in turn, several run one each.
+    work_limit : float, optional
+        Of CP-SAT's deterministic time in place of the seconds; with one thread, every run of the
+        search then ends at the same point.
 
     Raises
     ------
@@ -68,10 +72,10 @@ def solve_cpsat(
         If CP-SAT fails, its bound is refuted by a verified schedule, or what it calls optimal is
         not verified.
     """
-    budget = Budget(time_limit)
+    budget = Budget.of(time_limit, work_limit)
     state = SolveState(budget, on_progress)
     parameters: dict[str, Any] = {
-        "time_limit": time_limit,
+        **limits(time_limit, work_limit),
         "warm_start": warm_start is not None,
         "workers": workers,
         "solver": f"CP-SAT {metadata.version('ortools')}",
@@ -86,7 +90,7 @@ def solve_cpsat(
         try:
             model = CompactModel(OfflineArrays.of(instance), budget)
         except TimeoutError:
-            return Status.TIME_LIMIT
+            return budget.status
         whole = whole_model(model.problem)
         parameters["bound_slack"] = whole.value(len(model.jobs))
         hint = None if warm_start is None else model.values_of(warm_start)
@@ -100,12 +104,14 @@ def _request(
     whole: WholeModel, hint: Mapping[str, float] | None, budget: Budget, workers: int
 ) -> dict[str, Any]:
     """What `tests.benchmarks.cpsat_process` asks for."""
+    until = time.time() + budget.left
     return {
         "upper": whole.upper,
         "rows": whole.rows,
         "costs": whole.costs,
         "hint": None if hint is None else [int(hint.get(name, 0)) for name in whole.names],
-        "until": None if math.isinf(budget.left) else time.time() + budget.left,
+        "until": None if budget.is_repeatable or math.isinf(budget.left) else until,
+        "work": budget.left if budget.is_repeatable and math.isfinite(budget.left) else None,
         "workers": workers,
     }
 
@@ -136,7 +142,7 @@ def _search(
         raise SolverError(f"CP-SAT calls the model {status}; admitting no job solves it")
     if status == "OPTIMAL" and state.gap > PROOF:
         raise SolverError(f"CP-SAT calls optimal what does not verify: {'; '.join(refused)}")
-    return Status.OPTIMAL if status == "OPTIMAL" else Status.TIME_LIMIT
+    return Status.OPTIMAL if status == "OPTIMAL" else state.budget.status
 
 
 def _events(request: dict[str, Any]) -> Generator[dict[str, Any]]:

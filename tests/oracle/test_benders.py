@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping
-from itertools import combinations, product
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from hypothesis import assume, event, example, given
 from hypothesis import strategies as st
 
 import oasis
-from oasis import Cluster, Constant, Instance, Job, Schedule, Server
+from oasis import Instance, Schedule
 from oasis.model.rounding import FloatArray, IntArray
 from oasis.solvers import SolveProgress, Status, highs
 from oasis.solvers.budget import Budget
@@ -34,72 +34,13 @@ from offline.benders.patterns import PatternPool
 from offline.benders.server_classes import classes
 from offline.heuristics.fix_and_optimise import Neighbourhoods
 from offline.model.arrays import GROUPS, OfflineArrays
+from tests.oracle.odds import CROSSED, at_odds, crossed, quarrels, unit_job
 from tests.strategies import all_instances, fewer, of, small_instances
 
 NO_LIMIT = Budget()
 PROOF = 1e-6
 DIGITS = 1e-9
 PATIENCE = 20_000  # reports until a solve without a limit is taken for endless
-
-# -- jobs at odds ------------------------------------------------------------------------------
-
-CROSSED = ({(0, 1), (2, 3)}, {(0, 2), (1, 3)})  # pairs that get along, by server
-
-
-def at_odds(friends: tuple[set[tuple[int, int]], ...], *jobs: Job) -> Instance:
-    """Jobs of which two fit on a server together only if they are its friends there."""
-    pairs = list(combinations(range(len(jobs)), 2))
-    names = tuple(f"{i}-{j}" for i, j in pairs)
-    servers = tuple(
-        Server(f"w{h}", {f"{i}-{j}": 2.0 if (i, j) in here else 1.0 for i, j in pairs})
-        for h, here in enumerate(friends)
-    )
-    asking = tuple(
-        Job(
-            **{field: getattr(job, field) for field in job.__dataclass_fields__}
-            | {"worker": {name: 1.0 for name, pair in zip(names, pairs, strict=True) if k in pair}}
-        )
-        for k, job in enumerate(jobs)
-    )
-    horizon = 1 + max(job.arrival for job in jobs)
-    return Instance(horizon, Cluster(names, servers, (Server("p", {}),), 1.0), asking)
-
-
-def unit_job(name: str, value: float, arrival: int = 0, work: int = 1) -> Job:
-    """`work` worker-slots, one worker at a time, no parameter server."""
-    return Job(name, arrival, work, 1, 1, 1.0, 0.0, {}, {}, Constant(value))
-
-
-@st.composite
-def quarrels(draw: st.DrawFn, most_jobs: int = 5) -> Instance:
-    """Jobs at odds, two or three servers, one or two slots."""
-    count = draw(of(4, *range(3, most_jobs + 1)))
-    pairs = list(combinations(range(count), 2))
-    here = st.sets(st.sampled_from(pairs), min_size=1, max_size=4)
-    friends = tuple(draw(st.lists(here, min_size=2, max_size=3)))
-    last = draw(of(0, 1))
-    jobs = [
-        unit_job(f"j{i}", draw(of(1.0, 1.5, 2.0)), draw(of(0, last)), draw(of(1, 1, 1 + last)))
-        for i in range(count - 1)
-    ]
-    return at_odds(friends, *jobs, unit_job("last", draw(of(1.0, 2.0)), last))
-
-
-@st.composite
-def crossed(draw: st.DrawFn) -> Instance:
-    """Four jobs and maybe more, of whom each server splits four into two pairs, not the same ones.
-
-    Two halves of each pair are four jobs; whole, never more than two or three fit at once.
-    """
-    one, other, _ = draw(st.permutations([{(0, 1), (2, 3)}, {(0, 2), (1, 3)}, {(0, 3), (1, 2)}]))
-    last, more = draw(of(0, 1)), draw(of(0, 1))
-    jobs = []
-    for k in range(4 + more):
-        work = draw(of(1, 1 + last))
-        arrival = draw(of(last, last, 0)) if work == 1 else 0
-        jobs.append(unit_job(f"j{k}", draw(of(1.0, 1.5, 2.0)), arrival, work))
-    return at_odds((one, other), *jobs, *([unit_job("last", 1.0, last)] if last else []))
-
 
 # -- the oracle --------------------------------------------------------------------------------
 
@@ -307,7 +248,7 @@ def hurried(whole_size: int = SMALL, **master: float) -> BendersParams:
     With a `whole_size` of 0, no instance is small enough to try whole counts at once.
     """
     params = MasterParams(whole_size=whole_size, **master)
-    return BendersParams(search_seconds=0.02, patch_seconds=0.02, master=params)
+    return BendersParams(search_limit=0.02, patch_limit=0.02, master=params)
 
 
 def unaided(patch: pytest.MonkeyPatch) -> None:
@@ -453,7 +394,7 @@ def test_whole_counts_that_take_too_long_hand_over_to_fractions(
 
     monkeypatch.setattr(Decomposition, "cycle", noted)
     instance = at_odds(CROSSED, *(unit_job(f"j{k}", 1.0) for k in range(4)))
-    entered = masters(instance, hurried(whole_seconds=0.0))
+    entered = masters(instance, hurried(whole_limit=0.0))
     assert FRACTIONS in entered
     assert levels[0] == 0
 

@@ -134,9 +134,9 @@ def test_surplus_of_the_solver_is_dropped_from_the_end():
     assert schedule.ps.tolist() == [[0, 0, 1], [1, 0, 1]]
 
 
-def test_a_time_limited_solve_is_never_called_optimal():
-    result = solve_milp(hard(), time_limit=0.5)
-    assert result.status is Status.TIME_LIMIT
+def test_a_limited_solve_is_never_called_optimal():
+    result = solve_milp(hard(), work_limit=0.5)
+    assert result.status is Status.WORK_LIMIT
     assert result.gap > 1e-6
     assert result.objective < result.upper_bound < math.inf
     assert oasis.verify(hard(), result) == result.objective

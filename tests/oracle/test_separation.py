@@ -32,20 +32,17 @@ from offline.heuristics.partial_solution import PartialSolution
 from offline.model.arrays import GROUPS, OfflineArrays
 from offline.state import SolveState
 from offline.warm_start import warm_start_of
+from tests.oracle.odds import CROSSED, at_odds, quarrels, unit_job
 from tests.oracle.test_benders import (
-    CROSSED,
     SMALL,
     Patience,
     assert_satisfies,
-    at_odds,
     feasible,
     hurried,
     misfits,
     optimum,
     placeable,
-    quarrels,
     unaided,
-    unit_job,
 )
 from tests.strategies import fewer, small_instances
 
@@ -106,7 +103,7 @@ def test_a_placement_that_took_too_long_once_is_looked_for_again(
     """Whole counts, nothing to cut, nothing to forbid: only the placement itself ends it."""
     monkeypatch.setattr(primal, "reinsert", lambda solution, jobs, budget: (solution, True))
     unaided(monkeypatch)
-    params = replace(hurried(whole_size=0), primal=PrimalParams(placement_seconds=0.0))
+    params = replace(hurried(whole_size=0), primal=PrimalParams(placement_limit=0.0))
     instance = tight(4.0, 3.0, 3.0, 2.0)
     result = solve_benders(instance, None, params=params, warm_start={}, on_progress=Patience(1000))
     assert result.status is Status.OPTIMAL

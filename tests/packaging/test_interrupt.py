@@ -32,7 +32,7 @@ begun = threading.Event()
 if awaited:  # the sooner it gets there
     size = 10**9 if awaited == "master, whole counts" else 0
     master = MasterParams(whole_size=size, share=0.1)
-    params = BendersParams(search_seconds=0.02, pays=1.0, master=master)
+    params = BendersParams(search_limit=0.02, pays=1.0, master=master)
     METHOD_BY_NAME["benders"] = replace(METHOD_BY_NAME["benders"], params=lambda: params)
 
 def noted(self, phase):

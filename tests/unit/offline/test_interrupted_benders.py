@@ -19,7 +19,8 @@ from oasis.solvers.running import RunningSolve
 from offline import BendersParams, solve_benders
 from offline.benders.decomposition import LEVELS
 from offline.benders.params import MasterParams
-from tests.oracle.test_benders import CROSSED, at_odds, unaided, unit_job
+from tests.oracle.odds import CROSSED, at_odds, unit_job
+from tests.oracle.test_benders import unaided
 
 FRACTIONS, _, WHOLE = (phase for phase, *_ in LEVELS)
 LIMIT = 600.0  # without one, nobody looks at the clock; never reached

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 
 import pytest
@@ -10,6 +11,7 @@ import oasis
 from oasis.solvers import TRUST, SolveProgress, Status
 from oasis.solvers.budget import Budget
 from offline import METHODS, Milestone, OfflineResult, configuration_bound, solve
+from offline import result as results
 from offline.method import concluded
 from offline.state import SolveState, trivial_bound
 
@@ -95,6 +97,13 @@ def test_history_is_as_fine_as_a_hundredth_of_the_time_and_keeps_the_last() -> N
     for moment in (0.5, 2.0, 7.77):
         known = max(m.seconds for m in state.history if m.seconds <= moment)
         assert known >= moment * 0.98
+
+
+def test_a_result_is_plain_data_with_the_gap_in_it() -> None:
+    document = result_with(Milestone(1.0, None, 9.0)).to_dict()
+    assert document["gap"] == 1.0
+    assert document["version"] == results.__version__
+    assert json.loads(json.dumps(document)) == document
 
 
 def test_gap_at_a_moment_is_that_of_the_last_milestone_before_it() -> None:
