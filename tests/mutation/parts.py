@@ -86,7 +86,9 @@ PARTS = (
         (U + "offline/test_cuts*.py", P + "test_cuts.py", O + "test_benders.py"),
     ),
     Part(
-        "counts", ("offline/benders/master.py",), (O + "test_benders.py", O + "test_separation.py")
+        "counts",
+        ("offline/benders/master.py",),
+        (U + "offline/test_master*.py", O + "test_benders.py", O + "test_separation.py"),
     ),
     Part(
         "benders",
