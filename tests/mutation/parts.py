@@ -50,6 +50,7 @@ PARTS = (
         "search",
         ("oasis/online/search.py",),
         (
+            U + "online/test_search*.py",
             U + "online/test_online*.py",
             P + "test_search_fast_path.py",
             P + "test_theorem1_optimality.py",
