@@ -103,6 +103,8 @@ def _cited(text: str) -> Iterator[tuple[int, str]]:
         if token.type not in wanted:
             continue
         for k, line in enumerate(token.string.splitlines()):
+            if line.lstrip().startswith((">>>", "...")):
+                continue  # an example: f(3) is a call, not equation (3)
             for pattern in (EQUATION, ALGORITHM):
                 for match in pattern.findall(line):
                     yield token.start[0] + k, match.replace("Algorithm", "Alg.")

@@ -1,1 +1,1 @@
-"""What is certain of a run: it is feasible, and no schedule is worth more than its bound."""
+"""Proofs about a run: its schedules are feasible, and the optimum is at most a certain bound."""

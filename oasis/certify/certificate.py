@@ -39,9 +39,19 @@ class Certificate:
     initial_dual : float
         D_0 = sum of the initial prices times the capacities.
     payoff_gap : float
-        G: payoff that jobs would find on the empty cluster but not in the residual one.
+        G: the payoff that jobs would have on the empty cluster at the final prices, beyond what
+        they had when they were decided on; summed over the jobs.
     online_utility : float
-        P.
+        P, the total utility of the run.
+
+    Examples
+    --------
+    >>> from oasis.certify.certificate import Certificate
+    >>> certificate = Certificate(
+    ...     alpha=4.0, log_alpha_x=2.0, initial_dual=0.5, payoff_gap=1.0, online_utility=10.0
+    ... )
+    >>> round(certificate.upper_bound, 2), round(certificate.ratio_bound, 2)
+    (75.39, 7.54)
     """
 
     alpha: float
@@ -96,7 +106,17 @@ class PricedRun(Protocol):
 
 
 def certify(instance: Instance, run: PricedRun) -> Certificate:
-    """Compute the corrected Theorem 4 for a run of OASiS on `instance`."""
+    """Compute the corrected Theorem 4 for a run of OASiS on `instance`.
+
+    Examples
+    --------
+    >>> import oasis
+    >>> instance = oasis.generate("testbed", jobs=3, seed=1)
+    >>> run = oasis.simulate(instance, oasis.OASiS.from_instance(instance))
+    >>> certificate = oasis.certify(instance, run)
+    >>> print(f"{certificate.alpha:.3f} {certificate.log_alpha_x:.3f} {certificate.payoff_gap:.3f}")
+    14.609 11.491 0.000
+    """
     if run.bounds is None:
         raise ValueError(f"policy {run.policy!r} has no prices, so Theorem 4 says nothing of it")
     bounds, cluster = run.bounds, instance.cluster
@@ -117,7 +137,7 @@ def certify(instance: Instance, run: PricedRun) -> Certificate:
 
 
 def _best_payoff(job: Job, empty: Ledger) -> float:
-    """Best payoff with the original utility: no floor."""
+    """Best payoff of `job` with its original utility, without the floor."""
     split = Search(job, empty).best()
     return split.payoff if split is not None else 0.0
 

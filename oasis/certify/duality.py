@@ -37,6 +37,19 @@ def dual_bound(instance: Instance, worker_prices: FloatArray, ps_prices: FloatAr
     ------
     ValueError
         If a price is negative, infinite or NaN, or an array has the wrong shape.
+
+    Examples
+    --------
+    At the prices that a run of OASiS leaves, the bound is above what the run earned.
+
+    >>> import oasis
+    >>> instance = oasis.generate("testbed", jobs=3, seed=1)
+    >>> scheduler = oasis.OASiS.from_instance(instance)
+    >>> run = oasis.simulate(instance, scheduler)
+    >>> ledger = scheduler.ledger
+    >>> bound = oasis.dual_bound(instance, ledger.worker_prices, ledger.ps_prices)
+    >>> print(f"{run.total_utility:.1f} <= {bound:.1f}")
+    100.7 <= 3597.7
     """
     cluster = instance.cluster
     capacities = (cluster.worker_capacity, cluster.ps_capacity)

@@ -63,6 +63,14 @@ def verify(instance: Instance, result: HasSchedules | Mapping[str, Schedule]) ->
     ------
     VerificationError
         Naming the constraint, job, slot and server.
+
+    Examples
+    --------
+    >>> import oasis
+    >>> instance = oasis.generate("testbed", jobs=3, seed=1)
+    >>> run = oasis.simulate(instance, oasis.OASiS.from_instance(instance))
+    >>> round(oasis.verify(instance, run), 3)
+    100.684
     """
     schedules = result if isinstance(result, Mapping) else result.schedules
     jobs = {job.id: job for job in instance.jobs}
@@ -88,7 +96,7 @@ def verify(instance: Instance, result: HasSchedules | Mapping[str, Schedule]) ->
 
 
 def verify_decisions(instance: Instance, run: HasDecisions) -> None:
-    """Check that `run` decides on every job once, in order, and says of each what is true."""
+    """Check that `run` decides on every job once, in order, and that its figures are right."""
     order = [job.id for job in instance.jobs_by_arrival()]
     if [decision.job_id for decision in run.decisions] != order:
         raise VerificationError("decisions", "expected one for each job, in order of arrival")
@@ -150,7 +158,7 @@ def _minibatch_slots(instance: Instance, job: Job) -> float:
 
 def _slot_constraints(job: Job, workers: float, ps: float) -> Iterator[tuple[str, bool, str]]:
     yield "(3) workers at most chunks", workers > job.chunks, f"{workers:g} > {job.chunks}"
-    # in units of one parameter server's bandwidth, as every count of them is rounded
+    # divided by one parameter server's bandwidth, so that both sides are counts of servers
     share = job.bandwidth / job.ps_bandwidth if job.bandwidth else 0.0
     needed, given = workers * job.bandwidth, ps * job.ps_bandwidth
     broken = not rounding.within(workers * share, ps)

@@ -1,1 +1,1 @@
-"""What a scheduling problem is: jobs, servers, utilities, schedules, and the instance file."""
+"""What a scheduling problem is: jobs, servers, utilities and schedules, and its file."""

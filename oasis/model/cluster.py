@@ -1,4 +1,4 @@
-"""Servers and the cluster they form; H worker servers, K parameter-server hosts, R resources."""
+"""Servers, and the cluster they form: H for workers, K for parameter servers, R resources."""
 
 from __future__ import annotations
 
@@ -26,6 +26,15 @@ class Server:
         c^r of one machine, each resource in its own unit.
     count : int
         Number of machines.
+
+    Examples
+    --------
+    >>> import oasis
+    >>> server = oasis.Server("w", {"gpu": 4, "cpu": 32}, count=2)
+    >>> server.ids
+    ('w#0', 'w#1')
+    >>> server.capacity["gpu"]
+    4.0
     """
 
     id: str
@@ -50,7 +59,7 @@ class Server:
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """Machines for workers and for parameter servers, and the time grid they are priced on.
+    """The machines for workers, the machines for parameter servers, and the length of a slot.
 
     Parameters
     ----------
@@ -64,9 +73,24 @@ class Cluster:
     Attributes
     ----------
     worker_capacity, ps_capacity : ndarray, shapes (H, R) and (K, R)
-        c_h^r and c_k^r, read-only, groups expanded.
+        c_h^r and c_k^r, read-only, with one row for every machine of every group.
     worker_ids, ps_ids : tuple of str
         Identifiers of the H and K machines.
+
+    Examples
+    --------
+    >>> import oasis
+    >>> cluster = oasis.Cluster(
+    ...     resources=("gpu", "cpu"),
+    ...     worker_servers=(oasis.Server("w", {"gpu": 4, "cpu": 32}, count=2),),
+    ...     ps_servers=(oasis.Server("p", {"cpu": 16}),),
+    ...     slot_seconds=3600.0,
+    ... )
+    >>> cluster.worker_ids, cluster.ps_ids
+    (('w#0', 'w#1'), ('p',))
+    >>> cluster.worker_capacity
+    array([[ 4., 32.],
+           [ 4., 32.]])
     """
 
     resources: tuple[str, ...]
@@ -120,4 +144,4 @@ class Cluster:
         for name in ("worker", "ps"):
             with located_at(name):
                 check_known(getattr(job, name), self.resources)
-        job.work(self.slot_seconds)  # must be finite
+        job.work(self.slot_seconds)  # raises InstanceError if the work is too much to count

@@ -27,6 +27,16 @@ class Bottleneck:
         What the job would pay for it, in units of utility.
     share : float
         `cost` as a fraction of the job's whole cost.
+
+    Examples
+    --------
+    >>> import oasis
+    >>> instance = oasis.generate("testbed", jobs=4, seed=23)
+    >>> run = oasis.simulate(instance, oasis.OASiS.from_instance(instance))
+    >>> (rejection,) = [d.rejection for d in run.decisions if d.rejection is not None]
+    >>> spot = rejection.bottleneck
+    >>> print(spot.resource, spot.group, spot.servers, f"{spot.share:.0%}")
+    cpu ps ('p0',) 99%
     """
 
     resource: str
@@ -39,19 +49,29 @@ class Bottleneck:
 
 @dataclass(frozen=True, slots=True)
 class Rejection:
-    """What it would have taken to admit a job that there is room for.
+    """What it would have taken to admit a job that fits on the cluster but is not worth its cost.
 
     Parameters
     ----------
     smallest_utility : float
-        The job is admitted if it is worth more than this, whenever it completes.
+        A job with a utility above this at every completion would have been admitted: it is the
+        cost of the cheapest schedule that ends by the horizon.
     smallest_utility_completion : int
         The completion slot of that cheapest schedule.
     utility_factor : float or None
-        The job is admitted if its own utility function is multiplied by more than this;
-        None if it is worth nothing at any completion there is room for.
+        With its own utility function multiplied by more than this, the job would have been
+        admitted; None if it is worth nothing at every completion slot that it can still reach.
     bottleneck : Bottleneck or None
-        Where the cheapest schedule pays most; None if it costs nothing.
+        The resource that the cheapest schedule pays most for; None if it costs nothing.
+
+    Examples
+    --------
+    >>> import oasis
+    >>> instance = oasis.generate("testbed", jobs=4, seed=23)
+    >>> run = oasis.simulate(instance, oasis.OASiS.from_instance(instance))
+    >>> (rejection,) = [d.rejection for d in run.decisions if d.rejection is not None]
+    >>> print(f"{rejection.smallest_utility:.2f} {rejection.utility_factor:.2f}")
+    84.43 1.71
     """
 
     smallest_utility: float
@@ -69,17 +89,31 @@ class Decision:
     job_id : str
         The job.
     admitted : bool
-        Whether it runs (for a quote: would run).
+        Whether the job runs; for a quote, whether it would run.
     payoff, utility, cost : float
-        mu_i, f_i(that_i - a_i) and their difference; all 0.0 for a rejected job.
+        mu_i, the utility f_i at the delay of its completion, and the cost at the prices of the
+        moment: payoff = utility - cost. All 0.0 for a rejected job.
     completion : int or None
-        Slot in which the last work is done.
+        Slot in which the last work is done; None if the job is rejected or not done in time.
     schedule : Schedule or None
         Where it runs.
     reason : str or None
-        Why it was rejected.
+        Why the job was rejected, or why it earned nothing although it was admitted.
     rejection : Rejection or None
-        What would have changed the answer; None if nothing about the utility would.
+        For a rejected job: which utility would have got it admitted; None if none would have.
+
+    Examples
+    --------
+    >>> import oasis
+    >>> instance = oasis.generate("testbed", jobs=3, seed=1)
+    >>> scheduler = oasis.OASiS.from_instance(instance)
+    >>> for job in instance.jobs_by_arrival():
+    ...     decision = scheduler.submit(job)
+    ...     reason = (decision.reason or "admitted").partition(":")[0]
+    ...     print(decision.job_id, decision.completion, reason)
+    j0 8 admitted
+    j1 None no room
+    j2 9 admitted
     """
 
     job_id: str

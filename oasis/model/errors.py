@@ -9,7 +9,17 @@ from typing import Any
 
 
 class OasisError(Exception):
-    """Base class of every error the toolkit raises on purpose."""
+    """Base class of every error the toolkit raises on purpose.
+
+    Examples
+    --------
+    >>> import oasis
+    >>> try:
+    ...     oasis.Server("w0", {"gpu": -1})
+    ... except oasis.OasisError as error:
+    ...     print(error)
+    capacity.gpu: expected a finite number >= 0, got -1
+    """
 
 
 class InstanceError(OasisError, ValueError):
@@ -21,6 +31,15 @@ class InstanceError(OasisError, ValueError):
         The offending field, such as ``jobs[3].worker.bandwidth_gbps``.
     expected : str
         What was expected there, and what was found.
+
+    Examples
+    --------
+    >>> import oasis
+    >>> try:
+    ...     oasis.Server("w0", {"gpu": -1})
+    ... except oasis.InstanceError as error:
+    ...     print(error.path, "-", error.expected)
+    capacity.gpu - expected a finite number >= 0, got -1
     """
 
     def __init__(self, path: str, expected: str) -> None:
@@ -47,6 +66,17 @@ class VerificationError(OasisError):
         Slot, counted from 0.
     server : str, optional
         Identifier of the server.
+
+    Examples
+    --------
+    >>> import oasis
+    >>> instance = oasis.generate("testbed", jobs=3, seed=1)
+    >>> early = oasis.Schedule("j0", workers=[[0, 0, 1]], ps=[])  # the job arrives in slot 4
+    >>> try:
+    ...     oasis.verify(instance, {"j0": early})
+    ... except oasis.VerificationError as error:
+    ...     print(error)
+    (9) workers after arrival [job j0, slot 0, server w0]: arrives in slot 4
     """
 
     def __init__(
@@ -83,6 +113,12 @@ class PolicyError(OasisError):
         What is wrong.
     job, server, resource : str, optional
         Where.
+
+    Examples
+    --------
+    >>> import oasis
+    >>> print(oasis.PolicyError("mine", "gpu: 3 held, capacity 2", job="j0", server="w0"))
+    policy mine [job j0, server w0]: gpu: 3 held, capacity 2
     """
 
     def __init__(
@@ -109,7 +145,14 @@ class PolicyError(OasisError):
 
 
 class SolverError(OasisError):
-    """The solver failed, or claimed something that a verified schedule refutes."""
+    """The solver failed, or claimed something that a verified schedule refutes.
+
+    Examples
+    --------
+    >>> import oasis
+    >>> issubclass(oasis.SolverError, oasis.OasisError)
+    True
+    """
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Writing files: regular ones whole or not at all, devices and pipes as they are."""
+"""Writing files: a regular file appears whole or not at all; devices and pipes are written to."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ import numpy.typing as npt
 from oasis.model.errors import OasisError
 
 Array = npt.NDArray[np.generic]
-_unfinished: set[Path] = set()  # temporary files that exist, or are about to
+_unfinished: set[Path] = set()  # temporary files that exist or are about to be made
 
 
 def write_bytes(path: str | os.PathLike[str], content: bytes) -> None:
-    """Write `content` to `path`: a regular file is replaced in one step, all else written through.
+    """Write `content` to `path`: a regular file is replaced in one step, others are written to.
 
     A regular file, or one that does not exist yet, is written under a temporary name in its own
     directory and then renamed, so that nobody ever reads half of it; it keeps its mode. A device, a
@@ -138,7 +138,7 @@ def _is_renamed_over(target: Path, status: os.stat_result | None) -> bool:
     if not stat.S_ISREG(status.st_mode) or _standard_descriptor(status) is not None:
         return False
     if not (target.exists() and os.path.samestat(target.stat(), status)):
-        return False  # reached through a link in /proc/self/fd, its own name is gone
+        return False  # an open file that was deleted, reached through a link in /proc/self/fd
     os.close(os.open(target, os.O_WRONLY))  # a write-protected file is not replaced either
     return True
 

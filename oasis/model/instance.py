@@ -33,6 +33,15 @@ class Instance:
     ------
     InstanceError
         With the path of the offending field.
+
+    Examples
+    --------
+    >>> import oasis
+    >>> instance = oasis.generate("testbed", jobs=3, seed=1)
+    >>> instance.horizon, instance.slot_seconds
+    (10, 1200.0)
+    >>> [(job.id, job.arrival) for job in instance.jobs_by_arrival()]
+    [('j0', 4), ('j1', 6), ('j2', 6)]
     """
 
     horizon: int

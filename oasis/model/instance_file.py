@@ -34,6 +34,18 @@ def read(path: str | os.PathLike[str]) -> Instance:
         If the file is no valid instance; names the field and what was expected there.
     OSError
         If the file cannot be read.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import oasis
+    >>> instance = oasis.generate("testbed", jobs=3, seed=1)
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     path = Path(directory, "instance.json")
+    ...     oasis.write(instance, path)
+    ...     oasis.read(path) == instance
+    True
     """
     return instance_from_dict(read_json(path))
 
@@ -52,7 +64,20 @@ def read_json(path: str | os.PathLike[str]) -> Any:
 
 
 def write(instance: Instance, path: str | os.PathLike[str]) -> None:
-    """Write `instance` so that `read` gives an equal one; the file appears whole or not at all."""
+    """Write `instance` so that `read` gives an equal one; the file appears whole or not at all.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import oasis
+    >>> instance = oasis.generate("testbed", jobs=3, seed=1)
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     path = Path(directory, "instance.json")
+    ...     oasis.write(instance, path)
+    ...     print(path.read_text().splitlines()[1].strip())
+    "format": "oasis-instance",
+    """
     write_text(path, json.dumps(instance_to_dict(instance), indent=1, allow_nan=False) + "\n")
 
 

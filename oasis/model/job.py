@@ -16,7 +16,7 @@ from oasis.model.utility import Utility
 from oasis.model.validation import describe, integer, number, text
 
 GBIT_PER_MB = 8e-3
-MOST_WORK = 1e300  # worker-slots, far beyond any horizon but still a number
+MOST_WORK = 1e300  # worker-slots: no horizon is that long, but sums of it are still finite
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +45,28 @@ class Job:
     ------
     InstanceError
         With the path of the offending field.
+
+    Examples
+    --------
+    >>> import oasis
+    >>> job = oasis.Job(
+    ...     id="j0",
+    ...     arrival=0,
+    ...     epochs=20,
+    ...     chunks=10,
+    ...     minibatches=3,
+    ...     minibatch_time=0.002,
+    ...     gradient_mb=100.0,
+    ...     worker={"gpu": 1, "cpu": 4, "bandwidth_gbps": 1.0},
+    ...     ps={"cpu": 2, "bandwidth_gbps": 5.0},
+    ...     utility=oasis.Sigmoid(priority=50.0, decay=0.5, target=4.0),
+    ... )
+    >>> job.work(slot_seconds=1200.0)  # worker-slots
+    2
+    >>> job.shortest_duration(slot_seconds=1200.0)  # slots, with 10 workers in each
+    1
+    >>> job.ps_needed([1, 5, 10])
+    array([1, 1, 2])
     """
 
     id: str

@@ -26,6 +26,13 @@ class ResourceVector(Mapping[str, float]):
     ------
     InstanceError
         If an amount is not a finite number >= 0; its path is the resource name.
+
+    Examples
+    --------
+    >>> import oasis
+    >>> demand = oasis.ResourceVector({"gpu": 1, "cpu": 4})
+    >>> demand["cpu"], demand.get("memory_gb", 0.0)
+    (4.0, 0.0)
     """
 
     __slots__ = ("_amounts",)

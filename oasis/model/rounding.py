@@ -14,8 +14,8 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 TOLERANCE = 1e-9
-LARGEST_SLACK = 0.5  # beyond 5e8 units the tolerance would no longer be rounding
-CAPACITY_TOLERANCE = 1.001e-9  # what a count rounded with TOLERANCE may exceed a capacity by
+LARGEST_SLACK = 0.5  # the tolerance grows with the count, but never beyond half a unit
+CAPACITY_TOLERANCE = 1.001e-9  # relative excess over a capacity that TOLERANCE allows
 
 
 def _slack(x: FloatArray) -> FloatArray:
@@ -24,33 +24,56 @@ def _slack(x: FloatArray) -> FloatArray:
 
 
 def ceil(x: npt.ArrayLike) -> FloatArray:
-    """Round up, forgiving an excess of ``1e-9 max(1, |x|)``."""
+    """Round up, forgiving an excess of ``1e-9 max(1, |x|)``.
+
+    Examples
+    --------
+    >>> from oasis.model import rounding
+    >>> rounding.ceil([2.0000000001, 2.1]).tolist()
+    [2.0, 3.0]
+    """
     values = np.asarray(x, dtype=np.float64)
     rounded: FloatArray = np.ceil(values - _slack(values))
     return rounded
 
 
 def floor(x: npt.ArrayLike) -> FloatArray:
-    """Round down, forgiving a shortfall of ``1e-9 max(1, |x|)``."""
+    """Round down, forgiving a shortfall of ``1e-9 max(1, |x|)``.
+
+    Examples
+    --------
+    >>> from oasis.model import rounding
+    >>> rounding.floor([2.9999999999, 2.9]).tolist()
+    [3.0, 2.0]
+    """
     values = np.asarray(x, dtype=np.float64)
     rounded: FloatArray = np.floor(values + _slack(values))
     return rounded
 
 
 def units(capacity: FloatArray, demand: FloatArray, most: int) -> IntArray:
-    """Units of `demand` (R,) that capacities (..., R) hold, at most `most`; shape (...)."""
+    """How many units of `demand` (R,) fit into capacities (..., R), at most `most`; shape (...).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from oasis.model import rounding
+    >>> capacity = np.array([[4.0, 32.0], [1.0, 32.0]])
+    >>> rounding.units(capacity, demand=np.array([1.0, 10.0]), most=9).tolist()
+    [3, 1]
+    """
     asked = demand > 0
-    with np.errstate(over="ignore"):  # any number of units of next to nothing
+    with np.errstate(over="ignore"):  # the quotient by a tiny demand is inf, which `most` caps
         fits = floor(capacity[..., asked] / demand[asked]).min(axis=-1, initial=float(most))
     held: IntArray = np.clip(fits, 0, most).astype(np.int64)
     return held
 
 
 def within(count: float, limit: float) -> bool:
-    """Whether ``count <= limit`` up to the tolerance of `floor`; for counts, which have no unit."""
+    """Whether ``count <= limit`` up to the tolerance of `floor`; for counts of tasks."""
     return bool(count <= limit + TOLERANCE * max(1.0, abs(limit)))
 
 
 def fits(used: float, capacity: float) -> bool:
-    """Whether an amount fits a capacity: relative, so that it does not depend on the unit."""
+    """Whether an amount fits a capacity; the tolerance is relative, so the unit does not matter."""
     return bool(used <= capacity * (1.0 + CAPACITY_TOLERANCE))

@@ -36,6 +36,13 @@ class Schedule:
         Rows (slot t, index h of the worker server, count y_ih(t) > 0).
     ps : (Q, 3) int array
         Rows (slot t, index k of the parameter-server host, count z_ik(t) > 0).
+
+    Examples
+    --------
+    >>> import oasis
+    >>> schedule = oasis.Schedule("j0", workers=[[0, 2, 3], [1, 2, 1]], ps=[[0, 0, 1], [1, 0, 1]])
+    >>> schedule.start, schedule.completion, schedule.worker_slots
+    (0, 1, 4)
     """
 
     job_id: str
@@ -59,7 +66,7 @@ class Schedule:
 
     @property
     def completion(self) -> int:
-        """that_i, the last slot with a worker (8)."""
+        """The last slot with a worker, t_i with a hat in the paper (8)."""
         return int(self.workers[:, SLOT].max())
 
     @property
@@ -69,7 +76,7 @@ class Schedule:
 
     @property
     def worker_slots(self) -> int:
-        """Left-hand side of (2)."""
+        """Worker-slots in all slots together, the left-hand side of (2)."""
         return int(self.workers[:, COUNT].sum())
 
     def since(self, slot: int) -> Schedule | None:

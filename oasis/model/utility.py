@@ -1,7 +1,8 @@
 """Utility functions f_i(d): what finishing d slots after arrival is worth.
 
 Every utility is non-negative and non-increasing in the delay. `log_value` exists beside the plain
-value because a time-critical sigmoid falls to e^-1700, which prices must still tell from 0.
+value because a time-critical sigmoid falls to e^-1700: as a float that is 0, but the bounds of the
+prices are computed from its logarithm.
 """
 
 from __future__ import annotations
@@ -19,7 +20,23 @@ from oasis.model.validation import describe, number
 
 @runtime_checkable
 class Utility(Protocol):
-    """Value of finishing a job some slots after its arrival."""
+    """Value of finishing a job some slots after its arrival.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import oasis
+    >>> class Halving:  # halves with every slot of delay
+    ...     def __call__(self, delay):
+    ...         return 8.0 * 0.5 ** np.asarray(delay)
+    ...     def log_value(self, delay):
+    ...         return np.log(8.0) + np.log(0.5) * np.asarray(delay)
+    >>> utility = Halving()
+    >>> isinstance(utility, oasis.Utility)
+    True
+    >>> utility([0, 1, 2])
+    array([8., 4., 2.])
+    """
 
     def __call__(self, delay: npt.ArrayLike) -> FloatArray:
         """Return the utility at each delay (slots, >= 0); shape of `delay`."""
@@ -54,6 +71,13 @@ class Sigmoid:
         gamma2, per slot; 0 makes the job insensitive to time.
     target : float
         gamma3, target completion in slots after arrival.
+
+    Examples
+    --------
+    >>> import oasis
+    >>> utility = oasis.Sigmoid(priority=10.0, decay=1.0, target=4.0)
+    >>> utility([0, 4, 8]).round(2)
+    array([9.82, 5.  , 0.18])
     """
 
     priority: float
@@ -79,7 +103,14 @@ class Sigmoid:
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """The same `value` whenever the job completes."""
+    """The same `value` whenever the job completes.
+
+    Examples
+    --------
+    >>> import oasis
+    >>> oasis.Constant(value=5.0)([0, 100])
+    array([5., 5.])
+    """
 
     value: float
     kind: ClassVar[str] = "constant"
@@ -96,7 +127,14 @@ class Constant:
 
 @dataclass(frozen=True, slots=True)
 class Deadline:
-    """`value` up to and including delay `deadline` (slots), nothing afterwards."""
+    """`value` up to and including delay `deadline` (slots), nothing afterwards.
+
+    Examples
+    --------
+    >>> import oasis
+    >>> oasis.Deadline(value=5.0, deadline=3.0)([0, 3, 4])
+    array([5., 5., 0.])
+    """
 
     value: float
     deadline: float
@@ -122,6 +160,12 @@ class Piecewise:
         Strictly increasing delays in slots.
     values : tuple of float
         Non-increasing utilities, one for each delay.
+
+    Examples
+    --------
+    >>> import oasis
+    >>> oasis.Piecewise(delays=(0.0, 4.0), values=(10.0, 2.0))([0, 1, 4, 9])
+    array([10.,  8.,  2.,  2.])
     """
 
     delays: tuple[float, ...]

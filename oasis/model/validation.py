@@ -1,4 +1,4 @@
-"""Checks shared by everything that is validated on construction."""
+"""Checks of numbers, names and lists, shared by all classes that validate their fields."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 
 from oasis.model.errors import InstanceError
 
-LARGEST_COUNT = 2**53  # every larger integer has no float of its own
-LARGEST_SIZE = 10**6  # of what arrays are made for: slots, servers
+LARGEST_COUNT = 2**53  # up to here every integer is a float, beyond it no longer
+LARGEST_SIZE = 10**6  # of slots and of servers, because arrays have a row for each
 
 
 def describe(value: Any) -> str:

@@ -13,8 +13,7 @@ from oasis.model.rounding import FloatArray
 from oasis.model.schedule import Schedule
 from oasis.online.cost import Cost, schedule_cost
 from oasis.online.ledger import Ledger
-from oasis.online.reasons import why_none
-from oasis.online.rejection import explain_rejection
+from oasis.online.rejection import explain_rejection, why_none
 from oasis.online.search import Granularity, Search
 
 
@@ -35,9 +34,26 @@ class BestSchedule:
     reason : str or None
         Why there is no schedule.
     breakdown : Cost or None
-        `cost` by placement and resource.
+        `cost` split by slot, server and resource.
     rejection : Rejection or None
-        Without a schedule: what would have changed that.
+        Without a schedule: which utility would have led to one; None if none would have.
+
+    Examples
+    --------
+    >>> import oasis
+    >>> instance = oasis.generate("testbed", jobs=3, seed=1)
+    >>> ledger = oasis.OASiS.from_instance(instance).ledger
+    >>> best = oasis.best_schedule(
+    ...     instance.jobs[0],
+    ...     instance.cluster,
+    ...     instance.horizon,
+    ...     ledger.worker_prices,
+    ...     ledger.ps_prices,
+    ...     ledger.worker_used,
+    ...     ledger.ps_used,
+    ... )
+    >>> print(f"{best.utility:.2f} - {best.cost:.2f} = {best.payoff:.2f}")
+    28.05 - 0.35 = 27.70
     """
 
     payoff: float
@@ -95,6 +111,20 @@ def best_schedule(
     References
     ----------
     arXiv 1801.00936, Algorithm 2; Theorem 1 proves it optimal for (27).
+
+    Examples
+    --------
+    Prices 0 on an idle cluster: the job runs as early as it can and pays nothing.
+
+    >>> import numpy as np
+    >>> import oasis
+    >>> instance = oasis.generate("testbed", jobs=3, seed=1)
+    >>> job, cluster, horizon = instance.jobs[0], instance.cluster, instance.horizon
+    >>> worker = np.zeros((horizon, *cluster.worker_capacity.shape))
+    >>> ps = np.zeros((horizon, *cluster.ps_capacity.shape))
+    >>> best = oasis.best_schedule(job, cluster, horizon, worker, ps, worker, ps)
+    >>> best.completion, best.cost, round(best.payoff, 2)
+    (8, 0.0, 28.05)
     """
     cluster.check(job)
     shapes = {
@@ -114,10 +144,10 @@ def best_schedule(
         if not (np.isfinite(array).all() and (array >= 0).all()):
             raise ValueError(f"{name}: expected finite numbers >= 0")
     ledger = Ledger.of_arrays(cluster, **arrays)
-    return run(Search(job, ledger, granularity, min_utility_fraction))
+    return result_of(Search(job, ledger, granularity, min_utility_fraction))
 
 
-def run(search: Search) -> BestSchedule:
+def result_of(search: Search) -> BestSchedule:
     """The best schedule that `search` finds, or the reason why there is none."""
     split = search.best()
     if split is not None:

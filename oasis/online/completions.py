@@ -1,4 +1,4 @@
-"""Which completion slots of a job count, and what they are worth (docs/theory, "The floor")."""
+"""The slots in which a job may complete, and its utility there (docs/theory, "The floor")."""
 
 from __future__ import annotations
 
@@ -14,16 +14,30 @@ from oasis.model.rounding import FloatArray
 
 @dataclass(frozen=True, slots=True)
 class Completions:
-    """Completion slots a job can reach alone, with N_i workers in every slot.
+    """The slots in which a job can complete if it has the cluster to itself.
+
+    It then runs N_i workers in every slot. A completion *counts* if its utility is positive and not
+    below the floor; all others are treated as worthless.
 
     Parameters
     ----------
     first : int
         Earliest completion slot.
     utility : (n,) float array
-        f_i at completion in slots ``first, first + 1, .., T - 1``; 0 where it does not count.
+        f_i at completion in slots ``first, first + 1, .., T - 1``; 0 where the completion does
+        not count.
     log_utility : (n,) float array
-        Its logarithm, computed as such; -inf where the completion does not count.
+        The logarithm of the same, exact where the utility itself is too small for a float; -inf
+        where the completion does not count.
+
+    Examples
+    --------
+    >>> import oasis
+    >>> from oasis.online.completions import completions
+    >>> job = oasis.generate("testbed", jobs=3, seed=1).jobs[0]
+    >>> ends = completions(job, horizon=10, slot_seconds=1200.0, min_utility_fraction=0.0)
+    >>> ends.first, ends.utility.round(1)
+    (8, array([28. , 23.5]))
     """
 
     first: int
@@ -32,17 +46,17 @@ class Completions:
 
     @property
     def counted(self) -> npt.NDArray[np.bool_]:
-        """Which completions are worth something, shape (n,)."""
+        """Which completions count, shape (n,)."""
         return self.log_utility > -np.inf
 
     @property
     def log_best(self) -> float:
-        """Logarithm of f_i at the earliest completion; -inf if worth nothing or too long."""
+        """Logarithm of f_i at the earliest completion; -inf if that is 0 or after the horizon."""
         return float(self.log_utility[0]) if self.log_utility.size else -np.inf
 
     @property
     def log_smallest(self) -> float:
-        """Logarithm of the smallest utility that counts; -inf if none does."""
+        """Logarithm of the smallest utility of a completion that counts; -inf if none counts."""
         counted: Any = self.log_utility[self.counted]
         return float(counted.min()) if counted.size else -np.inf
 
@@ -54,12 +68,23 @@ def completions(
 
     A completion worth less than `min_utility_fraction` times the utility of the earliest possible
     one counts as worthless; with 0 (the printed form) every positive utility counts.
+
+    Examples
+    --------
+    >>> import oasis
+    >>> from oasis.online.completions import completions
+    >>> job = oasis.generate("testbed", jobs=3, seed=1).jobs[0]
+    >>> ends = completions(job, horizon=10, slot_seconds=1200.0, min_utility_fraction=0.9)
+    >>> ends.counted  # the last is worth less than 90 % of the first
+    array([ True, False])
     """
     first = job.arrival + job.shortest_duration(slot_seconds) - 1
     delays = np.arange(first, horizon) - job.arrival
     log_utility = job.utility.log_value(delays)
     if delays.size and float(job.utility(delays[0])) == 0.0:
-        log_utility = np.full(delays.shape, -np.inf)  # not even its best can be paid with
+        # The best utility is 0 as a float, though its logarithm may be finite. No cost is below 0,
+        # so no completion can have a positive payoff.
+        log_utility = np.full(delays.shape, -np.inf)
     elif delays.size:
         with np.errstate(divide="ignore"):
             threshold = log_utility[0] + np.log(min_utility_fraction)

@@ -1,4 +1,4 @@
-"""What a schedule costs at the prices of a ledger: the cost terms of (20)."""
+"""What a schedule costs at the prices of a ledger: the sums that (20) subtracts."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Cost:
 
     @property
     def total(self) -> float:
-        """Sum over everything."""
+        """Cost of the whole schedule."""
         return float(self.workers.sum() + self.ps.sum())
 
 

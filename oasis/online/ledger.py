@@ -1,4 +1,4 @@
-"""The ledger of Algorithm 1: what is committed, what it costs, and where neighbours differ."""
+"""The ledger of Algorithm 1: committed amounts, prices, and which neighbouring slots differ."""
 
 from __future__ import annotations
 
@@ -34,6 +34,17 @@ class Ledger:
     changes : (T,) bool array
         Whether commitments in a slot differ from those in the slot before it. The slots from one
         change to the next form a run: they need to be looked at only once.
+
+    Examples
+    --------
+    >>> import oasis
+    >>> instance = oasis.generate("testbed", jobs=3, seed=1)
+    >>> scheduler = oasis.OASiS.from_instance(instance)
+    >>> ledger = scheduler.ledger
+    >>> before = ledger.worker_prices[4, 0, 1]  # slot 4, server 0, CPU
+    >>> decision = scheduler.submit(instance.jobs[0])
+    >>> bool(ledger.worker_prices[4, 0, 1] > before)
+    True
     """
 
     cluster: Cluster
@@ -43,7 +54,7 @@ class Ledger:
 
     @classmethod
     def idle(cls, cluster: Cluster, horizon: int, bounds: PriceBounds) -> Ledger:
-        """Nothing committed, every price at its lower bound L."""
+        """A ledger with nothing committed and every price at its lower bound L."""
         worker = ServerGroup.idle(
             cluster.worker_servers, cluster.worker_capacity, horizon, bounds.worker
         )

@@ -15,7 +15,7 @@ from oasis.model.instance import Instance
 from oasis.model.instance_file import cluster_from_dict, cluster_to_dict
 from oasis.model.job import Job
 from oasis.model.validation import integer
-from oasis.online.best_schedule import run
+from oasis.online.best_schedule import result_of
 from oasis.online.ledger import Ledger
 from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION, PriceBounds
 from oasis.online.search import Granularity, Search, check_granularity
@@ -33,7 +33,8 @@ class OASiS:
     horizon : int
         Number of slots T.
     bounds : PriceBounds
-        U and L: exact (`PriceBounds.from_instance`) or estimated from past jobs.
+        U and L: exact (`PriceBounds.from_instance`) or estimated from past jobs
+        (`PriceBounds.from_jobs`).
     granularity : {"worker-slot", "chunk"}
         Unit in which Algorithm 2 splits work over slots.
 
@@ -45,6 +46,17 @@ class OASiS:
     References
     ----------
     arXiv 1801.00936, Algorithms 1 and 2, price functions (22)-(26).
+
+    Examples
+    --------
+    >>> import oasis
+    >>> instance = oasis.generate("testbed", jobs=3, seed=1)
+    >>> scheduler = oasis.OASiS.from_instance(instance)
+    >>> decision = scheduler.submit(instance.jobs[0])
+    >>> decision.admitted, decision.completion
+    (True, 8)
+    >>> print(f"{decision.utility:.2f} - {decision.cost:.2f} = {decision.payoff:.2f}")
+    28.05 - 0.35 = 27.70
     """
 
     name = "oasis"
@@ -91,7 +103,7 @@ class OASiS:
 
     @property
     def parameters(self) -> Mapping[str, Any]:
-        """What distinguishes this run from another, as plain data."""
+        """The options that this scheduler was made with, as plain data."""
         return {
             "granularity": self.granularity,
             "normalize": self.bounds.normalize,
@@ -99,7 +111,7 @@ class OASiS:
         }
 
     def quote(self, job: Job) -> Decision:
-        """Decide on `job` as it would be decided now; nothing is committed.
+        """Say how `submit` would decide on `job` now; nothing is committed.
 
         Raises
         ------
@@ -108,7 +120,7 @@ class OASiS:
         """
         self._check(job)
         search = Search(job, self.ledger, self.granularity, self.bounds.min_utility_fraction)
-        best = run(search)
+        best = result_of(search)
         if best.schedule is None:
             return Decision(job.id, False, reason=best.reason, rejection=best.rejection)
         return Decision(
@@ -139,8 +151,8 @@ class OASiS:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the whole state to `path`, a NumPy archive; it appears whole or not at all.
 
-        The prices are stored beside the usage they follow from: recomputing an exponential in
-        another array layout may differ in the last bit, and then so might a later decision.
+        The prices are stored although they follow from the committed amounts. Computed again in
+        arrays of another layout they may differ in the last bit, and so might a later decision.
         """
         state = {
             "horizon": self.horizon,
@@ -154,7 +166,7 @@ class OASiS:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> OASiS:
-        """Read a scheduler that `save` wrote; it continues bit for bit.
+        """Read a scheduler that `save` wrote; it decides as the saved one would have, bit for bit.
 
         Raises
         ------

@@ -28,9 +28,17 @@ class PriceFunction:
     log_lower : (R,) float array
         log L, utility per raw unit of each resource; -inf where the resource is free.
     log_ratio : (R,) float array
-        log(U / L) >= 0.
+        log(U / L), at least 0.
     eta : float
         eta of (25) or (26), dimensionless; nan if no job defines it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import oasis
+    >>> price = oasis.PriceFunction(log_lower=np.log([1.0]), log_ratio=np.log([100.0]), eta=1.0)
+    >>> price(np.array([0.0, 2.0, 4.0])[:, None], np.array([4.0])).ravel().round(6)
+    array([  1.,  10., 100.])
     """
 
     log_lower: FloatArray
@@ -59,7 +67,7 @@ class PriceFunction:
         return _exp(self.log_lower + self.log_ratio)
 
     def scaled(self, factor: float) -> PriceFunction:
-        """U multiplied by `factor` (never below L), L kept: the paper's Fig. 6."""
+        """The same with U multiplied by `factor`, but not below L: the paper's Fig. 6."""
         ratio = np.maximum(0.0, self.log_ratio + np.log(factor))
         return replace(self, log_ratio=np.where(self.log_ratio > 0, ratio, 0.0))
 
@@ -79,7 +87,7 @@ class PriceFunction:
 
 @dataclass(frozen=True, slots=True)
 class PriceBounds:
-    """Price functions of both server groups, with what they were computed from.
+    """Price functions of both server groups, and the options that they were computed with.
 
     Parameters
     ----------
@@ -89,6 +97,16 @@ class PriceBounds:
         Whether sums over resource types were taken over shares of the group's total.
     min_utility_fraction : float
         phi, the utility floor that the bounds, the search and admission share.
+
+    Examples
+    --------
+    >>> import oasis
+    >>> instance = oasis.generate("testbed", jobs=3, seed=1)
+    >>> bounds = oasis.PriceBounds.from_instance(instance)
+    >>> round(bounds.alpha, 3)
+    14.609
+    >>> bool((bounds.worker.upper > bounds.worker.lower).all())
+    True
     """
 
     worker: PriceFunction
@@ -128,9 +146,10 @@ class PriceBounds:
         normalize: bool = True,
         min_utility_fraction: float = DEFAULT_MIN_UTILITY_FRACTION,
     ) -> PriceBounds:
-        """Bounds from a sample of jobs: estimates of U and L when the sample is past jobs.
+        """Bounds U and L over `jobs`: estimates of those of future jobs if the jobs are past ones.
 
-        Jobs that cannot finish within the horizon alone, or are worth nothing, are left out.
+        Left out are jobs that could not finish within the horizon even with the cluster to
+        themselves, and jobs that are worth nothing.
         """
         if not 0 <= min_utility_fraction < 1:
             raise ValueError(
@@ -179,7 +198,7 @@ class PriceBounds:
 
 
 def _exp(logarithm: FloatArray) -> FloatArray:
-    """Exponential, at most the largest float."""
+    """Exponential, cut off at e^709: beyond that a float overflows."""
     result: FloatArray = np.exp(np.minimum(logarithm, LARGEST_LOG))
     return result
 

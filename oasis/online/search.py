@@ -70,6 +70,17 @@ class Search:
         The first slot that may be used.
     work : int
         Worker-slots to place, ceil(W_i) for a whole job.
+
+    Examples
+    --------
+    >>> import oasis
+    >>> from oasis.online.search import Search
+    >>> instance = oasis.generate("testbed", jobs=3, seed=1)
+    >>> ledger = oasis.OASiS.from_instance(instance).ledger
+    >>> search = Search(instance.jobs[0], ledger)
+    >>> split = search.best()
+    >>> split.completion, search.work, split.counts
+    (4, 45, array([9, 9, 9, 9, 9, 0]))
     """
 
     def __init__(
@@ -106,7 +117,7 @@ class Search:
         return utility
 
     def best(self) -> Split | None:
-        """The split of the best positive payoff, the earliest of equals; None if there is none."""
+        """The split of the largest positive payoff, the earliest of equals; None without one."""
         utility = self.utility
         rows, lengths = self._rows_that_count
         if rows is None:
@@ -125,7 +136,7 @@ class Search:
         return smallest_cost(rows, lengths, self.work)
 
     def smallest_factor(self) -> float | None:
-        """Least multiple of the job's utility that would pay; None without room or utility."""
+        """Least factor on the utility at which some schedule breaks even; None if there is none."""
         utility = self.utility
         rows, lengths = self._rows_that_count
         if rows is None:
@@ -166,7 +177,7 @@ class Search:
 
     @cached_property
     def _rows_that_count(self) -> tuple[FloatArray | None, IntArray]:
-        """`_slot_costs` until the last completion that counts."""
+        """`_slot_costs` of the slots up to the last completion that counts."""
         return self._slot_costs(self.start + len(self.utility))
 
     def _slot_costs(self, end: int) -> tuple[FloatArray | None, IntArray]:
@@ -190,7 +201,11 @@ class Search:
         return rows, lengths
 
     def _room(self, starts: IntArray) -> tuple[IntArray, FloatArray, FloatArray]:
-        """Workers that fit in a slot of each run, (q,), and units that fit on each column."""
+        """Room in one slot of each of q runs of equal slots.
+
+        Returns the workers that fit together with their parameter servers, shape (q,), and the
+        workers and the parameter servers that fit on each column of servers, shapes (q, C).
+        """
         room = self.ledger.worker.room(self._worker, starts, self._most)
         most = int(min(self._most, room.sum(axis=1).max()))  # N_i may be far beyond what fits
         needed = self.job.ps_needed(np.arange(most + 1))
@@ -200,7 +215,7 @@ class Search:
         return np.minimum(fit, room.sum(axis=1)).astype(np.int64), room, ps_room
 
     def _chunk_split(self, rows: FloatArray, lengths: IntArray) -> ChunkSplit:
-        """As printed: d chunks in a slot need ceil(d M_i kappa_i) workers."""
+        """The dynamic programme as printed: d chunks in a slot need ceil(d M_i kappa_i) workers."""
         job = self.job
         counts = np.arange(rows.shape[1])
         chunk = job.minibatches * job.minibatch_slots(self.ledger.cluster.slot_seconds)

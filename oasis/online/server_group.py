@@ -1,4 +1,4 @@
-"""What is committed and what it costs on the servers of one group, and how to fill them."""
+"""Committed amounts and prices on the servers of one group, and the cheapest servers to use."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class ServerGroup:
     def fits(self, demand: FloatArray, slots: IntArray, most: int) -> FloatArray:
         """Units of `demand` (R,) that fit on one server of each column, at most `most`; (q, C)."""
         least = np.full((len(slots), len(self.server)), float(most))
-        with np.errstate(over="ignore"):  # any number of units of next to nothing
+        with np.errstate(over="ignore"):  # the quotient by a tiny demand is inf, which `most` caps
             for r in np.flatnonzero(demand):
                 free = self.capacity[r] - self.used[r, slots]
                 free /= demand[r]
@@ -109,7 +109,7 @@ class ServerGroup:
         ends = np.empty((len(slots), unit.shape[1] + 2))
         ends[:, 0], ends[:, -1] = 0.0, most
         np.minimum(room[row, order].cumsum(axis=1), most, out=ends[:, 1:-1])
-        taken = (ends[:, 1:] - ends[:, :-1]).astype(np.int64)  # last column: what never fits
+        taken = (ends[:, 1:] - ends[:, :-1]).astype(np.int64)  # last column: units that do not fit
         values = np.empty_like(ends[:, 1:])
         values[:, :-1], values[:, -1] = unit[row, order], np.inf
         result = np.zeros((len(slots), most + 1))
@@ -136,7 +136,7 @@ class ServerGroup:
         server = self.server[column]
         if len(self.copies) == self.copies[-1] + self.server[-1]:  # every server has its column
             return slot, server, taken
-        machines = -(-taken // each)  # the first ones of a column are full, the last may not be
+        machines = -(-taken // each)  # all servers of a column are full but perhaps the last
         slot, server, taken, full = (a.repeat(machines) for a in (slot, server, taken, each))
         offset = np.arange(len(slot)) - (machines.cumsum() - machines).repeat(machines)
         return slot, server + offset, np.minimum(full, taken - offset * full)
@@ -177,8 +177,9 @@ class ServerGroup:
     def _open(self, servers: IntArray) -> None:
         """Give every one of `servers` a column of its own.
 
-        Servers of a column are taken from its front, so those before the last one asked for get
-        columns too, and as many again in reserve: columns are added a logarithmic number of times.
+        A column is opened from its front, so the servers before the last one asked for get columns
+        too. At least twice as many are opened as this column has opened before, so that this
+        happens only a logarithmic number of times.
         """
         shared = self._column(servers)
         for column in np.unique(shared[self.copies[shared] > 1])[::-1].tolist():

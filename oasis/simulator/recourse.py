@@ -99,7 +99,7 @@ class Recourse:
     @property
     def report(self) -> Mapping[str, Any]:
         """Promises broken, jobs given up after they ran, work wasted and searches cut short."""
-        return self.planner.record.to_dict() if self.planner is not None else {}
+        return self.planner.report() if self.planner is not None else {}
 
     def reset(self, site: Site) -> None:
         """Begin a new run on `site`."""
@@ -134,6 +134,7 @@ class Recourse:
         if view.arrived or view.lost or view.returned or changed:
             arrivals = {job.index: _source(job.source, self.name) for job in view.arrived}
             answer.rejected = planner.replan(arrivals)
+        answer.rejected |= planner.give_up()
         self._carry_out(view, planner, answer)
         return answer
 

@@ -40,6 +40,14 @@ class Run:
         Times of the jobs and use of the machines, where the run was simulated.
     report : mapping
         What the policy says of its own run, such as searches that it cut short; often nothing.
+
+    Examples
+    --------
+    >>> import oasis
+    >>> instance = oasis.generate("testbed", jobs=3, seed=1)
+    >>> run = oasis.simulate(instance, oasis.OASiS.from_instance(instance))
+    >>> run.policy, run.admitted, run.rejected, round(run.total_utility, 3)
+    ('oasis', 2, 1, 100.684)
     """
 
     policy: str

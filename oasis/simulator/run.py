@@ -76,6 +76,14 @@ def simulate(
     ------
     PolicyError
         If the policy asks for what cannot run.
+
+    Examples
+    --------
+    >>> import oasis
+    >>> instance = oasis.generate("testbed", jobs=3, seed=1)
+    >>> run = oasis.simulate(instance, oasis.OASiS.from_instance(instance))
+    >>> [decision.job_id for decision in run.decisions if decision.admitted]
+    ['j0', 'j2']
     """
     workload = Workload.from_instance(instance)
     if isinstance(policy, Scheduler):

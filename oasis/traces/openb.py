@@ -45,6 +45,26 @@ def read_openb(
         If a column is missing or no job or too few nodes are left.
     ValueError
         If an option is out of its range.
+
+    Examples
+    --------
+    >>> import csv, tempfile
+    >>> from pathlib import Path
+    >>> from oasis.traces import OpenbOptions, read_openb
+    >>> pod = {"name": "pod-0", "qos": "LS", "num_gpu": 2, "gpu_milli": 1000}
+    >>> pod |= {"cpu_milli": 4000, "memory_mib": 16384}
+    >>> pod |= {"creation_time": 0, "scheduled_time": 100, "deletion_time": 10000}
+    >>> machine = {"cpu_milli": 64000, "memory_mib": 262144, "gpu": 2, "model": "P100"}
+    >>> tables = {"pods.csv": [pod], "nodes.csv": [{"sn": f"node-{k}"} | machine for k in (0, 1)]}
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     for name, rows in tables.items():
+    ...         with Path(directory, name).open("w", newline="") as stream:
+    ...             writer = csv.DictWriter(stream, rows[0])
+    ...             _ = writer.writeheader(), writer.writerows(rows)
+    ...     options = OpenbOptions(start="first", worker_servers=1, ps_servers=1)
+    ...     instance = read_openb(*(Path(directory, name) for name in tables), options)
+    >>> instance.jobs[0].id, instance.cluster.worker_ids
+    ('pod-0', ('node-0',))
     """
     options = OpenbOptions() if options is None else options
     start = None

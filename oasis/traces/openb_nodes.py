@@ -29,14 +29,17 @@ class Node:
 
 
 def parse_node(line: int, row: Mapping[str, str]) -> Node:
-    """Node of a row."""
+    """The machine that a row of the node list describes."""
     cpus = real(row["cpu_milli"], "cpu_milli") / 1000
     memory = real(row["memory_mib"], "memory_mib") * GB_PER_MIB
     return Node(row["sn"], whole(row["gpu"], "gpu"), cpus, memory, row["model"])
 
 
 def cluster_of(nodes: Sequence[Node], options: OpenbOptions) -> Cluster:
-    """Nodes spread evenly over the list, workers first; the GPUs of PS nodes are left out."""
+    """Choose nodes evenly over the list: first those for workers, then those for servers.
+
+    Nodes for parameter servers come without their GPUs.
+    """
     fitting = [
         node
         for node in nodes

@@ -1,4 +1,4 @@
-"""What the importer of the openb trace assumes; each field is one assumption."""
+"""What the importer of the openb trace assumes, one field for each assumption."""
 
 from __future__ import annotations
 
@@ -9,7 +9,15 @@ from oasis.traces.options import TraceOptions, option
 
 @dataclass(frozen=True, slots=True)
 class OpenbOptions(TraceOptions):
-    """Assumptions about the openb trace, whose pods are read as training jobs."""
+    """Assumptions about the openb trace, whose pods are read as training jobs.
+
+    Examples
+    --------
+    >>> from oasis.traces import OpenbOptions
+    >>> options = OpenbOptions(qos="BE", max_jobs=5)
+    >>> options.horizon, options.worker_servers
+    (20, 8)
+    """
 
     slot_seconds: float = option(3600.0, "length of a slot in seconds", above=True)
     horizon: int = option(20, "number of slots T", minimum=1)

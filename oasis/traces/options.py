@@ -1,4 +1,4 @@
-"""What every importer assumes about jobs, machines and time; each field is one assumption."""
+"""What every importer of a trace assumes about jobs, machines and time, one field each."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ ORDERED = (
 
 
 def option(default: Any, doc: str, *, minimum: float = 0, above: bool = False) -> Any:
-    """Field with a default, the line that documents it, and its least (or, `above`, infimum) value.
+    """A field with a default, a line that documents it, and a lower limit.
 
-    The line is ``metadata["help"]`` of the field, for command lines to show.
+    The value must be at least `minimum` or, if `above`, larger than it. The line is
+    ``metadata["help"]`` of the field; the command line shows it as the help of the option.
     """
     return field(default=default, metadata={"help": doc, "minimum": minimum, "above": above})
 

@@ -21,7 +21,19 @@ COLUMNS = ("timestamp", "duration", "num_gpus", "gpu_time", "cluster")
 
 @dataclass(frozen=True, slots=True)
 class PhillyOptions(TraceOptions):
-    """Assumptions about the Philly trace, which records neither machines nor CPUs nor memory."""
+    """Assumptions about the Philly trace, which records neither machines nor CPUs nor memory.
+
+    Examples
+    --------
+    >>> from oasis.traces import PhillyOptions
+    >>> options = PhillyOptions(min_gpus=4, start="first")
+    >>> options.min_gpus, options.max_gpus
+    (4, 8)
+    >>> PhillyOptions(stride=0)
+    Traceback (most recent call last):
+        ...
+    oasis.model.errors.InstanceError: stride: expected an integer >= 1, got 0
+    """
 
     min_gpus: int = option(2, "leave out jobs with fewer GPUs; the default is distributed jobs")
     virtual_cluster: str = option("", "take the jobs of this virtual cluster alone")
@@ -56,6 +68,22 @@ def read_philly(path: str | os.PathLike[str], options: PhillyOptions | None = No
         If a column is missing or no job is left.
     ValueError
         If an option is out of its range.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from oasis.traces import PhillyOptions, read_philly
+    >>> rows = '''timestamp,duration,num_gpus,gpu_time,cluster
+    ... 2017-10-09 07:00:00,3600,4,14400,a
+    ... 2017-10-09 07:40:00,5400,2,10800,a
+    ... '''
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     path = Path(directory, "philly.csv")
+    ...     _ = path.write_text(rows)
+    ...     instance = read_philly(path, PhillyOptions(start="first"))
+    >>> [(job.id, job.arrival, job.work(instance.slot_seconds)) for job in instance.jobs]
+    [('philly-2', 0, 8), ('philly-3', 1, 6)]
     """
     options = PhillyOptions() if options is None else options
     start = None

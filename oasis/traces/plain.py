@@ -1,4 +1,4 @@
-"""Traces as plain jobs: GPUs and duration, nothing assumed (docs/simulator)."""
+"""Traces read as plain jobs, with GPUs and a duration; no assumption is added (docs/simulator)."""
 
 from __future__ import annotations
 
@@ -30,6 +30,14 @@ class PlainTrace:
         How the file was read.
     malformed : mapping
         Rows that could not be used: kind of fault -> ``{"count": n, "first_row": line}``.
+
+    Examples
+    --------
+    >>> from oasis.traces import PlainTrace
+    >>> from oasis.traces.plain_job import PlainJob
+    >>> trace = PlainTrace((PlainJob("a", submitted=0.0, duration=60.0, gpus=4),), format="plain")
+    >>> trace.jobs[0].gpus, trace.malformed
+    (4, {})
     """
 
     jobs: tuple[PlainJob, ...]
@@ -77,6 +85,22 @@ def read_plain(
         Naming the row and the column, or if no job is left.
     OSError
         If the file cannot be read.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from oasis.traces import read_plain
+    >>> rows = '''id,submitted,duration,gpus
+    ... a,100,60,4
+    ... b,130,30,8
+    ... '''
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     path = Path(directory, "jobs.csv")
+    ...     _ = path.write_text(rows)
+    ...     trace = read_plain(path)
+    >>> [(job.id, job.submitted) for job in trace.jobs]
+    [('a', 0.0), ('b', 30.0)]
     """
     header = read_header(path)
     if "timestamp" in header or "num_gpus" in header:
@@ -111,12 +135,28 @@ def read_philly_plain(
     first: int = 0,
     jobs: int | None = None,
 ) -> list[PlainJob]:
-    """Jobs of the Philly trace, named after their lines in the file: `read_plain` without the rest.
+    """Plain jobs of the Philly trace, named after their lines in the file.
+
+    The parameters are those of `read_plain`; the counts of bad rows are not returned.
 
     Raises
     ------
     InstanceError
         If a column is missing or no job is left.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from oasis.traces import read_philly_plain
+    >>> rows = '''timestamp,duration,num_gpus,gpu_time,cluster
+    ... 2017-10-09 07:00:00,3600,4,14400,a
+    ... '''
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     path = Path(directory, "philly.csv")
+    ...     _ = path.write_text(rows)
+    ...     read_philly_plain(path)
+    [PlainJob(id='philly-2', submitted=0.0, duration=3600.0, gpus=4)]
     """
     for name in philly.COLUMNS:
         if name not in read_header(path):

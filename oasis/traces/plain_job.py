@@ -1,4 +1,4 @@
-"""A job of a trace that records GPUs and durations, nothing else."""
+"""The job of a plain trace."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class PlainJob:
-    """A job of a plain trace: how many GPUs it held and for how long, nothing else.
+    """A job of a plain trace, which records how many GPUs it held and for how long.
 
     Parameters
     ----------
@@ -19,6 +19,13 @@ class PlainJob:
         Seconds it runs once started.
     gpus : int
         GPUs it holds all that time.
+
+    Examples
+    --------
+    >>> from oasis.traces.plain_job import PlainJob
+    >>> job = PlainJob("a", submitted=0.0, duration=60.0, gpus=4)
+    >>> job.gpus * job.duration  # GPU-seconds
+    240.0
     """
 
     id: str

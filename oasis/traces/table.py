@@ -1,4 +1,4 @@
-"""Reading the CSV file of a trace: every row is used or counted with the reason it is not."""
+"""Reading the CSV file of a trace: a row is used, or it is counted with the fault it has."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Row = TypeVar("Row")
 
 
 class MalformedError(Exception):
-    """A row that cannot be used; the message is the kind of fault."""
+    """Raised for a row that cannot be used; the message names the kind of fault."""
 
 
 @dataclass(slots=True)
@@ -36,7 +36,7 @@ class Table(Generic[Row]):
     malformed: dict[str, dict[str, int]] = field(default_factory=dict)
 
     def reject(self, kind: str, line: int) -> None:
-        """Count the row at `line`."""
+        """Count the row at `line` as one with a fault of this `kind`."""
         self.malformed.setdefault(kind, {"count": 0, "first_row": line})["count"] += 1
 
 
@@ -64,7 +64,7 @@ def read_table(
     """
     table: Table[Row] = Table()
     seen = {""}
-    # Line by line: a stray quote or byte then spoils its own row alone.
+    # Line by line, so that a stray quote or byte spoils only its own row.
     with Path(path).open(encoding="utf-8-sig", errors="replace") as stream:
         header = _cells(stream.readline())
         _check_header(header, columns, Path(path).name)
@@ -101,12 +101,27 @@ def whole(text: str, column: str, minimum: int = 0) -> int:
 
 
 def malformed_lines(instance: Instance) -> list[str]:
-    """One sentence for each kind of malformed row that the import of `instance` met."""
+    """One sentence for each kind of malformed row that the import of `instance` met.
+
+    Examples
+    --------
+    >>> import oasis
+    >>> from oasis.traces import malformed_lines
+    >>> malformed_lines(oasis.generate("testbed", jobs=3, seed=1))  # not from a trace
+    []
+    """
     return malformed_sentences(instance.metadata.get("malformed", {}))
 
 
 def malformed_sentences(report: Mapping[str, Any]) -> list[str]:
-    """The same of a report: name of the file -> kind of fault -> count and first row."""
+    """One sentence for each entry of `report`: file -> kind of fault -> count and first row.
+
+    Examples
+    --------
+    >>> from oasis.traces import malformed_sentences
+    >>> malformed_sentences({"jobs": {"bad duration": {"count": 2, "first_row": 7}}})
+    ['jobs: 2 malformed rows (bad duration), first at line 7']
+    """
     return [
         f"{name}: {found['count']} malformed row{'s' if found['count'] > 1 else ''}"
         f" ({kind}), first at line {found['first_row']}"

@@ -1,4 +1,4 @@
-"""Which jobs of a trace make the instance, and how many each rule left out."""
+"""Choosing the jobs of a trace that make an instance, and counting what each rule leaves out."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Record:
     workers : int
         Workers that the importer reads into it.
     demand : mapping
-        What one worker occupies, without bandwidth.
+        Resources of one worker, apart from bandwidth.
     """
 
     id: str

@@ -1,4 +1,4 @@
-"""Columns of many jobs at once, drawn from the ranges of a preset; one array a parameter."""
+"""Parameters of many jobs at once, drawn from the ranges of a preset: an array for each."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def shares(mix: tuple[float, ...], size: int) -> IntArray:
 
 
 def rows(columns: Columns) -> Iterator[dict[str, Any]]:
-    """One plain dictionary a job; Python numbers, demands by resource name."""
+    """Yield a dictionary for each job, with Python numbers, and demands by resource name."""
     plain = {name: array.tolist() for name, array in columns.items()}
     for group in ("worker", "ps"):
         plain[group] = [dict(zip(RESOURCES, row, strict=True)) for row in plain[group]]

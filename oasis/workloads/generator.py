@@ -70,6 +70,15 @@ def generate(
     ------
     ValueError
         Naming the argument.
+
+    Examples
+    --------
+    >>> import oasis
+    >>> instance = oasis.generate("testbed", jobs=3, seed=1)
+    >>> len(instance.jobs), len(instance.cluster.worker_ids), instance.horizon
+    (3, 7, 10)
+    >>> instance == oasis.generate("testbed", jobs=3, seed=1)
+    True
     """
     settings = resolve(
         preset,

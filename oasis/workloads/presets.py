@@ -1,4 +1,4 @@
-"""What the presets fix: sizes and ranges of section V, in one table each (docs/workloads)."""
+"""The presets: sizes and ranges of section V, one `Preset` each (docs/workloads)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Preset:
     slot_seconds : float
         Length of a slot.
     quiet_slots : int
-        So many slots at the end of the horizon see no arrival.
+        Slots at the end of the horizon in which no job arrives.
     epochs : range of int
         E_i.
     chunks, minibatches : tuple of int
@@ -39,6 +39,12 @@ class Preset:
         b_i and B_i in Gbit/s; B_i is drawn from the part of its range from b_i on.
     target : range
         gamma3 in slots.
+
+    Examples
+    --------
+    >>> from oasis.workloads import PRESETS
+    >>> PRESETS["testbed"].horizon, PRESETS["testbed"].slot_seconds
+    (10, 1200.0)
     """
 
     jobs: int

@@ -17,7 +17,7 @@ SIZES = ("jobs", "worker_servers", "ps_servers", "horizon")
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What an instance is drawn from, apart from the ranges of its preset."""
+    """The arguments of `generate`, all filled in; the ranges come from the preset."""
 
     preset: str
     seed: int
@@ -42,7 +42,7 @@ class Settings:
 
 
 def resolve(preset: Any, **given: Any) -> Settings:
-    """Check the arguments of `generate`; what is None comes from the preset.
+    """Check the arguments of `generate` and take those that are None from the preset.
 
     Raises
     ------

@@ -22,8 +22,8 @@ from oasis.workloads.machines import fitting
 from oasis.workloads.presets import Preset
 
 Draw = Callable[[IntArray], tuple[Columns, npt.NDArray[np.bool_]]]
-CANDIDATES = 32768  # in one round of redrawing
-MAX_PER_JOB = 2048
+CANDIDATES = 32768  # drawn in one round, for all jobs together
+MAX_PER_JOB = 2048  # drawn in one round for one job
 MAX_ROUNDS = 100
 
 
@@ -49,12 +49,12 @@ def paper(rng: np.random.Generator, preset: Preset, size: int) -> Columns:
 def calibrated(
     rng: np.random.Generator, preset: Preset, allowed: IntArray, slot_seconds: float
 ) -> Columns:
-    """Redraw E, M, e and b, then fit tau, so that every job can meet its target alone.
+    """Redraw E, M, e and b, then fit tau, so that every job alone could meet its target.
 
     Parameters
     ----------
     allowed : (n,) int array
-        delta = min(floor(gamma3), T - a_i), the slots that each job may take.
+        Slots that each job may take: gamma3 rounded down, at most T - a_i.
     """
     shortest, longest = preset.minibatch_time
 
@@ -136,9 +136,10 @@ def parallelism(columns: Columns, cluster: Cluster) -> IntArray:
 
 
 def redraw(size: int, draw: Draw) -> Columns | None:
-    """Columns of `size` jobs, each the first good candidate that `draw` gave for it, or None.
+    """Draw candidates for `size` jobs until every job has a good one; None if some never gets one.
 
-    `draw` takes the job of each candidate and returns the candidates' columns and which are good.
+    `draw` takes, for each candidate, the index of the job it is for. It returns the columns of the
+    candidates and which of them are good. A job gets its first good candidate.
     """
     columns: Columns = {}
     pending = np.arange(size)

@@ -343,7 +343,7 @@ module.{name} = fail
 
 
 def test_a_sweep_prints_its_means_and_keeps_its_cells(folder: Path) -> None:
-    code = UNWRITTEN.format(module="sweep", name="write_table", path="out.parquet")
+    code = UNWRITTEN.format(module="sweep.run", name="write_table", path="out.parquet")
     command = ("sweep", "grid.toml", "-o", "out.parquet", "--jobs", "1")
     status, out, err = shell(folder, *command, code=code)
     assert status == 2
@@ -360,7 +360,7 @@ def test_a_sweep_prints_its_means_and_keeps_its_cells(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("module", "name", "ending"),
     [
-        ("sweep", "write_table", ".parquet"),
+        ("sweep.run", "write_table", ".parquet"),
         ("figures.reproduction", "write_csv", ".csv"),
         ("figures.reproduction", "save", ".svg"),
     ],

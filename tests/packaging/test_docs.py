@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -59,6 +60,21 @@ def test_readme_snippets_run(monkeypatch: pytest.MonkeyPatch) -> None:
     assert snippets
     for snippet in snippets:
         exec(compile(snippet, "README.md", "exec"), {})
+
+
+def test_the_tutorial_on_policies_runs(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(ROOT)
+    page = (DOCS / "own-policy.md").read_text(encoding="utf-8")
+    cells = [cell for cell in blocks(page, r"\{code-cell\}") if "import scratch" not in cell]
+    assert len(cells) > 3
+    names: dict[str, Any] = {}
+    for cell in cells:
+        exec(compile(cell, "own-policy.md", "exec"), names)
+    printed = capsys.readouterr().out
+    assert "policy greedy" in printed  # what is refused, and by whom
+    assert "('c', 60.0, 70.0)" in printed  # the shortest of those that wait goes first
 
 
 def test_readme_start_is_two_make_targets_that_exist() -> None:
@@ -123,10 +139,29 @@ def test_tests_cited_in_the_pages_exist(page: Path) -> None:
             assert f"def {target[1]}(" in path.read_text(encoding="utf-8"), target
 
 
-def test_notation_points_at_code_that_exists() -> None:
-    page = (DOCS / "notation.md").read_text(encoding="utf-8")
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_files_cited_in_the_pages_exist(page: Path) -> None:
+    cited = r"`((?:oasis|offline|baselines|experiments)/[\w/.-]+)`"
+    for name in re.findall(cited, page.read_text(encoding="utf-8")):
+        if "NAME" not in name and page.name != "own-policy.md":  # files to be written
+            assert (ROOT / name).exists(), name
+
+
+def test_every_room_is_on_the_page_of_the_architecture() -> None:
+    page = (DOCS / "architecture.md").read_text(encoding="utf-8")
+    rooms = {path.parent.relative_to(ROOT).as_posix() for path in CODE} - {"oasis", "experiments"}
+    described = set(re.findall(r"^\| `([\w/]+)` \|", page, re.MULTILINE))
+    assert rooms - described == set()
+    assert {name for name in described if not (ROOT / name).is_dir()} == set()
+    tests = {f"tests/{path.name}" for path in (ROOT / "tests").iterdir() if path.is_dir()}
+    assert {name for name in tests if "__" not in name} - described == set()
+
+
+@pytest.mark.parametrize("page_name", ["notation.md", "architecture.md"])
+def test_code_named_in_the_pages_exists(page_name: str) -> None:
+    page = (DOCS / page_name).read_text(encoding="utf-8")
     names = re.findall(r"\{src\}`([^`]+)`", page)
-    assert len(names) > 60
+    assert len(names) > 40
     for name in names:
         path, line = locate(name)
         assert (ROOT / path).is_file()

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
 PROGRAM = """
 import os, signal, sys, threading, time
 from experiments.cli.interrupt import CtrlC
-from offline import benders
+from offline.benders import solve as benders
 from offline.state import Standing
 
 awaited, delays = sys.argv.pop(1), [float(word) for word in sys.argv.pop(1).split(",")]

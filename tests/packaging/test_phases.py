@@ -32,7 +32,8 @@ def table() -> dict[str, list[str]]:
 
 def phases_of(path: Path) -> Iterator[str]:
     """What a module calls its phases; fails on a name that it cannot follow."""
-    module = importlib.import_module(f"offline.{path.stem}")
+    name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+    module = importlib.import_module(name)
     for call in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)):
             continue
@@ -49,7 +50,7 @@ def phases_of(path: Path) -> Iterator[str]:
 
 
 def test_every_phase_has_an_entry_and_every_entry_a_phase() -> None:
-    modules = sorted((ROOT / "offline").glob("[!_]*.py"))
+    modules = sorted((ROOT / "offline").rglob("[!_]*.py"))
     names = {name for path in modules for name in phases_of(path)}
     assert names > LEVELS
     assert WARM_START in names

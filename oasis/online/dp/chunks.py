@@ -17,11 +17,20 @@ class ChunkSplit:
     Parameters
     ----------
     table : (n, N + 1) float array
-        Cost of each worker count in each slot.
+        ``table[t, n]`` is the cost of n workers in slot t, inf where they do not fit.
     progress : (N + 1,) int array
         Work that each count does in a slot; non-decreasing, starts at 0.
     value : (n + 1, D + 1) float array
         ``value[s, d]`` is the cheapest cost of at least d units of work in the first s slots.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from oasis.online.dp import ChunkSplit
+    >>> table = np.array([[0.0, 3.0, 5.0], [0.0, 1.0, 2.0]])  # cost of 0, 1, 2 workers in 2 slots
+    >>> split = ChunkSplit.of(table, progress=np.array([0, 1, 2]), total=2)
+    >>> split.cost, split.cheapest().counts
+    (array([5., 2.]), array([0, 2]))
     """
 
     table: FloatArray
@@ -45,13 +54,13 @@ class ChunkSplit:
         return self.value[1:, -1]
 
     def best(self, utility: FloatArray) -> Split | None:
-        """The split of the best positive payoff, the earliest of equals."""
+        """The split of the largest positive payoff, the earliest of equals; None without one."""
         payoff = np.where(utility > 0, utility - self.cost, -np.inf)
         at = int(np.argmax(payoff))
         return self._split(at, float(payoff[at])) if payoff[at] > 0 else None
 
     def cheapest(self) -> Split | None:
-        """The cheapest split; its payoff is minus its cost."""
+        """The cheapest split, its payoff is minus its cost; None if the work does not fit."""
         cost = float(self.cost[-1])  # never more than that of an earlier completion
         return self._split(len(self.cost) - 1, -cost) if cost < np.inf else None
 

@@ -17,14 +17,24 @@ ROUNDING = 1e-15  # relative error of the terms of a bound
 
 @dataclass(frozen=True, slots=True)
 class Slots:
-    """Groups of slots that have the same costs and run the same count."""
+    """Groups of slots with the same costs and the same number of workers.
+
+    Parameters
+    ----------
+    row : (g,) int array
+        Run of equal slots that each group belongs to.
+    count : (g,) int array
+        Workers in each slot of the group.
+    number : (g,) int array
+        Slots in the group.
+    """
 
     row: IntArray
     count: IntArray
     number: IntArray
 
     def per_slot(self, n: int) -> IntArray:
-        """Counts of slots 0..n-1; within a run of equal slots the earlier ones run more."""
+        """Workers in slots 0..n-1; among equal slots the earlier ones get the larger counts."""
         order = np.lexsort((-self.count, self.row))
         counts = np.repeat(self.count[order], self.number[order])
         return np.concatenate((counts, np.zeros(n - len(counts), np.int64)))
@@ -83,9 +93,19 @@ class Envelope:
         return float(self.rows[self.run[: len(counts)], counts].sum())
 
     def relaxed(self, completion: int) -> tuple[Slots, float, int]:
-        """Cheapest work on the envelopes: whole edges taken, multiplier, worker-slots missing.
+        """The cheapest work up to `completion` if costs were those of the convex envelopes.
 
-        Less than one edge is missing, at `multiplier` each if edges could be divided.
+        Edges of the envelopes are taken by rising slope as long as they fit into the demand.
+
+        Returns
+        -------
+        Slots
+            The counts that the whole edges add up to.
+        float
+            The multiplier: the slope of the first edge that does not fit.
+        int
+            The worker-slots still missing, fewer than that edge has. A part of the edge would cost
+            the multiplier for each of them.
         """
         slots = self.slots_until(completion)
         taken = np.cumsum(self._width * slots[self._row])
@@ -107,8 +127,9 @@ class Envelope:
 def _lower_hulls(rows: FloatArray) -> tuple[IntArray, FloatArray, FloatArray]:
     """Vertices of the lower convex hull of each row: flat position, cost, slope to the next one.
 
-    Rows are set apart by one nan, which compares as no reason to drop a neighbour.
-    A point on or above the chord of its neighbours is no vertex, so all such points go at once.
+    A point on or above the chord between its two neighbours is no vertex. All such points are
+    dropped at once, until none is left. The rows lie one after the other with a nan between them:
+    every comparison with nan is false, so no vertex is dropped because of another row.
     """
     apart = np.full((len(rows), rows.shape[1] + 1), np.nan)
     apart[:, :-1] = rows

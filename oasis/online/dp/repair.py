@@ -1,4 +1,7 @@
-"""Closing the duality gap: the cheapest changes of slot counts that supply the missing work."""
+"""Closing the duality gap: the cheapest changes of workers in single slots add the missing work.
+
+A *move* changes the number of workers in one slot by a *step*, up or down.
+"""
 
 from __future__ import annotations
 
@@ -24,15 +27,16 @@ def repair(
     Parameters
     ----------
     reduced : (G, N + 1) float array
-        Reduced cost (>= 0 but for noise) of each count in a slot of each group.
+        Reduced cost of each count of workers in a slot of each group; it is at least 0, up to
+        rounding errors.
     count, number : (G,) int array
-        Present count, of reduced cost 0, and number of slots of each group.
+        Workers now in each slot of the group, a count with reduced cost 0; slots in the group.
     missing : int
         Worker-slots to add, 1 <= missing <= N.
     limit : float
-        Only a total below this is of interest.
+        Moves are wanted only if their total reduced cost is below this.
     noise : float
-        A total up to this is as good as 0.
+        Rounding error of a total: one up to this counts as 0.
 
     Returns
     -------
@@ -73,10 +77,11 @@ def repair(
 
 
 def _distances(step: IntArray, cost: FloatArray, reach: int, within: float) -> list[FloatArray]:
-    """Least cost of every sum of steps in -reach..reach, by at most 1, 2, 4, .. of them.
+    """Least cost of steps that add up to each of -reach..reach, with at most 1, 2, 4, .. steps.
 
-    How many slots can make a step is ignored.  Steps can be ordered so that no partial sum leaves
-    -reach..reach (go down while above 0, else up).
+    A step may be used more often than there are slots for it, so these are lower bounds. Partial
+    sums outside -reach..reach need not be looked at: a sequence of steps can be ordered so that it
+    goes down whenever it is above 0 and up otherwise.
     """
     least = np.full(2 * reach + 1, np.inf)
     order = np.argsort(-cost, kind="stable")
@@ -99,7 +104,7 @@ def _distances(step: IntArray, cost: FloatArray, reach: int, within: float) -> l
 
 
 def _path(levels: list[FloatArray], total: int) -> list[int]:
-    """Steps of a cheapest sum `total`."""
+    """The steps that add up to `total` at the least cost; `levels` is from `_distances`."""
     reach = len(levels[0]) // 2
     while len(levels) > 1 and levels[-2][reach + total] <= levels[-1][reach + total]:
         levels = levels[:-1]
@@ -116,7 +121,7 @@ def _path(levels: list[FloatArray], total: int) -> list[int]:
 def _assign(
     path: list[int], group: IntArray, step: IntArray, cost: FloatArray, number: IntArray
 ) -> IntArray | None:
-    """The cheapest slot still free for every step of `path`, None if there is none."""
+    """For every step of `path` the cheapest move that some slot can still make, or None."""
     left = number.copy()
     chosen = []
     for wanted in path:
@@ -138,9 +143,10 @@ def _exact(
     within: float,
     least: FloatArray,
 ) -> IntArray | None:
-    """Cheapest moves, at most one for each slot: forward DP over slots that may move.
+    """The cheapest moves, at most one in each slot, by a dynamic programme over the slots.
 
-    A partial sum survives while its cost and the least cost of the rest stay `within`.
+    Its state is the sum of the steps so far. A state is dropped when its cost plus the least cost
+    of the steps still missing, `least` from `_distances`, is above `within`.
     """
     reach = len(least) // 2
     first = np.flatnonzero(np.diff(group, prepend=-1))
@@ -160,7 +166,7 @@ def _exact(
             ahead = np.where(far, 0.0, least[np.where(far, 0, rest + reach)])
             alive = np.flatnonzero(totals + ahead <= within)
             if not made[alive].any():
-                break  # no use for one more slot of this group, hence for none
+                break  # no state gains from one more slot of this group, so none from two
             sums, costs = low + alive, totals[alive]
             trail.append((sums, made[alive], a))
     at = int(np.searchsorted(sums, missing))

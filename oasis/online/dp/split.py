@@ -1,4 +1,4 @@
-"""The outcome of splitting work over slots."""
+"""A split: how many workers a job has in each slot."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from oasis.model.rounding import IntArray
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """Work by slot, counted from the job's arrival.
+    """Workers of a job in each slot; slots are counted from its arrival.
 
     Parameters
     ----------
@@ -19,6 +19,14 @@ class Split:
         The last slot with a worker.
     counts : (n,) int array
         Workers in each slot.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from oasis.online.dp import Split
+    >>> split = Split(payoff=3.0, completion=2, counts=np.array([0, 4, 1]))
+    >>> int(split.counts.sum())  # worker-slots
+    5
     """
 
     payoff: float

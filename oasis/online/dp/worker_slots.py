@@ -14,8 +14,8 @@ from oasis.online.dp.envelope import Envelope, Slots
 from oasis.online.dp.repair import repair
 from oasis.online.dp.split import Split
 
-ULPS = 1e-14  # float noise of a sum of costs, relative
-PROBES = 24  # completions whose multiplier is computed up front
+ULPS = 1e-14  # relative rounding error of a sum of costs
+PROBES = 24  # completions whose optimal multiplier is computed before the search begins
 
 
 def best_split(
@@ -34,21 +34,33 @@ def best_split(
     utility : (n,) float array
         Non-increasing value of completing in each slot; <= 0 where that is worthless.
     at_least : float
-        Only a payoff above this is of interest.
+        A split is wanted only if its payoff is above this.
 
     Returns
     -------
     Split or None
         The highest payoff, the earliest such completion; None if none exceeds `at_least`.
+
+    Examples
+    --------
+    Two slots; a worker costs 3 in the first and 1 in the second, which completes the job later.
+
+    >>> import numpy as np
+    >>> from oasis.online.dp import best_split
+    >>> rows = np.array([[0.0, 3.0, 6.0], [0.0, 1.0, 2.0]])
+    >>> split = best_split(rows, np.array([1, 1]), utility=np.array([10.0, 8.0]), demand=2)
+    >>> split.payoff, split.completion, split.counts
+    (6.0, 1, array([0, 2]))
     """
     limit = float(utility.max(initial=0.0)) - at_least
     return _best(Envelope(_below(rows, limit), lengths, demand), utility, at_least)
 
 
 def _below(rows: FloatArray, limit: float) -> FloatArray:
-    """Costs without those above `limit`, which no schedule of interest can contain.
+    """The costs, with inf for those above `limit`, which no wanted schedule can contain.
 
-    Prices span many orders of magnitude; sums with the dearest would drown the others.
+    Prices span many orders of magnitude: in a sum with a very large cost the small ones would be
+    lost to rounding.
     """
     below: FloatArray = np.where(rows > limit, np.inf, rows)
     return below
@@ -93,7 +105,10 @@ def _best(envelope: Envelope, utility: FloatArray, at_least: float) -> Split | N
 def cheapest(
     envelope: Envelope, completion: int, limit: float, noise: float
 ) -> tuple[float, Slots | None]:
-    """Cheapest work up to `completion`, if it costs less than `limit`; else a lower bound."""
+    """Cheapest work up to `completion`, or None if it costs at least `limit`.
+
+    The first value is the cost of the work, or a lower bound on it, at least `limit`.
+    """
     slots, multiplier, missing = envelope.relaxed(completion)
     costs = envelope.rows[slots.row]
     at = np.arange(len(slots.row))
@@ -120,7 +135,17 @@ def cheapest(
 
 
 def smallest_cost(rows: FloatArray, lengths: IntArray, demand: int) -> Split | None:
-    """Cheapest work in all the slots; the payoff of the `Split` is minus its cost."""
+    """The cheapest split that does the work in all the slots; its payoff is minus its cost.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from oasis.online.dp import smallest_cost
+    >>> rows = np.array([[0.0, 3.0, 6.0], [0.0, 1.0, np.inf]])  # one worker at most in the second
+    >>> split = smallest_cost(rows, np.array([1, 1]), demand=2)
+    >>> -split.payoff, split.counts
+    (4.0, array([1, 1]))
+    """
     free = np.zeros(int(lengths.sum()))
     envelope = Envelope(rows, lengths, demand)
     if envelope.earliest >= len(free):
@@ -136,7 +161,16 @@ def smallest_factor(
 ) -> float | None:
     """The least x at which x times `utility` pays for the work: min cost(t) / utility(t).
 
-    Dinkelbach's method: while some completion still gains at factor x, x falls to its own ratio.
+    Dinkelbach's method: while some completion has a positive payoff at factor x, x becomes the
+    ratio cost / utility of that completion, which is smaller.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from oasis.online.dp import smallest_factor
+    >>> rows = np.array([[0.0, 3.0, 6.0], [0.0, 1.0, 2.0]])
+    >>> smallest_factor(rows, np.array([1, 1]), utility=np.array([3.0, 4.0]), demand=2)
+    0.5
     """
     worthy = np.flatnonzero(utility > 0)
     envelope = Envelope(rows, lengths, demand)

@@ -16,6 +16,7 @@ from oasis.online.recourse.grid import GridJob, on_grid
 from oasis.online.search import Rest
 
 NEVER = -1
+LEAST_SHARE = 1e-12  # of a job that demands next to nothing: densities stay finite
 
 
 @dataclass(slots=True, eq=False)
@@ -125,4 +126,4 @@ def dominant_share(job: Job, cluster: Cluster) -> float:
         demand, total = as_array(amounts, cluster.resources) * units, capacity.sum(axis=0)
         shares = np.divide(demand, total, out=np.zeros_like(demand), where=total > 0)
         largest = max(largest, float(shares.max()))
-    return largest or np.finfo(float).tiny
+    return max(largest, LEAST_SHARE)

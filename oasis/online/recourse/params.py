@@ -40,14 +40,14 @@ class RecourseParams:
         room, in `widening` times as many, and so on.
     """
 
-    rounds: int = 4
+    rounds: int = 12
     discount: float = 0.98
     started_bonus: float = 0.0
     min_utility_fraction: float = 1e-3
     most_leaving: int = 5
     most_joining: int = 5
     noise: float = 0.5
-    growth: float = 0.1
+    growth: float = 1.0
     tries: int = 20
     first_window: int = 8
     widening: int = 4

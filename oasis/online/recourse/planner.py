@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from copy import deepcopy
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 
@@ -138,7 +140,23 @@ class Planner:
             start_over(plan)
         self._improve(begin)
         self._break_promises()
-        return gone | self._give_up()
+        return gone | self.give_up()
+
+    def give_up(self) -> dict[int, str]:
+        """Let go of the jobs that can earn nothing any more; who they are, and why."""
+        now = self.plan.now
+        hopeless = [live for live in self.plan.unplanned() if live.earliest(now) > live.last]
+        for live in hopeless:
+            self._drop(live, completed=False)
+        return {live.key: LATE for live in hopeless}
+
+    def report(self) -> dict[str, Any]:
+        """The record as it will be if the present plan is carried out to its end."""
+        final = deepcopy(self.record)
+        for live in self.plan.live.values():
+            final.leave(live, completed=live.schedule is not None)
+            final.done += live.schedule.worker_slots if live.schedule else 0
+        return final.to_dict()
 
     def _improve(self, begin: float) -> None:
         for _ in range(self.params.rounds):
@@ -198,11 +216,3 @@ class Planner:
                 self.record.broken.append(live.job.id)
                 live.promise = None
                 self.plan.insert(live)
-
-    def _give_up(self) -> dict[int, str]:
-        """Jobs that earn nothing any more, or that nothing was promised and no plan was found."""
-        now = self.plan.now
-        hopeless = [live for live in self.plan.unplanned() if live.earliest(now) > live.last]
-        for live in hopeless:
-            self._drop(live, completed=False)
-        return {live.key: LATE for live in hopeless}

@@ -126,7 +126,7 @@ def on_a_terminal(script: str) -> tuple[subprocess.CompletedProcess[str], str]:
 def test_on_a_terminal_one_line_lives_and_is_gone_at_the_end() -> None:
     script = (
         "import time\n"
-        "from experiments import progress\n"
+        "from experiments.cli import progress\n"
         "from oasis.solvers import Progress\n"
         "progress.PATIENCE_SECONDS = 0.2\n"
         "with progress.solver_progress(lambda: None) as show:\n"
@@ -147,7 +147,7 @@ def test_on_a_terminal_one_line_lives_and_is_gone_at_the_end() -> None:
 # Ctrl-C once, or twice, while the live line is shown.
 STOPPED = """
 import os, signal, time
-from experiments import progress
+from experiments.cli import progress
 from experiments.cli.interrupt import CtrlC
 from oasis.solvers import Progress
 progress.PATIENCE_SECONDS = 0.1

@@ -1,0 +1,158 @@
+"""Recourse at small: what is told apart, what is refused, and what is reported."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import oasis
+from oasis import Cluster, Constant, Deadline, Instance, Job, Recourse, Server
+from oasis.online.recourse import AtPrices, Planner, RecourseParams
+from oasis.online.recourse.grid import grid_of, on_grid
+from oasis.simulator import Outage
+
+CLUSTER = Cluster(
+    ("gpu",), (Server("w", {"gpu": 2.0}, 2),), (Server("p", {"gpu": 1.0}),), slot_seconds=1.0
+)
+
+
+def job(name: str, arrival: int, slots: int, value: float, latest: int, workers: int = 4) -> Job:
+    """Needs all four GPUs for `slots` slots; worth `value` up to delay `latest`."""
+    return Job(
+        name, arrival, slots, workers, 1, 1.0, 0.0, {"gpu": 1.0}, {}, Deadline(value, latest)
+    )
+
+
+def run(jobs: list[Job], horizon: int = 8, **options: object) -> oasis.Run:
+    instance = Instance(horizon, CLUSTER, tuple(jobs))
+    result = oasis.simulate(instance, Recourse(**options))  # type: ignore[arg-type]
+    oasis.verify(instance, result)
+    return result
+
+
+def test_without_commitment_a_better_job_takes_the_place_of_one_that_runs() -> None:
+    jobs = [job("cheap", 0, 4, 1.0, 3), job("dear", 1, 4, 10.0, 3)]
+    result = run(jobs)
+    assert list(result.schedules) == ["dear"]
+    assert result.report["given_up_after_start"] == ["cheap"]
+    assert (result.report["worker_slots_wasted"], result.report["worker_slots_done"]) == (4, 20)
+
+
+@pytest.mark.parametrize("commitment", ["start", "arrival"])
+def test_a_job_that_was_promised_something_is_not_given_up(commitment: str) -> None:
+    jobs = [job("cheap", 0, 4, 1.0, 3), job("dear", 1, 4, 10.0, 3)]
+    result = run(jobs, commitment=commitment)
+    assert list(result.schedules) == ["cheap"]
+    assert result.report["given_up_after_start"] == []
+
+
+def test_on_start_what_has_not_run_is_still_given_up() -> None:
+    """Nothing is promised to the second job before it has run."""
+    jobs = [job("first", 0, 2, 5.0, 1), job("waits", 0, 2, 1.0, 3), job("dear", 1, 2, 9.0, 2)]
+    result = run(jobs, commitment="start")
+    assert set(result.schedules) == {"first", "dear"}
+
+
+def test_work_done_counts_and_a_paused_job_goes_on() -> None:
+    jobs = [job("long", 0, 4, 5.0, 9), job("urgent", 1, 2, 5.0, 1)]
+    result = run(jobs)
+    assert set(result.schedules) == {"long", "urgent"}
+    assert result.schedules["long"].workers[:, 0].tolist() == [0, 0, 3, 3, 4, 4, 5, 5]
+
+
+def test_a_bonus_for_what_has_begun_keeps_it() -> None:
+    jobs = [job("cheap", 0, 4, 1.0, 3), job("better", 1, 4, 1.5, 3)]
+    assert list(run(jobs).schedules) == ["better"]
+    keep = RecourseParams(started_bonus=1.0)
+    assert list(run(jobs, params=keep).schedules) == ["cheap"]
+
+
+def test_a_promised_job_moves_within_its_promise_for_a_newcomer() -> None:
+    """Both fit only if the first, promised late, gives way for a slot."""
+    patient = replace(job("patient", 0, 1, 3.0, 9), chunks=2, epochs=4)
+    jobs = [job("first", 0, 1, 3.0, 0), patient, job("urgent", 1, 1, 3.0, 0)]
+    result = run(jobs, commitment="none")
+    assert set(result.schedules) == {"first", "patient", "urgent"}
+
+
+def test_a_lost_server_breaks_a_promise_and_the_report_names_it() -> None:
+    instance = Instance(6, CLUSTER, (job("held", 0, 4, 5.0, 5), job("other", 0, 1, 1.0, 5)))
+    outages = [Outage(0, 1.0), Outage(1, 1.0, 3.0)]
+    result = oasis.simulate(instance, Recourse("arrival"), outages=outages)
+    assert "held" in result.report["broken_promises"]
+
+
+def test_a_server_that_comes_back_is_used_again() -> None:
+    instance = Instance(6, CLUSTER, (job("only", 0, 2, 5.0, 5),))
+    outages = [Outage(k, 1.0, 3.0) for k in range(2)]
+    result = oasis.simulate(instance, Recourse(), outages=outages)
+    oasis.verify(instance, result)
+    assert result.schedules["only"].workers[:, 0].tolist() == [0, 0, 3, 3]
+
+
+def test_a_limit_of_no_seconds_leaves_no_time_for_rounds_and_is_reported() -> None:
+    jobs = [job("a", 0, 1, 1.0, 5), job("b", 1, 1, 1.0, 5)]
+    assert run(jobs, seconds=0.0).report["decisions_cut_short"] == 2
+    assert run(jobs).report["decisions_cut_short"] == 0
+
+
+def test_the_limit_is_measured_from_the_begin_of_the_decision() -> None:
+    ticks = iter(range(100))
+    planner = Planner(
+        CLUSTER, 8, seconds=2.5, params=RecourseParams(rounds=9), clock=lambda: next(ticks)
+    )
+    planner.replan({0: job("a", 0, 1, 1.0, 5)})
+    assert planner.record.cut_short == 1
+    assert next(ticks) == 4  # the begin, two rounds and the one that was too late
+
+
+def test_demands_on_the_grid_add_up_exactly() -> None:
+    cluster = Cluster(
+        ("gpu", "bandwidth_gbps"),
+        (Server("w", {"gpu": 3.0, "bandwidth_gbps": 20.1}),),
+        (Server("p", {"bandwidth_gbps": 0.3}),),
+        1.0,
+    )
+    given = Job("j", 0, 1, 9, 1, 1.0, 0.0, {"gpu": 0.1, "bandwidth_gbps": 1 / 3},
+                {"bandwidth_gbps": 0.7}, Constant(1.0))  # fmt: skip
+    rounded = on_grid(given, grid_of(cluster))
+    for group in ("worker", "ps"):
+        for name, amount in getattr(rounded, group).items():
+            assert amount == pytest.approx(getattr(given, group)[name], rel=1e-14)
+            total = sum([amount] * 7)
+            assert total - 5 * amount == 2 * amount
+    assert (rounded.ps_needed(np.arange(10)) == given.ps_needed(np.arange(10))).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"commitment": "never"}, "commitment: expected one of arrival, start, none, got 'never'"),
+        ({"rounds": -1}, "rounds: expected an integer >= 0, got -1"),
+        ({"seconds": -1.0}, "seconds: expected a number >= 0, got -1.0"),
+        ({"seconds": float("nan")}, "seconds: expected a number >= 0, got nan"),
+        ({"admission": AtPrices()}, "admission: only jobs that are promised"),
+    ],
+)
+def test_bad_options_are_named(options: dict[str, object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Recourse(**options)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("discount", 0.0), ("discount", 1.1), ("noise", -1.0), ("tries", 1.5), ("widening", 1)],
+)
+def test_bad_params_are_named(name: str, value: float) -> None:
+    with pytest.raises(ValueError, match=name):
+        RecourseParams(**{name: value})  # type: ignore[arg-type]
+
+
+def test_the_parameters_are_plain_data_and_complete() -> None:
+    policy = Recourse("arrival", seed=3, rounds=2, params=RecourseParams(noise=0.1))
+    known = policy.parameters
+    assert (known["commitment"], known["seed"], known["rounds"]) == ("arrival", 3, 2)
+    assert known["noise"] == 0.1
+    assert known["admission"]["min_utility_fraction"] == 0.6
