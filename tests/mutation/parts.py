@@ -50,6 +50,7 @@ PARTS = (
         "search",
         ("oasis/online/search.py",),
         (
+            U + "online/test_search*.py",
             U + "online/test_online*.py",
             P + "test_search_fast_path.py",
             P + "test_theorem1_optimality.py",
@@ -86,7 +87,9 @@ PARTS = (
         (U + "offline/test_cuts*.py", P + "test_cuts.py", O + "test_benders.py"),
     ),
     Part(
-        "counts", ("offline/benders/master.py",), (O + "test_benders.py", O + "test_separation.py")
+        "counts",
+        ("offline/benders/master.py",),
+        (U + "offline/test_master*.py", O + "test_benders.py", O + "test_separation.py"),
     ),
     Part(
         "benders",
