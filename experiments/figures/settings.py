@@ -11,7 +11,8 @@ from experiments.evaluation.policies import OASIS, POLICIES, entry_of
 from oasis.workloads import PRESETS
 
 PAPER = (OASIS, "fifo", "drf", "rrh", "dorm")  # the policies of the paper, in its order
-SHOWN = (*PAPER, "srtf", "las")  # those that its figures show here
+# Those that its figures show: the default Kubernetes scheduler is no scheduler of the model's jobs.
+SHOWN = (*PAPER, *(name for name in POLICIES if name not in (*PAPER, "kubernetes-default")))
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +121,7 @@ class FigureSettings:
         """Names of the policies to compare."""
         if self.policies is not None:
             return list(self.policies)
-        return [name for name in SHOWN]
+        return list(SHOWN)
 
     def oasis(self, **axes: Any) -> dict[str, Any]:
         """OASiS as a policy of a sweep, with the options that the figure varies.
