@@ -20,7 +20,6 @@ from pyarrow import parquet
 from scipy import stats
 
 from experiments.cli.main import main
-from experiments.evaluation.policies import POLICIES
 from experiments.figures import FIGURES
 from experiments.figures.figure import PublishedFigure
 from experiments.figures.oasis import fig3, fig4, fig5, fig6, fig8, fig9
@@ -29,7 +28,7 @@ from experiments.figures.oasis.published import FIG3, FIG4, FIG6, FIG8
 from experiments.figures.oasis.utility_bars import PUBLISHED_STYLE
 from experiments.figures.reproduction import reproduce
 from experiments.figures.rows import for_people, geometric, interval, read_csv, write_csv
-from experiments.figures.settings import FigureSettings
+from experiments.figures.settings import SHOWN, FigureSettings
 from experiments.sweep import SweepProgress, expand, sweep_config
 from tests.unit.experiments.test_plotting import assert_readable
 
@@ -189,7 +188,7 @@ def test_full_size_is_the_papers():
 
 @pytest.mark.parametrize("name", ["fig3", "fig4", "fig8", "fig9"])
 def test_every_policy_of_the_registry_is_compared(name):
-    assert {c.policy for c in cells_of(name)} == set(POLICIES)
+    assert {c.policy for c in cells_of(name)} == set(SHOWN)
     assert FigureSettings().names()[0] == "oasis"
 
 
@@ -287,7 +286,7 @@ def utility_rows(name, counts=(100, 400)):
     cells = [
         cell(policy, seed, 100.0 * k + 30 * seed + count, **{"instance.jobs": count})
         for count in counts
-        for k, policy in enumerate(POLICIES)
+        for k, policy in enumerate(SHOWN)
         for seed in range(3)
     ]
     return FIGURES[name].table(cells, FigureSettings())
@@ -334,7 +333,7 @@ def test_lines_of_fig6_are_the_rows_and_the_published_line():
 
 def late_cells():
     late = {"lateness": [float(k) for k in range(-3, 30)], "decay": [0.5, 4.5, 0.0] * 11}
-    return [cell(policy, seed, **late) for policy in POLICIES for seed in range(3)]
+    return [cell(policy, seed, **late) for policy in SHOWN for seed in range(3)]
 
 
 CASES = {
