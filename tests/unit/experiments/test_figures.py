@@ -456,10 +456,10 @@ def test_list_names_every_figure(capfd):
 
 # --- the figures that the documentation shows ----------------------------------------------------
 
-SHOWN = Path(__file__).parents[3] / "docs" / "figures"
+PUBLISHED_PICTURES = Path(__file__).parents[3] / "docs" / "figures"
 
 
-@pytest.mark.parametrize("path", sorted(SHOWN.rglob("*.csv")), ids=lambda p: p.stem)
+@pytest.mark.parametrize("path", sorted(PUBLISHED_PICTURES.rglob("*.csv")), ids=lambda p: p.stem)
 def test_data_in_the_documentation_are_whole_and_drawn(path):
     figure = FIGURES[path.stem]
     rows = read_csv(path)
@@ -470,19 +470,19 @@ def test_data_in_the_documentation_are_whole_and_drawn(path):
 
 
 def test_published_numbers_in_the_documentation_are_the_published_ones():
-    for row in read_csv(SHOWN / "fig3.csv"):
+    for row in read_csv(PUBLISHED_PICTURES / "fig3.csv"):
         assert row["published"] == FIG3.get(row["policy"], {}).get(row["jobs"])
-    for row in read_csv(SHOWN / "fig8.csv"):
+    for row in read_csv(PUBLISHED_PICTURES / "fig8.csv"):
         assert row["published"] == FIG8.get(row["policy"])
 
 
 def test_nothing_is_called_published_where_the_paper_gives_no_number():
-    rows = read_csv(SHOWN / "fig4.csv")
+    rows = read_csv(PUBLISHED_PICTURES / "fig4.csv")
     known = {row["policy"] for row in rows if row["published_low"] is not None}
     assert known == set(FIG4) == {"fifo", "drf", "dorm"}
 
 
 def test_every_ratio_in_the_documentation_is_proven():
-    for path in SHOWN.rglob("fig5.csv"):
+    for path in PUBLISHED_PICTURES.rglob("fig5.csv"):
         for row in read_csv(path):
             assert row["proven"] == row["seeds"]
