@@ -80,13 +80,17 @@ PARTS = (
             P + "test_simulator.py",
         ),
     ),
-    Part("cuts", ("offline/benders/cuts.py",), (P + "test_cuts.py", O + "test_benders.py")),
+    Part(
+        "cuts",
+        ("offline/benders/cuts.py", "offline/benders/patterns.py"),
+        (P + "test_cuts.py", O + "test_benders.py"),
+    ),
     Part(
         "counts", ("offline/benders/master.py",), (O + "test_benders.py", O + "test_separation.py")
     ),
     Part(
         "benders",
-        ("offline/benders/solve.py",),
+        ("offline/benders/solve.py", "offline/benders/decomposition.py"),
         (
             U + "offline/test_interrupted_benders.py",
             O + "test_benders.py",
