@@ -93,7 +93,7 @@ PARTS = (
     ),
     Part(
         "benders",
-        ("offline/benders/decomposition.py",),
+        ("offline/benders/solve.py", "offline/benders/decomposition.py"),
         (
             U + "offline/test_interrupted_benders.py",
             O + "test_benders.py",
