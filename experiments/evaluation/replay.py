@@ -25,7 +25,7 @@ def replay_each(
     workload : Workload
         Of rigid or elastic jobs.
     names : list of str
-        Names in `baselines.POLICIES`.
+        Names in `baselines.ALL`.
     seed : int
         Of the policies; jobs that say with how many workers they run draw nothing.
     on_settled : callable, optional

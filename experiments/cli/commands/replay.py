@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 import oasis
-from baselines import POLICIES
+from baselines import ALL
 from experiments.cli import console
 from experiments.cli.options import AsJson, ResultFile
 from experiments.cli.reading import errors_name
@@ -41,7 +41,7 @@ def command(
         str, typer.Option(help="pooled: GPUs wherever they are; whole: all on one server.")
     ] = "pooled",
     policies: Annotated[
-        str, typer.Option(help=f"Some of {', '.join(POLICIES)}, with commas between.")
+        str, typer.Option(help=f"Some of {', '.join(ALL)}, with commas between.")
     ] = "fifo,srtf,las",
     cluster: Annotated[
         str, typer.Option(help="Only this virtual cluster (Philly's format). [default: all]")
@@ -66,8 +66,8 @@ def command(
     """
     names = [name.strip() for name in policies.split(",")]
     for name in names:
-        if name not in POLICIES:
-            expected = f"expected one of {', '.join(POLICIES)}, got {name!r}"
+        if name not in ALL:
+            expected = f"expected one of {', '.join(ALL)}, got {name!r}"
             raise ValueError(f"--policies: {expected}")
     if placement not in ("pooled", "whole"):
         raise ValueError(f"--placement: expected pooled or whole, got {placement!r}")
