@@ -15,6 +15,7 @@ from baselines.rrh import RRH
 from baselines.srtf import SRTF
 from oasis.scheduling import Policy
 
+# The rivals of OASiS: comparisons on instances take all of them where none is named.
 POLICIES: dict[str, Callable[..., Policy]] = {
     "fifo": FIFO,
     "drf": DRF,
@@ -22,8 +23,12 @@ POLICIES: dict[str, Callable[..., Policy]] = {
     "dorm": Dorm,
     "srtf": SRTF,
     "las": LAS,
+}
+# Kubernetes controllers, at home on elastic workloads.
+CONTROLLERS: dict[str, Callable[..., Policy]] = {
     "kubernetes-default": KubernetesDefault,
 }
+ALL: dict[str, Callable[..., Policy]] = POLICIES | CONTROLLERS
 
 
 def make(name: str, seed: int = 0, **options: Any) -> Policy:
@@ -32,7 +37,7 @@ def make(name: str, seed: int = 0, **options: Any) -> Policy:
     Parameters
     ----------
     name : str
-        One of `POLICIES`.
+        One of `ALL`.
     seed : int
         Draws the fixed counts of a policy that has them; the others take no seed.
     **options
@@ -48,9 +53,9 @@ def make(name: str, seed: int = 0, **options: Any) -> Policy:
     >>> make("las", 3, line="backfill").parameters
     {'seed': 3, 'line': 'backfill', 'placement': None, 'thresholds': [1.0]}
     """
-    if name not in POLICIES:
-        raise ValueError(f"policy: expected one of {', '.join(POLICIES)}, got {name!r}")
-    policy = POLICIES[name]
+    if name not in ALL:
+        raise ValueError(f"policy: expected one of {', '.join(ALL)}, got {name!r}")
+    policy = ALL[name]
     if "seed" in inspect.signature(policy).parameters:
         options["seed"] = seed
     return policy(**options)

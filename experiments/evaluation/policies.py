@@ -1,6 +1,6 @@
 """The one registry of policies, OASiS among them: name, options, how to make one.
 
-A policy of `baselines` has an entry here as soon as it is in `baselines.POLICIES`; its options are
+A policy of `baselines` has an entry here as soon as it is in `baselines.ALL`; its options are
 the parameters of its constructor. The command line, sweeps and figures read this registry.
 """
 
@@ -153,8 +153,10 @@ def _baseline(name: str, policy: Callable[..., Policy]) -> PolicyEntry:
 
 POLICIES: Mapping[str, PolicyEntry] = {
     OASIS: PolicyEntry(OASIS, options_of(OasisOptions), OasisOptions, _oasis, needs_instance=True),
-    **{name: _baseline(name, policy) for name, policy in baselines.POLICIES.items()},
+    **{name: _baseline(name, policy) for name, policy in baselines.ALL.items()},
 }
+# Those that comparisons on instances take where none is named.
+RIVALS = (OASIS, *baselines.POLICIES)
 
 
 def entry_of(name: str, among: Iterable[str] = tuple(POLICIES)) -> PolicyEntry:

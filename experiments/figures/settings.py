@@ -7,12 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from experiments.evaluation.policies import OASIS, POLICIES, entry_of
+from experiments.evaluation.policies import OASIS, POLICIES, RIVALS, entry_of
 from oasis.workloads import PRESETS
 
 PAPER = (OASIS, "fifo", "drf", "rrh", "dorm")  # the policies of the paper, in its order
-# Those that its figures show: the default Kubernetes scheduler is no scheduler of the model's jobs.
-SHOWN = (*PAPER, *(name for name in POLICIES if name not in (*PAPER, "kubernetes-default")))
+SHOWN = (*PAPER, *(name for name in RIVALS if name not in PAPER))  # those that its figures show
 
 
 @dataclass(frozen=True, slots=True)

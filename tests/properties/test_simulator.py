@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from baselines import ALL as NAMES
 from baselines import DRF, FIFO, LAS, RRH, SRTF, Dorm, make
-from baselines import POLICIES as NAMES
 from oasis import Instance, OASiS, PolicyError, PriceBounds, simulate, verify
 from oasis.scheduling.placement import place
 from oasis.simulator import (

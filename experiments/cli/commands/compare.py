@@ -15,7 +15,7 @@ from experiments.cli.policy_options import PolicySeed, Set, choose_options, know
 from experiments.cli.reading import read_instance
 from experiments.cli.results import deliver
 from experiments.evaluation.comparison import compare
-from experiments.evaluation.policies import POLICIES
+from experiments.evaluation.policies import POLICIES, RIVALS
 from experiments.evaluation.provenance import instance_reference
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def command(
     file: InstanceFile,
     policies: Annotated[
         str, typer.Option(help=f"Some of {', '.join(POLICIES)}, with commas between.")
-    ] = ",".join(POLICIES),
+    ] = ",".join(RIVALS),
     policy_seed: PolicySeed = None,
     assignments: Set = None,
     output: ResultFile = None,
