@@ -181,7 +181,7 @@ def test_it_sees_only_the_past(name):
 
 @names
 def test_what_it_is_not_told_does_not_matter(name):
-    """More work for jobs that are not done by `until`, in any order, changes nothing before that."""
+    """More work for jobs that are not done by `until` changes nothing before that."""
     if baselines.make(name, 1).told_remaining:
         pytest.skip("it declares that it is told how much work is left")
 
