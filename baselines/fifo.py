@@ -24,6 +24,16 @@ class FIFO:
         Of the counts.
     placement : str or None
         As for `Placing`.
+
+    Examples
+    --------
+    The last job would fit beside the first, but waits behind the second:
+
+    >>> from oasis.simulator import PlainJob, replay, rigid_workload
+    >>> jobs = [PlainJob("a", 0.0, 60.0, 4), PlainJob("b", 1.0, 50.0, 8), PlainJob("c", 2.0, 9.0, 4)]
+    >>> outcome = replay(rigid_workload(jobs, servers=1, gpus_per_server=8), FIFO())
+    >>> [(job.start, job.end) for job in outcome.jobs]
+    [(0.0, 60.0), (60.0, 110.0), (110.0, 119.0)]
     """
 
     name = "fifo"
