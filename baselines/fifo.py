@@ -30,10 +30,11 @@ class FIFO:
     The last job would fit beside the first, but waits behind the second:
 
     >>> from oasis.simulator import PlainJob, replay, rigid_workload
-    >>> jobs = [PlainJob("a", 0.0, 60.0, 4), PlainJob("b", 1.0, 50.0, 8), PlainJob("c", 2.0, 9.0, 4)]
+    >>> sizes = {"a": 4, "b": 8, "c": 4}
+    >>> jobs = [PlainJob(name, 0.0, 60.0, gpus) for name, gpus in sizes.items()]
     >>> outcome = replay(rigid_workload(jobs, servers=1, gpus_per_server=8), FIFO())
     >>> [(job.start, job.end) for job in outcome.jobs]
-    [(0.0, 60.0), (60.0, 110.0), (110.0, 119.0)]
+    [(0.0, 60.0), (60.0, 120.0), (120.0, 180.0)]
     """
 
     name = "fifo"
