@@ -24,6 +24,15 @@ class CompetitiveRatio:
         The offline optimum or an interval that contains it; its schedules are verified.
     certificate : Certificate or None
         2 alpha and the corrected constant of Theorem 4; None if Ctrl-C ended the online run.
+
+    Examples
+    --------
+    >>> import oasis
+    >>> from experiments import competitive_ratio
+    >>> instance = oasis.generate("testbed", jobs=3, seed=1)
+    >>> result = competitive_ratio(instance, method="milp")
+    >>> result.proven, 1 <= result.lower <= result.upper <= result.corrected_ratio_bound
+    (True, True)
     """
 
     run: Run

@@ -31,6 +31,15 @@ class JobTimes:
         of tasks while it worked, and moved tasks without changing their number.
     lost_work : float
         Work that it did and lost with a server, since its last checkpoint.
+
+    Examples
+    --------
+    >>> from baselines import FIFO
+    >>> from oasis.simulator import PlainJob, replay, rigid_workload
+    >>> jobs = [PlainJob("a", 0.0, 60.0, 8), PlainJob("b", 5.0, 30.0, 8)]
+    >>> second = replay(rigid_workload(jobs, servers=1, gpus_per_server=8), FIFO()).jobs[1]
+    >>> second.waiting, second.running, second.completion
+    (55.0, 30.0, 85.0)
     """
 
     job_id: str

@@ -46,6 +46,15 @@ class Outcome:
     machines : tuple of ((float, tuple of int), ...) or None
         Of each machine, the amounts in use from each time on, by resource in grid units, where the
         run kept them; nothing while it is down.
+
+    Examples
+    --------
+    >>> from baselines import FIFO
+    >>> from oasis.simulator import PlainJob, replay, rigid_workload
+    >>> jobs = [PlainJob("a", 0.0, 60.0, 8), PlainJob("b", 5.0, 30.0, 8)]
+    >>> outcome = replay(rigid_workload(jobs, servers=1, gpus_per_server=8), FIFO())
+    >>> outcome.mean_completion, outcome.completion_quantile(0.5), outcome.until
+    (72.5, 60.0, 90.0)
     """
 
     jobs: tuple[JobTimes, ...]

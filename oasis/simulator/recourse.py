@@ -49,6 +49,14 @@ class Recourse:
         How plans are searched for and compared.
     admission : AdmissionRule, optional
         Who is admitted under commitment on arrival; default: whom OASiS's prices admit.
+
+    Examples
+    --------
+    >>> import oasis
+    >>> instance = oasis.generate("testbed", jobs=3, seed=1)
+    >>> run = oasis.simulate(instance, Recourse.from_instance(instance, "arrival"))
+    >>> run.admitted, run.report["broken_promises"]
+    (2, [])
     """
 
     name = "recourse"
