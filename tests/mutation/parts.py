@@ -74,7 +74,7 @@ PARTS = (
     ),
     Part(
         "engine",
-        ("oasis/simulator/engine.py",),
+        ("oasis/simulator/engine.py", "oasis/simulator/execution.py"),
         (
             U + "simulator/test_simulator_engine*.py",
             U + "simulator/test_simulate.py",
@@ -83,7 +83,7 @@ PARTS = (
     ),
     Part(
         "cuts",
-        ("offline/benders/cuts.py",),
+        ("offline/benders/cuts.py", "offline/benders/patterns.py"),
         (U + "offline/test_cuts*.py", P + "test_cuts.py", O + "test_benders.py"),
     ),
     Part(
@@ -93,7 +93,7 @@ PARTS = (
     ),
     Part(
         "benders",
-        ("offline/benders/solve.py",),
+        ("offline/benders/solve.py", "offline/benders/decomposition.py"),
         (
             U + "offline/test_benders*.py",
             U + "offline/test_interrupted_benders.py",
