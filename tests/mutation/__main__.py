@@ -13,12 +13,13 @@ import tomllib
 from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 from queue import SimpleQueue
 
 import numpy as np
 
-from tests.mutation.mutants import Mutant, mutate, places, without_spaces
+from tests.mutation.mutants import Mutant, mutate, places
 from tests.mutation.parts import ALWAYS, PARTS, ROOT, files
 from tests.mutation.scratch import KILLED, SURVIVED, TIMED_OUT, Scratch
 
@@ -40,8 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     }
     sample = drawn(sources, options.sample, np.random.default_rng(seed), options.line)
     print(f"seed {seed}: {len(sample)} mutants", flush=True)
-    known = known_equivalent()
-    chosen = [mutant for mutant in sample if mutant.key not in known]
+    chosen = [mutant for mutant in sample if why_equivalent(mutant) is None]
     tests = {part.name: options.tests or files(part.tests + ALWAYS) for part in parts}
     fates = _fates(chosen, tests, options.jobs)
     _report(chosen, fates, len(sample) - len(chosen), seed)
@@ -80,15 +80,25 @@ def drawn(
     return [mutant for _, mutant in sorted(found.values(), key=lambda pair: pair[0])]
 
 
-def known_equivalent() -> dict[tuple[str, str, str], str]:
-    """Why each mutant of `equivalent.toml` changes nothing, by `Mutant.key`."""
-    entries = tomllib.loads(EQUIVALENT.read_text("utf-8")).get("mutant", [])
-    return {
-        (entry["part"], without_spaces(entry["line"]), without_spaces(entry["becomes"])): entry[
-            "why"
-        ]
-        for entry in entries
-    }
+def why_equivalent(mutant: Mutant) -> str | None:
+    """Why `mutant` changes nothing, if `equivalent.toml` explains it."""
+    for entry in _explanations():
+        given = {
+            name: entry[name] for name in ("part", "inside", "line", "becomes") if name in entry
+        }
+        if all(_same(text, getattr(mutant, name)) for name, text in given.items()):
+            return entry["why"]
+    return None
+
+
+@cache
+def _explanations() -> tuple[dict[str, str], ...]:
+    return tuple(tomllib.loads(EQUIVALENT.read_text("utf-8")).get("mutant", []))
+
+
+def _same(one: str, other: str) -> bool:
+    """Whether two pieces of code are the same but for white space."""
+    return "".join(one.split()) == "".join(other.split())
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:

@@ -113,16 +113,6 @@ class Mutant:
     becomes: str
     code: str
 
-    @property
-    def key(self) -> tuple[str, str, str]:
-        """What identifies it across changes of other lines and of the formatting."""
-        return self.part, without_spaces(self.line), without_spaces(self.becomes)
-
-
-def without_spaces(text: str) -> str:
-    """`text` without white space."""
-    return "".join(text.split())
-
 
 @cache
 def operators() -> dict[str, Operator]:

@@ -95,6 +95,7 @@ PARTS = (
         "benders",
         ("offline/benders/solve.py", "offline/benders/decomposition.py"),
         (
+            U + "offline/test_benders*.py",
             U + "offline/test_interrupted_benders.py",
             O + "test_benders.py",
             O + "test_separation.py",
