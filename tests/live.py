@@ -62,12 +62,6 @@ def random_job(rng: np.random.Generator, name: str, arrival: int) -> Job:
     )
 
 
-def heavy_job(rng: np.random.Generator, name: str, arrival: int) -> Job:
-    """Like `random_job`, with work for hours."""
-    job = random_job(rng, name, arrival)
-    return replace(job, epochs=int(rng.integers(1, 7)), chunks=int(rng.integers(1, 5)))
-
-
 def past_bounds(seed: int = 99, **options: float) -> PriceBounds:
     """U and L of jobs like those of `random_job`."""
     rng = np.random.default_rng(seed)

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import oasis
-from oasis import Deadline, Instance, Job, LiveScheduler, OASiS, PriceBounds, Recourse
+from oasis import Deadline, Instance, Job, LiveScheduler, OASiS, Recourse
 from oasis.online.ledger import Ledger
 from oasis.online.recourse import AtPrices, Commitment, RecourseParams
 from oasis.online.recourse.grid import grid_of, on_grid
@@ -26,7 +26,6 @@ from tests.live import (
     Executed,
     extent,
     frozen,
-    heavy_job,
     past_bounds,
     random_job,
     verify_window,
@@ -253,7 +252,7 @@ def simulated_hours(hours: int) -> list[int]:
         scheduler.advance(now)
         for _ in range(int(rng.poisson(200 / 24))):
             name = f"j{scheduler.totals.submitted}"
-            jobs[name] = heavy_job(rng, name, now)
+            jobs[name] = random_job(rng, name, now)
             scheduler.submit(jobs[name])
         for name, schedule in scheduler.plan(1).items():
             executed[0].setdefault(name, []).extend(schedule.workers.tolist())

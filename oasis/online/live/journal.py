@@ -7,7 +7,7 @@ import os
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Self
+from typing import Any, Self
 
 from oasis.model.errors import OasisError
 from oasis.model.files import naming, write_bytes
@@ -36,44 +36,42 @@ class Contents:
     note: str | None
 
 
+@dataclass(frozen=True, slots=True)
 class Journal:
-    """A journal that is open for writing.
+    """A journal that entries are added to.
 
     Parameters
     ----------
-    path : path-like
-        The file.
+    path : Path
+        The file; it must exist.
     """
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = Path(path)
-        with naming(path):
-            self._stream: BinaryIO = open(path, "ab", buffering=0)  # noqa: SIM115
+    path: Path
 
     @classmethod
     def begin(cls, path: str | os.PathLike[str], calls: int) -> Self:
         """A journal with nothing in it, which follows on a snapshot after so many calls."""
         write_bytes(path, encoded({"kind": KIND, "calls": calls}), durable=True)
-        return cls(path)
+        return cls(Path(path))
 
     @classmethod
     def resume(cls, path: str | os.PathLike[str], contents: Contents) -> Self:
         """Go on behind `contents` of the file; what is torn behind them is cut off."""
         with naming(path):
             os.truncate(path, contents.size)
-        return cls(path)
+        return cls(Path(path))
 
     def append(self, entry: dict[str, Any]) -> None:
         """Add an entry; it is on the disk when this returns."""
+        line = encoded(entry)
         with naming(self.path):
-            line = encoded(entry)
-            while line:
-                line = line[self._stream.write(line) :]
-            os.fsync(self._stream.fileno())
-
-    def close(self) -> None:
-        """Close the file."""
-        self._stream.close()
+            descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND)  # it is never created here
+            try:
+                while line:
+                    line = line[os.write(descriptor, line) :]
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
 
 
 def encoded(entry: dict[str, Any]) -> bytes:

@@ -28,6 +28,7 @@ from oasis.online.recourse.admission import DEFAULT_FLOOR
 from oasis.online.recourse.params import Commitment, RecourseParams
 
 SNAPSHOT = "oasis-live-scheduler 1"
+INTERRUPTED = "a call was interrupted; reopen the journal"
 CORES: dict[str, type[Core]] = {core.name: core for core in (RecourseCore, OasisCore)}
 
 
@@ -258,7 +259,7 @@ class LiveScheduler:
         if self._journal is None:
             return self._made(call, arguments)
         plain = {name: _plain(value) for name, value in arguments.items()}
-        self._unusable = "a call was interrupted; reopen the journal"
+        self._unusable = INTERRUPTED
         try:
             answer = self._made(call, arguments)
         except OasisError:  # refused before anything changed
@@ -374,14 +375,13 @@ class LiveScheduler:
             raise OasisError("journal: none is open")
         path = self._journal.path
         self.save(_snapshot_of(path))
-        self._journal.close()
+        self._unusable = INTERRUPTED
         self._journal = Journal.begin(path, self.calls)
+        self._unusable = None
 
     def close(self) -> None:
         """Close the journal; calls go on without one."""
-        if self._journal is not None:
-            self._journal.close()
-            self._journal = None
+        self._journal = None
 
 
 def _snapshot_of(path: str | os.PathLike[str]) -> str:
