@@ -13,6 +13,7 @@ if __name__ == "__main__":
     drill.scheduler.open_journal(journal)
     for step in range(steps):
         drill.step()
-        print(step, flush=True)
+        sys.stdout.write(f"{step}\n")
+        sys.stdout.flush()
         if step % 7 == 6:
             drill.scheduler.checkpoint()

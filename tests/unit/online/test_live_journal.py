@@ -108,7 +108,7 @@ def test_a_journal_that_misses_a_call_is_an_error(tmp_path: Path) -> None:
 def test_an_answer_that_does_not_repeat_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "journal"
     journalled(path).close()
-    *lines, last = path.read_bytes().splitlines(keepends=True)
+    *lines, _ = path.read_bytes().splitlines(keepends=True)
     entry = read_journal(path).entries[-1]
     path.write_bytes(b"".join(lines) + encoded(entry | {"answer": "00000000"}))
     with pytest.raises(OasisError, match="call 12 does not give the recorded answer"):
