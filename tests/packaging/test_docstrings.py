@@ -20,6 +20,7 @@ MODULES = [
 PUBLIC = (
     "oasis",
     "oasis.online.dp",
+    "oasis.online.live",
     "oasis.scheduling",
     "oasis.simulator",
     "oasis.traces",
