@@ -139,7 +139,7 @@ class Ledger:
         """Take back what `commit` of the same arguments charged, and reprice what it touches.
 
         It restores the committed amounts to the last bit, in any order of commits and releases,
-        if sums of the demands are exact in floats (`oasis.recourse.grid`).
+        if sums of the demands are exact in floats (`oasis.online.recourse.grid`).
         """
         self._add(job, schedule, bounds, -1)
 
