@@ -29,8 +29,8 @@ test: $(VENV)/test.stamp ## install, then run the tests on all cores
 nightly: $(VENV)/test.stamp ## the tests, with long searches
 	$(BIN)/python -m pytest -n auto --nightly
 
-mutants: $(VENV)/mutants.stamp ## mutate the core at 150 random places; SEED= repeats a sample
-	$(BIN)/python -m tests.mutation $(if $(SEED),--seed $(SEED))
+mutants: $(VENV)/mutants.stamp ## mutate the core at 150 random places; SEED= repeats, SAMPLE= shortens
+	$(BIN)/python -m tests.mutation $(if $(SEED),--seed $(SEED)) $(if $(SAMPLE),--sample $(SAMPLE))
 
 bench: $(VENV)/bench.stamp ## time decisions beside a compiled textbook DP and a MILP
 	$(BIN)/python -m pytest tests/benchmarks/bench_search.py --benchmark-sort=name \

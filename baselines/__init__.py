@@ -3,9 +3,22 @@
 from baselines.dorm import Dorm
 from baselines.drf import DRF
 from baselines.fifo import FIFO
+from baselines.kubernetes_default import KubernetesDefault
 from baselines.las import LAS
-from baselines.registry import POLICIES, make
+from baselines.registry import ALL, CONTROLLERS, POLICIES, make
 from baselines.rrh import RRH
 from baselines.srtf import SRTF
 
-__all__ = ["DRF", "FIFO", "LAS", "POLICIES", "RRH", "SRTF", "Dorm", "make"]
+__all__ = [
+    "ALL",
+    "CONTROLLERS",
+    "DRF",
+    "FIFO",
+    "LAS",
+    "POLICIES",
+    "RRH",
+    "SRTF",
+    "Dorm",
+    "KubernetesDefault",
+    "make",
+]

@@ -7,12 +7,10 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from baselines.counts import NEVER_FITS
 from baselines.fair_shares import Fairness, Portions
-from baselines.placing import placement_for
+from baselines.placing import Placing
 from oasis.model import rounding
-from oasis.scheduling.placement import place
-from oasis.simulator import Allocation, Plan, PolicyJob, Room, Site, View
+from oasis.scheduling import Allocation, JobBook, Plan, PolicyJob, Room, Site, View
 
 IDLE = "an answer with which nobody runs"
 
@@ -56,10 +54,13 @@ class Dorm:
         Nodes of one branch-and-bound search.
     places : int
         Pairs of a job and a machine in one MILP; a single job may have more.
+    placement : str or None
+        Of jobs that are started without the MILP, as for `Placing`.
     """
 
     name = "dorm"
     slotted = False
+    told_remaining = False
 
     def __init__(
         self,
@@ -68,6 +69,7 @@ class Dorm:
         *,
         node_limit: int = 20,
         places: int = 600,
+        placement: str | None = None,
     ) -> None:
         if not (0 <= theta_1 <= 1 and 0 <= theta_2 <= 1):
             raise ValueError(f"expected theta_1 and theta_2 in 0..1, got {theta_1}, {theta_2}")
@@ -77,6 +79,7 @@ class Dorm:
         self.theta_1, self.theta_2 = theta_1, theta_2
         self.node_limit, self.places = node_limit, places
         self.outcomes: list[str] = []
+        self._placing = Placing(placement)
         self._restricted, self._solver = 0, ""
 
     @property
@@ -86,6 +89,7 @@ class Dorm:
             "theta_2": self.theta_2,
             "node_limit": self.node_limit,
             "places": self.places,
+            **self._placing.parameters,
         }
 
     @property
@@ -110,19 +114,13 @@ class Dorm:
         self._partition, self._solver = Partition, highs.version()
         self._site, self._portions = site, Portions(site)
         self._most_loss = float(rounding.ceil(self.theta_1 * 2 * self._portions.kinds))
-        self._jobs: dict[int, PolicyJob] = {}
-        self._empty = [machine.capacity for machine in site.machines]
+        self._book = JobBook(self._placing.empty(site).fewest)
+        self._jobs = self._book.jobs
         self.outcomes, self._restricted = [], 0
 
     def decide(self, view: View) -> Plan:
         plan = Plan()
-        for job in view.finished:
-            del self._jobs[job.index]
-        for job in view.arrived:
-            if self._start(job, Room(self._site, self._empty.copy())) is None:
-                plan.rejected[job.index] = NEVER_FITS
-            else:
-                self._jobs[job.index] = job
+        self._book.update(view, plan)
         if self._jobs:
             self._repartition(view, plan)
         return plan
@@ -194,7 +192,7 @@ class Dorm:
         for k in range(max(len(waiting), len(running))):
             for index in waiting[k : k + 1] + running[k : k + 1]:
                 places += len(self._site.machines_for("worker"))
-                if self._jobs[index].ps_per_worker:
+                if any(self._jobs[index].ps_line):
                     places += len(self._site.machines_for("ps"))
                 if chosen and places > self.places:
                     return chosen
@@ -203,5 +201,4 @@ class Dorm:
 
     def _start(self, job: PolicyJob, room: Room) -> Allocation | None:
         """Put the fewest tasks of `job` into `room`; None if they do not fit."""
-        least = job.min_workers
-        return place(room, job, least, job.ps_needed(least), placement_for(self._site))
+        return self._placing.on(self._site).place(room, job, *self._book.counts[job.index])

@@ -6,11 +6,19 @@ from collections.abc import Mapping
 from heapq import heapify, heappop, heappush
 from typing import Any
 
-from baselines.counts import NEVER_FITS
-from baselines.placing import placement_for
+from baselines.placing import Placing
 from baselines.shares import Shares
-from oasis.scheduling.placement import place
-from oasis.simulator import NOTHING, Allocation, Placement, Plan, PolicyJob, Room, Site, View
+from oasis.scheduling import (
+    NOTHING,
+    Allocation,
+    JobBook,
+    Placement,
+    Plan,
+    PolicyJob,
+    Room,
+    Site,
+    View,
+)
 
 
 class DRF:
@@ -25,47 +33,46 @@ class DRF:
     first task of a rigid job is the whole job); a job whose next task fits nowhere is full and the
     filling goes on with the others; equal shares in order of arrival; all jobs are placed anew,
     from the first server on, so that the same jobs always get the same places.
+
+    Parameters
+    ----------
+    placement : str or None
+        As for `Placing`.
     """
 
     name = "drf"
     slotted = False
+    told_remaining = False
+
+    def __init__(self, *, placement: str | None = None) -> None:
+        self._placing = Placing(placement)
 
     @property
     def parameters(self) -> Mapping[str, Any]:
-        return {}
+        return self._placing.parameters
 
     def reset(self, site: Site) -> None:
         self._site = site
         self._shares = Shares(site)
-        self._jobs: dict[int, PolicyJob] = {}
+        self._book = JobBook(self._placing.empty(site).fewest)
 
     def decide(self, view: View) -> Plan:
         plan = Plan()
-        for job in view.finished:
-            del self._jobs[job.index]
-        empty = [machine.capacity for machine in self._site.machines]
-        for job in view.arrived:
-            if (
-                self._grow(job, 0, 0, Room(self._site, empty.copy()), placement_for(self._site))
-                is None
-            ):
-                plan.rejected[job.index] = NEVER_FITS
-            else:
-                self._jobs[job.index] = job
+        self._book.update(view, plan)
         for index, allocation in self._fill(Room(self._site, view.capacity())).items():
-            if allocation != view.allocation(self._jobs[index]):
+            if allocation != view.allocation(self._book.jobs[index]):
                 plan.changes[index] = allocation
         return plan
 
     def _fill(self, room: Room) -> dict[int, Allocation]:
         """Progressive filling of `room`."""
-        how = placement_for(self._site)
-        held: dict[int, tuple[dict[int, int], dict[int, int]]] = {i: ({}, {}) for i in self._jobs}
-        line = [(0.0, index, 0, 0) for index in self._jobs]
+        how, jobs = self._placing.on(self._site), self._book.jobs
+        held: dict[int, tuple[dict[int, int], dict[int, int]]] = {i: ({}, {}) for i in jobs}
+        line = [(0.0, index, 0, 0) for index in jobs]
         heapify(line)
         while line:
             _, index, workers, ps = heappop(line)
-            job = self._jobs[index]
+            job = jobs[index]
             added = self._grow(job, workers, ps, room, how)
             if added is None:
                 continue
@@ -88,4 +95,4 @@ class DRF:
         """Put the next task of `job` into `room`; None if it fits nowhere."""
         more = 1 if workers else job.min_workers
         ps_more = max(0, job.ps_needed(workers + more) - ps)
-        return place(room, job, more, ps_more, how)
+        return how.place(room, job, more, ps_more)

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from oasis.model.rounding import FloatArray
-from oasis.scheduling.site import GROUPS
-from oasis.simulator import Allocation, PolicyJob, Site
+from oasis.scheduling.allocation import Allocation
+from oasis.scheduling.job import PolicyJob
+from oasis.scheduling.site import GROUPS, Site
 
 NEGLIGIBLE = 1e-12
 
@@ -40,10 +41,15 @@ class Portions:
         return portion
 
     def of_worker(self, job: PolicyJob) -> FloatArray:
-        """The same of a worker with b_i / B_i of a parameter server."""
+        """The same of a worker with its part of the parameter servers.
+
+        That is b_i / B_i of one; a fixed number of them is divided among the fewest workers.
+        """
         portion = self.of_task(job, "worker")
-        if job.ps_per_worker:
-            portion += job.ps_per_worker * self.of_task(job, "ps")
+        per_worker, fixed = job.ps_line
+        part = per_worker + fixed / job.min_workers
+        if part:
+            portion += part * self.of_task(job, "ps")
         return portion
 
     def supply(self, capacity: Sequence[tuple[int, ...]]) -> FloatArray:

@@ -6,10 +6,9 @@ from collections import deque
 from collections.abc import Mapping
 from typing import Any
 
-from baselines.counts import NEVER_FITS, FixedCounts
-from baselines.placing import placement_for
-from oasis.scheduling.placement import place
-from oasis.simulator import Plan, PolicyJob, Room, Site, View
+from baselines.counts import FixedCounts
+from baselines.placing import Placing
+from oasis.scheduling import JobBook, Plan, PolicyJob, Room, Site, View
 
 
 class FIFO:
@@ -23,25 +22,28 @@ class FIFO:
     ----------
     seed : int
         Of the counts.
+    placement : str or None
+        As for `Placing`.
     """
 
     name = "fifo"
     slotted = False
+    told_remaining = False
 
-    def __init__(self, seed: int = 0) -> None:
+    def __init__(self, seed: int = 0, *, placement: str | None = None) -> None:
         self._seed = seed
-        self._counts = FixedCounts(seed)
+        self._counts, self._placing = FixedCounts(seed), Placing(placement)
 
     @property
     def parameters(self) -> Mapping[str, Any]:
-        return {"seed": self._seed}
+        return {"seed": self._seed, **self._placing.parameters}
 
     def reset(self, site: Site) -> None:
         self._site = site
-        self._line: deque[tuple[PolicyJob, int, int]] = deque()
-        self._needs: dict[int, tuple[int, int]] = {}
-        self._placement = placement_for(site)
-        self._counts.reset(site, placement_for(site))
+        self._placement = self._placing.on(site)
+        self._counts.reset(self._placing.empty(site))
+        self._book = JobBook(self._counts.draw)
+        self._line: deque[PolicyJob] = deque()
 
     def decide(self, view: View) -> Plan:
         plan = Plan()
@@ -50,8 +52,8 @@ class FIFO:
             return plan
         room = Room(self._site, view.free())
         while self._line:
-            job, workers, ps = self._line[0]
-            allocation = place(room, job, workers, ps, self._placement)
+            job = self._line[0]
+            allocation = self._placement.place(room, job, *self._book.counts[job.index])
             if allocation is None:
                 break
             plan.changes[job.index] = allocation
@@ -59,15 +61,6 @@ class FIFO:
         return plan
 
     def _enqueue(self, view: View, plan: Plan) -> None:
-        for job in view.finished:
-            self._needs.pop(job.index, None)
-        for job in view.arrived:
-            counts = self._counts.draw(job)
-            if counts is None:
-                plan.rejected[job.index] = NEVER_FITS
-            else:
-                self._needs[job.index] = counts
-                self._line.append((job, *counts))
+        self._line += self._book.update(view, plan)
         if view.evicted:
-            back = [(job, *self._needs[job.index]) for job in view.evicted]
-            self._line = deque(sorted([*self._line, *back], key=lambda entry: entry[0].index))
+            self._line = deque(sorted([*self._line, *view.evicted], key=lambda job: job.index))

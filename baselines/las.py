@@ -8,7 +8,7 @@ from typing import Any
 
 from baselines.ordered import STRICT, Ordered
 from oasis.model.rounding import TOLERANCE
-from oasis.simulator import PolicyJob, Site, View
+from oasis.scheduling import PolicyJob, Site, View
 
 
 class LAS(Ordered):
@@ -35,14 +35,21 @@ class LAS(Ordered):
         Ends of all queues but the last, in GPU-hours, increasing.
     line : {"strict", "backfill"}
         Whether a job that does not fit blocks those behind it.
+    placement : str or None
+        As for `Placing`.
     """
 
     name = "las"
 
     def __init__(
-        self, seed: int = 0, thresholds: tuple[float, ...] = (1.0,), *, line: str = STRICT
+        self,
+        seed: int = 0,
+        thresholds: tuple[float, ...] = (1.0,),
+        *,
+        line: str = STRICT,
+        placement: str | None = None,
     ) -> None:
-        super().__init__(seed, line=line)
+        super().__init__(seed, line=line, placement=placement)
         if list(thresholds) != sorted(set(thresholds)) or min(thresholds, default=1.0) <= 0:
             raise ValueError(f"thresholds: expected increasing numbers > 0, got {thresholds}")
         self.thresholds = tuple(thresholds)

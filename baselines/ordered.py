@@ -6,10 +6,9 @@ from bisect import bisect_left, insort
 from collections.abc import Mapping
 from typing import Any
 
-from baselines.counts import NEVER_FITS, FixedCounts
-from baselines.placing import placement_for
-from oasis.scheduling.placement import place
-from oasis.simulator import NOTHING, Plan, PolicyJob, Room, Site, View
+from baselines.counts import FixedCounts
+from baselines.placing import Placing
+from oasis.scheduling import NOTHING, JobBook, Plan, PolicyJob, Room, Site, View
 
 Key = tuple[float, int]
 
@@ -31,28 +30,30 @@ class Ordered:
         Of the counts.
     line : {"strict", "backfill"}
         Whether a job that does not fit blocks those behind it.
+    placement : str or None
+        As for `Placing`.
     """
 
     slotted = False
+    told_remaining = False
 
-    def __init__(self, seed: int = 0, *, line: str = STRICT) -> None:
+    def __init__(self, seed: int = 0, *, line: str = STRICT, placement: str | None = None) -> None:
         if line not in (STRICT, BACKFILL):
             raise ValueError(f"line: expected {STRICT} or {BACKFILL}, got {line!r}")
         self._seed, self.line = seed, line
-        self._counts = FixedCounts(seed)
+        self._counts, self._placing = FixedCounts(seed), Placing(placement)
 
     @property
     def parameters(self) -> Mapping[str, Any]:
-        return {"seed": self._seed, "line": self.line}
+        return {"seed": self._seed, "line": self.line, **self._placing.parameters}
 
     def reset(self, site: Site) -> None:
         self._site = site
-        self._placement = placement_for(site)
-        self._counts.reset(site, placement_for(site))
+        self._placement = self._placing.on(site)
+        self._counts.reset(self._placing.empty(site))
+        self._book = JobBook(self._counts.draw)
         self._waiting: list[Key] = []
         self._running: dict[int, PolicyJob] = {}
-        self._jobs: dict[int, PolicyJob] = {}
-        self._needs: dict[int, tuple[int, int]] = {}
 
     def key(self, job: PolicyJob, workers: int, view: View) -> float:
         """Jobs with smaller keys go first; among equals, those that arrived earlier."""
@@ -72,44 +73,41 @@ class Ordered:
 
     def running(self) -> list[tuple[PolicyJob, int]]:
         """Jobs that run, with their workers."""
-        return [(job, self._needs[index][0]) for index, job in self._running.items()]
+        counts = self._book.counts
+        return [(job, counts[index][0]) for index, job in self._running.items()]
 
     def _update(self, view: View, plan: Plan) -> None:
         for job in view.finished:
-            del self._running[job.index], self._needs[job.index], self._jobs[job.index]
-        for job in view.arrived:
-            counts = self._counts.draw(job)
-            if counts is None:
-                plan.rejected[job.index] = NEVER_FITS
-                continue
-            self._jobs[job.index], self._needs[job.index] = job, counts
+            del self._running[job.index]
+        for job in self._book.update(view, plan):
             insort(self._waiting, self._key(job, view))
         for job in view.evicted:
             del self._running[job.index]
             insort(self._waiting, self._key(job, view))
 
     def _key(self, job: PolicyJob, view: View) -> Key:
-        return self.key(job, self._needs[job.index][0], view), job.index
+        return self.key(job, self._book.counts[job.index][0], view), job.index
 
     def _serve(self, view: View, plan: Plan) -> None:
         running = sorted(self._key(job, view) for job in self._running.values())
         # so many of the waiting and of the running jobs have had their turn: those that run and go
         # before everybody who waits stay where they are
         served, first = 0, bisect_left(running, self._waiting[0])
-        now_running = {index: self._jobs[index] for _, index in running[:first]}
+        jobs, counts = self._book.jobs, self._book.counts
+        now_running = {index: jobs[index] for _, index in running[:first]}
         room = Room(self._site, view.free())
         for _, index in running[first:]:
-            room.release(self._jobs[index], view.allocation(self._jobs[index]))
+            room.release(jobs[index], view.allocation(jobs[index]))
         passed: list[Key] = []  # jobs that did not fit and let others go before them
         while served < len(self._waiting) or first < len(running):
             waits = first == len(running) or (
                 served < len(self._waiting) and self._waiting[served] < running[first]
             )
             key = self._waiting[served] if waits else running[first]
-            job = self._jobs[key[1]]
+            job = jobs[key[1]]
             if not waits and room.hold(job, view.allocation(job)):
                 now_running[job.index] = job
-            elif allocation := place(room, job, *self._needs[job.index], self._placement):
+            elif allocation := self._placement.place(room, job, *counts[job.index]):
                 plan.changes[job.index] = allocation
                 now_running[job.index] = job
             elif self.line == STRICT:

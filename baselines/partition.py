@@ -13,10 +13,10 @@ import pulp
 
 from baselines.fair_shares import Fairness, Portions
 from oasis.model.rounding import TOLERANCE, FloatArray
-from oasis.scheduling.allocation import Tasks
-from oasis.scheduling.job import Demand
-from oasis.scheduling.site import GROUPS
-from oasis.simulator import Allocation, PolicyJob, Room, Site
+from oasis.scheduling.allocation import Allocation, Tasks
+from oasis.scheduling.job import Demand, PolicyJob
+from oasis.scheduling.room import Room
+from oasis.scheduling.site import GROUPS, Site
 from oasis.solvers import Status, highs
 
 # A job whose count lies this little above a whole number of parameter servers is not given it.
@@ -138,14 +138,14 @@ class Partition:
         ps = self._add_tasks(k, "ps", job.ps, job.ps_needed(job.max_workers))
         self._tasks.append((workers, ps))
         count = self._add_count(f"n_{k}", workers, job.max_workers)
-        servers = self._add_count(f"p_{k}", ps, job.max_workers)
+        needed, fixed = job.ps_line
+        servers = self._add_count(f"p_{k}", ps, max(job.max_workers, fixed))
         self._require(count >= job.min_workers * runs, f"fewest_{k}")
         self._require(count <= job.max_workers * runs, f"(3)_{k}")
-        needed = job.ps_per_worker
         slack = TOLERANCE * max(1.0, needed * job.max_workers)
-        self._require(servers >= needed * count - slack, f"(6)_{k}")
+        self._require(servers >= needed * count + fixed * runs - slack, f"(6)_{k}")
         # no more of them than (6) asks for, and so no more than workers (7)
-        self._require(servers <= needed * count + (1 - MARGIN) * runs, f"(7)_{k}")
+        self._require(servers <= needed * count + (fixed + 1 - MARGIN) * runs, f"(7)_{k}")
         loss = self.problem.add_variable(f"loss_{k}", 0)
         self._require(loss >= candidate.per_worker * count - candidate.fair, f"above_{k}")
         self._require(loss >= candidate.fair - candidate.per_worker * count, f"below_{k}")

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from oasis.model import rounding
 from oasis.model.rounding import TOLERANCE, FloatArray, IntArray
-from oasis.simulator import PolicyJob
+from oasis.scheduling import PolicyJob
 
 SHORTEST = 1e-9  # a job that is done but for rounding still has a reward
 

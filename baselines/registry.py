@@ -2,34 +2,60 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
+from typing import Any
 
 from baselines.dorm import Dorm
 from baselines.drf import DRF
 from baselines.fifo import FIFO
+from baselines.kubernetes_default import KubernetesDefault
 from baselines.las import LAS
 from baselines.rrh import RRH
 from baselines.srtf import SRTF
-from oasis.simulator import Policy
+from oasis.scheduling import Policy
 
-POLICIES: dict[str, Callable[[int], Policy]] = {
+# The rivals of OASiS: comparisons on instances take all of them where none is named.
+POLICIES: dict[str, Callable[..., Policy]] = {
     "fifo": FIFO,
-    "drf": lambda seed: DRF(),
+    "drf": DRF,
     "rrh": RRH,
-    "dorm": lambda seed: Dorm(),
+    "dorm": Dorm,
     "srtf": SRTF,
     "las": LAS,
 }
+# Kubernetes controllers, at home on elastic workloads.
+CONTROLLERS: dict[str, Callable[..., Policy]] = {
+    "kubernetes-default": KubernetesDefault,
+}
+ALL: dict[str, Callable[..., Policy]] = POLICIES | CONTROLLERS
 
 
-def make(name: str, seed: int = 0) -> Policy:
-    """A new policy; `seed` draws its fixed counts, if it has any.
+def make(name: str, seed: int = 0, **options: Any) -> Policy:
+    """Make a new policy by its name.
+
+    Parameters
+    ----------
+    name : str
+        One of `ALL`.
+    seed : int
+        Draws the fixed counts of a policy that has them; the others take no seed.
+    **options
+        As for the constructor of the policy.
 
     Raises
     ------
     ValueError
-        If there is no policy of this name.
+        If there is no policy of this name, or an option has a wrong value.
+
+    Examples
+    --------
+    >>> make("las", 3, line="backfill").parameters
+    {'seed': 3, 'line': 'backfill', 'placement': None, 'thresholds': [1.0]}
     """
-    if name not in POLICIES:
-        raise ValueError(f"policy: expected one of {', '.join(POLICIES)}, got {name!r}")
-    return POLICIES[name](seed)
+    if name not in ALL:
+        raise ValueError(f"policy: expected one of {', '.join(ALL)}, got {name!r}")
+    policy = ALL[name]
+    if "seed" in inspect.signature(policy).parameters:
+        options["seed"] = seed
+    return policy(**options)

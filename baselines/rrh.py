@@ -7,13 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from baselines.counts import NEVER_FITS, FixedCounts
-from baselines.placing import placement_for
+from baselines.counts import FixedCounts
+from baselines.placing import Placing
 from baselines.prospects import Prospects, worth_by_slot
 from baselines.shares import Shares
 from oasis.model.rounding import FloatArray
-from oasis.scheduling.placement import place
-from oasis.simulator import NOTHING, Plan, PolicyJob, Room, Site, View
+from oasis.scheduling import NOTHING, JobBook, Plan, PolicyJob, Room, Site, View
 
 
 class RRH:
@@ -49,17 +48,27 @@ class RRH:
         Per slot.
     weight : float
         Of the reward against the risk, 0 to 1.
+    placement : str or None
+        As for `Placing`.
     """
 
     name = "rrh"
     slotted = False
+    told_remaining = True
 
     def __init__(
-        self, seed: int = 0, threshold: float = 0.0, discount: float = 0.01, weight: float = 0.5
+        self,
+        seed: int = 0,
+        threshold: float = 0.0,
+        discount: float = 0.01,
+        weight: float = 0.5,
+        *,
+        placement: str | None = None,
     ) -> None:
         if discount < 0 or not 0 <= weight <= 1:
             raise ValueError("expected discount >= 0 and weight in 0..1")
         self._seed, self._counts = seed, FixedCounts(seed)
+        self._placing = Placing(placement)
         self.threshold, self.discount, self.weight = threshold, discount, weight
 
     @property
@@ -69,32 +78,29 @@ class RRH:
             "threshold": self.threshold,
             "discount": self.discount,
             "weight": self.weight,
+            **self._placing.parameters,
         }
 
     def reset(self, site: Site) -> None:
         self._site, self._shares = site, Shares(site)
-        self._placement = placement_for(site)
-        self._counts.reset(site, placement_for(site))
-        self._jobs: dict[int, PolicyJob] = {}
-        self._needs: dict[int, tuple[int, int]] = {}
+        self._placement = self._placing.on(site)
+        self._counts.reset(self._placing.empty(site))
+        self._book = JobBook(self._counts.draw)
+        self._jobs, self._needs = self._book.jobs, self._book.counts
         self._tables: dict[int, FloatArray] = {}
 
     def decide(self, view: View) -> Plan:
         plan = Plan()
         for job in view.finished:
-            del self._jobs[job.index], self._needs[job.index], self._tables[job.index]
+            self._strike(job)
         for job in view.arrived:
-            self._admit(job, view, plan)
+            if self._book.enter(job, plan):
+                self._admit(job, view, plan)
         if view.finished or view.arrived or view.evicted or view.returned:
             self._serve(view, plan)
         return plan
 
     def _admit(self, job: PolicyJob, view: View, plan: Plan) -> None:
-        counts = self._counts.draw(job)
-        if counts is None:
-            plan.rejected[job.index] = NEVER_FITS
-            return
-        self._jobs[job.index], self._needs[job.index] = job, counts
         self._tables[job.index] = worth_by_slot(job, self._site.horizon)
         prospects = self._prospects(view)
         rewards = prospects.rewards(self.weight).tolist()
@@ -102,9 +108,13 @@ class RRH:
         order = sorted(range(len(rewards)), key=lambda k: (-rewards[k], k))
         value, cost = prospects.candidate(newest, order)
         if value - cost <= self.threshold or value <= 0:
-            del self._jobs[job.index], self._needs[job.index], self._tables[job.index]
+            self._strike(job)
             gain = f"gain {value:.6g} - {cost:.6g}"
             plan.rejected[job.index] = f"{gain}, needs more than {self.threshold:g}"
+
+    def _strike(self, job: PolicyJob) -> None:
+        self._book.strike(job)
+        del self._tables[job.index]
 
     def _serve(self, view: View, plan: Plan) -> None:
         """Jobs in order of reward take what fits; those that run keep their places."""
@@ -118,7 +128,7 @@ class RRH:
             held = view.allocation(job)
             if held.workers and room.hold(job, held):
                 continue
-            found = place(room, job, *self._needs[index], self._placement) or NOTHING
+            found = self._placement.place(room, job, *self._needs[index]) or NOTHING
             if found != held:
                 plan.changes[index] = found
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from oasis.scheduling.site import GROUPS
-from oasis.simulator import PolicyJob, Site
+from oasis.scheduling.job import PolicyJob
+from oasis.scheduling.site import GROUPS, Site
 
 
 class Shares:

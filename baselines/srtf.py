@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from baselines.ordered import Ordered
-from oasis.simulator import PolicyJob, View
+from oasis.scheduling import PolicyJob, View
 
 
 class SRTF(Ordered):
@@ -15,6 +15,7 @@ class SRTF(Ordered):
     """
 
     name = "srtf"
+    told_remaining = True
 
     def key(self, job: PolicyJob, workers: int, view: View) -> float:
         return view.remaining(job) / workers

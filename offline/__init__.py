@@ -1,20 +1,34 @@
 """The offline problem (1)-(13): exact optima and certified intervals to judge OASiS by."""
 
 from oasis.solvers import Status
+from offline.benders.params import BendersParams
 from offline.benders.solve import solve_benders
 from offline.column_generation.bound import ConfigurationBound, configuration_bound
+from offline.column_generation.params import ColumnGenerationParams, ConfigurationParams
 from offline.column_generation.solve import solve_configuration
-from offline.enumeration import solve_brute_force
-from offline.model.compact import solve_milp
+from offline.enumeration import EnumerationParams, solve_brute_force
+from offline.model.milp import solve_milp
+from offline.model.params import CompactParams
 from offline.result import Milestone, OfflineResult
-from offline.solve import METHODS, solve
+from offline.solve import METHODS, AutoParams, solve
+from offline.state import Phase
+from offline.warm_start import OnlinePrices, WarmStart
 
 __all__ = [
     "METHODS",
+    "AutoParams",
+    "BendersParams",
+    "ColumnGenerationParams",
+    "CompactParams",
     "ConfigurationBound",
+    "ConfigurationParams",
+    "EnumerationParams",
     "Milestone",
     "OfflineResult",
+    "OnlinePrices",
+    "Phase",
     "Status",
+    "WarmStart",
     "configuration_bound",
     "solve",
     "solve_benders",

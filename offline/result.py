@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from oasis.model.schedule import Schedule
 from oasis.solvers import Status, relative_gap
 from oasis.version import __version__
-
-WARM_START = "warm start"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +24,12 @@ class Milestone:
         Best total utility by then, None before the first solution.
     upper_bound : float
         Best bound by then.
+
+    Examples
+    --------
+    >>> from offline import Milestone
+    >>> Milestone(seconds=1.5, objective=8.0, upper_bound=10.0).gap
+    0.25
     """
 
     seconds: float
@@ -66,13 +70,20 @@ class OfflineResult:
     seconds : float
         Wall-clock time taken.
     parameters : mapping of str to plain data
-        What the method was told, and the solver it used.
+        What the method was told, with all that steers it under "params", and the solver it used.
     version : str
         Version of this package.
     objective_by, bound_by : str
         Which part of the method found `schedules`, and which proved `upper_bound`.
     history : tuple of Milestone
         How the two came closer, oldest first; measured, so not part of equality.
+
+    Examples
+    --------
+    >>> from offline import OfflineResult, Status
+    >>> result = OfflineResult(Status.TIME_LIMIT, 8.0, 10.0, {}, method="milp", seconds=60.0)
+    >>> result.gap
+    0.25
     """
 
     status: Status
@@ -96,10 +107,6 @@ class OfflineResult:
         """The gap that was left after `seconds`, to a hundredth of that; inf before the first."""
         passed = [milestone.gap for milestone in self.history if milestone.seconds <= seconds]
         return passed[-1] if passed else math.inf
-
-    def from_start(self, name: str) -> OfflineResult:
-        """The same, with the warm start called by its `name`."""
-        return replace(self, objective_by=name) if self.objective_by == WARM_START else self
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON; ``seconds`` and ``history`` are measured."""

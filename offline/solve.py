@@ -3,32 +3,72 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from oasis.model.instance import Instance
-from oasis.model.schedule import Schedule
-from oasis.solvers import Progress, Status
-from oasis.solvers.budget import Budget, checked
-from offline.benders.solve import solve_benders
-from offline.column_generation.solve import solve_configuration
-from offline.enumeration import solve_brute_force
-from offline.model.compact import COMPACT, compact_size, solve_milp
+from oasis.solvers import SolveProgress
+from offline.benders.params import BendersParams
+from offline.benders.solve import BENDERS
+from offline.column_generation.solve import COLGEN
+from offline.enumeration import ENUMERATION
+from offline.method import Method
+from offline.model.arrays import OfflineArrays
+from offline.model.compact import compact_size
+from offline.model.milp import MILP
+from offline.model.params import CompactParams
+from offline.params import Count, Params
 from offline.result import OfflineResult
-from offline.state import Standing
-from offline.warm_start import ONLINE, begin
+from offline.warm_start import Start
 
-METHODS = ("auto", "milp", "bruteforce", "colgen", "benders")
+# A new method is registered by a line here, and documented in `solve` and in docs/cli.md.
+METHOD_BY_NAME: Mapping[str, Method[Any]] = {
+    method.name: method for method in (MILP, ENUMERATION, COLGEN, BENDERS)
+}
+AUTO = "auto"
+METHODS = (AUTO, *METHOD_BY_NAME)
+
+
+@dataclass(frozen=True, slots=True)
+class AutoParams(Params):
+    """How "auto" chooses.
+
+    Parameters
+    ----------
+    compact_size : int
+        Servers times the slots that each job has from its arrival on, summed over jobs, up to
+        which the compact model is as fast as the decomposition.
+    milp : CompactParams
+        Of the compact model, if that is chosen.
+    benders : BendersParams
+        Of the decomposition, if that is chosen.
+
+    Examples
+    --------
+    Let the decomposition solve everything, however small:
+
+    >>> import oasis
+    >>> from offline import AutoParams, solve
+    >>> instance = oasis.generate("testbed", jobs=3, worker_servers=2, ps_servers=2, seed=1)
+    >>> solve(instance, params=AutoParams(compact_size=0)).method
+    'benders'
+    """
+
+    compact_size: Count = 500
+    milp: CompactParams = field(default_factory=CompactParams)
+    benders: BendersParams = field(default_factory=BendersParams)
 
 
 def solve(
     instance: Instance,
-    method: str = "auto",
+    method: str = AUTO,
     time_limit: float | None = 60.0,
-    warm_start: Mapping[str, Schedule] | None = None,
-    on_progress: Callable[[Progress], None] | None = None,
     *,
     work_limit: float | None = None,
     seed: int = 0,
+    params: Params | Mapping[str, Any] | None = None,
+    warm_start: Start = None,
+    on_progress: Callable[[SolveProgress], None] | None = None,
 ) -> OfflineResult:
     """Solve the offline problem (1)-(13), or enclose its optimum.
 
@@ -39,22 +79,26 @@ def solve(
     method : {"auto", "milp", "benders", "colgen", "bruteforce"}
         "milp" is the compact model with HiGHS, "benders" a logic-based Benders decomposition,
         exact like it, "colgen" the configuration LP with heuristics, "bruteforce" an enumeration
-        for tiny instances, which ignores the time limit; "auto" is "milp" as long as the number
+        for tiny instances, which ignores the limits; "auto" is "milp" as long as the number
         of servers times the slots that each job has from its arrival on, summed over jobs, is at
         most 500 (ten jobs, six servers, eight slots each), else "benders".
     time_limit : float, optional
         Seconds for the method, after OASiS's run; None or inf is no limit.
-    warm_start : mapping of str to Schedule, optional
-        A feasible solution by job id, such as ``run.schedules``, default OASiS's own. The result
-        is never worse.
-    on_progress : callable, optional
-        Called at every improvement and every new phase.
     work_limit : float, optional
         Units of work, each about a second of an ordinary machine, in place of the time limit:
         the same instance, limit and seed then give the same result on every machine, measured
         times aside. inf is no limit.
     seed : int
         Of every random choice, and of HiGHS.
+    params : Params or mapping, optional
+        What steers the method: `CompactParams`, `BendersParams`, `ConfigurationParams`,
+        `EnumerationParams` or `AutoParams`, or the same as plain data, as in
+        ``result.parameters["params"]``.
+    warm_start : WarmStart or mapping of str to Schedule, optional
+        A feasible solution by job id, such as ``run.schedules``, default OASiS's own. The result
+        is never worse.
+    on_progress : callable, optional
+        Called at every improvement and every new phase.
 
     Returns
     -------
@@ -65,30 +109,46 @@ def solve(
     Raises
     ------
     ValueError
-        For an unknown method, a negative limit or NaN, or an instance too large to
-        enumerate.
+        For an unknown method, a negative limit or NaN, parameters that are not allowed, or an
+        instance too large to enumerate.
     VerificationError
         If `warm_start` breaks a constraint.
     SolverError
         If the solver fails or a verified schedule refutes what it claims.
+
+    Examples
+    --------
+    >>> import oasis
+    >>> from offline import solve
+    >>> instance = oasis.generate("testbed", jobs=4, worker_servers=2, ps_servers=2, seed=1)
+    >>> result = solve(instance)
+    >>> result.status, result.gap < 1e-6
+    (<Status.OPTIMAL: 'optimal'>, True)
     """
     if method not in METHODS:
         raise ValueError(f"unknown method {method!r}; expected one of {', '.join(METHODS)}")
-    time_limit = checked(time_limit)
-    checked(work_limit, "work_limit", "units of work")
-    limits: dict[str, Any] = {"work_limit": work_limit, "seed": seed}
-    if warm_start is None:
-        online = Standing(Budget(), on_progress)
-        try:
-            begin(instance, online, None)
-        except KeyboardInterrupt:
-            return online.result(instance, Status.INTERRUPTED, method, {})
-        result = solve(instance, method, time_limit, online.schedules, on_progress, **limits)
-        return result.from_start(ONLINE)
-    if method == "bruteforce":
-        return solve_brute_force(instance, warm_start, on_progress)
-    if method == "colgen":
-        return solve_configuration(instance, time_limit, warm_start, on_progress, **limits)
-    if method == "benders" or (method == "auto" and compact_size(instance) > COMPACT):
-        return solve_benders(instance, time_limit, warm_start, on_progress, **limits)
-    return solve_milp(instance, time_limit, warm_start, on_progress, **limits)
+    if method == AUTO:
+        method, params = _chosen(instance, params)
+    return METHOD_BY_NAME[method].solve(
+        instance,
+        time_limit,
+        work_limit=work_limit,
+        seed=seed,
+        params=params,
+        warm_start=warm_start,
+        on_progress=on_progress,
+    )
+
+
+def _chosen(instance: Instance, params: Params | Mapping[str, Any] | None) -> tuple[str, Params]:
+    """The method that "auto" is for this instance, and its parameters."""
+    if isinstance(params, Mapping):
+        params = AutoParams.from_dict(params)
+    params = AutoParams() if params is None else params
+    if not isinstance(params, AutoParams):
+        raise ValueError(  # noqa: TRY004
+            f"params: method {AUTO!r} takes AutoParams, got {type(params).__name__}"
+        )
+    if compact_size(OfflineArrays.of(instance)) <= params.compact_size:
+        return MILP.name, params.milp
+    return BENDERS.name, params.benders

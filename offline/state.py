@@ -1,25 +1,54 @@
-"""Where a solve stands: what is known when it ends, whatever ended it."""
+"""The state of a solve: what is known when it ends, whatever ended it."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from enum import StrEnum
 from typing import Any
 
 from oasis.certify.verify import verify
 from oasis.model.errors import SolverError
 from oasis.model.instance import Instance
 from oasis.model.schedule import Schedule
-from oasis.solvers import PROOF, TRUST, Progress, Status, relative_gap
+from oasis.solvers import PROOF, TRUST, SolveProgress, Status, relative_gap
 from oasis.solvers.budget import Budget
 from offline.result import Milestone, OfflineResult
 
-TRIVIAL = "every job at its best"
 RESOLUTION = 0.01  # of the elapsed time: how close together two milestones may be
 
 
-class Standing:
-    """The interval so far: best schedules and bound, who found them, and how they came about.
+class Phase(StrEnum):
+    """What a solve is doing, as users see it; docs/cli.md has a line on each.
+
+    A phase gets the credit for the schedules that are found in it and the bounds that it proves.
+
+    Examples
+    --------
+    >>> from offline import Phase
+    >>> print(Phase.CONFIGURATION_LP)
+    configuration LP
+    """
+
+    TRIVIAL = "every job at its best"
+    ONLINE = "OASiS"
+    WARM_START = "warm start"
+    COMPACT = "compact MILP"
+    ENUMERATION = "enumeration"
+    CONFIGURATION_LP = "configuration LP"
+    INSERTION = "insertion at the LP's prices"
+    RUIN_AND_RECREATE = "ruin and recreate"
+    NEIGHBOURHOODS = "neighbourhood search"
+    CUTTING_PLANES = "cutting planes"
+    MASTER_IN_FRACTIONS = "master, counts in fractions"
+    MASTER_WITH_WHOLE_PS = "master, whole parameter servers"
+    MASTER_IN_WHOLE_COUNTS = "master, whole counts"
+    CUTS_AROUND_PLAN = "cuts around the plan"
+    PLANS = "plans that fit"
+
+
+class SolveState:
+    """The interval so far: incumbent and bound, who found them, and how they came about.
 
     Whatever stops a solve, `result` has what was known then. A bound that the schedules refute
     raises `SolverError` at once.
@@ -27,12 +56,14 @@ class Standing:
     Parameters
     ----------
     budget : Budget
-        Whose clock the reports show.
+        What the solve may spend; its clock is the one that reports show.
     on_progress : callable, optional
-        Receives a `Progress` at every improvement and every new phase.
+        Receives a `SolveProgress` at every improvement and every new phase.
 
     Attributes
     ----------
+    budget : Budget
+        The same.
     incumbent : float or None
         Value of the best verified schedules, None before the first.
     bound : float
@@ -43,16 +74,19 @@ class Standing:
         What is going on; it gets the credit for what is found meanwhile.
     history : list of Milestone
         Improvements, those within a hundredth of the elapsed time taken together.
+    notes : dict of str to plain data
+        What else the parameters of the result say about how the solve went.
     """
 
     def __init__(
-        self, budget: Budget, on_progress: Callable[[Progress], None] | None = None
+        self, budget: Budget, on_progress: Callable[[SolveProgress], None] | None = None
     ) -> None:
-        self.phase = ""
+        self.budget = budget
+        self.phase: str = Phase.TRIVIAL
         self.history: list[Milestone] = []
+        self.notes: dict[str, Any] = {}
         self._noted: list[float] = []  # what of the budget was spent at each
-        self._budget = budget
-        self._on_progress = on_progress
+        self.on_progress = on_progress
         self._seen: float | None = None
         # each replaced whole, so that Ctrl-C never finds one half changed
         self._best: tuple[float | None, Mapping[str, Schedule], str] = (None, {}, "")
@@ -75,8 +109,14 @@ class Standing:
         """Relative gap of incumbent and bound; infinite without an incumbent."""
         return relative_gap(self.incumbent, self.bound)
 
+    @property
+    def is_proven(self) -> bool:
+        """Whether the bound leaves nothing to gain on the incumbent."""
+        known = self.incumbent
+        return known is not None and self.bound - known <= PROOF * abs(known)
+
     def enter(self, phase: str) -> None:
-        """Begin a phase, such as "configuration LP"."""
+        """Begin a phase: a `Phase`, unless a tool beside the package drives the solve."""
         self.phase = phase
         self._report()
 
@@ -94,12 +134,12 @@ class Standing:
             self._check()
             self._note()
 
-    def saw(self, progress: Progress) -> None:
+    def saw(self, progress: SolveProgress) -> None:
         """Pass on what a running solver says; its solution counts once it is `found`.
 
         When it says so depends on the machine, so a result that must repeat does not record it.
         """
-        if self._budget.is_repeatable:
+        if self.budget.is_repeatable:
             self._report()
             return
         known = self._value()
@@ -108,9 +148,9 @@ class Standing:
             self._note()
         self.proved(progress.bound)
 
-    def saw_bound(self, progress: Progress) -> None:
+    def saw_bound(self, progress: SolveProgress) -> None:
         """Do the same with the bound alone, where the solver solves a relaxation."""
-        if not self._budget.is_repeatable:
+        if not self.budget.is_repeatable:
             self.proved(progress.bound)
 
     def result(
@@ -118,10 +158,10 @@ class Standing:
     ) -> OfflineResult:
         """What is known now; a time limit that came when schedules and bound agree is a proof."""
         _, schedules, found_by = self._best
-        bound, proved_by = min(self._proof, (trivial_bound(instance), TRIVIAL))
+        bound, proved_by = min(self._proof, (trivial_bound(instance), Phase.TRIVIAL.value))
         objective = verify(instance, schedules)
         upper = max(bound, objective)
-        if status is self._budget.status and upper - objective <= PROOF * abs(objective):
+        if status is self.budget.status and upper - objective <= PROOF * abs(objective):
             status = Status.OPTIMAL
         return OfflineResult(
             status=status,
@@ -129,10 +169,10 @@ class Standing:
             upper_bound=upper,
             schedules=schedules,
             method=method,
-            seconds=self._budget.seconds,
+            seconds=self.budget.seconds,
             parameters=dict(parameters),
-            objective_by=found_by,
-            bound_by=proved_by,
+            objective_by=str(found_by),
+            bound_by=str(proved_by),
             history=tuple(self.history),
         )
 
@@ -147,19 +187,19 @@ class Standing:
         return max(known, default=None)
 
     def _note(self) -> None:
-        now = self._budget.elapsed
+        now = self.budget.elapsed
         if len(self.history) > 1 and now - self._noted[-2] < RESOLUTION * now:
             self.history.pop()
             self._noted.pop()
         self._noted.append(now)
-        self.history.append(Milestone(self._budget.seconds, self._value(), self.bound))
+        self.history.append(Milestone(self.budget.seconds, self._value(), self.bound))
         self._report()
 
     def _report(self) -> None:
-        if self._on_progress is not None:
-            value, now = self._value(), self._budget.seconds
+        if self.on_progress is not None:
+            value, now = self._value(), self.budget.seconds
             gap = relative_gap(value, self.bound)
-            self._on_progress(Progress(now, value, self.bound, gap, self.phase))
+            self.on_progress(SolveProgress(now, value, self.bound, gap, self.phase))
 
 
 def trivial_bound(instance: Instance) -> float:
@@ -168,19 +208,3 @@ def trivial_bound(instance: Instance) -> float:
     return math.fsum(
         float(job.utility(job.shortest_duration(seconds) - 1)) for job in instance.jobs
     )
-
-
-def concluded(
-    instance: Instance,
-    standing: Standing,
-    work: Callable[[], Status],
-    method: str,
-    parameters: Mapping[str, Any],
-) -> OfflineResult:
-    """Do `work`, which tells `standing` what it learns; Ctrl-C ends it with what is known then."""
-    try:
-        standing.proved(trivial_bound(instance), TRIVIAL)
-        status = work()
-    except KeyboardInterrupt:
-        status = Status.INTERRUPTED
-    return standing.result(instance, status, method, parameters)

@@ -57,17 +57,19 @@ def print_rows(
 ) -> None:
     """Print a table; each column is (heading, whether it is a number).
 
-    Text is wrapped to the terminal; a number is never cut, a line too long for it rather runs on.
+    Text is wrapped to the terminal between words; a number or a word is never cut, a line too long
+    for it rather runs on.
     """
     table = Table(title=title or None, title_justify="left", box=None, pad_edge=False)
     cells = [[Text(cell) for cell in row] for row in rows]
     for k, (heading, numeric) in enumerate(columns):
-        widest = max(cell_len(text) for text in (heading, *(row[k].plain for row in cells)))
+        texts = [heading, *(row[k].plain for row in cells)]
+        parts = texts if numeric else [word for text in texts for word in text.split()]
         table.add_column(
             heading,
             justify="right" if numeric else "left",
             no_wrap=numeric,
-            min_width=widest if numeric else None,
+            min_width=max(map(cell_len, parts), default=None),
         )
     for row in cells:
         table.add_row(*row)

@@ -16,7 +16,7 @@ COLUMNS = (
 
 
 def print_jobs(rows: list[JobComparison], *, is_proven: bool) -> None:
-    """Print a table for each way in which the two can differ, and one of what they share."""
+    """Print the jobs that only one of the two solutions takes, and those that both take."""
     best = "the optimum" if is_proven else "the best schedule found"
     titles = {
         "offline": f"Jobs that {best} takes and OASiS does not",

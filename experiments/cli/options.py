@@ -103,33 +103,7 @@ ResultFile = Annotated[
         help="Also write the JSON result to this file; -: print it instead, as --json does.",
     ),
 ]
-Scale = Annotated[
-    float,
-    typer.Option("--scale", help="Multiply U/L by this: mis-estimated prices (paper's Fig. 6)."),
-]
-Floor = Annotated[
-    float,
-    typer.Option(
-        "--min-utility-fraction",
-        help="A completion worth less than this fraction of the job's best counts as worthless.",
-    ),
-]
-Granularity = Annotated[
-    str,
-    typer.Option("--granularity", help="Unit of work: worker-slot (exact) or chunk (as printed)."),
-]
-RawUnits = Annotated[
-    bool,
-    typer.Option(
-        "--raw-units", help="Price bounds (25)(26) in raw units as printed, not normalised."
-    ),
-]
-
 Picture = Annotated[
     Path | None,
     typer.Option("--plot", callback=_picture, help="Draw it to this file (.png, .svg or .pdf)."),
-]
-PolicySeed = Annotated[
-    int,
-    typer.Option("--policy-seed", help="Draws the fixed counts of fifo, rrh, srtf and las."),
 ]

@@ -13,7 +13,7 @@ from rich.live import Live
 from rich.text import Text
 
 from experiments.cli.console import PATIENCE_SECONDS, number, percent
-from oasis.solvers import Progress
+from oasis.solvers import SolveProgress
 
 REFRESH = 4  # times a second, on a terminal
 LOG_SECONDS = 1.0  # between two lines elsewhere, at least,
@@ -21,7 +21,7 @@ LOG_SHARE = 0.02  # and this much of the time passed
 
 
 @contextmanager
-def solver_progress(check: Callable[[], None]) -> Iterator[Callable[[Progress], None]]:
+def solver_progress(check: Callable[[], None]) -> Iterator[Callable[[SolveProgress], None]]:
     """Callback that shows on standard error how a solve goes, after two seconds of it.
 
     It calls `check` first, which may raise to end the solve.
@@ -33,14 +33,14 @@ def solver_progress(check: Callable[[], None]) -> Iterator[Callable[[Progress], 
 
 
 class _Shown:
-    """The last news, and the clock that runs on between two of them."""
+    """The latest progress of a solve, and the clock since the solve began."""
 
     def __init__(self, check: Callable[[], None]) -> None:
         self.check = check
         self.began = monotonic()
-        self.news: Progress | None = None
+        self.news: SolveProgress | None = None
 
-    def take(self, progress: Progress) -> None:
+    def take(self, progress: SolveProgress) -> None:
         self.check()
         self.news = progress
 
@@ -49,7 +49,7 @@ class _Shown:
         return monotonic() - self.began
 
     def line(self) -> Text:
-        """What to show now: nothing as long as nobody has waited."""
+        """The line to show now; empty during the first two seconds and before the first news."""
         if self.news is None or self.elapsed < PATIENCE_SECONDS:
             return Text("", end="")
         return Text(describe(self.news, self.elapsed), no_wrap=True, overflow="ellipsis")
@@ -96,11 +96,11 @@ def _write_news(shown: _Shown, over: threading.Event) -> None:
         wait = max(LOG_SECONDS, LOG_SHARE * shown.elapsed)
 
 
-def _state(news: Progress) -> tuple[object, ...]:
+def _state(news: SolveProgress) -> tuple[object, ...]:
     return news.phase, number(news.incumbent), number(news.bound)
 
 
-def describe(news: Progress, elapsed: float) -> str:
+def describe(news: SolveProgress, elapsed: float) -> str:
     """One line: elapsed time, phase, incumbent, bound and gap."""
     return (
         f"{elapsed:7.1f} s  {news.phase or 'solving'}: incumbent {number(news.incumbent)}, "

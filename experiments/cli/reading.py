@@ -1,4 +1,4 @@
-"""Reading problems and building the scheduler from command-line options."""
+"""Reading the files that a command is given; errors name the file."""
 
 from __future__ import annotations
 
@@ -7,19 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import oasis
-from experiments.evaluation.policies import OASIS, POLICIES, check_policy, policy_for, scheduler_for
+from experiments.evaluation.provenance import Recipe
 from oasis.model.instance_file import job_from_dict, read_json
-
-__all__ = [
-    "OASIS",
-    "POLICIES",
-    "check_policy",
-    "errors_name",
-    "policy_for",
-    "read_instance",
-    "read_job",
-    "scheduler_for",
-]
 
 
 @contextmanager
@@ -41,3 +30,11 @@ def read_job(path: Path) -> oasis.Job:
     """Read a file with one job, an entry of ``jobs`` in an instance file."""
     with errors_name(path):
         return job_from_dict(read_json(path))
+
+
+def read_recipe(path: Path) -> Recipe:
+    """Read from a result of ``oasis run`` how to make it again."""
+    try:
+        return Recipe.of(read_json(path))
+    except oasis.OasisError as error:
+        raise oasis.OasisError(f"{path}: {error}") from None

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def interrupted(reached: SweepProgress | None) -> InterruptedWorkError:
-    """What Ctrl-C leaves of a sweep that had come this far."""
+    """The error of a sweep that Ctrl-C ended, saying how many cells are recorded."""
     if reached is None:
         return InterruptedWorkError("interrupted")
     kept = f"{reached.done} of {reached.total} cells are recorded"
@@ -25,7 +25,7 @@ def interrupted(reached: SweepProgress | None) -> InterruptedWorkError:
 
 
 def list_cells(cells: Sequence[Cell], store: Store, as_json: bool) -> None:
-    """Each cell and what is recorded of it."""
+    """List the cells, each with its recorded status or ``to run``."""
     import pandas as pd  # noqa: PLC0415
 
     from experiments import sweep  # noqa: PLC0415
@@ -47,7 +47,7 @@ def list_cells(cells: Sequence[Cell], store: Store, as_json: bool) -> None:
 
 
 def report(result: SweepResult, as_json: bool, *, is_written: bool) -> None:
-    """Means over the seeds, and what failed."""
+    """Print the means over the seeds, and on standard error what failed."""
     from experiments import sweep  # noqa: PLC0415
 
     progress = result.progress
@@ -90,7 +90,7 @@ def _print(table: pd.DataFrame, headline: Sequence[str]) -> None:
 
 
 def _label(row: Mapping[Any, Any], prefix: str) -> str:
-    """What tells this point of the grid from the others."""
+    """Name a point of the grid by the parameters that vary."""
     parts = []
     for name, value in row.items():
         if name.startswith(prefix) and not _missing(value):

@@ -37,12 +37,12 @@ class CompetitiveRatio:
 
     @property
     def offline_objective(self) -> float:
-        """Best offline total utility found."""
+        """Total utility of the best offline schedule found."""
         return self.offline.objective
 
     @property
     def offline_upper_bound(self) -> float:
-        """No schedule of the instance is worth more."""
+        """An upper bound on the offline optimum."""
         return self.offline.upper_bound
 
     @property
@@ -57,14 +57,14 @@ class CompetitiveRatio:
 
     @property
     def lower(self) -> float | None:
-        """The ratio is at least this; None if P = 0."""
+        """A lower bound on the ratio; None if P = 0."""
         if self.certificate is None:  # P may still grow, but no schedule is worth more than OPT
             return self._over_online(self.online_utility)
         return self._over_online(self.offline.objective)
 
     @property
     def upper(self) -> float | None:
-        """The ratio is at most this; None if P = 0."""
+        """An upper bound on the ratio; None if P = 0."""
         return self._over_online(
             self.offline.objective if self.proven else self.offline.upper_bound
         )
@@ -108,6 +108,7 @@ class CompetitiveRatio:
             **_guarantees(self.certificate),
             "decisions": [decision.to_dict() for decision in self.run.decisions],
             "decision_seconds": self.run.latency,
+            "policy": self.run.policy,
             "parameters": dict(self.run.parameters),
             "seed": self.run.seed,
             "version": self.run.version,
@@ -115,7 +116,7 @@ class CompetitiveRatio:
 
 
 def _guarantees(certificate: Certificate | None) -> dict[str, float | None]:
-    """What theory promises; null where the run that it speaks of did not end."""
+    """The constants of the certificate by name; all None if the online run did not end."""
     if certificate is None:
         return dict.fromkeys(GUARANTEES)
     bound = certificate.upper_bound

@@ -17,8 +17,8 @@ TAKEN_BY = ("offline", "online", "both", "neither")
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """What one of the two makes of a job.
+class Finish:
+    """When a job ends in one of the two solutions, and what it earns there.
 
     Parameters
     ----------
@@ -38,12 +38,12 @@ class JobComparison:
 
     job_id: str
     arrival: int
-    online: Outcome | None
-    offline: Outcome | None
+    online: Finish | None
+    offline: Finish | None
 
     @property
     def taken_by(self) -> str:
-        """One of `TAKEN_BY`."""
+        """Which of the two solutions admits the job, one of `TAKEN_BY`."""
         if self.online is None:
             return "neither" if self.offline is None else "offline"
         return "online" if self.offline is None else "both"
@@ -53,13 +53,13 @@ def compare_jobs(instance: Instance, result: CompetitiveRatio) -> list[JobCompar
     """Compare the two solutions of `result` job by job, in the order of the file."""
     sides = result.run.schedules, result.offline.schedules
     return [
-        JobComparison(job.id, job.arrival, *(_outcome(job, side) for side in sides))
+        JobComparison(job.id, job.arrival, *(_finish(job, side) for side in sides))
         for job in instance.jobs
     ]
 
 
 def totals(rows: list[JobComparison]) -> dict[str, dict[str, float]]:
-    """Jobs and utilities, by who takes the job."""
+    """Number of jobs and total utilities, for each value of `JobComparison.taken_by`."""
     groups = {name: [row for row in rows if row.taken_by == name] for name in TAKEN_BY}
     return {
         name: {
@@ -77,8 +77,8 @@ def to_dict(rows: list[JobComparison]) -> dict[str, Any]:
     return {"jobs": jobs, "totals": totals(rows)}
 
 
-def _outcome(job: Job, schedules: Mapping[str, Schedule]) -> Outcome | None:
+def _finish(job: Job, schedules: Mapping[str, Schedule]) -> Finish | None:
     schedule = schedules.get(job.id)
     if schedule is None:
         return None
-    return Outcome(schedule.completion, float(job.utility(schedule.completion - job.arrival)))
+    return Finish(schedule.completion, float(job.utility(schedule.completion - job.arrival)))

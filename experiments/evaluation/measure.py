@@ -14,12 +14,12 @@ from oasis.model.errors import VerificationError
 from oasis.model.instance import Instance
 from oasis.online.oasis import OASiS
 from oasis.simulator.result import Run
-from oasis.solvers import Progress, Status
+from oasis.solvers import SolveProgress, Status
 from oasis.solvers.budget import Budget
 from oasis.version import __version__
 from offline import OfflineResult, solve
-from offline.state import Standing
-from offline.warm_start import ONLINE, decide
+from offline.state import SolveState
+from offline.warm_start import decide
 
 __all__ = ["CompetitiveRatio", "competitive_ratio", "measure"]
 
@@ -34,7 +34,7 @@ def competitive_ratio(
     seed: int = 0,
     method: str = "auto",
     scheduler: OASiS | None = None,
-    on_progress: Callable[[Progress], None] | None = None,
+    on_progress: Callable[[SolveProgress], None] | None = None,
 ) -> CompetitiveRatio:
     """Run OASiS on `instance`, solve it offline and compare.
 
@@ -63,6 +63,14 @@ def competitive_ratio(
         Theorem 4 allows.
     SolverError
         If the solver claims a bound below a verified schedule.
+
+    Examples
+    --------
+    >>> import oasis
+    >>> instance = oasis.generate("testbed", jobs=3, seed=1)
+    >>> result = competitive_ratio(instance, method="milp")
+    >>> result.proven and result.ratio == result.lower == result.upper
+    True
     """
 
     def make() -> OASiS:
@@ -77,21 +85,36 @@ def measure(
     make: Callable[[], OASiS],
     solve_offline: Callable[..., OfflineResult],
     method: str,
-    on_progress: Callable[[Progress], None] | None,
+    on_progress: Callable[[SolveProgress], None] | None,
     raising: Callable[[], AbstractContextManager[None]],
 ) -> CompetitiveRatio:
-    """As `competitive_ratio`; Ctrl-C only has to be heard where `raising` is entered."""
+    """Do what `competitive_ratio` does, for a caller that handles Ctrl-C itself.
+
+    Parameters
+    ----------
+    instance : Instance
+        The problem.
+    make : callable
+        Makes a fresh scheduler.
+    solve_offline : callable
+        `offline.solve` with its limits set.
+    method : str
+        Name of the offline method, for a result that Ctrl-C ends before the method begins.
+    on_progress : callable or None
+        Called with the progress of both parts.
+    raising : callable
+        Makes the context inside which Ctrl-C may raise KeyboardInterrupt.
+    """
     decided: list[Decision] = []
-    online = Standing(Budget(), on_progress)
+    online = SolveState(Budget(), on_progress)
     try:
         with raising():
-            run = decide(instance, online, make, decided.append)
+            run, start = decide(instance, online, make, decided.append)
     except KeyboardInterrupt:
         offline = online.result(instance, Status.INTERRUPTED, method, {})
         return CompetitiveRatio(_unfinished(instance, decided), offline, None)
     with raising():
-        offline = solve_offline(instance, warm_start=run.schedules, on_progress=on_progress)
-    offline = offline.from_start(ONLINE)
+        offline = solve_offline(instance, warm_start=start, on_progress=on_progress)
     verify(instance, offline)
     certificate = certify(instance, run)
     _check_theorem(offline, certificate)
@@ -107,6 +130,6 @@ def _check_theorem(offline: OfflineResult, certificate: Certificate) -> None:
 
 
 def _unfinished(instance: Instance, decided: list[Decision]) -> Run:
-    """The part of an online run that Ctrl-C left."""
+    """The run up to the last decision before Ctrl-C."""
     seed = instance.metadata.get("seed")
     return Run(OASiS.name, {}, tuple(decided), None, (), seed, __version__)

@@ -1,61 +1,222 @@
-"""Policies by name, OASiS among them, with the options that experiments vary."""
+"""The one registry of policies, OASiS among them: name, options, how to make one.
+
+A policy of `baselines` has an entry here as soon as it is in `baselines.ALL`; its options are
+the parameters of its constructor. The command line, sweeps and figures read this registry.
+"""
 
 from __future__ import annotations
 
-from typing import cast
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
 
 import baselines
 import oasis
+from experiments.evaluation.options import Option, OptionError, described, options_of
+from oasis.model.validation import number
 from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION
-from oasis.online.search import Granularity
+from oasis.online.search import Granularity, check_granularity
 from oasis.simulator import Policy, Scheduler
 
 OASIS = "oasis"
-POLICIES = (OASIS, *baselines.POLICIES)
+SEED = "seed"
 
 
-def scheduler_for(
-    instance: oasis.Instance,
-    *,
-    scale: float,
-    min_utility_fraction: float,
-    granularity: str,
-    raw_units: bool,
-) -> oasis.OASiS:
-    """OASiS with the exact bounds of `instance` and the given options."""
-    return oasis.OASiS.from_instance(
-        instance,
-        normalize=not raw_units,
-        min_utility_fraction=min_utility_fraction,
-        scale=scale,
-        granularity=cast(Granularity, granularity),  # checked by the constructor
+@dataclass(frozen=True, slots=True)
+class OasisOptions:
+    """Options of OASiS on an instance whose price bounds it may compute.
+
+    Parameters
+    ----------
+    scale, min_utility_fraction, granularity, normalize
+        As for `OASiS.from_instance`.
+
+    Raises
+    ------
+    ValueError
+        Naming the option.
+    """
+
+    scale: float = described(1.0, "multiply U/L by this: mis-estimated prices (paper's Fig. 6)")
+    min_utility_fraction: float = described(
+        DEFAULT_MIN_UTILITY_FRACTION,
+        "a completion worth less than this fraction of the job's best counts as worthless",
+    )
+    granularity: Granularity = described(  # noqa: RUF009 (a field)
+        "worker-slot", "unit of work: worker-slot (exact) or chunk (as printed)"
+    )
+    normalize: bool = described(
+        True,
+        "price bounds (25)(26) are of shares of the cluster's totals, not of raw units",
+        denial="--raw-units: price bounds (25)(26) in raw units as printed, not normalised",
     )
 
+    def __post_init__(self) -> None:
+        number(self.scale, "scale", above=True)
+        fraction = self.min_utility_fraction
+        if not 0 <= fraction < 1:
+            raise ValueError(f"min_utility_fraction: expected 0 <= fraction < 1, got {fraction:g}")
+        check_granularity(self.granularity)
 
-def check_policy(name: str, option: str) -> str:
-    """`name` if there is such a policy."""
-    if name not in POLICIES:
-        raise ValueError(f"{option}: expected one of {', '.join(POLICIES)}, got {name!r}")
-    return name
+
+@dataclass(frozen=True, slots=True)
+class PolicyEntry:
+    """A policy of the registry.
+
+    Parameters
+    ----------
+    name : str
+        What users call it.
+    options : mapping of str to Option
+        What can be set.
+    check : callable
+        Is called with all options as keyword arguments, and raises ValueError for wrong ones.
+    build : callable
+        Makes a fresh policy from an instance and all options.
+    needs_instance : bool
+        Whether it must know the instance; the others also run on plain traces.
+    """
+
+    name: str
+    options: Mapping[str, Option]
+    check: Callable[..., object]
+    build: Callable[..., Policy | Scheduler]
+    needs_instance: bool = False
+
+    def resolve(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """All options as plain data: those in `given`, and the defaults of the others.
+
+        Raises
+        ------
+        OptionError
+            If an option does not exist or has a wrong value.
+
+        Examples
+        --------
+        >>> entry_of("fifo").resolve({"seed": 3})
+        {'seed': 3, 'placement': None}
+        >>> entry_of("drf").resolve({"seed": 3})
+        Traceback (most recent call last):
+        experiments.evaluation.options.OptionError: drf.seed: no such option; drf has placement
+        """
+        values = self._values(given)
+        return {name: list(v) if isinstance(v, tuple) else v for name, v in values.items()}
+
+    def make(
+        self, instance: oasis.Instance | None = None, given: Mapping[str, Any] | None = None
+    ) -> Policy | Scheduler:
+        """Make a fresh policy.
+
+        Parameters
+        ----------
+        instance : Instance, optional
+            The problem; a policy that does not need it runs on anything.
+        given : mapping, optional
+            Options that differ from their defaults.
+
+        Raises
+        ------
+        OptionError
+            If an option does not exist or has a wrong value.
+        """
+        return self.build(instance, **self._values(given or {}))
+
+    def _values(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        values = {name: option.default for name, option in self.options.items()}
+        for name, value in given.items():
+            if name not in self.options:
+                known = ", ".join(self.options) or "none"
+                raise OptionError(self.name, name, f"no such option; {self.name} has {known}")
+            try:
+                values[name] = self.options[name].check(value)
+            except ValueError as error:
+                raise OptionError(self.name, name, str(error)) from None
+            if name == SEED and values[name] < 0:
+                raise OptionError(self.name, name, f"expected an integer >= 0, got {value}")
+        try:
+            self.check(**values)
+        except ValueError as error:
+            head, _, rest = str(error).partition(": ")
+            if head in self.options:
+                raise OptionError(self.name, head, rest) from None
+            raise OptionError(self.name, None, str(error)) from None
+        return values
 
 
-def policy_for(
-    name: str,
-    instance: oasis.Instance,
-    *,
-    seed: int,
-    scale: float = 1.0,
-    min_utility_fraction: float = DEFAULT_MIN_UTILITY_FRACTION,
-    granularity: str = "worker-slot",
-    raw_units: bool = False,
+def _oasis(instance: oasis.Instance, **options: Any) -> oasis.OASiS:
+    return oasis.OASiS.from_instance(instance, **options)
+
+
+def _baseline(name: str, policy: Callable[..., Policy]) -> PolicyEntry:
+    return PolicyEntry(name, options_of(policy), policy, lambda _, **options: policy(**options))
+
+
+POLICIES: Mapping[str, PolicyEntry] = {
+    OASIS: PolicyEntry(OASIS, options_of(OasisOptions), OasisOptions, _oasis, needs_instance=True),
+    **{name: _baseline(name, policy) for name, policy in baselines.ALL.items()},
+}
+# Those that comparisons on instances take where none is named.
+RIVALS = (OASIS, *baselines.POLICIES)
+
+
+def entry_of(name: str, among: Iterable[str] = tuple(POLICIES)) -> PolicyEntry:
+    """Entry of a policy.
+
+    Parameters
+    ----------
+    name : str
+        Its name.
+    among : iterable of str
+        Names that are allowed here.
+
+    Raises
+    ------
+    ValueError
+        If it is none of them.
+
+    Examples
+    --------
+    >>> list(entry_of("rrh").options)
+    ['seed', 'threshold', 'discount', 'weight', 'placement']
+    """
+    if name not in among:
+        raise ValueError(f"expected one of {', '.join(among)}, got {name!r}")
+    return POLICIES[name]
+
+
+def make_policy(
+    name: str, instance: oasis.Instance | None = None, **options: Any
 ) -> Policy | Scheduler:
-    """A policy by its name; `seed` is for the baselines, the other options are for OASiS."""
-    if name != OASIS:
-        return baselines.make(name, seed)
-    return scheduler_for(
-        instance,
-        scale=scale,
-        min_utility_fraction=min_utility_fraction,
-        granularity=granularity,
-        raw_units=raw_units,
-    )
+    """Make a fresh policy by its name.
+
+    Parameters
+    ----------
+    name : str
+        A name of `POLICIES`.
+    instance : Instance, optional
+        The problem; OASiS needs it.
+    **options
+        Options of the policy that differ from their defaults.
+
+    Raises
+    ------
+    ValueError
+        If there is no such policy or option, or a value is wrong.
+
+    Examples
+    --------
+    >>> make_policy("las", thresholds=[0.5, 2]).parameters
+    {'seed': 0, 'line': 'strict', 'placement': None, 'thresholds': [0.5, 2.0]}
+    """
+    return entry_of(name).make(instance, options)
+
+
+def with_seed(names: Iterable[str] = tuple(POLICIES)) -> list[str]:
+    """Policies among `names` that draw numbers, so have an option ``seed``.
+
+    Examples
+    --------
+    >>> with_seed(["oasis", "fifo", "drf"])
+    ['fifo']
+    """
+    return [name for name in names if SEED in POLICIES[name].options]

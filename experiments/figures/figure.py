@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from experiments.figures.rows import Row
-from experiments.figures.settings import Settings
+from experiments.figures.settings import FigureSettings
 from experiments.plotting.canvas import SMALL, new_figure
 from experiments.sweep import expand, sweep_config
 
@@ -28,7 +28,7 @@ class PublishedFigure:
     title : str
         What it shows.
     grid : callable
-        From `Settings` to the configuration of a sweep.
+        From `FigureSettings` to the configuration of a sweep.
     table : callable
         From the finished cells of that sweep, and the settings, to rows with measured and
         published numbers.
@@ -47,8 +47,8 @@ class PublishedFigure:
 
     name: str
     title: str
-    grid: Callable[[Settings], dict[str, Any]]
-    table: Callable[[Sequence[Row], Settings], list[Row]]
+    grid: Callable[[FigureSettings], dict[str, Any]]
+    table: Callable[[Sequence[Row], FigureSettings], list[Row]]
     shown: Mapping[str, str]
     panels: tuple[Draw, ...]
     size: tuple[float, float] = (8.0, 4.6)
@@ -57,14 +57,22 @@ class PublishedFigure:
 
     def settings(
         self, *, seeds: int | None = None, preset: str | None = None, **others: Any
-    ) -> Settings:
-        """Settings with this figure's seeds and preset where none are given."""
+    ) -> FigureSettings:
+        """FigureSettings with this figure's seeds and preset where none are given."""
         own = self.seeds if seeds is None else seeds
-        return Settings(seeds=own, preset=preset or self.preset, **others)
+        return FigureSettings(seeds=own, preset=preset or self.preset, **others)
 
-    def cells(self, settings: Settings) -> int:
-        """Number of runs behind it."""
-        return len(expand(sweep_config(self.grid(settings))))
+    def steps(self, settings: FigureSettings) -> int:
+        """How many runs the figure takes with these settings, offline solves included.
+
+        Raises
+        ------
+        ValueError
+            If the settings ask for what this figure cannot vary.
+        """
+        cells = expand(sweep_config(self.grid(settings)))
+        shared = {cell.shared_cell.key for cell in cells if cell.shared_cell is not None}
+        return len(cells) + len(shared)
 
     def draw(self, rows: Sequence[Row], note: str) -> Figure:
         """The whole picture, with a `note` on what was run."""

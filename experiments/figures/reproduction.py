@@ -9,7 +9,7 @@ from pathlib import Path
 
 from experiments.figures.figure import PublishedFigure
 from experiments.figures.rows import Row, write_csv
-from experiments.figures.settings import Settings
+from experiments.figures.settings import FigureSettings
 from experiments.plotting import FORMATS, save
 from experiments.sweep import SweepProgress, UnwrittenSweepError, run_sweep, sweep_config
 from experiments.sweep.record import DONE
@@ -47,7 +47,7 @@ class Reproduction:
 
 def reproduce(
     figure: PublishedFigure,
-    settings: Settings,
+    settings: FigureSettings,
     directory: Path,
     *,
     suffix: str = ".svg",
@@ -62,7 +62,7 @@ def reproduce(
     ----------
     figure : PublishedFigure
         Which.
-    settings : Settings
+    settings : FigureSettings
         How many seeds, how large.
     directory : Path
         Where the files go; it is made if it does not exist.
@@ -79,7 +79,7 @@ def reproduce(
         If a file cannot be written there, before any run.
     """
     if suffix not in FORMATS:
-        raise ValueError(f"--format: expected one of {', '.join(FORMATS)}, got {suffix!r}")
+        raise ValueError(f"suffix: expected one of {', '.join(FORMATS)}, got {suffix!r}")
     config = sweep_config(figure.grid(settings))
     with naming(directory):
         directory.mkdir(parents=True, exist_ok=True)

@@ -16,7 +16,13 @@ Row = dict[str, Any]
 
 
 def groups(cells: Iterable[Row], *keys: str) -> dict[tuple[Hashable, ...], list[Row]]:
-    """Cells by the values of `keys`, in order of appearance."""
+    """Group cells by their values of `keys`, in order of appearance.
+
+    Examples
+    --------
+    >>> list(groups([{"jobs": 3}, {"jobs": 5}, {"jobs": 3}], "jobs"))
+    [(3,), (5,)]
+    """
     found: dict[tuple[Hashable, ...], list[Row]] = {}
     for cell in cells:
         found.setdefault(tuple(_hashable(cell[key]) for key in keys), []).append(cell)
@@ -62,7 +68,13 @@ def read_csv(path: Path) -> list[Row]:
 
 
 def for_people(row: Mapping[str, Any], column: str) -> str:
-    """A value of a row with its interval, to be read, not reckoned with; a dash for nothing."""
+    """Text for a table: a value of a row, rounded, with its interval; a dash where there is none.
+
+    Examples
+    --------
+    >>> for_people({"x": 12.3456, "x_low": 10.0, "x_high": 14.5}, "x")
+    '12.35 (10 to 14.5)'
+    """
     value, low, high = row.get(column), row.get(f"{column}_low"), row.get(f"{column}_high")
     if isinstance(value, str):
         return value

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from experiments.evaluation.policies import OASIS, POLICIES, check_policy
-from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION
+from experiments.evaluation.policies import OASIS, POLICIES, RIVALS, entry_of
 from oasis.workloads import PRESETS
 
 PAPER = (OASIS, "fifo", "drf", "rrh", "dorm")  # the policies of the paper, in its order
+SHOWN = (*PAPER, *(name for name in RIVALS if name not in PAPER))  # those that its figures show
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class FigureSettings:
     """How to reproduce a figure.
 
     Parameters
@@ -32,15 +33,20 @@ class Settings:
         Of `oasis.generate`, where the figure is a simulation.
     policies : tuple of str, optional
         Which to compare; left out, those of the paper and then all others there are.
-    min_utility_fraction : float
-        phi of OASiS: completions worth less than this share of the job's best count for nothing.
     time_limit : float
         Seconds for each offline solve; inf is no limit.
+    policy_options : mapping of str to mapping
+        Options of policies that differ from their defaults, by name of the policy.
 
     Raises
     ------
     ValueError
-        Naming the option.
+        Naming the setting.
+
+    Examples
+    --------
+    >>> FigureSettings(seeds=2, scale=0.1).job_counts((100, 400))
+    [10, 40]
     """
 
     seeds: int = 5
@@ -49,28 +55,37 @@ class Settings:
     servers: int | None = None
     preset: str = "calibrated"
     policies: tuple[str, ...] | None = None
-    min_utility_fraction: float = DEFAULT_MIN_UTILITY_FRACTION
     time_limit: float = 120.0
+    policy_options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.seeds < 1:
-            raise ValueError(f"--seeds: expected at least 1, got {self.seeds}")
+            raise ValueError(f"seeds: expected at least 1, got {self.seeds}")
         if not 0 < self.scale <= 1:
-            raise ValueError(f"--scale: expected 0 < scale <= 1, got {self.scale:g}")
+            raise ValueError(f"scale: expected 0 < scale <= 1, got {self.scale:g}")
         if self.jobs is not None and (not self.jobs or min(self.jobs) < 1):
-            raise ValueError("--jobs: expected counts of at least 1")
+            raise ValueError("jobs: expected counts of at least 1")
         if self.servers is not None and self.servers < 1:
-            raise ValueError(f"--servers: expected at least 1, got {self.servers}")
+            raise ValueError(f"servers: expected at least 1, got {self.servers}")
         if self.preset not in PRESETS:
             expected = ", ".join(PRESETS)
-            raise ValueError(f"--preset: expected one of {expected}, got {self.preset!r}")
-        if not 0 <= self.min_utility_fraction < 1:
-            found = f"{self.min_utility_fraction:g}"
-            raise ValueError(f"--min-utility-fraction: expected 0 <= fraction < 1, got {found}")
+            raise ValueError(f"preset: expected one of {expected}, got {self.preset!r}")
         if not self.time_limit >= 0:  # nor is NaN
-            raise ValueError(f"--time-limit: expected seconds >= 0, or inf, got {self.time_limit}")
+            raise ValueError(f"time_limit: expected seconds >= 0, or inf, got {self.time_limit}")
+        _check_distinct("jobs", self.jobs or ())
+        _check_distinct("policies", self.policies or ())
         for name in self.policies or ():
-            check_policy(name, "--policies")
+            try:
+                entry_of(name)
+            except ValueError as error:
+                raise ValueError(f"policies: {error}") from None
+        for name, options in self.policy_options.items():
+            POLICIES[name].resolve(options)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON, which has no infinity: no time limit is None."""
+        limit = None if self.time_limit == math.inf else self.time_limit
+        return asdict(self) | {"time_limit": limit}
 
     @property
     def full_size(self) -> bool:
@@ -84,8 +99,8 @@ class Settings:
             parts.append(f"scale {self.scale:g}")
         if self.servers is not None:
             parts.append(f"{self.servers} + {self.servers} servers")
-        if self.min_utility_fraction != DEFAULT_MIN_UTILITY_FRACTION:
-            parts.append(f"utility floor {self.min_utility_fraction:g}")
+        for name, options in self.policy_options.items():
+            parts += [f"{name}.{option} {value}" for option, value in options.items()]
         return ", ".join(parts)
 
     def scaled(self, count: int) -> int:
@@ -104,28 +119,55 @@ class Settings:
     def names(self) -> list[str]:
         """Names of the policies to compare."""
         if self.policies is not None:
-            return list(dict.fromkeys(self.policies))
-        first = [name for name in PAPER if name in POLICIES]
-        return [*first, *(name for name in POLICIES if name not in first)]
+            return list(self.policies)
+        return list(SHOWN)
 
     def oasis(self, **axes: Any) -> dict[str, Any]:
-        """OASiS as a policy of a sweep."""
-        return {"name": OASIS, "min_utility_fraction": self.min_utility_fraction, **axes}
+        """OASiS as a policy of a sweep, with the options that the figure varies.
 
-    def rivals(self) -> list[dict[str, Any]]:
-        """The policies to compare, as those of a sweep."""
+        Raises
+        ------
+        ValueError
+            If `policy_options` set one of these too.
+        """
+        given = self.policy_options.get(OASIS, {})
+        for option in axes:
+            if option in given:
+                raise ValueError(f"policy_options: the figure varies {OASIS}.{option} itself")
+        return {"name": OASIS, **given, **axes}
+
+    def compared(self) -> list[dict[str, Any]]:
+        """The policies to compare, OASiS first, as those of a sweep."""
         names = self.names()
         others = [name for name in names if name != OASIS]
         first = [self.oasis()] if OASIS in names else []
-        return first + ([{"name": others}] if others else [])
+        return first + [{"name": name, **self.policy_options.get(name, {})} for name in others]
 
     def grid(
         self, instances: Sequence[dict[str, Any]], policies: Sequence[dict[str, Any]], **task: Any
     ) -> dict[str, Any]:
-        """Configuration of the sweep behind the figure."""
+        """Configuration of the sweep behind the figure.
+
+        Raises
+        ------
+        ValueError
+            If `policy_options` are of a policy that is not among `policies`.
+        """
+        run = [policy["name"] for policy in policies]
+        for name in self.policy_options:
+            if name not in run:
+                raise ValueError(
+                    f"policy_options: expected options of {', '.join(run)}, got {name}"
+                )
         return {
             "instances": list(instances),
             "policies": list(policies),
             "seeds": {"first": 0, "count": self.seeds},
             "task": task,
         }
+
+
+def _check_distinct(setting: str, values: Sequence[Any]) -> None:
+    for k, value in enumerate(values):
+        if value in values[:k]:
+            raise ValueError(f"{setting}: expected each once, got {value} again")

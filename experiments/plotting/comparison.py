@@ -57,6 +57,16 @@ def plot_comparison(
     ------
     ValueError
         If there is no such measure.
+
+    Examples
+    --------
+    >>> import oasis
+    >>> from baselines import DRF, FIFO
+    >>> from experiments.evaluation.comparison import compare
+    >>> instance = oasis.generate("testbed", jobs=4, seed=1)
+    >>> found = compare(instance, {"fifo": FIFO, "drf": DRF})
+    >>> [label.get_text() for label in plot_comparison(found).get_yticklabels()]
+    ['fifo', 'drf']
     """
     if measure not in MEASURES:
         raise ValueError(f"measure: expected one of {', '.join(MEASURES)}, got {measure!r}")

@@ -44,6 +44,11 @@ def save(figure: Figure, path: str | os.PathLike[str]) -> None:
     ------
     ValueError
         If the suffix names no format.
+
+    Examples
+    --------
+    >>> from experiments.plotting.canvas import new_figure
+    >>> save(new_figure(2.0, 2.0), "empty.svg")
     """
     suffix = _suffix(path)
     buffer = io.BytesIO()

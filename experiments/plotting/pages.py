@@ -25,7 +25,16 @@ GROUPS = ("worker", "ps")
 
 
 def run_page(instance: Instance, run: Run) -> Figure:
-    """Utilisation, prices if the policy has them, schedule and utilities of a run."""
+    """Utilisation, prices if the policy has them, schedule and utilities of a run.
+
+    Examples
+    --------
+    >>> import oasis
+    >>> instance = oasis.generate("testbed", jobs=4, seed=1)
+    >>> run = oasis.simulate(instance, oasis.OASiS.from_instance(instance))
+    >>> len(run_page(instance, run).axes) >= 6
+    True
+    """
     priced = run.bounds is not None
     maps, jobs = 2.8 * (1 + priced), min(7.5, max(4.0, 1.2 + 0.12 * len(instance.jobs)))
     figure = new_figure(12.0, maps + jobs + 0.4)

@@ -45,6 +45,14 @@ def plot_prices(
     ------
     ValueError
         If the policy has no prices, or the group does not exist or has none of the resource.
+
+    Examples
+    --------
+    >>> import oasis
+    >>> instance = oasis.generate("testbed", jobs=4, seed=1)
+    >>> run = oasis.simulate(instance, oasis.OASiS.from_instance(instance))
+    >>> plot_prices(instance, run, group="ps").get_ylabel()
+    'server'
     """
     if run.bounds is None:
         raise ValueError(f"policy {run.policy} has no prices")

@@ -34,6 +34,15 @@ def plot_ratio(results: Mapping[str, CompetitiveRatio], *, ax: Axes | None = Non
     Axes
         With the picture. A proven ratio is a filled dot, an interval a bar with both ends; what
         cannot be drawn, or lies beyond 10,000, is said in words on the right.
+
+    Examples
+    --------
+    >>> import oasis
+    >>> from experiments import competitive_ratio
+    >>> instance = oasis.generate("testbed", jobs=3, seed=1)
+    >>> result = competitive_ratio(instance, method="milp")
+    >>> plot_ratio({"three jobs": result}).get_xscale()
+    'log'
     """
     ax = axes(ax, 7.4, 1.6 + 0.4 * len(results))
     proven: list[Place] = []

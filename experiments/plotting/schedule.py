@@ -39,6 +39,14 @@ def plot_schedule(
     -------
     Axes
         With the picture.
+
+    Examples
+    --------
+    >>> import oasis
+    >>> instance = oasis.generate("testbed", jobs=4, seed=1)
+    >>> run = oasis.simulate(instance, oasis.OASiS.from_instance(instance))
+    >>> plot_schedule(instance, run.schedules).get_xlabel()
+    'time (slots)'
     """
     jobs = instance.jobs_by_arrival()
     ax = axes(ax, 8.0, min(10.0, 1.5 + 0.2 * max(8, len(jobs))))

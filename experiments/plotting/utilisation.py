@@ -46,6 +46,14 @@ def plot_utilisation(
     ------
     ValueError
         If the group does not exist or has none of the resource.
+
+    Examples
+    --------
+    >>> import oasis
+    >>> instance = oasis.generate("testbed", jobs=4, seed=1)
+    >>> run = oasis.simulate(instance, oasis.OASiS.from_instance(instance))
+    >>> plot_utilisation(instance, run.schedules, resource="cpu").get_ylabel()
+    'server'
     """
     ax = axes(ax)
     servers = group_of(instance, schedules, group)

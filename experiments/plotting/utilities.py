@@ -39,6 +39,14 @@ def plot_utilities(
     -------
     Axes
         With the picture. A few jobs have a line style and a name each, many are thin lines.
+
+    Examples
+    --------
+    >>> import oasis
+    >>> instance = oasis.generate("testbed", jobs=4, seed=1)
+    >>> run = oasis.simulate(instance, oasis.OASiS.from_instance(instance))
+    >>> plot_utilities(instance, run.schedules).get_ylabel()
+    'utility'
     """
     ax = axes(ax)
     curves = [curve(job.utility, instance.horizon - job.arrival) for job in instance.jobs]

@@ -8,7 +8,7 @@ from experiments.sweep.config import (
     read_config,
     sweep_config,
 )
-from experiments.sweep.engines import Dask, Engine, Local
+from experiments.sweep.executors import Dask, Executor, Local
 from experiments.sweep.record import FAILED, Record
 from experiments.sweep.run import (
     SweepProgress,
@@ -29,7 +29,7 @@ __all__ = [
     "Case",
     "Cell",
     "Dask",
-    "Engine",
+    "Executor",
     "InstanceGrid",
     "Local",
     "Options",

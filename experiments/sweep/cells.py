@@ -13,8 +13,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from experiments.evaluation.policies import OASIS, policy_for
-from experiments.sweep.config import InstanceGrid, PolicyGrid, SweepConfig
+from experiments.evaluation.policies import POLICIES, SEED, make_policy
+from experiments.sweep.config import SweepConfig
 from experiments.sweep.fingerprint import fingerprint
 from experiments.sweep.model import explain
 from experiments.sweep.sources import Source, drawn, read
@@ -34,10 +34,10 @@ class Cell:
     ----------
     source : Source
         Where the instance comes from.
-    policy : str
-        Name of the policy.
+    policy : str or None
+        Name of the policy; None in a cell that others share (`shared_cell`).
     policy_options : mapping
-        Keyword arguments of `policy_for`.
+        All its options, as plain data. Without a seed among them, that of the cell is used.
     seed : int
         Draws the instance and the policy's fixed counts.
     task : Task
@@ -46,22 +46,35 @@ class Cell:
         Options of the task.
     code : str
         Fingerprint of the code that does it.
+    shared : mapping
+        Figures of the shared cell, once it has been run; not part of the identity.
     """
 
     source: Source
-    policy: str
+    policy: str | None
     policy_options: Mapping[str, Any]
     seed: int
     task: Task
     options: Options
     code: str
+    shared: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    @cached_property
+    def shared_cell(self) -> Cell | None:
+        """The cell whose figures this one needs, as do all of the same instance and seed."""
+        task = self.task.shared
+        if task is None:
+            return None
+        seed = self.seed if self.source.draws else 0
+        return Cell(self.source, None, {}, seed, task, self.options, fingerprint(task.function))
 
     @cached_property
     def identity(self) -> dict[str, Any]:
-        """All that the result follows from, as plain data."""
+        """Everything that determines the result, as plain data."""
+        policy = None if self.policy is None else {"name": self.policy, **self.policy_options}
         return {
             "instance": dict(self.source.identity),
-            "policy": {"name": self.policy, **self.policy_options},
+            "policy": policy,
             "seed": self.seed,
             "task": {"name": self.task.name, **self.options.model_dump()},
             "version": __version__,
@@ -70,13 +83,13 @@ class Cell:
 
     @cached_property
     def key(self) -> str:
-        """Content address: cells with the same identity share a record."""
+        """Hash of the identity; it names the record, so equal cells share one."""
         text = json.dumps(self.identity, sort_keys=True, allow_nan=False)
         return hashlib.sha256(text.encode()).hexdigest()
 
     @property
     def columns(self) -> dict[str, Any]:
-        """Parameters by column of the result."""
+        """The parameters of the cell under the names of their columns in the result."""
         columns = {f"instance.{name}": value for name, value in self.source.labels.items()}
         columns |= {"policy.name": self.policy}
         columns |= {f"policy.{name}": value for name, value in self.policy_options.items()}
@@ -87,7 +100,8 @@ class Cell:
     def make_case(self) -> Case:
         """Read or draw the instance."""
         instance = self.source.make(self.seed)
-        return Case(instance, PolicyMaker(self, instance), self.seed, self.options)
+        maker = PolicyMaker(self, instance)
+        return Case(instance, maker, self.seed, self.options, self.shared)
 
 
 @dataclass(frozen=True)
@@ -98,9 +112,12 @@ class PolicyMaker:
     instance: Instance = field(repr=False)
 
     def __call__(self) -> Policy | Scheduler:
-        """Make one."""
-        cell = self.cell
-        return policy_for(cell.policy, self.instance, seed=cell.seed, **cell.policy_options)
+        """Make a fresh policy with the options and the seed of the cell."""
+        name = self.cell.policy
+        if name is None:
+            raise ValueError(f"task {self.cell.task.name}: a shared cell has no policy")
+        seed = {SEED: self.cell.seed} if SEED in POLICIES[name].options else {}
+        return make_policy(name, self.instance, **seed | dict(self.cell.policy_options))
 
 
 def expand(
@@ -124,12 +141,23 @@ def expand(
     ------
     OasisError
         Naming the key, if a value is out of range, a file is no instance or a point comes twice.
+
+    Examples
+    --------
+    >>> from experiments.sweep import sweep_config
+    >>> config = sweep_config({
+    ...     "instances": [{"preset": "testbed", "jobs": [6, 12]}],
+    ...     "policies": [{"name": ["fifo", "drf"]}],
+    ...     "seeds": {"count": 5},
+    ... })
+    >>> len(expand(config))
+    20
     """
     task, options = _task(config, TASKS if tasks is None else tasks)
     code = fingerprint(task.function)
     sources = list(_sources(config.instances, base or Path()))
     _check_distinct("instances", [source.labels for source in sources])
-    policies = list(_policies(config.policies))
+    policies = [point for grid in config.policies for point in grid.points()]
     _check_distinct("policies", [{"name": name, **given} for name, given in policies])
     _check_distinct("seeds", [{"seed": seed} for seed in config.seeds])
     return [
@@ -152,23 +180,13 @@ def _task(config: SweepConfig, tasks: Mapping[str, Task]) -> tuple[Task, Options
         raise OasisError(explain(error, given, "task")) from None
 
 
-def _sources(grids: Iterable[InstanceGrid], base: Path) -> Iterator[Source]:
+def _sources(grids: Iterable[Any], base: Path) -> Iterator[Source]:
     for k, grid in enumerate(grids):
         path = f"instances[{k}]"
         if grid.file is not None:
             yield from (read(name, base, f"{path}.file") for name in grid.file)
         else:
             yield from (drawn(point, base, path) for point in _points(grid.model_dump()))
-
-
-def _policies(grids: Iterable[PolicyGrid]) -> Iterator[tuple[str, dict[str, Any]]]:
-    for grid in grids:
-        axes = grid.model_dump()
-        for name in axes.pop("name"):
-            if name == OASIS:
-                yield from ((name, point) for point in _points(axes))
-            else:
-                yield name, {}
 
 
 def _points(axes: Mapping[str, Sequence[Any] | None]) -> Iterator[dict[str, Any]]:

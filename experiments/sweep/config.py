@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Mapping
+from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Self, TypeVar
 
-from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    create_model,
+    model_validator,
+)
 
-from experiments.evaluation.policies import OASIS, POLICIES
+from experiments.evaluation.generate_options import GenerateOptions
+from experiments.evaluation.options import Option, OptionError, options_of, without_none
+from experiments.evaluation.policies import POLICIES, SEED, PolicyEntry, entry_of
 from experiments.sweep.model import Table, explain
 from oasis.model.errors import OasisError
 from oasis.model.validation import LARGEST_COUNT
-from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION
-from oasis.online.search import Granularity
 
 Item = TypeVar("Item")
 MOST_SEEDS = 1_000_000
@@ -24,14 +34,14 @@ def _values(value: Any) -> Any:
 
 
 def _rows(value: Any) -> Any:
-    """A row of numbers is one value; a list of rows is an axis."""
+    """Wrap a single row of numbers in a list: the axis is a list of rows."""
     if isinstance(value, list) and not any(isinstance(entry, list) for entry in value):
         return [value]
     return value
 
 
 def _seeds(value: Any) -> Any:
-    """``{first = 0, count = 5}`` is 0 to 4."""
+    """Write out ``{first = 0, count = 5}`` as the seeds 0 to 4."""
     if not isinstance(value, dict):
         return _values(value)
     first, count = value.get("first", 0), value.get("count")
@@ -46,41 +56,14 @@ def _whole(value: Any, least: int, most: int) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
 
 
-def _policy(name: str) -> str:
-    if name not in POLICIES:
-        raise ValueError(f"expected one of {', '.join(POLICIES)}, got {name!r}")
-    return name
-
-
 Axis = Annotated[list[Item], BeforeValidator(_values), Field(min_length=1)]
 RowAxis = Annotated[list[list[float]], BeforeValidator(_rows), Field(min_length=1)]
 
 
-class InstanceGrid(Table):
-    """One entry of ``instances``: files, or settings to draw from; a list of values is an axis.
-
-    Parameters
-    ----------
-    file : str or list of str
-        Instance files, relative to the configuration; excludes everything else.
-    preset, jobs, worker_servers, ps_servers, horizon, slot_seconds, arrivals, counts, machines
-        As for `oasis.generate`.
-    priority, mix : list of float, or list of those
-        As for `oasis.generate`.
-    """
+class _Instances(Table):
+    """Base of `InstanceGrid`, to which the options of `oasis.generate` are added."""
 
     file: Axis[str] | None = None
-    preset: Axis[str] | None = None
-    jobs: Axis[int] | None = None
-    worker_servers: Axis[int] | None = None
-    ps_servers: Axis[int] | None = None
-    horizon: Axis[int] | None = None
-    slot_seconds: Axis[float] | None = None
-    arrivals: Axis[str] | None = None
-    counts: Axis[str] | None = None
-    machines: Axis[str] | None = None
-    priority: RowAxis | None = None
-    mix: RowAxis | None = None
 
     @model_validator(mode="after")
     def _one_kind(self) -> Self:
@@ -90,32 +73,111 @@ class InstanceGrid(Table):
         return self
 
 
+def _axis(option: Option) -> Any:
+    kind = without_none(option.kind)
+    return (RowAxis if option.is_row else Axis[kind]) | None  # type: ignore[valid-type]
+
+
+_GENERATE: Any = {
+    name: (_axis(option), None)
+    for name, option in options_of(GenerateOptions, without=(SEED,)).items()
+}
+InstanceGrid = create_model(
+    "InstanceGrid",
+    __base__=_Instances,
+    __module__=__name__,
+    __doc__="""One entry of ``instances``: files, or settings to draw from; a list is an axis.
+
+    Parameters
+    ----------
+    file : str or list of str
+        Instance files, relative to the configuration; excludes everything else.
+    **options
+        The fields of `GenerateOptions` but for the seed, which is the cell's; the value of
+        ``priority`` and ``mix`` is a list of numbers, so their axis is a list of lists.
+    """,
+    **_GENERATE,
+)
+
+
 class PolicyGrid(Table):
     """One entry of ``policies``; a list of values is an axis.
+
+    Every option of the policy (`experiments.evaluation.policies`) can stand beside the name. With
+    several names, an option must be one of each of them.
 
     Parameters
     ----------
     name : str or list of str
-        ``oasis`` or a name of `baselines.POLICIES`.
-    scale, min_utility_fraction, granularity, raw_units
-        As for ``oasis run``; for ``oasis`` only.
+        Names of `experiments.evaluation.policies.POLICIES`.
     """
 
-    name: Axis[Annotated[str, AfterValidator(_policy)]]
-    scale: Axis[Annotated[float, Field(gt=0)]] = Field([1.0])
-    min_utility_fraction: Axis[Annotated[float, Field(ge=0, lt=1)]] = Field(
-        [DEFAULT_MIN_UTILITY_FRACTION]
-    )
-    granularity: Axis[Granularity] = Field(["worker-slot"])
-    raw_units: Axis[bool] = Field([False])
+    model_config = ConfigDict(extra="allow")
+
+    name: Axis[Annotated[str, AfterValidator(lambda name: entry_of(name).name)]]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _current_names(cls, data: Any) -> Any:
+        """Read the older key ``raw_units`` as the opposite of ``normalize``."""
+        if not isinstance(data, dict) or "raw_units" not in data:
+            return data
+        kept = {name: value for name, value in data.items() if name != "raw_units"}
+        denied = [not v if isinstance(v, bool) else v for v in _values(data["raw_units"])]
+        return {"normalize": denied, **kept}
 
     @model_validator(mode="after")
-    def _options_have_a_reader(self) -> Self:
-        options = sorted(self.model_fields_set - {"name"})
-        others = [name for name in self.name if name != OASIS]
-        if options and others:
-            raise ValueError(f"expected {options[0]} with name = {OASIS!r} alone, got {others[0]}")
+    def _options_exist_and_are_right(self) -> Self:
+        self.points()
         return self
+
+    def points(self) -> list[tuple[str, dict[str, Any]]]:
+        """Name and all options of each policy in the entry; the last axis varies fastest.
+
+        Only a seed that is not given is left out: it is that of the cell.
+
+        Raises
+        ------
+        OptionError
+            If an option does not exist or has a wrong value.
+        """
+        return [
+            (name, point)
+            for name in self.name
+            for point in _policy_points(POLICIES[name], self.model_extra or {})
+        ]
+
+
+def _policy_points(entry: PolicyEntry, axes: Mapping[str, Any]) -> list[dict[str, Any]]:
+    for option in axes:
+        if option not in entry.options:
+            known = [other.name for other in POLICIES.values() if option in other.options]
+            names = " or ".join(map(repr, known))
+            raise OptionError(
+                entry.name,
+                None,
+                f"expected {option} with name = {names} alone, got {entry.name}"
+                if known
+                else f"unknown key {option!r}; {entry.name} has {', '.join(entry.options)}",
+            )
+    choices = {option: _choices(entry, option, value) for option, value in axes.items()}
+    ordered = [option for option in entry.options if option in choices]
+    points = []
+    for choice in product(*(choices[option] for option in ordered)):
+        given = dict(zip(ordered, choice, strict=True))
+        point = entry.resolve(given)
+        if SEED not in given:
+            point.pop(SEED, None)
+        points.append(point)
+    return points
+
+
+def _choices(entry: PolicyEntry, option: str, value: Any) -> list[Any]:
+    is_row = entry.options[option].is_row and isinstance(value, list)
+    values: list[Any] = _rows(value) if is_row else _values(value)
+    if not values:
+        raise OptionError(entry.name, option, "expected at least one value, got none")
+    return values
 
 
 class SweepConfig(Table):
@@ -133,7 +195,7 @@ class SweepConfig(Table):
         ``name`` of a task, and its options.
     """
 
-    instances: Annotated[list[InstanceGrid], Field(min_length=1)]
+    instances: Annotated[list[InstanceGrid], Field(min_length=1)]  # type: ignore[valid-type]
     policies: Annotated[list[PolicyGrid], Field(min_length=1)]
     seeds: Annotated[
         list[Annotated[int, Field(ge=0, le=LARGEST_COUNT)]],
@@ -150,6 +212,15 @@ def sweep_config(data: dict[str, Any]) -> SweepConfig:
     ------
     OasisError
         With one line.
+
+    Examples
+    --------
+    >>> config = sweep_config({
+    ...     "instances": [{"preset": "testbed", "jobs": [6, 12]}],
+    ...     "policies": [{"name": "las", "line": ["strict", "backfill"]}],
+    ... })
+    >>> [point["line"] for _, point in config.policies[0].points()]
+    ['strict', 'backfill']
     """
     try:
         return SweepConfig.model_validate(data)

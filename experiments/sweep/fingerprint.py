@@ -15,7 +15,7 @@ from typing import Any
 
 SOURCES = (
     *("oasis", "offline", "baselines"),
-    *("experiments.sweep", "experiments.evaluation.policies", "experiments.evaluation.comparison"),
+    *("experiments.sweep", "experiments.evaluation"),
 )
 LENGTH = 16
 

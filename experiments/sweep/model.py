@@ -6,6 +6,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
+from experiments.evaluation.options import OptionError
 from oasis.model.validation import describe
 
 
@@ -18,7 +19,7 @@ class Table(BaseModel):
     @classmethod
     def _known_keys(cls, data: Any) -> Any:
         for name in data if isinstance(data, dict) else ():
-            if name not in cls.model_fields:
+            if name not in cls.model_fields and cls.model_config["extra"] == "forbid":
                 known = ", ".join(cls.model_fields) or "none"
                 raise ValueError(f"unknown key {name!r}; expected one of {known}")
         return data
@@ -28,6 +29,10 @@ def explain(error: ValidationError, data: Any, prefix: str = "") -> str:
     """The first error of several, in one line."""
     first = error.errors(include_url=False)[0]
     path = _path(first["loc"], data, prefix)
+    wrong = first.get("ctx", {}).get("error")
+    if isinstance(wrong, OptionError):  # found by the registry of policies, one level further in
+        path += f".{wrong.option}" if wrong.option else ""
+        return f"{path}: {wrong.expected}"
     return f"{path}: {_wording(first)}" if path else _wording(first)
 
 

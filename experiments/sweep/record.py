@@ -1,4 +1,4 @@
-"""What became of a cell."""
+"""The result of one cell of a sweep, as it is kept on disk."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ DONE, FAILED = "done", "failed"
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What became of a cell.
+    """The figures of a cell that was run, or the error that ended it.
 
     Parameters
     ----------

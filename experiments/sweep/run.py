@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 
 import pandas as pd
 import pyarrow as pa
 
 from experiments.sweep.cells import Cell, expand
-from experiments.sweep.config import (
-    SweepConfig,
-)
-from experiments.sweep.engines import Engine, Local
+from experiments.sweep.config import SweepConfig
+from experiments.sweep.executors import Executor, Local
 from experiments.sweep.record import FAILED, Record
 from experiments.sweep.store import (
     DamagedRecordError,
@@ -42,12 +41,16 @@ class SweepProgress:
         Those that failed.
     kept : int
         Those that were recorded before.
+    shared_total, shared_done : int
+        Shared cells that the others wait for, such as offline solves, and how many are done.
     """
 
     total: int
     done: int = 0
     failed: int = 0
     kept: int = 0
+    shared_total: int = 0
+    shared_done: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +100,7 @@ def run_sweep(
     *,
     base: Path | None = None,
     tasks: Mapping[str, Task] | None = None,
-    engine: Engine | None = None,
+    executor: Executor | None = None,
     retry_failed: bool = False,
     on_progress: Callable[[SweepProgress], None] | None = None,
     on_note: Callable[[str], None] | None = None,
@@ -114,7 +117,7 @@ def run_sweep(
         Folder that names of files in `config` are relative to; default the working directory.
     tasks : mapping of str to Task, optional
         What `config` may ask for, functions in importable modules; default `TASKS`.
-    engine : Local or Dask, optional
+    executor : Local or Dask, optional
         Where to run; default `Local()`, every core of this machine.
     retry_failed : bool
         Run the cells again that are recorded as failed.
@@ -124,7 +127,7 @@ def run_sweep(
     Returns
     -------
     SweepResult
-        Its rows do not depend on the engine or on interruptions, apart from measured times.
+        Its rows do not depend on the executor or on interruptions, apart from measured times.
 
     Raises
     ------
@@ -134,12 +137,23 @@ def run_sweep(
         If `output` cannot be written, before any cell is run.
     UnwrittenSweepError
         If that shows only when all cells have been run.
+
+    Examples
+    --------
+    >>> from experiments.sweep import sweep_config
+    >>> config = sweep_config({
+    ...     "instances": [{"preset": "testbed", "jobs": 3}],
+    ...     "policies": [{"name": ["fifo", "drf"]}],
+    ... })
+    >>> result = run_sweep(config, "sweep.parquet")
+    >>> result.frame[["policy.name", "admitted"]].values.tolist()
+    [['fifo', 3], ['drf', 3]]
     """
     _check_output(Path(output))
     return run_cells(
         expand(config, base=base, tasks=tasks),
         output,
-        engine=engine,
+        executor=executor,
         retry_failed=retry_failed,
         on_progress=on_progress,
         on_note=on_note,
@@ -150,37 +164,99 @@ def run_cells(
     cells: Sequence[Cell],
     output: str | os.PathLike[str],
     *,
-    engine: Engine | None = None,
+    executor: Executor | None = None,
     retry_failed: bool = False,
     on_progress: Callable[[SweepProgress], None] | None = None,
     on_note: Callable[[str], None] | None = None,
 ) -> SweepResult:
-    """Do the same with the cells of a grid that has been expanded."""
+    """Do the same as `run_sweep` with the cells that `expand` has made of a grid."""
     path = Path(output)
     _check_output(path)
-    store = Store.beside(path)
-    records = recorded(cells, store, on_note=on_note)
-    if retry_failed:
-        records = {key: record for key, record in records.items() if record.status != FAILED}
-    left = {cell.key: cell for cell in cells if cell.key not in records}
-    progress = _count(records, len(records) + len(left), kept=len(records))
-    report = on_progress or (lambda _: None)
-    report(progress)
-    if left:
-        store.prepare()
-        with closing((engine or Local()).run(list(left.values()))) as finished:
-            for cell, record in finished:
-                store.save(cell.key, cell.identity, record)
-                records[cell.key] = record
-                progress = _count(records, progress.total, progress.kept)
-                report(progress)
+    work = _Work(Store.beside(path), executor or Local(), retry_failed, on_progress, on_note)
+    records = work.records_of(cells)
     table = tabulate(cells, records)
-    result = SweepResult(path, progress, cells[0].task, table, table.to_pandas())
+    result = SweepResult(path, work.progress, cells[0].task, table, table.to_pandas())
     try:
         write_table(table, path)
     except OSError as error:
         raise UnwrittenSweepError(error, result) from None
     return result
+
+
+class _Work:
+    """Runs what is not recorded yet: first the cells that others share, then the others."""
+
+    def __init__(
+        self,
+        store: Store,
+        executor: Executor,
+        retry_failed: bool,
+        on_progress: Callable[[SweepProgress], None] | None,
+        on_note: Callable[[str], None] | None,
+    ) -> None:
+        self._store, self._executor, self._retry_failed = store, executor, retry_failed
+        self._report = on_progress or (lambda _: None)
+        self._on_note = on_note
+        self.progress = SweepProgress(0)
+
+    def records_of(self, cells: Sequence[Cell]) -> dict[str, Record]:
+        """Records of `cells` by key, those included that were there before."""
+        records = self._kept(cells)
+        left = {cell.key: cell for cell in cells if cell.key not in records}
+        shared = {cell.key: cell for one in left.values() if (cell := one.shared_cell)}
+        found = self._kept(list(shared.values()))
+        self.progress = replace(
+            _count(records, len(records) + len(left), kept=len(records)),
+            shared_total=len(shared),
+            shared_done=len(found),
+        )
+        self._report(self.progress)
+        if left:
+            self._store.prepare()
+        for cell, record in self._run([c for key, c in shared.items() if key not in found]):
+            found[cell.key] = record
+            self.progress = replace(self.progress, shared_done=len(found))
+            self._report(self.progress)
+        ready, lost = _supplied(left.values(), found)
+        for cell, record in chain(self._saved(lost), self._run(ready)):
+            records[cell.key] = record
+            counts = _count(records, self.progress.total, self.progress.kept)
+            self.progress = replace(counts, shared_total=len(shared), shared_done=len(found))
+            self._report(self.progress)
+        return records
+
+    def _kept(self, cells: Sequence[Cell]) -> dict[str, Record]:
+        found = recorded(cells, self._store, on_note=self._on_note)
+        if self._retry_failed:
+            return {key: record for key, record in found.items() if record.status != FAILED}
+        return found
+
+    def _run(self, cells: Sequence[Cell]) -> Iterator[tuple[Cell, Record]]:
+        if cells:
+            with closing(self._executor.run(cells)) as finished:
+                yield from self._saved(finished)
+
+    def _saved(self, found: Iterable[tuple[Cell, Record]]) -> Iterator[tuple[Cell, Record]]:
+        for cell, record in found:
+            self._store.save(cell.key, cell.identity, record)
+            yield cell, record
+
+
+def _supplied(
+    cells: Iterable[Cell], shared: Mapping[str, Record]
+) -> tuple[list[Cell], list[tuple[Cell, Record]]]:
+    """Cells with the figures of their shared cells; and those whose shared cell has failed."""
+    ready, lost = [], []
+    for cell in cells:
+        if cell.shared_cell is None:
+            ready.append(cell)
+            continue
+        record = shared[cell.shared_cell.key]
+        if record.status == FAILED:
+            lost.append((cell, record))
+        else:
+            ready.append(replace(cell, shared=record.figures))
+    return ready, lost
 
 
 def _check_output(path: Path) -> None:

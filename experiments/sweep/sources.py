@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
-import inspect
-import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import oasis
+from experiments.evaluation.generate_options import GenerateOptions
+from experiments.evaluation.provenance import instance_digest
 from oasis.model.errors import OasisError
 from oasis.model.instance import Instance
-from oasis.model.instance_file import instance_to_dict
 from oasis.workloads.arrivals import read_counts
 from oasis.workloads.settings import resolve
-
-_DEFAULTS = {
-    name: parameter.default
-    for name, parameter in inspect.signature(oasis.generate).parameters.items()
-}
 
 
 class Source(Protocol):
@@ -32,6 +25,8 @@ class Source(Protocol):
         Plain data for people: the columns of the result.
     identity : mapping
         Plain data that determines the instance up to the seed.
+    draws : bool
+        Whether the instance depends on the seed.
     """
 
     @property
@@ -39,6 +34,9 @@ class Source(Protocol):
 
     @property
     def identity(self) -> Mapping[str, Any]: ...
+
+    @property
+    def draws(self) -> bool: ...
 
     def make(self, seed: int) -> Instance:
         """Return the instance."""
@@ -52,9 +50,10 @@ class Drawn:
     labels: Mapping[str, Any]
     identity: Mapping[str, Any]
     arguments: Mapping[str, Any] = field(repr=False)
+    draws: ClassVar[bool] = True
 
     def make(self, seed: int) -> Instance:
-        """Draw it."""
+        """Draw the instance of this seed."""
         return oasis.generate(**self.arguments, seed=seed)
 
 
@@ -65,9 +64,10 @@ class Read:
     labels: Mapping[str, Any]
     identity: Mapping[str, Any]
     instance: Instance = field(repr=False)
+    draws: ClassVar[bool] = False
 
     def make(self, seed: int) -> Instance:
-        """Return it; the seed is for the policy."""
+        """Return the instance of the file, whatever the seed, which is for the policy."""
         return self.instance
 
 
@@ -77,7 +77,7 @@ def drawn(point: Mapping[str, Any], base: Path, path: str) -> Drawn:
     try:
         if "counts" in given:
             given["counts"] = read_counts(base / given["counts"]).tolist()
-        settings = resolve(**_DEFAULTS | given).metadata()
+        settings = resolve(**asdict(GenerateOptions()) | given).metadata()
     except OSError as error:
         raise OasisError(f"{path}.counts: {error.strerror}: {error.filename}") from None
     except ValueError as error:
@@ -96,7 +96,5 @@ def read(name: str, base: Path, path: str) -> Read:
         raise OasisError(f"{path}: {error.strerror}: {error.filename}") from None
     except oasis.InstanceError as error:
         raise OasisError(f"{path}: {name}: {error}") from None
-    content = instance_to_dict(instance)
-    content.pop("metadata", None)
-    digest = hashlib.sha256(json.dumps(content, allow_nan=False).encode()).hexdigest()
-    return Read({"file": name}, {"kind": "read", "sha256": digest}, instance)
+    identity = {"kind": "read", "sha256": instance_digest(instance)}
+    return Read({"file": name}, identity, instance)

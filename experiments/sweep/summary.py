@@ -33,6 +33,14 @@ def summarise(frame: pd.DataFrame, figures: Iterable[str]) -> pd.DataFrame:
         ``seeds`` with a result, ``failed`` cells, and for each figure ``figure`` (the mean, NaN
         without a value), ``figure.ci95`` (Student's t; NaN below two values) and ``figure.n``
         (values that the mean is of).
+
+    Examples
+    --------
+    >>> frame = pd.DataFrame({
+    ...     "policy.name": ["drf", "drf"], "seed": [0, 1], "status": "done", "jobs": [3.0, 5.0]
+    ... })
+    >>> summarise(frame, ["jobs"])[["seeds", "jobs"]].values.tolist()
+    [[2.0, 4.0]]
     """
     axes = varying(frame)
     wanted = [name for name in figures if name in frame]

@@ -7,7 +7,7 @@ data; figures that are measured times start with ``measured.``, because they do 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import oasis
@@ -23,7 +23,7 @@ Figures: TypeAlias = dict[str, Scalar | Sequence[Scalar]]
 
 
 class Options(Table):
-    """Options of a task that has none; others derive from it."""
+    """Base of the options of a task; by itself, that of a task without options."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +40,15 @@ class Case:
         Seed of the cell; instance and policy have it already.
     options : Options
         Options of the task.
+    shared : mapping
+        Figures of the task that the cells of an instance and seed share, if there is one.
     """
 
     instance: Instance
     make_policy: Callable[[], Policy | Scheduler]
     seed: int
     options: Any
+    shared: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,16 +65,20 @@ class Task:
         What a configuration may set.
     headline : tuple of str
         Figures that a summary shows.
+    shared : Task, optional
+        Is run once for all cells of an instance and seed, before them and without a policy. It
+        has the same options; its figures are in ``case.shared``.
     """
 
     name: str
     function: Callable[[Case], Figures]
     options: type[Options] = Options
     headline: tuple[str, ...] = ("total_utility", "finished", "mean_completion")
+    shared: Task | None = None
 
 
 def simulated(case: Case) -> Run:
-    """The verified run of the case's policy."""
+    """Run the policy of the case and verify what it did."""
     run = oasis.simulate(case.instance, case.make_policy())
     oasis.verify(case.instance, run)
     return run
@@ -88,7 +95,7 @@ def run_figures(run: Run) -> Figures:
 
 
 def _flat(data: Mapping[str, Any], prefix: str = "") -> Figures:
-    """Nested mappings as one, names joined by dots."""
+    """Flatten nested mappings; the names are joined by dots."""
     flat: Figures = {}
     for name, value in data.items():
         if isinstance(value, Mapping):

@@ -39,24 +39,3 @@ def committed(
             add_usage(worker, schedule.workers, demands[0])
             add_usage(ps, schedule.ps, demands[1])
     return worker, ps
-
-
-def utilisation(
-    instance: Instance, schedules: Mapping[str, Schedule]
-) -> dict[str, dict[str, float | None]]:
-    """Fraction of the capacity used over the horizon, by server group and resource.
-
-    None where the group has none of the resource.
-    """
-    cluster = instance.cluster
-    used = committed(instance, schedules)
-    capacities = (cluster.worker_capacity, cluster.ps_capacity)
-    result: dict[str, dict[str, float | None]] = {}
-    for group, amounts, capacity in zip(("worker", "ps"), used, capacities, strict=True):
-        supply = instance.horizon * capacity.sum(axis=0)
-        taken = amounts.sum(axis=(0, 1))
-        result[group] = {
-            name: float(taken[r] / supply[r]) if supply[r] > 0 else None
-            for r, name in enumerate(cluster.resources)
-        }
-    return result

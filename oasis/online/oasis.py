@@ -108,6 +108,7 @@ class OASiS:
             "granularity": self.granularity,
             "normalize": self.bounds.normalize,
             "min_utility_fraction": self.bounds.min_utility_fraction,
+            "scale": self.bounds.scale,
         }
 
     def quote(self, job: Job) -> Decision:

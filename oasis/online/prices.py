@@ -97,6 +97,8 @@ class PriceBounds:
         Whether sums over resource types were taken over shares of the group's total.
     min_utility_fraction : float
         phi, the utility floor that the bounds, the search and admission share.
+    scale : float
+        What U/L was multiplied by since it was computed (`scaled`); 1 if it was not.
 
     Examples
     --------
@@ -113,6 +115,7 @@ class PriceBounds:
     ps: PriceFunction
     normalize: bool
     min_utility_fraction: float
+    scale: float = 1.0
 
     @property
     def alpha(self) -> float:
@@ -175,7 +178,12 @@ class PriceBounds:
         """Bounds with U/L multiplied by `factor` > 0, as in the paper's Fig. 6."""
         if not 0 < factor < np.inf:
             raise ValueError(f"factor: expected a finite number > 0, got {factor}")
-        return replace(self, worker=self.worker.scaled(factor), ps=self.ps.scaled(factor))
+        return replace(
+            self,
+            worker=self.worker.scaled(factor),
+            ps=self.ps.scaled(factor),
+            scale=self.scale * factor,
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON; the inverse of `from_dict`."""
@@ -184,6 +192,7 @@ class PriceBounds:
             "ps": self.ps.to_dict(),
             "normalize": self.normalize,
             "min_utility_fraction": self.min_utility_fraction,
+            "scale": self.scale,
         }
 
     @classmethod
@@ -194,6 +203,7 @@ class PriceBounds:
             **functions,
             normalize=data["normalize"],
             min_utility_fraction=data["min_utility_fraction"],
+            scale=data.get("scale", 1.0),  # bounds saved by older versions say nothing
         )
 
 

@@ -5,22 +5,43 @@ real cluster can drive the same policies.
 """
 
 from oasis.scheduling.allocation import NOTHING, Allocation
+from oasis.scheduling.book import NEVER_FITS, EmptyCluster, JobBook
+from oasis.scheduling.curve import TrainingCurve
 from oasis.scheduling.job import PolicyJob
-from oasis.scheduling.placement import BestFit, Placement, Room, RoundRobin
+from oasis.scheduling.node_placement import MinimumOnOneNode, MostIdle, OneNode
+from oasis.scheduling.parameter_servers import ByBandwidth, FixedPs, PsRule
+from oasis.scheduling.placement import BestFit, FirstFit, Placement, RoundRobin, Spread
+from oasis.scheduling.placements import PLACEMENTS, check_placement, placement_named
 from oasis.scheduling.policy import Plan, Policy, View
+from oasis.scheduling.room import Room
 from oasis.scheduling.site import Machine, Site
 
 __all__ = [
+    "NEVER_FITS",
     "NOTHING",
+    "PLACEMENTS",
     "Allocation",
     "BestFit",
+    "ByBandwidth",
+    "EmptyCluster",
+    "FirstFit",
+    "FixedPs",
+    "JobBook",
     "Machine",
+    "MinimumOnOneNode",
+    "MostIdle",
+    "OneNode",
     "Placement",
     "Plan",
     "Policy",
     "PolicyJob",
+    "PsRule",
     "Room",
     "RoundRobin",
     "Site",
+    "Spread",
+    "TrainingCurve",
     "View",
+    "check_placement",
+    "placement_named",
 ]

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from oasis.model import rounding
 from oasis.model.job import Job
 from oasis.model.utility import Utility
+from oasis.scheduling.allocation import Allocation
+from oasis.scheduling.curve import TrainingCurve
+from oasis.scheduling.parameter_servers import PsRule
 
 Demand = tuple[tuple[int, int], ...]
 
@@ -14,6 +17,9 @@ Demand = tuple[tuple[int, int], ...]
 @dataclass(frozen=True, slots=True, eq=False)
 class PolicyJob:
     """A job, all of which a policy may know once it has arrived.
+
+    `work` and `curve` are for policies that are told how much work a job has
+    (`Policy.told_remaining`); the answers of any other policy must not depend on them.
 
     Parameters
     ----------
@@ -24,17 +30,40 @@ class PolicyJob:
     work : float
         Work, in units of one worker for one unit of time.
     worker, ps : tuple of (resource index, amount)
-        Demand of one worker and of one parameter server, in grid units.
+        What one worker and one parameter server reserve on their machine, in grid units; nobody
+        else can have it (GPUs, memory).
     min_workers, max_workers : int
-        It runs with so many workers, or not at all.
+        It works with so many workers, or not at all.
     ps_per_worker : float
-        b_i / B_i: n workers need ceil(n b_i / B_i) parameter servers (6), and at most n (7).
+        b_i / B_i, a shorthand for the rule `ByBandwidth`.
     utility : Utility or None
         Value by delay in slots; None in a plain trace.
     source : Job or None
         The job of the instance.
     index : int
         Its place in the order of arrival, which says nothing about later jobs.
+    initial_workers : int or None
+        Workers that its owner asked for; None if the choice is left to the policy.
+    ps_rule : PsRule or None
+        How many parameter servers go with so many workers; None: by `ps_per_worker`.
+    worker_cpu, ps_cpu : float
+        Cores that one running worker and one running parameter server keep busy. They are shared,
+        not reserved: a machine may be asked for more than it has, and then its tasks slow down.
+    gradient_mb : float
+        Size of the gradients that a worker sends in a step, MB.
+    step_time : float
+        Time in which one worker on its own computes a step, in units of the workload's time.
+    curve : TrainingCurve or None
+        What its evaluation function shows as it trains.
+
+    Examples
+    --------
+    >>> from oasis.scheduling import FixedPs
+    >>> job = PolicyJob("a", 0.0, 60.0, ((0, 1),), min_workers=2, max_workers=4, ps_rule=FixedPs(1))
+    >>> job.ps_needed(3)
+    1
+    >>> job.works_with(Allocation(((0, 2),), ((0, 1),))), job.works_with(Allocation(((0, 2),)))
+    (True, False)
     """
 
     id: str
@@ -48,7 +77,53 @@ class PolicyJob:
     utility: Utility | None = None
     source: Job | None = None
     index: int = -1
+    initial_workers: int | None = None
+    ps_rule: PsRule | None = None
+    worker_cpu: float = 0.0
+    ps_cpu: float = 0.0
+    gradient_mb: float = 0.0
+    step_time: float = 0.0
+    curve: TrainingCurve | None = None
+
+    def __post_init__(self) -> None:
+        if self.ps_rule is not None and self.ps_per_worker:
+            raise ValueError("ps_rule: expected None beside ps_per_worker, which is a rule itself")
+        initial = self.initial_workers
+        if initial is not None and not self.min_workers <= initial <= self.max_workers:
+            expected = f"expected {self.min_workers}..{self.max_workers}"
+            raise ValueError(f"initial_workers: {expected}, got {initial}")
+        if self.gradient_mb and not self.step_time > 0:
+            expected = "expected a time > 0 for a job that sends gradients"
+            raise ValueError(f"step_time: {expected}, got {self.step_time}")
+
+    @property
+    def fixed_workers(self) -> int | None:
+        """The workers that it is to run with where nobody resizes it; None if not known."""
+        rigid = self.min_workers == self.max_workers
+        return self.max_workers if rigid else self.initial_workers
 
     def ps_needed(self, workers: int) -> int:
-        """Fewest parameter servers for `workers` (6)."""
+        """Fewest parameter servers for `workers`, (6) for an instance of the model."""
+        if self.ps_rule is not None:
+            return self.ps_rule.needed(workers)
         return int(rounding.ceil(workers * self.ps_per_worker)) if self.ps_per_worker else 0
+
+    def ps_most(self, workers: int) -> int:
+        """Most parameter servers for `workers`, (7) for an instance of the model."""
+        return workers if self.ps_rule is None else self.ps_rule.most(workers)
+
+    @property
+    def ps_line(self) -> tuple[float, int]:
+        """(per_worker, fixed) of its rule: n workers need ceil(per_worker n) + fixed."""
+        rule = self.ps_rule
+        return (self.ps_per_worker, 0) if rule is None else (rule.per_worker, rule.fixed)
+
+    def works_with(self, allocation: Allocation) -> bool:
+        """Whether `allocation` is a complete gang: so many workers and parameter servers can work.
+
+        An incomplete gang may hold machines where the site allows that, but does no work.
+        """
+        workers = allocation.worker_count
+        return self.min_workers <= workers <= self.max_workers and self.ps_needed(
+            workers
+        ) <= allocation.ps_count <= self.ps_most(workers)

@@ -1,4 +1,8 @@
-"""Helpers of policies: room to plan on, and where to put the tasks of a job."""
+"""Where the tasks of a job go: the rules that place them one by one.
+
+Every rule places a whole job, or nothing; those that look at whole machines are in
+`oasis.scheduling.node_placement`.
+"""
 
 from __future__ import annotations
 
@@ -7,71 +11,46 @@ from typing import Protocol
 
 from oasis.scheduling.allocation import Allocation, Tasks
 from oasis.scheduling.job import Demand, PolicyJob
-from oasis.scheduling.site import GROUPS, Site
-
-Row = tuple[int, ...]
-
-
-class Room:
-    """What is free on each machine while a policy plans; nothing here touches the run.
-
-    Parameters
-    ----------
-    site : Site
-        The machines.
-    free : list of tuple of int
-        Free amounts of each machine; taken over and changed.
-    """
-
-    __slots__ = ("free", "site")
-
-    def __init__(self, site: Site, free: list[Row]) -> None:
-        self.free = free
-        self.site = site
-
-    def fits(self, machine: int, demand: Demand) -> bool:
-        """Whether one task of `demand` fits there."""
-        row = self.free[machine]
-        return all(row[resource] >= amount for resource, amount in demand)
-
-    def take(self, machine: int, demand: Demand, count: int) -> None:
-        """Take `count` tasks of `demand` there; a negative count gives them back."""
-        row = list(self.free[machine])
-        for resource, amount in demand:
-            row[resource] -= count * amount
-        self.free[machine] = tuple(row)
-
-    def hold(self, job: PolicyJob, allocation: Allocation) -> bool:
-        """Take all of `allocation` if it fits; whether it did."""
-        before = self.free.copy()
-        for tasks, demand in ((allocation.workers, job.worker), (allocation.ps, job.ps)):
-            for machine, count in tasks:
-                self.take(machine, demand, count)
-                if min(self.free[machine]) < 0:
-                    self.free = before
-                    return False
-        return True
-
-    def release(self, job: PolicyJob, allocation: Allocation) -> None:
-        """Give back all of `allocation`."""
-        for tasks, demand in ((allocation.workers, job.worker), (allocation.ps, job.ps)):
-            for machine, count in tasks:
-                self.take(machine, demand, -count)
+from oasis.scheduling.room import Room
+from oasis.scheduling.site import GROUPS
 
 
 class Placement(Protocol):
-    """Where the tasks of a job go."""
+    """A rule by which the tasks of a job are put on machines."""
 
     name: str
+
+    def place(self, room: Room, job: PolicyJob, workers: int, ps: int) -> Allocation | None:
+        """Put all the tasks into `room`; None, and `room` as it was, if they do not fit so."""
+        ...
+
+
+class TaskByTask:
+    """Rules that look for a machine for one task after the other, workers first."""
 
     def next_machine(
         self, room: Room, machines: Sequence[int], demand: Demand, group: str
     ) -> int | None:
         """The machine for one more task, None if none has room."""
-        ...
+        raise NotImplementedError
+
+    def place(self, room: Room, job: PolicyJob, workers: int, ps: int) -> Allocation | None:
+        before = room.free.copy()
+        placed: list[Tasks] = []
+        for group, demand, count in (("worker", job.worker, workers), ("ps", job.ps, ps)):
+            tasks: dict[int, int] = {}
+            for _ in range(count):
+                machine = self.next_machine(room, room.site.machines_for(group), demand, group)
+                if machine is None:
+                    room.free = before
+                    return None
+                room.take(machine, demand, 1)
+                tasks[machine] = tasks.get(machine, 0) + 1
+            placed.append(tuple(sorted(tasks.items())))
+        return Allocation(*placed)
 
 
-class BestFit:
+class BestFit(TaskByTask):
     """The machine with least left of what the task needs; the lowest index among equals."""
 
     name = "best-fit"
@@ -93,7 +72,7 @@ class BestFit:
         return best
 
 
-class RoundRobin:
+class RoundRobin(TaskByTask):
     """One task a machine, machine after machine, from where the last task was put."""
 
     name = "round-robin"
@@ -113,18 +92,29 @@ class RoundRobin:
         return None
 
 
+class FirstFit(TaskByTask):
+    """The machine with the lowest index that has room."""
+
+    name = "first-fit"
+
+    def next_machine(
+        self, room: Room, machines: Sequence[int], demand: Demand, group: str
+    ) -> int | None:
+        return next((machine for machine in machines if room.fits(machine, demand)), None)
+
+
+class Spread(TaskByTask):
+    """The machine with the largest free share, as the default Kubernetes scheduler scores nodes."""
+
+    name = "spread"
+
+    def next_machine(
+        self, room: Room, machines: Sequence[int], demand: Demand, group: str
+    ) -> int | None:
+        fitting = [machine for machine in machines if room.fits(machine, demand)]
+        return min(fitting, key=lambda m: (-room.idle_share(m), m), default=None)
+
+
 def place(room: Room, job: PolicyJob, workers: int, ps: int, how: Placement) -> Allocation | None:
     """Put `workers` and `ps` tasks of `job` into `room`, all of them or, if None, nothing."""
-    before = room.free.copy()
-    placed: list[Tasks] = []
-    for group, demand, count in (("worker", job.worker, workers), ("ps", job.ps, ps)):
-        tasks: dict[int, int] = {}
-        for _ in range(count):
-            machine = how.next_machine(room, room.site.machines_for(group), demand, group)
-            if machine is None:
-                room.free = before
-                return None
-            room.take(machine, demand, 1)
-            tasks[machine] = tasks.get(machine, 0) + 1
-        placed.append(tuple(sorted(tasks.items())))
-    return Allocation(*placed)
+    return how.place(room, job, workers, ps)

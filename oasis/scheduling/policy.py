@@ -24,6 +24,11 @@ class Plan:
     wake_at : float or None
         Call again at this time at the latest, in a slotted workload at the next whole time; each
         answer replaces the timer of the one before.
+
+    Examples
+    --------
+    >>> Plan(changes={0: Allocation(((2, 4),))}, wake_at=60.0).rejected
+    {}
     """
 
     changes: dict[int, Allocation] = field(default_factory=dict)
@@ -32,7 +37,10 @@ class Plan:
 
 
 class Policy(Protocol):
-    """A scheduler on the simulator.
+    """A scheduler, driven by the simulator or by an adapter to a cluster.
+
+    `told_remaining` declares that it needs to be told how much work jobs have left. A simulation
+    knows that, a cluster does not; a policy that does not declare it never sees it.
 
     It is called once for each instant at which something happened: jobs finished or arrived, a
     server was lost or returned, its timer went off, or, if `slotted`, a slot began. A policy may
@@ -41,6 +49,7 @@ class Policy(Protocol):
 
     name: str
     slotted: bool
+    told_remaining: bool
 
     @property
     def parameters(self) -> Mapping[str, Any]:
@@ -115,8 +124,30 @@ class View(Protocol):
         """What `job` holds."""
         ...
 
+    def waiting(self) -> Iterator[PolicyJob]:
+        """Unfinished jobs that cannot work with what they hold, in order of arrival."""
+        ...
+
+    def running(self) -> Iterator[PolicyJob]:
+        """Unfinished jobs that hold all they need to work, in order of arrival."""
+        ...
+
+    def waiting_since(self, job: PolicyJob) -> float | None:
+        """Since when `job` has been waiting, without a break; None if it runs."""
+        ...
+
+    def observed(self, job: PolicyJob) -> Sequence[tuple[float, float]] | None:
+        """Evaluations of `job` so far, as (time, value) in order of time; None if nobody looks."""
+        ...
+
     def remaining(self, job: PolicyJob) -> float:
-        """Work left."""
+        """Work left.
+
+        Raises
+        ------
+        PolicyError
+            If the policy does not declare `told_remaining`.
+        """
         ...
 
     def attained(self, job: PolicyJob) -> float:

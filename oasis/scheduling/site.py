@@ -29,17 +29,28 @@ class Machine:
         Which tasks it may run: one kind in the paper's model, both in a Kubernetes cluster.
     grid : int
         Grid units in one unit.
+    cpu_cores : float
+        Cores that its tasks share (`PolicyJob.worker_cpu`); infinity: CPU is never short.
+    link_gbps : float
+        Bandwidth of its network link in each direction; infinity: traffic takes no time.
 
     Attributes
     ----------
     capacity : tuple of int
         `amounts` in grid units; the tolerance of `oasis.model.rounding` is part of it.
+
+    Examples
+    --------
+    >>> Machine("n0", (4.0, 64.0)).capacity
+    (4, 64)
     """
 
     id: str
     amounts: tuple[float, ...]
     hosts: frozenset[str] = frozenset(GROUPS)
     grid: int = 1
+    cpu_cores: float = math.inf
+    link_gbps: float = math.inf
     capacity: tuple[int, ...] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -62,6 +73,15 @@ class Site:
         Whether allocations may change only at whole times.
     horizon : float or None
         The run ends here; None: when nothing is left to happen.
+    partial_gangs : bool
+        Whether a job may hold fewer tasks than it needs to work, as pods that are bound one by one
+        do. An instance of the model does not allow it.
+
+    Examples
+    --------
+    >>> site = Site(("gpu",), (Machine("n0", (4.0,)), Machine("n1", (8.0,))))
+    >>> site.machines_for("worker"), site.totals("worker")
+    ((0, 1), (12.0,))
     """
 
     resources: tuple[str, ...]
@@ -69,6 +89,7 @@ class Site:
     unit_seconds: float = 1.0
     slotted: bool = False
     horizon: float | None = None
+    partial_gangs: bool = False
     _hosts: Mapping[str, tuple[int, ...]] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

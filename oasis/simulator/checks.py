@@ -62,13 +62,26 @@ def _check_shape(allocation: Any, job: PolicyJob, state: State, policy: str) -> 
     ps = _count(allocation.ps, "ps", job, state, policy)
     if workers == 0 and ps == 0:
         return
+    if state.site.partial_gangs:
+        _check_partial(workers, ps, job, policy)
+        return
     if not job.min_workers <= workers <= job.max_workers:
         expected = f"expected {job.min_workers}..{job.max_workers} workers (3)"
         raise PolicyError(policy, f"{expected}, got {workers}", job=job.id)
-    needed = job.ps_needed(workers)
-    if not needed <= ps <= workers:
-        expected = f"expected {needed}..{workers} parameter servers (6)(7)"
+    needed, most = job.ps_needed(workers), job.ps_most(workers)
+    if not needed <= ps <= most:
+        expected = f"expected {needed}..{most} parameter servers (6)(7)"
         raise PolicyError(policy, f"{expected}, got {ps}", job=job.id)
+
+
+def _check_partial(workers: int, ps: int, job: PolicyJob, policy: str) -> None:
+    """Where gangs may be incomplete, only more than a job can ever use is refused."""
+    if workers > job.max_workers:
+        expected = f"expected 0..{job.max_workers} workers"
+        raise PolicyError(policy, f"{expected}, got {workers}", job=job.id)
+    most = job.ps_most(job.max_workers)
+    if ps > most:
+        raise PolicyError(policy, f"expected 0..{most} parameter servers, got {ps}", job=job.id)
 
 
 def _count(tasks: Any, group: str, job: PolicyJob, state: State, policy: str) -> int:

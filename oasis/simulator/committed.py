@@ -42,6 +42,7 @@ class Committed:
     """
 
     slotted = False
+    told_remaining = True
 
     def __init__(
         self, scheduler: Scheduler, on_decision: Callable[[Decision], None] | None = None

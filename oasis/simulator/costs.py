@@ -3,19 +3,49 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Protocol
 
 from oasis.scheduling.allocation import Allocation
 from oasis.scheduling.job import PolicyJob
 
 
+class Change(StrEnum):
+    """What a change is for the job that works after it."""
+
+    START = "start"
+    RESUME = "resume"
+    RESIZE = "resize"
+    MIGRATE = "migrate"
+
+    @classmethod
+    def of(cls, before: Allocation, after: Allocation, started: bool) -> Change:
+        """The change from `before` to `after`; `started`: it has worked before."""
+        if not before.workers:
+            return cls.RESUME if started else cls.START
+        same = before.worker_count == after.worker_count and before.ps_count == after.ps_count
+        return cls.MIGRATE if same else cls.RESIZE
+
+
 class Costs(Protocol):
-    """Time without work after a change, in units of the workload's time."""
+    """Time without work around a change, in units of the workload's time."""
+
+    @property
+    def checkpoint_interval(self) -> float | None:
+        """Time at work between two checkpoints; None: work is never lost."""
+        ...
 
     def overhead(
         self, job: PolicyJob, before: Allocation, after: Allocation, started: bool
     ) -> float:
         """Time that `job` loses when it goes from `before` to `after`, which is not empty."""
+        ...
+
+    def saving(self, job: PolicyJob, before: Allocation, after: Allocation) -> float:
+        """Time for which `job`, at work, saves its state before it gives up `before`.
+
+        Meanwhile the machines that it leaves stay busy, and it does no work.
+        """
         ...
 
 
@@ -28,22 +58,49 @@ class ChangeCosts:
     start : float
         Of a job that never ran before.
     resume : float
-        Of a job that was paused or lost a server: checkpoint and restart.
+        Of a job that was paused or lost a server: restart from what was saved.
     resize : float
         When the number of workers or parameter servers changes.
     migrate : float
         When the numbers stay and tasks move.
+    save : float
+        Before a job at work is paused, resized or moved; the machines come free afterwards.
+    checkpoint_interval : float or None
+        A job that loses a server goes back to its last checkpoint. It writes one whenever it has
+        worked for so long, and whenever it saves. None: no work is lost.
+
+    Examples
+    --------
+    >>> job = PolicyJob("a", 0.0, 1.0, ((0, 1),), max_workers=4)
+    >>> one, two = Allocation(((0, 1),)), Allocation(((0, 2),))
+    >>> ChangeCosts(start=5.0, resize=40.0).overhead(job, one, two, started=True)
+    40.0
     """
 
     start: float = 0.0
     resume: float = 0.0
     resize: float = 0.0
     migrate: float = 0.0
+    save: float = 0.0
+    checkpoint_interval: float | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("start", "resume", "resize", "migrate", "save"):
+            if not 0.0 <= getattr(self, name) < float("inf"):
+                raise ValueError(f"{name}: expected a time >= 0, got {getattr(self, name)}")
+        if self.checkpoint_interval is not None and not self.checkpoint_interval > 0:
+            expected = f"expected a time > 0 or None, got {self.checkpoint_interval}"
+            raise ValueError(f"checkpoint_interval: {expected}")
 
     def overhead(
         self, job: PolicyJob, before: Allocation, after: Allocation, started: bool
     ) -> float:
-        if not before.workers:
-            return self.resume if started else self.start
-        same = before.worker_count == after.worker_count and before.ps_count == after.ps_count
-        return self.migrate if same else self.resize
+        change = Change.of(before, after, started)
+        if change is Change.START:
+            return self.start
+        if change is Change.RESUME:
+            return self.resume
+        return self.resize if change is Change.RESIZE else self.migrate
+
+    def saving(self, job: PolicyJob, before: Allocation, after: Allocation) -> float:
+        return self.save

@@ -8,21 +8,22 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from time import perf_counter
 
-from oasis.model.rounding import TOLERANCE
-from oasis.scheduling.allocation import NOTHING, Allocation
-from oasis.scheduling.policy import Plan, Policy
+from oasis.scheduling.job import PolicyJob
+from oasis.scheduling.policy import Policy
 from oasis.simulator.checks import check
 from oasis.simulator.costs import ChangeCosts, Costs
 from oasis.simulator.events import COMPLETION, INFINITY, LOSS, RETURN, TIMER, Agenda, Outage
+from oasis.simulator.execution import Execution, Settled
+from oasis.simulator.machine_use import MachineUse
+from oasis.simulator.observation import Observation, Samples
+from oasis.simulator.progress import Checkpoints, Progress
 from oasis.simulator.speed import Linear, Speed
-from oasis.simulator.state import Progress, State
+from oasis.simulator.state import State
 from oasis.simulator.view import StateView
 from oasis.simulator.workload import Workload
-
-Settled = Callable[[Progress], None]
 
 
 class Engine:
@@ -39,9 +40,24 @@ class Engine:
     costs : Costs
         What changes cost in time; nothing by default.
     outages : iterable of Outage
-        Losses of servers; jobs on a lost server lose all they hold, not their progress.
+        Losses of servers; jobs on a lost server lose all they hold, and of their progress what
+        `costs` says.
     on_settled : callable, optional
         Called for each job that finished or was rejected.
+    observation : Observation, optional
+        How the evaluation functions of jobs with a training curve are looked at; not at all by
+        default.
+    record_machines : bool
+        Whether to keep what each machine was used for over time, `machine_use`.
+
+    Examples
+    --------
+    >>> from baselines import FIFO
+    >>> from oasis.simulator import PlainJob, rigid_workload
+    >>> engine = Engine(rigid_workload([PlainJob("a", 5.0, 60.0, 4)], 1, 8), FIFO())
+    >>> engine.run()
+    >>> engine.settled[0].end
+    65.0
     """
 
     def __init__(
@@ -53,21 +69,30 @@ class Engine:
         costs: Costs | None = None,
         outages: Iterable[Outage] = (),
         on_settled: Settled | None = None,
+        observation: Observation | None = None,
+        record_machines: bool = False,
     ) -> None:
         self.workload, self.policy = workload, policy
         self.speed: Speed = speed or Linear()
         self.costs: Costs = costs or ChangeCosts()
         self.state = State(workload.site)
-        self.settled: dict[int, Progress] = {}
         self.timeline: list[tuple[float, tuple[int, ...]]] = []
+        self.machine_use = MachineUse(self.state) if record_machines else None
         self.policy_seconds = array("d")
         self._agenda = Agenda(workload.jobs, _checked(outages, workload))
-        self._on_settled = on_settled
+        self._do = Execution(self.state, self._agenda, self.speed, self.costs, on_settled)
+        self._observation = observation
+        self._plain = observation is None and self.costs.checkpoint_interval is None
+        self._told_remaining = bool(getattr(policy, "told_remaining", False))
         self._timer = 0
-        site = workload.site
-        self._slotted = site.slotted
-        self._end = INFINITY if site.horizon is None else site.horizon
-        policy.reset(site)
+        self._slotted = workload.site.slotted
+        self._end = INFINITY if workload.site.horizon is None else workload.site.horizon
+        policy.reset(workload.site)
+
+    @property
+    def settled(self) -> dict[int, Progress]:
+        """Jobs that finished or were rejected, by index."""
+        return self._do.settled
 
     def run(self) -> None:
         """Go on to the end."""
@@ -87,12 +112,17 @@ class Engine:
         now = self._agenda.next_time
         if now == INFINITY or now > self._end:
             return False
-        self.state.now = now
-        view = StateView(self.state)
-        woken = self._happen(view)
+        before, self.state.now = self.state.now, now
+        if self.state.saving.kept:
+            self.state.saving.advance(now, self.state.free)
+        view = StateView(self.state, self.policy.name, self._told_remaining)
+        woken, anything = self._happen(view)
         view.arrived = self._agenda.take_arrivals(now)
         for job in view.arrived:
-            self.state.jobs[job.index] = Progress(job)
+            self.state.jobs[job.index] = Progress(job) if self._plain else self._enter(job)
+        if not (anything or view.arrived):
+            self.state.now = before  # the run does not last longer for what was called off
+            return True
         changed = bool(view.finished or view.evicted)
         try:
             if now < self._end and (woken or changed or view.arrived or view.lost or view.returned):
@@ -101,58 +131,51 @@ class Engine:
             if changed:
                 self.timeline.append((now, tuple(self.state.used)))
                 if self.speed.coupled:
-                    self._set_speeds(list(self.state.jobs.values()))
+                    self._do.set_speeds()
+            if self.machine_use is not None:
+                self.machine_use.note()
         return True
 
     def finish(self) -> None:
         """Account for the time up to the horizon of the jobs that are still there."""
         if self._end < INFINITY:
             self.state.now = self._end
+        if self.state.saving.kept:
+            self.state.saving.advance(self.state.now, self.state.free)
         for progress in self.state.jobs.values():
             progress.advance(self.state.now)
 
-    def _happen(self, view: StateView) -> bool:
-        """Let happen what is due; whether the policy's timer went off."""
-        woken = False
+    def _enter(self, job: PolicyJob) -> Progress:
+        """Begin with `job`, which is looked at or writes checkpoints."""
+        how, interval = self._observation, self.costs.checkpoint_interval
+        return Progress(
+            job,
+            None if interval is None else Checkpoints(interval, job.work),
+            None if how is None or job.curve is None else Samples(job, how),
+        )
+
+    def _happen(self, view: StateView) -> tuple[bool, bool]:
+        """Let happen what is due; whether the policy's timer went off, and anything at all."""
+        woken = anything = False
         while (event := self._agenda.take_event(view.now)) is not None:
             _, kind, subject, version = event
             if kind == COMPLETION:
                 progress = self.state.jobs.get(subject)
                 if progress is not None and progress.version == version:
-                    self._complete(progress)
+                    self._do.complete(progress)
                     view.finished.append(progress.job)
+                    anything = True
             elif kind == TIMER:
                 woken |= version == self._timer
-            elif kind == LOSS:
-                self._lose(subject, view)
+            else:
+                anything = True
+            if kind == LOSS:
+                view.evicted += self._do.lose(subject)
+                view.lost.append(subject)
             elif kind == RETURN:
                 self.state.restore(subject)
                 view.returned.append(subject)
-        return woken
-
-    def _complete(self, progress: Progress) -> None:
-        end = progress.finish
-        progress.advance(end)
-        progress.remaining = 0.0
-        progress.end = end
-        self._leave(progress)
-
-    def _leave(self, progress: Progress) -> None:
-        self._hold(progress, NOTHING)
-        del self.state.jobs[progress.job.index]
-        self.settled[progress.job.index] = progress
-        if self._on_settled is not None:
-            self._on_settled(progress)
-
-    def _lose(self, machine: int, view: StateView) -> None:
-        for progress in list(self.state.jobs.values()):
-            if machine in progress.allocation.machines:
-                progress.advance(view.now)
-                self._hold(progress, NOTHING)
-                self._schedule(progress, 0.0)
-                view.evicted.append(progress.job)
-        self.state.lose(machine)
-        view.lost.append(machine)
+        return woken, anything or woken
 
     def _ask(self, view: StateView) -> bool:
         """Ask the policy and do what it says; whether anything changed."""
@@ -167,67 +190,7 @@ class Engine:
         if wake_at is not None:
             wake_at = float(math.ceil(wake_at)) if self._slotted else wake_at
             self._agenda.add(wake_at, TIMER, 0, self._timer)
-        return self._carry_out(plan)
-
-    def _carry_out(self, plan: Plan) -> bool:
-        jobs, now = self.state.jobs, self.state.now
-        for index, reason in plan.rejected.items():
-            progress = jobs[index]
-            progress.advance(now)
-            progress.refusal = str(reason)
-            self._leave(progress)
-        changed = []
-        for index, allocation in plan.changes.items():
-            progress = jobs[index]
-            if allocation != progress.allocation:
-                changed.append((progress, progress.allocation))
-                progress.advance(now)
-                self._hold(progress, allocation)
-        for progress, before in changed:
-            self._delay(progress, before)
-        if not self.speed.coupled:  # else the speeds of all follow at the end of the instant
-            self._set_speeds([progress for progress, _ in changed])
-        return bool(changed or plan.rejected)
-
-    def _hold(self, progress: Progress, allocation: Allocation) -> None:
-        if allocation.workers or progress.allocation.workers:
-            self.state.hold(progress, allocation, self.speed.coupled)
-            progress.history.append((self.state.now, allocation))
-
-    def _delay(self, progress: Progress, before: Allocation) -> None:
-        """Charge what the change costs in time."""
-        now, after = self.state.now, progress.allocation
-        if not after.workers:
-            return
-        started = progress.started is not None
-        lost = self.costs.overhead(progress.job, before, after, started)
-        progress.ready = max(progress.ready if before.workers else now, now + lost)
-        if not started:
-            progress.started = now
-
-    def _set_speeds(self, jobs: list[Progress]) -> None:
-        for progress in jobs:
-            rate = 0.0
-            if progress.allocation.workers:
-                rate = self.speed.rate(progress.job, progress.allocation, self.state.tenants)
-            progress.advance(self.state.now)
-            self._schedule(progress, rate)
-
-    def _schedule(self, progress: Progress, rate: float) -> None:
-        """Plan the completion at the new speed; in a slotted workload, at the end of its slot."""
-        progress.rate = rate
-        progress.version += 1
-        if rate <= 0.0:
-            progress.finish = INFINITY
-            return
-        now = self.state.now
-        finish = max(now, progress.ready) + progress.remaining / rate
-        free_at = finish
-        if self._slotted:
-            free_at = max(math.ceil(finish - TOLERANCE), math.floor(now) + 1.0)
-            finish = min(finish, free_at)
-        progress.finish = finish
-        self._agenda.add(free_at, COMPLETION, progress.job.index, progress.version)
+        return self._do.carry_out(plan)
 
 
 def _checked(outages: Iterable[Outage], workload: Workload) -> list[Outage]:

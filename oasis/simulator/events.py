@@ -8,13 +8,21 @@ from heapq import heapify, heappop, heappush
 
 from oasis.scheduling.job import PolicyJob
 
-COMPLETION, LOSS, RETURN, TIMER = range(4)  # also the order at one instant; then the arrivals
+COMPLETION, LOSS, RETURN, TIMER, SAVED = range(
+    5
+)  # also the order at one instant; then the arrivals
 INFINITY = float("inf")
 
 
 @dataclass(frozen=True, slots=True)
 class Outage:
-    """Machine `machine` is lost at time `begin` and back at time `end`."""
+    """Machine `machine` is lost at time `begin` and back at time `end`.
+
+    Examples
+    --------
+    >>> Outage(3, begin=60.0)
+    Outage(machine=3, begin=60.0, end=inf)
+    """
 
     machine: int
     begin: float

@@ -9,56 +9,8 @@ from itertools import pairwise
 from typing import Any
 
 from oasis.scheduling.site import GROUPS, Site
-from oasis.simulator.state import Progress
-
-
-@dataclass(frozen=True, slots=True)
-class JobTimes:
-    """Times of one job, in units of the workload's time.
-
-    Parameters
-    ----------
-    job_id : str
-        The job.
-    arrival : float
-        When it came.
-    start, end : float or None
-        When it first held anything and when its work ended; None if it never did.
-    waiting, running, overhead : float
-        Time without an allocation, at work, and lost to starts, resizes and moves.
-    refusal : str or None
-        Why the policy rejected it.
-    """
-
-    job_id: str
-    arrival: float
-    start: float | None
-    end: float | None
-    waiting: float
-    running: float
-    overhead: float
-    refusal: str | None = None
-
-    @property
-    def completion(self) -> float | None:
-        """Time from arrival to the end of the work."""
-        return None if self.end is None else self.end - self.arrival
-
-    @classmethod
-    def of(cls, progress: Progress) -> JobTimes:
-        """The times of `progress`, which has been advanced to the end of the run."""
-        until = progress.since if progress.end is None else progress.end
-        present = until - progress.job.arrival
-        return cls(
-            progress.job.id,
-            progress.job.arrival,
-            progress.started,
-            progress.end,
-            max(0.0, present - progress.running - progress.overhead),
-            progress.running,
-            progress.overhead,
-            progress.refusal,
-        )
+from oasis.simulator.job_times import JobTimes
+from oasis.simulator.machine_use import MachineTimeline
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +32,20 @@ class Outcome:
         How often the policy was asked.
     policy_seconds, simulator_seconds : float
         Measured time inside the policy and outside it.
+    policy : str
+        Name of the policy.
+    parameters : mapping
+        Its parameters.
+    seed : int or None
+        Seed of the instance, where it has one.
+    version : str
+        Package version.
+    saving : tuple of float
+        By resource, the amount in grid units times the time for which machines were kept busy by
+        nothing but jobs that saved their state before they left.
+    machines : tuple of ((float, tuple of int), ...) or None
+        Of each machine, the amounts in use from each time on, by resource in grid units, where the
+        run kept them; nothing while it is down.
     """
 
     jobs: tuple[JobTimes, ...]
@@ -89,6 +55,12 @@ class Outcome:
     calls: int
     policy_seconds: float = field(compare=False)
     simulator_seconds: float = field(compare=False)
+    policy: str
+    parameters: Mapping[str, Any]
+    seed: int | None
+    version: str
+    saving: tuple[float, ...] = ()
+    machines: tuple[MachineTimeline, ...] | None = field(default=None, repr=False)
 
     @property
     def completions(self) -> list[float]:
@@ -119,14 +91,7 @@ class Outcome:
         From the first arrival (or time 0 where there is a horizon) to the end of the run.
         """
         size = len(self.site.resources)
-        begin = 0.0
-        if self.site.horizon is None and self.jobs:
-            begin = self.jobs[0].arrival
-        span = self.until - begin
-        sums = [0.0] * (len(GROUPS) * size)
-        for (time, used), (end, _) in pairwise([*self.timeline, (self.until, ())]):
-            for k, amount in enumerate(used):
-                sums[k] += amount * (end - time)
+        span, sums = self._span, self._areas()
         result: dict[str, dict[str, float | None]] = {}
         for g, group in enumerate(GROUPS):
             supply = [total * self.site.grid * span for total in self.site.totals(group)]
@@ -136,9 +101,52 @@ class Outcome:
             }
         return result
 
+    @property
+    def use(self) -> dict[str, float | None]:
+        """Mean share of the capacity of all machines in use, by resource; None where there is none.
+
+        Worker tasks and parameter servers together, and what saving kept busy; a machine that hosts
+        both counts once. Over the same time as `utilisation`.
+        """
+        size, sums = len(self.site.resources), self._areas()
+        kept = self.saving or (0.0,) * size
+        result: dict[str, float | None] = {}
+        for r, name in enumerate(self.site.resources):
+            total = math.fsum(machine.amounts[r] for machine in self.site.machines)
+            supply = total * self.site.grid * self._span
+            area = sums[r] + sums[size + r] + kept[r]
+            result[name] = area / supply if supply > 0 else None
+        return result
+
+    @property
+    def _span(self) -> float:
+        """Time from the first arrival, or time 0 where there is a horizon, to the end."""
+        begin = 0.0
+        if self.site.horizon is None and self.jobs:
+            begin = self.jobs[0].arrival
+        return self.until - begin
+
+    def _areas(self) -> list[float]:
+        """Amount times time of each entry of the timeline."""
+        sums = [0.0] * (len(GROUPS) * len(self.site.resources))
+        for (time, used), (end, _) in pairwise([*self.timeline, (self.until, ())]):
+            for k, amount in enumerate(used):
+                sums[k] += amount * (end - time)
+        return sums
+
     def to_dict(self) -> dict[str, Any]:
+        """What ran, and its figures, as plain data for JSON."""
+        return {
+            "policy": self.policy,
+            "parameters": dict(self.parameters),
+            **self.figures(),
+            "seed": self.seed,
+            "version": self.version,
+        }
+
+    def figures(self) -> dict[str, Any]:
         """Figures for JSON, without the timeline and the measured times: runs repeat exactly."""
-        summary: Mapping[str, Any] = {
+        return {
             "finished": len(self.completions),
             "mean_completion": self.mean_completion,
             "p95_completion": self.completion_quantile(0.95),
@@ -149,4 +157,3 @@ class Outcome:
             "overhead": math.fsum(job.overhead for job in self.jobs),
             "calls": self.calls,
         }
-        return dict(summary)

@@ -50,6 +50,7 @@ class Recourse:
 
     name = "recourse"
     slotted = False
+    told_remaining = True
 
     def __init__(
         self,

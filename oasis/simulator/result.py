@@ -102,7 +102,7 @@ class Run:
             "decisions": [decision.to_dict() for decision in self.decisions],
             "decision_seconds": self.latency,
             "report": dict(self.report),
-            "simulation": self.outcome.to_dict() if self.outcome else None,
+            "simulation": self.outcome.figures() if self.outcome else None,
             "seed": self.seed,
             "version": self.version,
         }

@@ -12,12 +12,15 @@ from oasis.model.schedule import Schedule, placements
 from oasis.scheduling.policy import Policy
 from oasis.simulator.committed import Committed, Scheduler
 from oasis.simulator.costs import Costs
-from oasis.simulator.engine import Engine, Settled
+from oasis.simulator.engine import Engine
 from oasis.simulator.events import Outage
-from oasis.simulator.outcome import JobTimes, Outcome
+from oasis.simulator.execution import Settled
+from oasis.simulator.job_times import JobTimes
+from oasis.simulator.observation import Observation
+from oasis.simulator.outcome import Outcome
+from oasis.simulator.progress import Progress
 from oasis.simulator.result import Run
 from oasis.simulator.speed import Speed
-from oasis.simulator.state import Progress
 from oasis.simulator.workload import Workload
 from oasis.version import __version__
 
@@ -30,6 +33,8 @@ def replay(
     costs: Costs | None = None,
     outages: Iterable[Outage] = (),
     on_settled: Settled | None = None,
+    observation: Observation | None = None,
+    record_machines: bool = False,
 ) -> Outcome:
     """Run `policy` on `workload`; the parameters are those of `Engine`.
 
@@ -37,11 +42,26 @@ def replay(
     ------
     PolicyError
         If the policy asks for what cannot run.
+
+    Examples
+    --------
+    >>> from baselines import FIFO
+    >>> from oasis.simulator import PlainJob, rigid_workload
+    >>> jobs = [PlainJob("a", 0.0, 60.0, 8), PlainJob("b", 5.0, 30.0, 8)]
+    >>> replay(rigid_workload(jobs, servers=1, gpus_per_server=8), FIFO()).completions
+    [60.0, 85.0]
     """
     engine = Engine(
-        workload, policy, speed=speed, costs=costs, outages=outages, on_settled=on_settled
+        workload,
+        policy,
+        speed=speed,
+        costs=costs,
+        outages=outages,
+        on_settled=on_settled,
+        observation=observation,
+        record_machines=record_machines,
     )
-    return _run(engine)
+    return _run(engine, policy, None)
 
 
 def simulate(
@@ -86,10 +106,11 @@ def simulate(
     ['j0', 'j2']
     """
     workload = Workload.from_instance(instance)
+    seed = instance.metadata.get("seed")
     if isinstance(policy, Scheduler):
         committed = Committed(policy, on_decision)
         engine = Engine(workload, committed, speed=speed, costs=costs, outages=outages)
-        outcome = _run(engine)
+        outcome = _run(engine, policy, seed)
         decisions, seconds = committed.decisions, committed.seconds
     else:
         known: dict[int, Decision] = {}
@@ -102,7 +123,7 @@ def simulate(
         engine = Engine(
             workload, policy, speed=speed, costs=costs, outages=outages, on_settled=settle
         )
-        outcome = _run(engine)
+        outcome = _run(engine, policy, seed)
         for progress in engine.state.jobs.values():
             settle(progress)
         decisions = [known[index] for index in sorted(known)]
@@ -113,14 +134,14 @@ def simulate(
         decisions=tuple(decisions),
         bounds=getattr(policy, "bounds", None),
         decision_seconds=tuple(seconds),
-        seed=instance.metadata.get("seed"),
+        seed=seed,
         version=__version__,
         outcome=outcome,
         report=getattr(policy, "report", {}),
     )
 
 
-def _run(engine: Engine) -> Outcome:
+def _run(engine: Engine, policy: Policy | Scheduler, seed: int | None) -> Outcome:
     begin = perf_counter()
     engine.run()
     elapsed = perf_counter() - begin
@@ -134,6 +155,12 @@ def _run(engine: Engine) -> Outcome:
         calls=len(engine.policy_seconds),
         policy_seconds=thinking,
         simulator_seconds=elapsed - thinking,
+        policy=policy.name,
+        parameters=dict(policy.parameters),
+        seed=seed,
+        version=__version__,
+        saving=tuple(engine.state.saving.busy) if any(engine.state.saving.busy) else (),
+        machines=None if engine.machine_use is None else engine.machine_use.timelines(),
     )
 
 

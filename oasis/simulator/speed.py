@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
 from oasis.scheduling.allocation import Allocation
 from oasis.scheduling.job import PolicyJob
+from oasis.simulator.load import Load
 
 
 class Speed(Protocol):
     """A speed model.
 
-    `coupled` says that the speed of a job depends on its neighbours: the engine then works out the
-    speed of every running job again after each change, else only of those that changed.
+    `coupled` says that the speed of a job depends on who else is on its machines: the engine then
+    keeps the `Load` and works out anew how fast the jobs on a machine work whenever anything there
+    has changed, else only the jobs that changed themselves. The engine asks for complete gangs
+    only: with less, a job does no work at all.
     """
 
     @property
@@ -22,18 +25,27 @@ class Speed(Protocol):
         """Whether jobs slow each other down."""
         ...
 
-    def rate(self, job: PolicyJob, allocation: Allocation, tenants: Sequence[int]) -> float:
-        """Work of `job` done in a unit of time; `tenants` counts the jobs on each machine."""
+    def rate(self, job: PolicyJob, allocation: Allocation, load: Load) -> float:
+        """Work of `job` done in a unit of time; its own tasks are part of `load`."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Linear:
-    """Constraint (2): a worker does one worker-slot of work in a slot, wherever it is."""
+    """Constraint (2): a worker does one worker-slot of work in a slot, wherever it is.
+
+    Examples
+    --------
+    >>> from oasis.simulator import Machine, Site
+    >>> job = PolicyJob("a", 0.0, 1.0, ((0, 1),), max_workers=4)
+    >>> load = Load(Site(("gpu",), (Machine("n0", (4.0,)), Machine("n1", (4.0,)))))
+    >>> Linear().rate(job, Allocation(((0, 2), (1, 1))), load)
+    3.0
+    """
 
     coupled: ClassVar[bool] = False
 
-    def rate(self, job: PolicyJob, allocation: Allocation, tenants: Sequence[int]) -> float:
+    def rate(self, job: PolicyJob, allocation: Allocation, load: Load) -> float:
         workers = allocation.workers
         return float(workers[0][1] if len(workers) == 1 else sum(n for _, n in workers))
 
@@ -52,6 +64,14 @@ class ScalingTable:
     sharing : float
         A job that shares a machine with k others runs at ``1 / (1 + sharing k)`` of its speed,
         for the machine with most tenants; 0 means that jobs do not disturb each other.
+
+    Examples
+    --------
+    >>> from oasis.simulator import Machine, Site
+    >>> job = PolicyJob("a", 0.0, 1.0, ((0, 1),), max_workers=4)
+    >>> load = Load(Site(("gpu",), (Machine("n0", (4.0,)),)))
+    >>> ScalingTable({"a": (1.0, 1.7, 2.1)}).rate(job, Allocation(((0, 2),)), load)
+    1.7
     """
 
     speedup: Mapping[str, tuple[float, ...]]
@@ -62,7 +82,7 @@ class ScalingTable:
     def coupled(self) -> bool:
         return self.sharing > 0
 
-    def rate(self, job: PolicyJob, allocation: Allocation, tenants: Sequence[int]) -> float:
+    def rate(self, job: PolicyJob, allocation: Allocation, load: Load) -> float:
         workers = allocation.worker_count
         table = self.speedup.get(job.id)
         speed = float(workers) if not table else table[min(workers, len(table)) - 1]
@@ -70,5 +90,5 @@ class ScalingTable:
         if len(machines) > 1:
             speed *= self.spread
         if self.sharing:
-            speed /= 1 + self.sharing * (max(tenants[machine] for machine in machines) - 1)
+            speed /= 1 + self.sharing * (max(load.tenants[machine] for machine in machines) - 1)
         return speed

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from oasis.model.errors import PolicyError
 from oasis.scheduling.allocation import Allocation
 from oasis.scheduling.job import PolicyJob
 from oasis.simulator.state import State
@@ -11,6 +12,15 @@ from oasis.simulator.state import State
 
 class StateView:
     """A `oasis.scheduling.View` of the state of a simulation.
+
+    Parameters
+    ----------
+    state : State
+        The simulation, now.
+    policy : str
+        Name of the policy that looks.
+    told_remaining : bool
+        Whether it is told how much work jobs have left.
 
     Attributes
     ----------
@@ -22,10 +32,20 @@ class StateView:
         Machines that went down or came back at this instant.
     """
 
-    __slots__ = ("_state", "arrived", "evicted", "finished", "lost", "now", "returned")
+    __slots__ = (
+        "_policy",
+        "_state",
+        "_told_remaining",
+        "arrived",
+        "evicted",
+        "finished",
+        "lost",
+        "now",
+        "returned",
+    )
 
-    def __init__(self, state: State) -> None:
-        self._state = state
+    def __init__(self, state: State, policy: str, told_remaining: bool) -> None:
+        self._state, self._policy, self._told_remaining = state, policy, told_remaining
         self.now = state.now
         self.arrived: list[PolicyJob] = []
         self.finished: list[PolicyJob] = []
@@ -52,8 +72,27 @@ class StateView:
         """What `job` holds."""
         return self._state.jobs[job.index].allocation
 
+    def waiting(self) -> Iterator[PolicyJob]:
+        """Unfinished jobs that cannot work with what they hold, in order of arrival."""
+        return (p.job for p in self._state.jobs.values() if not p.complete)
+
+    def running(self) -> Iterator[PolicyJob]:
+        """Unfinished jobs that hold all they need to work, in order of arrival."""
+        return (p.job for p in self._state.jobs.values() if p.complete)
+
+    def waiting_since(self, job: PolicyJob) -> float | None:
+        """Since when `job` has been waiting, without a break; None if it runs."""
+        return self._state.jobs[job.index].waiting_since
+
+    def observed(self, job: PolicyJob) -> list[tuple[float, float]] | None:
+        """Evaluations of `job` so far, as (time, value) in order of time; None if nobody looks."""
+        return self._state.jobs[job.index].observed_at(self.now)
+
     def remaining(self, job: PolicyJob) -> float:
-        """Work left."""
+        """Work left; only for a policy that declares that it is told."""
+        if not self._told_remaining:
+            detail = "asked for the work left without declaring told_remaining"
+            raise PolicyError(self._policy, detail, job=job.id)
         return self._state.jobs[job.index].remaining_at(self.now)
 
     def attained(self, job: PolicyJob) -> float:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-__all__ = ["PROOF", "TRUST", "Progress", "Solution", "Status", "relative_gap"]
+__all__ = ["PROOF", "TRUST", "Solution", "SolveProgress", "Status", "relative_gap"]
 
 TINY = 1e-9
 
@@ -23,7 +23,14 @@ TRUST = 1e-5
 
 
 class Status(StrEnum):
-    """Why a solve ended. Only `OPTIMAL` claims a proof."""
+    """Why a solve ended. Only `OPTIMAL` claims a proof.
+
+    Examples
+    --------
+    >>> from oasis.solvers import Status
+    >>> Status("time_limit") is Status.TIME_LIMIT
+    True
+    """
 
     OPTIMAL = "optimal"
     TIME_LIMIT = "time_limit"
@@ -37,7 +44,7 @@ class Status(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class SolveProgress:
     """Where a running solve stands.
 
     Parameters

@@ -9,13 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import highspy
 import numpy as np
 
 from oasis.model.errors import SolverError
 from oasis.model.rounding import FloatArray, IntArray
+from oasis.solvers.answers import accept
 from oasis.solvers.budget import Budget
 
 _MODEL = highspy.HighsModelStatus
@@ -70,7 +70,7 @@ class ColumnLp:
         self._highs = highspy.Highs()
         for name, value in (("output_flag", False), ("threads", 1), ("random_seed", 0)):
             self._highs.setOptionValue(name, value)
-        accept(self._highs.changeObjectiveSense(highspy.ObjSense.kMaximize), "the sense")
+        accept(self._highs.changeObjectiveSense(highspy.ObjSense.kMaximize), "refused the sense")
         self.rows = 0
         self.columns = 0
         self.add_rows(upper)
@@ -78,14 +78,14 @@ class ColumnLp:
     def add_rows(self, upper: Iterable[float]) -> None:
         """Add rows without entries, ``0 <= upper``; later columns may use them."""
         for limit in upper:
-            accept(self._highs.addRow(-math.inf, float(limit), *_EMPTY), "a row")
+            accept(self._highs.addRow(-math.inf, float(limit), *_EMPTY), "refused a row")
             self.rows += 1
 
     def add_columns(self, columns: Iterable[LpColumn]) -> None:
         """Add non-negative variables."""
         for column in columns:
             entries = (len(column.rows), column.rows.astype(np.int32), column.values)
-            accept(self._highs.addCol(column.cost, 0.0, math.inf, *entries), "a column")
+            accept(self._highs.addCol(column.cost, 0.0, math.inf, *entries), "refused a column")
             self.columns += 1
 
     def add_table(self, table: FloatArray) -> None:
@@ -104,7 +104,7 @@ class ColumnLp:
                 rows.astype(np.int32),
                 table[columns, rows],
             ),
-            "columns",
+            "refused columns",
         )
         self.columns += number
 
@@ -112,7 +112,7 @@ class ColumnLp:
         """Delete variables; those that follow move up."""
         indices = np.sort(columns).astype(np.int32)
         if indices.size:
-            accept(self._highs.deleteCols(len(indices), indices), "to delete columns")
+            accept(self._highs.deleteCols(len(indices), indices), "refused to delete columns")
             self.columns -= len(indices)
 
     def solve(self, budget: Budget | None = None) -> LpSolution | None:
@@ -148,9 +148,11 @@ def run_to_optimum(solver: highspy.Highs, budget: Budget) -> bool:
         seconds = solver.getRunTime() + budget.left  # HiGHS counts its limit over all runs
     elif math.isfinite(budget.left):
         iterations = math.ceil(budget.left / iteration)
-    accept(solver.setOptionValue("time_limit", seconds), "a time limit")
-    accept(solver.setOptionValue("simplex_iteration_limit", iterations), "an iteration limit")
-    accept(solver.run(), "to solve")
+    accept(solver.setOptionValue("time_limit", seconds), "refused a time limit")
+    accept(
+        solver.setOptionValue("simplex_iteration_limit", iterations), "refused an iteration limit"
+    )
+    accept(solver.run(), "refused to solve")
     budget.charge(LP_WORK + iteration * solver.getInfo().simplex_iteration_count)
     found = solver.getModelStatus()
     if found in (_MODEL.kTimeLimit, _MODEL.kIterationLimit, _MODEL.kInterrupt):
@@ -159,9 +161,3 @@ def run_to_optimum(solver: highspy.Highs, budget: Budget) -> bool:
         text = solver.modelStatusToString(found)
         raise SolverError(f"HiGHS ended the linear program with the status {text!r}")
     return True
-
-
-def accept(status: Any, what: str) -> None:
-    """Raise `SolverError` if HiGHS refused `what`."""
-    if status not in (highspy.HighsStatus.kOk, highspy.HighsStatus.kWarning):
-        raise SolverError(f"HiGHS refused {what} ({status})")

@@ -13,8 +13,10 @@ import numpy as np
 import pulp
 
 from oasis.solvers import Solution, Status, highs
+from oasis.solvers.answers import accept
 from oasis.solvers.budget import Budget
-from oasis.solvers.lp import accept, run_to_optimum
+from oasis.solvers.lp import run_to_optimum
+from oasis.solvers.translation import objective_scale, translated
 
 _CONTINUOUS = highspy.HighsVarType.kContinuous
 
@@ -36,11 +38,11 @@ class Relaxation:
     def __init__(self, problem: pulp.LpProblem) -> None:
         self._names = [variable.name for variable in problem.variables()]
         self._index = {variable: k for k, variable in enumerate(problem.variables())}
-        self._scale = highs.objective_scale(problem)
+        self._scale = objective_scale(problem)
         self._highs = highs.configured(None, None, presolve=True, seed=0)
-        lp = highs.translated(problem, problem.variables(), self._scale)
+        lp = translated(problem, problem.variables(), self._scale)
         lp.integrality_ = [_CONTINUOUS] * len(self._names)
-        accept(self._highs.passModel(lp), "the model")
+        accept(self._highs.passModel(lp), "refused the model")
 
     def add(self, rows: Iterable[pulp.LpConstraint]) -> None:
         """Add rows over variables of the model."""
@@ -50,7 +52,7 @@ class Relaxation:
             lower = -math.inf if row.getLb() is None else row.getLb()
             upper = math.inf if row.getUb() is None else row.getUb()
             values = np.array([c for _, c in entries])
-            accept(self._highs.addRow(lower, upper, len(entries), columns, values), "a row")
+            accept(self._highs.addRow(lower, upper, len(entries), columns, values), "refused a row")
 
     def solve(self, budget: Budget) -> Solution | None:
         """Solve to optimality; None if the budget is spent first.

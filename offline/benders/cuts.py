@@ -6,8 +6,8 @@ change: n must lie in the Minkowski sum of the servers' integer knapsacks. For w
     sum_i pi_i n_i <= sum_h max { pi a : a workers that fit on server h, integers }
 
 holds for every placement, in every slot. A violated cut is found by column generation over the
-patterns a: the largest multiple of n that patterns cover, whose dual is pi. Servers may be taken
-together in classes with the largest capacity in each: fewer knapsacks, weaker cuts.
+patterns a: the largest multiple of n that patterns cover, whose dual values are pi. Servers may
+be taken together in classes with the largest capacity in each: fewer knapsacks, weaker cuts.
 
 References
 ----------
@@ -16,25 +16,19 @@ Gilmore and Gomory, A linear programming approach to the cutting-stock problem, 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
-from oasis.model import rounding
 from oasis.model.errors import SolverError
-from oasis.model.rounding import CAPACITY_TOLERANCE, FloatArray, IntArray
+from oasis.model.rounding import FloatArray, IntArray
 from oasis.solvers.budget import Budget
-from oasis.solvers.knapsack import knapsack
 from oasis.solvers.lp import ColumnLp, LpColumn
+from offline.benders.params import CutParams
+from offline.benders.patterns import PatternPool
 
-ROUNDS = 200
-DEEP = 0.5  # a cut that takes away this share of what any could is good enough
-QUICK = 1e-3  # patterns that gain this much, relative, need not be the best ones
-SAFETY = 1e-9  # added to the right-hand side, for HiGHS's tolerances
-CLEAR = 1e-3  # a cut counts if it takes away this much, relative
 FEWEST = 1e-9  # units that count as some
-LIFTINGS = 5  # rounds of knapsacks, with items added
-LIFTED, TRACE = 0.8, 3e-3  # as DEEP, with items added; all of these, as a share of what fits
+VIOLATED = 1e-6  # relative excess from which a known cut counts as violated
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,103 +38,76 @@ class Cut:
     Parameters
     ----------
     weights : (I,) float array
-        By candidate, non-negative.
+        By job of the master, non-negative.
     """
 
     weights: FloatArray
 
     def is_violated(self, counts: FloatArray) -> bool:
         """Whether counts (I,) break it."""
-        return bool(self.weights @ counts > 1.0 + 1e-6)
+        return bool(self.weights @ counts > 1.0 + VIOLATED)
 
 
-@dataclass(slots=True)
-class Servers:
-    """Servers of one group in classes, and the patterns known of each class.
+class CutGenerator:
+    """Finds cuts for the servers of one group.
 
     Parameters
     ----------
-    capacity : (C, R) float array
-        Largest capacity in each class.
-    number : (C,) int array
-        Servers of each class.
-    demand : (I, R) float array
-        Of one unit of each candidate.
-    most : (I,) int array
-        Most units of each candidate in a slot.
+    pool : PatternPool
+        The servers and their patterns; it grows.
+    params : CutParams
+        How long to look.
     """
 
-    capacity: FloatArray
-    number: IntArray
-    demand: FloatArray
-    most: IntArray
-    _room: IntArray = field(init=False)
-    _shares: FloatArray = field(init=False)
-    _above: list[list[int]] = field(init=False)
-    _patterns: list[dict[bytes, IntArray]] = field(init=False)
-
-    def __post_init__(self) -> None:
-        order = np.lexsort(self.capacity.T[::-1])[::-1]  # the largest first
-        self.capacity, self.number = self.capacity[order], self.number[order]
-        pairs = zip(self.demand, self.most.tolist(), strict=True)
-        room = [rounding.units(self.capacity, row, most) for row, most in pairs]
-        self._room = np.array(room).reshape(-1, len(self.capacity)).T
-        self._patterns = [{} for _ in self.capacity]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            shares = self.demand / self.capacity[:, None]
-        self._shares = np.where(self.demand > 0, shares, 0.0)
-        # earlier classes that have at least as much of everything
-        self._above = [
-            np.flatnonzero((self.capacity[:k] >= row).all(axis=1)).tolist()
-            for k, row in enumerate(self.capacity)
-        ]
+    def __init__(self, pool: PatternPool, params: CutParams) -> None:
+        self.pool, self.params = pool, params
 
     def separate(self, counts: FloatArray, budget: Budget) -> Cut | None:
         """A cut that `counts` (I,) violate clearly; None if there is none, or no time."""
         if not (counts > FEWEST).any():
             return None
-        cut = self._priced(counts, DEEP, budget)
-        if cut is None or not cut.weights @ counts > 1.0 + CLEAR:
+        params = self.params
+        cut = self._deepest(counts, params.deep, params.rounds, budget)
+        if cut is None or not cut.weights @ counts > 1.0 + params.clear:
             return None
         return self._lifted(cut, counts, budget)
 
     def covering(self, counts: IntArray, budget: Budget) -> list[IntArray]:
         """Patterns (P, I) by class that cover `counts` (I,) by fractions, as far as any do."""
-        self._priced(counts.astype(float), DEEP, budget)  # which leaves the patterns it found
-        found = ([*known.values()] for known in self._patterns)
-        return [_maximal(np.array(rows, np.int64).reshape(-1, len(counts))) for rows in found]
+        # the search for a cut leaves the patterns that it has met in the pool
+        self._deepest(counts.astype(float), self.params.deep, self.params.rounds, budget)
+        return self.pool.maximal()
 
     def _lifted(self, cut: Cut, counts: FloatArray, budget: Budget) -> Cut:
-        """A cut with weights for the items that `counts` have none of, if half as deep or deeper.
+        """`cut`, or one as deep that has weights for items that `counts` have none of.
 
-        A trace of each of these is added to the counts: too little to matter, enough for a price.
+        The search gives no weight to items that are absent from the counts, and so says nothing
+        about them. Here a small amount of each of these is added to the counts, too little to
+        change the cut, enough for a weight.
         """
-        most = self.number @ self._room
+        pool, params = self.pool, self.params
+        most = pool.number @ pool.room
         absent = np.flatnonzero((counts <= FEWEST) & (most > 0))
         if not absent.size:
             return cut
-        added = counts.copy()
-        added[absent] = TRACE / absent.size * most[absent]
-        for i in absent.tolist():
-            k = int(np.argmax(self._room[:, i]))
-            alone = np.zeros(len(counts), np.int64)
-            alone[i] = self._room[k, i]
-            self._patterns[k].setdefault(alone.tobytes(), alone)
-        lifted = self._priced(added, LIFTED, budget, LIFTINGS)
-        least = 1.0 + DEEP * (cut.weights @ counts - 1.0)
+        with_traces = counts.copy()
+        with_traces[absent] = params.lifting_trace / absent.size * most[absent]
+        for item in absent.tolist():
+            pool.add_alone(item)
+        lifted = self._deepest(with_traces, params.lifting_depth, params.lifting_rounds, budget)
+        least = 1.0 + params.deep * (cut.weights @ counts - 1.0)
         return cut if lifted is None or lifted.weights @ counts < least else lifted
 
-    def _priced(
-        self, counts: FloatArray, enough: float, budget: Budget, most: int = ROUNDS
-    ) -> Cut | None:
+    def _deepest(self, counts: FloatArray, enough: float, most: int, budget: Budget) -> Cut | None:
         """The cut that `counts` (I,) violate most, or a share `enough` of that, if they do.
 
         None if patterns cover the counts, or without time. At most `most` rounds of knapsacks.
         """
+        pool, params = self.pool, self.params
         items = np.flatnonzero(counts > FEWEST)
-        lp = self._covering(items, counts)
+        lp = self._covering_lp(items, counts)
         best, weights = np.inf, np.zeros(len(counts))
-        for _ in range(ROUNDS):
+        for _ in range(params.rounds):
             solution = lp.solve(budget)
             if solution is None or solution.objective >= 1.0:
                 return None
@@ -150,89 +117,35 @@ class Servers:
             if scale <= 0:
                 raise SolverError("the cover of the counts has no dual weights")
             trial /= scale
-            guessed = self._guessed(trial)
+            guessed = pool.guessed(trial)
             known = solution.duals[items.size :] / scale
-            gain = self.number @ np.maximum(guessed @ trial - known, 0.0)
-            if gain > QUICK * solution.objective:
+            gain = pool.number @ np.maximum(guessed @ trial - known, 0.0)
+            if gain > params.quick_gain * solution.objective:
                 lp.add_table(_table(items, [[row] for row in guessed]))
                 continue
-            found = self._filled(trial, budget)
-            limit = float(sum(n * value for n, (value, _) in zip(self.number, found, strict=True)))
+            found = pool.best(trial, budget)
+            limit = float(sum(n * value for n, (value, _) in zip(pool.number, found, strict=True)))
             if limit < best:
                 best, weights = limit, trial
             most -= 1
-            if (
-                most <= 0
-                or best - solution.objective <= CLEAR / 10
-                or (best < 1.0 - CLEAR and 1.0 - best >= enough * (1.0 - solution.objective))
-            ):
+            if most <= 0 or self._is_deep(best, solution.objective, enough):
                 break
             lp.add_table(_table(items, [[row] for _, row in found]))
         return Cut(weights / best) if best > 0 else None
 
-    def _covering(self, items: IntArray, counts: FloatArray) -> ColumnLp:
+    def _is_deep(self, right_hand_side: float, least: float, enough: float) -> bool:
+        """Whether no cut is much deeper than one with this right-hand side; `least` bounds all."""
+        clear = self.params.clear
+        is_best = right_hand_side - least <= clear / 10
+        is_clear = right_hand_side < 1.0 - clear
+        return is_best or (is_clear and 1.0 - right_hand_side >= enough * (1.0 - least))
+
+    def _covering_lp(self, items: IntArray, counts: FloatArray) -> ColumnLp:
         """``max delta``: patterns that cover delta times the counts, rows of items then classes."""
-        lp = ColumnLp([*np.zeros(items.size), *self.number.astype(float)])
+        lp = ColumnLp([*np.zeros(items.size), *self.pool.number.astype(float)])
         lp.add_columns([LpColumn(1.0, np.arange(items.size), counts[items])])
-        lp.add_table(_table(items, [list(patterns.values()) for patterns in self._patterns]))
+        lp.add_table(_table(items, [list(known.values()) for known in self.pool.patterns]))
         return lp
-
-    def _guessed(self, weights: FloatArray) -> IntArray:
-        """A good pattern of each class, (C, I), by greedy choice: quick, but no bound."""
-        rows = np.arange(len(self.capacity))
-        best = np.zeros(self._room.shape, dtype=np.int64)
-        for size in (self._shares.sum(axis=2), self._shares.max(axis=2)):
-            with np.errstate(divide="ignore", invalid="ignore"):
-                density = np.where((weights > 0) & (self._room > 0), weights / size, -1.0)
-            left = np.full((len(rows), self.demand.shape[1]), 1.0 + CAPACITY_TOLERANCE)
-            units = np.zeros_like(best)
-            for i in np.argsort(-density, axis=1, kind="stable").T[: np.count_nonzero(weights)]:
-                share = self._shares[rows, i]
-                with np.errstate(divide="ignore", invalid="ignore"):
-                    fitting = np.where(share > 0, left / share, np.inf).min(axis=1)
-                take = np.where(density[rows, i] > 0, self._room[rows, i], 0)
-                take = np.minimum(take, fitting).astype(np.int64)
-                units[rows, i] = take
-                left -= take[:, None] * np.where(take[:, None] > 0, share, 0.0)
-            is_better = units @ weights > best @ weights
-            best[is_better] = units[is_better]
-        for known, row in zip(self._patterns, best, strict=True):
-            known[row.tobytes()] = row
-        return best
-
-    def _filled(self, weights: FloatArray, budget: Budget) -> list[tuple[float, IntArray]]:
-        """The best pattern of each class; what fits on a smaller server is best there too."""
-        found: list[tuple[float, IntArray]] = []
-        for k, above in enumerate(self._above):
-            fitting = [found[j] for j in above if (found[j][1] <= self._room[k]).all()]
-            fitting = [
-                (value, row)
-                for value, row in fitting
-                if (row @ self.demand <= self.capacity[k] * (1.0 + CAPACITY_TOLERANCE)).all()
-            ]
-            best = min(fitting, key=lambda pair: pair[0], default=None)
-            found.append(self._fill(k, weights, budget) if best is None else best)
-            self._patterns[k][found[k][1].tobytes()] = found[k][1]
-        return found
-
-    def _fill(self, k: int, weights: FloatArray, budget: Budget) -> tuple[float, IntArray]:
-        """Largest weight that fits on a server of class k, an upper bound of it, and how."""
-        pattern = np.zeros(len(weights), dtype=np.int64)
-        items = np.flatnonzero((weights > 0) & (self._room[k] > 0))
-        if not items.size:
-            return 0.0, pattern
-        limit = 1.0 + CAPACITY_TOLERANCE
-        shares = self._shares[k, items]
-        room = self._room[k, items]
-        bound, pattern[items] = knapsack(weights[items], shares, room, limit, budget)
-        return bound * (1.0 + SAFETY), pattern
-
-
-def _maximal(rows: IntArray) -> IntArray:
-    """Distinct rows that are not below another one."""
-    rows = np.unique(rows, axis=0)
-    kept: IntArray = rows[(rows[:, None] <= rows).all(axis=2).sum(axis=1) == 1]
-    return kept
 
 
 def _table(items: IntArray, patterns: list[list[IntArray]]) -> FloatArray:

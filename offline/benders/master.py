@@ -8,27 +8,28 @@ with a hundredth of the variables.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, product
 
 import numpy as np
 import pulp
 
-from oasis.model.instance import Instance
-from oasis.model.resources import as_array
-from oasis.model.rounding import CAPACITY_TOLERANCE, FloatArray, IntArray
+from oasis.model import rounding
+from oasis.model.rounding import FloatArray, IntArray
 from oasis.model.schedule import COUNT, SERVER, SLOT, Schedule, placements
 from offline.benders.cuts import Cut
 from offline.model import constraints
-from offline.model.compact import CompactModel
-from offline.model.variables import counted_candidate_of
-
-GROUPS = ("worker", "ps")
+from offline.model.arrays import GROUPS, OfflineArrays
+from offline.model.schedule_model import ScheduleModel
 
 
-class CountModel(CompactModel):
+class CountModel(ScheduleModel):
     """The counts of an instance; a schedule on server 0 of each group stands for its counts.
+
+    Parameters
+    ----------
+    arrays : OfflineArrays
+        The problem.
 
     Attributes
     ----------
@@ -36,18 +37,14 @@ class CountModel(CompactModel):
         Maximises the total utility (1).
     cuts : mapping of str to list of Cut
         Valid in every slot, by group.
+    index : mapping of str to int
+        Index into the jobs of the problem, by id, of those that can be worth something.
     """
 
-    def __init__(self, instance: Instance) -> None:
-        self.instance = instance
-        self.problem = pulp.LpProblem("counts", pulp.LpMaximize)
-        jobs = range(len(instance.jobs))
-        made = [(k, counted_candidate_of(instance, k, self.problem)) for k in jobs]
-        self.index = {c.job.id: k for k, c in made if c is not None}
-        self.candidates = [c for _, c in made if c is not None]
-        self.trivial_bound = math.fsum(max(c.utility.values()) for c in self.candidates)
-        self.problem.setObjective(constraints.total_utility(self.candidates))
-        for c in self.candidates:
+    def __init__(self, arrays: OfflineArrays) -> None:
+        super().__init__(arrays, "counts", are_merged=True)
+        self.index = {c.job.id: c.index for c in self.jobs}
+        for c in self.jobs:
             for row in constraints.of_job(c, constraints.work_by_completion):
                 self.problem.addConstraint(row)
         self.cuts: dict[str, list[Cut]] = {group: [] for group in GROUPS}
@@ -55,28 +52,25 @@ class CountModel(CompactModel):
         self._forbidden: list[list[tuple[pulp.LpVariable, str, int]]] = []
         for group in GROUPS:
             for cut in self._totals(group):
-                for row in self.add(group, cut, range(instance.horizon)):
+                for row in self.add(group, cut, range(arrays.horizon)):
                     self.problem.addConstraint(row)
 
     @property
     def size(self) -> int:
-        """Slots in which a candidate can run, over all of them."""
-        return sum(len(c.workers) for c in self.candidates)
+        """Slots in which a job can run, over all jobs."""
+        return sum(len(c.workers) for c in self.jobs)
 
     def demand(self, group: str) -> FloatArray:
-        """Demand of one unit of each candidate, shape (I, R)."""
-        names = self.instance.cluster.resources
-        rows = [as_array(getattr(c.job, group), names) for c in self.candidates]
-        return np.array(rows).reshape(-1, len(names))
+        """Demand of one unit of each job of the model, shape (I, R)."""
+        return self.arrays.group(group).demand[[c.index for c in self.jobs]]
 
     def capacity(self, group: str) -> FloatArray:
         """Capacities of the servers of a group, shape (S, R)."""
-        cluster = self.instance.cluster
-        return cluster.worker_capacity if group == "worker" else cluster.ps_capacity
+        return self.arrays.group(group).capacity
 
     def counts(self, values: Mapping[str, float], group: str, slot: int) -> FloatArray:
-        """Units of each candidate in a slot, shape (I,)."""
-        variables = (c.variables(group).get((slot, 0)) for c in self.candidates)
+        """Units of each job in a slot, shape (I,)."""
+        variables = (c.units(group).get((slot, 0)) for c in self.jobs)
         return np.array([0.0 if v is None else values.get(v.name, 0.0) for v in variables])
 
     def add(self, group: str, cut: Cut, slots: Iterable[int]) -> list[pulp.LpConstraint]:
@@ -88,10 +82,10 @@ class CountModel(CompactModel):
         """Rows of a cut that the model does not have yet and that can bind, for these slots."""
         for slot in slots:
             terms = self._terms(group, number, slot)
-            can_bind = sum(w * v.upBound for w, v in terms) > 1.0
+            can_bind = not rounding.fits(sum(w * v.upBound for w, v in terms), 1.0)
             if can_bind and (group, number, slot) not in self._placed:
                 self._placed.add((group, number, slot))
-                yield pulp.lpSum(w * v for w, v in terms) <= 1.0 + CAPACITY_TOLERANCE
+                yield constraints.share_row(terms)
 
     def forbid(self, group: str, counts: IntArray, slots: Iterable[int]) -> list[pulp.LpConstraint]:
         """Rows that keep the counts of these slots from reaching `counts` (I,) in every job.
@@ -102,7 +96,7 @@ class CountModel(CompactModel):
         for slot in slots:
             fewer, number = [], len(self._forbidden)
             here = [
-                (self.candidates[i].variables(group)[slot, 0], int(counts[i]))
+                (self.jobs[i].units(group)[slot, 0], int(counts[i]))
                 for i in np.flatnonzero(counts).tolist()
             ]
             for k, (variable, count) in enumerate(here):
@@ -117,14 +111,17 @@ class CountModel(CompactModel):
     def near(self, plan: Mapping[str, int], window: int) -> list[pulp.LpConstraint]:
         """Rows that keep completions within `window` slots after those of `plan`; no other jobs."""
         rows = []
-        for c in self.candidates:
+        for c in self.jobs:
             first = plan.get(c.job.id)
             allowed = range(0) if first is None else range(first, first + window + 1)
             rows.append(pulp.lpSum(v for t, v in c.done.items() if t not in allowed) <= 0)
         return rows
 
     def within(self, room: Mapping[tuple[str, int], float]) -> Iterator[pulp.LpConstraint]:
-        """Rows that leave some of a slot's room free: its cuts, scaled by a factor below 1."""
+        """Rows that leave a part of a slot's capacity free.
+
+        They are the cuts of a group and slot with the factor `room` on their right-hand sides.
+        """
         for group, number, slot in sorted(self._placed):
             limit = room.get((group, slot), 1.0)
             if limit < 1.0:
@@ -136,16 +133,19 @@ class CountModel(CompactModel):
 
         Those of slots from `before` on are continuous whatever is asked for.
         """
-        for c in self.candidates:
+        for c in self.jobs:
             for category, variables in ((workers, c.workers), (ps, c.ps)):
                 for (slot, _), variable in variables.items():
                     is_later = before is not None and slot >= before
                     variable.cat = pulp.LpContinuous if is_later else category
 
     def held(self, values: Mapping[str, float], slots: range) -> Iterator[pulp.LpConstraint]:
-        """Rows that keep the counts of these slots at most at their `values`, which are whole."""
-        for c, group in product(self.candidates, GROUPS):
-            for (slot, _), variable in c.variables(group).items():
+        """Rows by which no count of these slots exceeds what it is in `values`, rounded.
+
+        `values` are those of a solution in which the counts of these slots are whole numbers.
+        """
+        for c, group in product(self.jobs, GROUPS):
+            for (slot, _), variable in c.units(group).items():
                 if slot in slots:
                     yield variable <= round(values.get(variable.name, 0.0))
 
@@ -153,7 +153,7 @@ class CountModel(CompactModel):
         """When each job completes that does."""
         return {
             c.job.id: slot
-            for c in self.candidates
+            for c in self.jobs
             for slot, variable in c.done.items()
             if values.get(variable.name, 0.0) > 0.5
         }
@@ -169,9 +169,9 @@ class CountModel(CompactModel):
         """Weights of a cut and the counts in a slot that they are of."""
         weights = self.cuts[group][number].weights
         return [
-            (float(weight), c.variables(group)[slot, 0])
-            for c, weight in zip(self.candidates, weights, strict=True)
-            if weight > 0 and (slot, 0) in c.variables(group)
+            (float(weight), c.units(group)[slot, 0])
+            for c, weight in zip(self.jobs, weights, strict=True)
+            if weight > 0 and (slot, 0) in c.units(group)
         ]
 
     def _totals(self, group: str) -> Iterable[Cut]:

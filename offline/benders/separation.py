@@ -10,12 +10,13 @@ import pulp
 
 from oasis.model.rounding import FloatArray, IntArray
 from oasis.solvers.budget import Budget
-from offline.benders.cuts import Servers
-from offline.benders.master import GROUPS, CountModel
+from offline.benders.cuts import CutGenerator
+from offline.benders.master import CountModel
+from offline.benders.params import CutParams
+from offline.benders.patterns import PatternPool
 from offline.benders.server_classes import classes
 from offline.benders.subproblem import place
-
-CLASSES = 60  # of servers a side
+from offline.model.arrays import GROUPS
 
 
 class Separation:
@@ -25,13 +26,20 @@ class Separation:
     ----------
     model : CountModel
         The master; every new row is added to it.
+    params : CutParams
+        How cuts are looked for.
     """
 
-    def __init__(self, model: CountModel) -> None:
-        self.model = model
-        most = np.array([c.parallel for c in model.candidates])
-        self._servers = {
-            group: Servers(*classes(model.capacity(group), CLASSES), model.demand(group), most)
+    def __init__(self, model: CountModel, params: CutParams) -> None:
+        self.model, self.params = model, params
+        most = np.array([c.parallel for c in model.jobs], dtype=np.int64)
+        self._generators = {
+            group: CutGenerator(
+                PatternPool(
+                    *classes(model.capacity(group), params.classes), model.demand(group), most
+                ),
+                params,
+            )
             for group in GROUPS
         }
 
@@ -39,7 +47,7 @@ class Separation:
         """Rows that a solution of the master violates: of known cuts, else of new ones."""
         rows: list[pulp.LpConstraint] = []
         open_slots: list[tuple[str, int, FloatArray]] = []
-        for group, slot in product(GROUPS, range(self.model.instance.horizon)):
+        for group, slot in product(GROUPS, range(self.model.arrays.horizon)):
             counts = self.model.counts(values, group, slot)
             broken = self._broken(group, slot, counts)
             rows += broken
@@ -49,7 +57,7 @@ class Separation:
             for group, slot, counts in open_slots:
                 broken = self._broken(group, slot, counts)  # by a cut of a slot before
                 if not broken:
-                    cut = self._servers[group].separate(counts, budget)
+                    cut = self._generators[group].separate(counts, budget)
                     broken = [] if cut is None else self.model.add(group, cut, [slot])
                 rows += broken
         return self._added(rows)
@@ -62,7 +70,7 @@ class Separation:
 
     def cut_off(self, group: str, counts: IntArray, slots: Iterable[int], budget: Budget) -> bool:
         """Whether patterns cut off counts (I,) of a group; if so, in all these slots."""
-        cut = self._servers[group].separate(counts.astype(float), budget)
+        cut = self._generators[group].separate(counts.astype(float), budget)
         if cut is not None:
             self._added(self.model.add(group, cut, slots))
         return cut is not None
@@ -85,7 +93,7 @@ class Separation:
 
     def _is_misfit(self, group: str, counts: IntArray, budget: Budget) -> bool:
         capacity, demand = self.model.capacity(group), self.model.demand(group)
-        units, is_proven = place(capacity, demand, counts, budget)
+        units, is_proven = place(capacity, demand, counts, budget, self.params)
         return is_proven and bool(units.sum() < counts.sum())
 
     def _added(self, rows: list[pulp.LpConstraint]) -> list[pulp.LpConstraint]:

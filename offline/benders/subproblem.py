@@ -11,13 +11,15 @@ import numpy as np
 import pulp
 
 from oasis.model import rounding
-from oasis.model.rounding import CAPACITY_TOLERANCE, FloatArray, IntArray
+from oasis.model.rounding import FloatArray, IntArray
 from oasis.solvers import Solution, Status, highs
 from oasis.solvers.budget import Budget
-from offline.benders.cuts import Servers
+from offline.benders.cuts import CutGenerator
+from offline.benders.params import CutParams
+from offline.benders.patterns import PatternPool
 from offline.benders.server_classes import classes
-
-PATTERN_SECONDS = 1.0
+from offline.model.arrays import units_that_fit
+from offline.model.constraints import capacity_rows
 
 
 def place(
@@ -25,6 +27,7 @@ def place(
     demand: FloatArray,
     counts: IntArray,
     budget: Budget,
+    params: CutParams,
     worth: FloatArray | None = None,
 ) -> tuple[IntArray, bool]:
     """As many of the counts as fit on the servers together.
@@ -39,6 +42,8 @@ def place(
         Units wanted.
     budget : Budget
         When to stop.
+    params : CutParams
+        How patterns are looked for.
     worth : (I,) float array, optional
         What one unit of each item is worth, positive: where not all fit, which should; 1 each.
 
@@ -55,10 +60,10 @@ def place(
         return units, True
     status = budget.status
     for search, part in (
-        (_by_patterns, budget.within(PATTERN_SECONDS)),
+        (_by_patterns, budget.within(params.placing_limit)),
         (_by_servers, budget),
     ):
-        found, status = search(capacity, demand, counts, part, worth)
+        found, status = search(capacity, demand, counts, part, worth, params)
         units = max(units, found, key=lambda table: float(worth @ table.sum(axis=1)))
         if (units.sum(axis=1) == counts).all():
             return units, True
@@ -71,10 +76,11 @@ def _by_patterns(
     counts: IntArray,
     budget: Budget,
     worth: FloatArray,
+    params: CutParams,
 ) -> tuple[IntArray, Status]:
     """The best choice of one pattern a server, of those that cover the counts by fractions."""
-    servers = Servers(*classes(capacity, None), demand, counts)
-    patterns = servers.covering(counts, budget)
+    servers = PatternPool(*classes(capacity, None), demand, counts)
+    patterns = CutGenerator(servers, params).covering(counts, budget)
     problem = pulp.LpProblem("patterns", pulp.LpMaximize)
     placed = {
         i: problem.add_variable(f"n_{i}", 0, int(counts[i]))
@@ -112,11 +118,10 @@ def _by_servers(
     counts: IntArray,
     budget: Budget,
     worth: FloatArray,
+    _: CutParams,
 ) -> tuple[IntArray, Status]:
     """The best placement: a variable for each item on each server."""
-    most = np.array(
-        [rounding.units(capacity, row, n) for row, n in zip(demand, counts, strict=True)]
-    )
+    most = units_that_fit(capacity, demand, counts)
     items = np.flatnonzero(counts).tolist()
     problem = pulp.LpProblem("place", pulp.LpMaximize)
     on: list[dict[int, pulp.LpVariable]] = [
@@ -130,12 +135,9 @@ def _by_servers(
     for i in items:
         here = [variables[i] for variables in on if i in variables]
         problem.addConstraint(pulp.lpSum(here) <= int(counts[i]))
-    for s, variables in enumerate(on):
-        asked = sum(demand[i] * most[i, s] for i in variables)
-        for r in np.flatnonzero(asked > capacity[s]).tolist():
-            shares = {i: float(demand[i, r] / capacity[s, r]) for i in variables}
-            total = pulp.lpSum(share * variables[i] for i, share in shares.items() if share > 0)
-            problem.addConstraint(total <= 1.0 + CAPACITY_TOLERANCE)
+    for limits, variables in zip(capacity, on, strict=True):
+        for row in capacity_rows(limits, [(demand[i], v) for i, v in variables.items()]):
+            problem.addConstraint(row)
     problem.setObjective(
         pulp.lpSum(float(worth[i]) * v for variables in on for i, v in variables.items())
     )

@@ -12,14 +12,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from oasis.model.instance import Instance, Job
-from oasis.model.resources import as_array
 from oasis.model.rounding import FloatArray, IntArray
 from oasis.model.schedule import COUNT, SERVER, SLOT, Schedule
+from offline.model.arrays import OfflineArrays
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class GroupRows:
     """Rows of one server group: (slot, class of servers, resource), all with right-hand side 1.
 
     Parameters
@@ -47,18 +46,18 @@ class Side:
         """Number of rows."""
         return self.horizon * self.total.size
 
-    def prices(self, rents: FloatArray) -> FloatArray:
-        """Prices (T, S, R) per unit of resource from the duals of the rows."""
-        shaped = rents.reshape(self.horizon, *self.total.shape)
+    def prices(self, duals: FloatArray) -> FloatArray:
+        """Prices (T, S, R) per unit of resource from the dual values of the rows."""
+        shaped = duals.reshape(self.horizon, *self.total.shape)
         by_class = np.divide(shaped, self.total, out=np.zeros_like(shaped), where=self.total > 0)
         return by_class[:, self.member]
 
-    def rents(self, prices: FloatArray) -> FloatArray:
-        """Duals of the rows from prices (T, S, R): what all of a class's capacity costs."""
+    def duals(self, prices: FloatArray) -> FloatArray:
+        """Dual values of the rows from prices (T, S, R): what all of a class's capacity costs."""
         classes, resources = self.total.shape
-        rents = np.zeros((classes, self.horizon, resources))
-        np.add.at(rents, self.member, np.moveaxis(prices * self.capacity, 1, 0))
-        return np.moveaxis(rents, 0, 1).ravel()
+        duals = np.zeros((classes, self.horizon, resources))
+        np.add.at(duals, self.member, np.moveaxis(prices * self.capacity, 1, 0))
+        return np.moveaxis(duals, 0, 1).ravel()
 
     def usage(self, rows: IntArray, demand: FloatArray) -> tuple[IntArray, FloatArray]:
         """Rows that placements of `demand` use, and the share of the capacity they take."""
@@ -74,49 +73,58 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Grouping:
-    """Rows (15) of the worker servers, then (16) of the hosts of parameter servers."""
+    """Rows (15) of the worker servers, then (16) of the hosts of parameter servers.
 
-    instance: Instance
-    worker: Side
-    ps: Side
+    Parameters
+    ----------
+    arrays : OfflineArrays
+        The problem.
+    worker, ps : GroupRows
+        The rows of each group.
+    """
+
+    arrays: OfflineArrays
+    worker: GroupRows
+    ps: GroupRows
 
     @classmethod
-    def of(cls, instance: Instance, classes: int | None = None) -> Grouping:
-        """Classes of similar servers, at most `classes` a side; None: of identical ones."""
-        cluster = instance.cluster
-        sides = [
-            Side(instance.horizon, capacity, similar(capacity, classes))
-            for capacity in (cluster.worker_capacity, cluster.ps_capacity)
+    def of(cls, arrays: OfflineArrays, classes: int | None = None) -> Grouping:
+        """Classes of similar servers, at most `classes` a group; None: of identical ones."""
+        groups = [
+            GroupRows(arrays.horizon, capacity, similar(capacity, classes))
+            for capacity in (arrays.worker.capacity, arrays.ps.capacity)
         ]
-        return cls(instance, *sides)
+        return cls(arrays, *groups)
 
     @property
     def size(self) -> int:
         """Number of rows."""
         return self.worker.size + self.ps.size
 
-    def prices(self, rents: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Prices (T, H, R) and (T, K, R) from the duals of the rows."""
+    def prices(self, duals: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Prices (T, H, R) and (T, K, R) from the dual values of the rows."""
         split = self.worker.size
-        return self.worker.prices(rents[:split]), self.ps.prices(rents[split:])
+        return self.worker.prices(duals[:split]), self.ps.prices(duals[split:])
 
-    def rents(self, worker_prices: FloatArray, ps_prices: FloatArray) -> FloatArray:
-        """Duals of the rows from prices; the inverse of `prices` where a class has one price."""
-        return np.concatenate([self.worker.rents(worker_prices), self.ps.rents(ps_prices)])
+    def duals(self, worker_prices: FloatArray, ps_prices: FloatArray) -> FloatArray:
+        """Dual values of the rows from prices; undoes `prices` where a class has one price."""
+        return np.concatenate([self.worker.duals(worker_prices), self.ps.duals(ps_prices)])
 
-    def usage(self, job: Job, schedule: Schedule) -> tuple[IntArray, FloatArray]:
+    def usage(self, job: int, schedule: Schedule) -> tuple[IntArray, FloatArray]:
         """Entries of a schedule's column: row numbers and shares of their capacity."""
-        resources = self.instance.cluster.resources
-        rows, shares = self.worker.usage(schedule.workers, as_array(job.worker, resources))
-        ps_rows, ps_shares = self.ps.usage(schedule.ps, as_array(job.ps, resources))
+        rows, shares = self.worker.usage(schedule.workers, self.arrays.worker.demand[job])
+        ps_rows, ps_shares = self.ps.usage(schedule.ps, self.arrays.ps.demand[job])
         return np.concatenate([rows, ps_rows + self.worker.size]), np.concatenate(
             [shares, ps_shares]
         )
 
 
-def levels(instance: Instance) -> list[Grouping]:
-    """Groupings from one class a side to identical servers, each finer than the one before."""
-    groupings = [Grouping.of(instance, classes) for classes in (1, 6, None)]
+def levels(arrays: OfflineArrays, classes: tuple[int, ...]) -> list[Grouping]:
+    """Groupings with at most so many `classes`, then of identical servers; each finer than before.
+
+    Where two have as many rows, only the finer one is kept.
+    """
+    groupings = [Grouping.of(arrays, most) for most in (*classes, None)]
     finer = [*(grouping.size for grouping in groupings[1:]), None]
     return [g for g, size in zip(groupings, finer, strict=True) if g.size != size]
 

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 
-from oasis.model.instance import Instance, Job
+from oasis.model.job import Job
 from oasis.model.rounding import FloatArray
 from oasis.model.schedule import Schedule
 from oasis.online.ledger import Ledger
 from oasis.online.search import Search
-
-__all__ = ["empty", "ledger_of", "price", "pricing_work"]
-
+from offline.model.arrays import OfflineArrays
 
 # Work of one call of `price`, in units of about a second, measured.
 PRICE_WORK, PRICE_WORK_PER_PRICE = 5e-4, 2e-8
 
 
-def pricing_work(instance: Instance) -> float:
+def pricing_work(arrays: OfflineArrays) -> float:
     """Work of one call of `price` on this cluster and horizon."""
-    servers = len(instance.cluster.worker_ids) + len(instance.cluster.ps_ids)
-    prices = instance.horizon * servers * len(instance.cluster.resources)
+    prices = arrays.horizon * (arrays.worker.capacity.size + arrays.ps.capacity.size)
     return PRICE_WORK + PRICE_WORK_PER_PRICE * prices
 
 
@@ -41,18 +38,7 @@ def price(job: Job, ledger: Ledger) -> tuple[float, Schedule | None]:
     return (0.0, None) if split is None else (split.payoff, search.schedule(split))
 
 
-def ledger_of(
-    instance: Instance,
-    worker_prices: FloatArray,
-    ps_prices: FloatArray,
-    worker_used: FloatArray,
-    ps_used: FloatArray,
-) -> Ledger:
-    """Prices and usage of shapes (T, H, R) and (T, K, R), as the search reads them."""
-    return Ledger.of_arrays(instance.cluster, worker_prices, ps_prices, worker_used, ps_used)
-
-
-def empty(instance: Instance, worker_prices: FloatArray, ps_prices: FloatArray) -> Ledger:
-    """Prices on the empty cluster."""
+def empty(arrays: OfflineArrays, worker_prices: FloatArray, ps_prices: FloatArray) -> Ledger:
+    """Prices (T, H, R) and (T, K, R) on the empty cluster, as the search reads them."""
     unused = np.zeros_like(worker_prices), np.zeros_like(ps_prices)
-    return ledger_of(instance, worker_prices, ps_prices, *unused)
+    return Ledger.of_arrays(arrays.cluster, worker_prices, ps_prices, *unused)

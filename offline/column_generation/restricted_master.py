@@ -6,17 +6,17 @@ max sum f_i x_il, at most one schedule a job (14), shares of capacity at most 1 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from oasis.model.instance import Instance
 from oasis.model.rounding import FloatArray, IntArray
 from oasis.model.schedule import Schedule
 from oasis.solvers.budget import Budget
 from oasis.solvers.lp import ColumnLp, LpColumn
 from offline.column_generation.aggregation import Grouping
+from offline.model.arrays import OfflineArrays
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -26,7 +26,7 @@ class Column:
     Parameters
     ----------
     job : int
-        Index i into ``instance.jobs``.
+        Index i into the jobs of the instance.
     schedule : Schedule
         Where it runs.
     utility : float
@@ -38,15 +38,23 @@ class Column:
     utility: float
 
     @classmethod
-    def of(cls, instance: Instance, job: int, schedule: Schedule) -> Column:
+    def of(cls, arrays: OfflineArrays, job: int, schedule: Schedule) -> Column:
         """The column of `schedule`, with the original utility."""
-        owner = instance.jobs[job]
-        return cls(job, schedule, float(owner.utility(schedule.completion - owner.arrival)))
+        return cls(job, schedule, arrays.utility(job, schedule.completion))
 
     @property
     def key(self) -> tuple[int, bytes, bytes]:
         """What makes two columns the same."""
         return self.job, self.schedule.workers.tobytes(), self.schedule.ps.tobytes()
+
+
+def columns_of(arrays: OfflineArrays, schedules: Mapping[str, Schedule]) -> list[Column]:
+    """Columns of schedules by job id."""
+    return [
+        Column.of(arrays, k, schedules[job.id])
+        for k, job in enumerate(arrays.jobs)
+        if job.id in schedules
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +65,8 @@ class MasterSolution:
     ----------
     value : float
         Its objective: at most the configuration LP's.
-    rents : (rows,) float array
-        Dual of each row of the grouping: price times capacity.
+    duals : (rows,) float array
+        Dual value of each row of the grouping: price times capacity.
     payoffs : (I,) float array
         mu_i, dual of (14).
     weights : (columns,) float array
@@ -66,7 +74,7 @@ class MasterSolution:
     """
 
     value: float
-    rents: FloatArray
+    duals: FloatArray
     payoffs: FloatArray
     weights: FloatArray
 
@@ -83,7 +91,7 @@ class RestrictedMaster:
     def __init__(self, grouping: Grouping) -> None:
         self.grouping = grouping
         self.columns: list[Column] = []
-        jobs = grouping.instance.jobs
+        jobs = grouping.arrays.jobs
         self._usage: list[tuple[IntArray, FloatArray]] = []
         self._keys: set[tuple[int, bytes, bytes]] = set()
         self._lp = ColumnLp(np.ones(len(jobs)))
@@ -103,8 +111,7 @@ class RestrictedMaster:
         return len(new)
 
     def _entries(self, column: Column) -> LpColumn:
-        job = self.grouping.instance.jobs[column.job]
-        rows, shares = self.grouping.usage(job, column.schedule)
+        rows, shares = self.grouping.usage(column.job, column.schedule)
         self._usage.append((rows, shares))
         missing = rows[self._row[rows] < 0]
         self._row[missing] = self._lp.rows + np.arange(len(missing))
@@ -121,11 +128,11 @@ class RestrictedMaster:
         if solution is None:
             return None
         used = self._row >= 0
-        rents = np.zeros(self.grouping.size)
-        rents[used] = solution.duals[self._row[used]] * self._scale
-        jobs = len(self.grouping.instance.jobs)
+        duals = np.zeros(self.grouping.size)
+        duals[used] = solution.duals[self._row[used]] * self._scale
+        jobs = len(self.grouping.arrays.jobs)
         payoffs = solution.duals[:jobs] * self._scale
-        return MasterSolution(solution.objective * self._scale, rents, payoffs, solution.values)
+        return MasterSolution(solution.objective * self._scale, duals, payoffs, solution.values)
 
     def keep_best(self, solution: MasterSolution, most: int) -> None:
         """Drop the columns that are furthest from use, down to `most` columns.
@@ -135,7 +142,7 @@ class RestrictedMaster:
         if len(self.columns) <= most:
             return
         reduced = [
-            column.utility - solution.rents[rows] @ shares - solution.payoffs[column.job]
+            column.utility - solution.duals[rows] @ shares - solution.payoffs[column.job]
             for column, (rows, shares) in zip(self.columns, self._usage, strict=True)
         ]
         order = np.lexsort((-np.array(reduced), -solution.weights))

@@ -3,60 +3,100 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
-from oasis.model.instance import Instance
-from oasis.model.schedule import Schedule
-from oasis.solvers import Progress, Status, highs
-from oasis.solvers.budget import Budget, limits
-from offline.column_generation.bound import columns_of, configuration_bound
-from offline.heuristics.insertion import Incumbent, improve
-from offline.heuristics.partial_solution import Occupancy
-from offline.result import OfflineResult
-from offline.state import Standing, concluded
-from offline.warm_start import begin
+import numpy as np
 
-BOUND_SHARE = 0.15  # of the time limit, for the bound
+from oasis.certify.verify import verify
+from oasis.model.instance import Instance
+from oasis.solvers import SolveProgress, Status
+from offline.column_generation.bound import ConfigurationBound, solve_configuration_lp
+from offline.column_generation.params import ConfigurationParams
+from offline.heuristics.best_solution import BestSolution
+from offline.heuristics.dual_values import DualValues
+from offline.heuristics.fix_and_optimise import Neighbourhoods
+from offline.heuristics.insertion import insert_in_orders
+from offline.heuristics.partial_solution import PartialSolution
+from offline.heuristics.ruin_and_recreate import ruin_and_recreate
+from offline.method import Method
+from offline.model.arrays import OfflineArrays
+from offline.result import OfflineResult
+from offline.state import Phase, SolveState
+from offline.warm_start import Start, WarmStart
 
 
 def solve_configuration(
     instance: Instance,
     time_limit: float | None = 60.0,
-    warm_start: Mapping[str, Schedule] | None = None,
-    on_progress: Callable[[Progress], None] | None = None,
-    seed: int = 0,
+    *,
     work_limit: float | None = None,
+    seed: int = 0,
+    params: ConfigurationParams | Mapping[str, Any] | None = None,
+    warm_start: Start = None,
+    on_progress: Callable[[SolveProgress], None] | None = None,
 ) -> OfflineResult:
     """Enclose the offline optimum by column generation and heuristics; see `offline.solve`.
 
-    The result is never worse than `warm_start`, or than OASiS's own schedule without one.
-    Without a time limit it ends only with a proof.
+    Without a limit it ends only with a proof, which it may never find.
 
-    Raises
-    ------
-    VerificationError
-        If `warm_start` breaks a constraint.
-    SolverError
-        If a bound is below a verified schedule.
+    Examples
+    --------
+    >>> import oasis
+    >>> from offline import solve_configuration
+    >>> instance = oasis.generate("testbed", jobs=4, worker_servers=2, ps_servers=2, seed=1)
+    >>> result = solve_configuration(instance, work_limit=0.2)
+    >>> 0 < result.objective <= result.upper_bound
+    True
     """
-    budget = Budget.of(time_limit, work_limit)
-    standing = Standing(budget, on_progress)
-    parameters: dict[str, Any] = {
-        **limits(time_limit, work_limit),
-        "seed": seed,
-        "solver": highs.version(),
-    }
+    return COLGEN.solve(
+        instance,
+        time_limit,
+        work_limit=work_limit,
+        seed=seed,
+        params=params,
+        warm_start=warm_start,
+        on_progress=on_progress,
+    )
 
-    def work() -> Status:
-        begin(instance, standing, warm_start)
-        incumbent = Incumbent(Occupancy(instance, standing.schedules), standing)
-        standing.enter("configuration LP")
-        columns = columns_of(instance, incumbent.best.by_id)
-        bound = configuration_bound(instance, budget.share(BOUND_SHARE), columns, standing)
-        parameters.update(configuration_lp=str(bound.status), rounds=len(bound.rounds))
-        if bound.status is Status.INTERRUPTED:
-            return bound.status
-        improve(instance, bound, incumbent, budget, seed)
-        return budget.status
 
-    return concluded(instance, standing, work, "colgen", parameters)
+def _run(
+    instance: Instance,
+    start: WarmStart,
+    state: SolveState,
+    params: ConfigurationParams,
+    seed: int,
+) -> Status:
+    assert start.prices is not None
+    arrays, budget = OfflineArrays.of(instance), state.budget
+    state.enter(Phase.CONFIGURATION_LP)
+    part = budget.share(params.bound_share)
+    bound = solve_configuration_lp(instance, arrays, start.prices, state, part, params.pricing)
+    state.notes.update(configuration_lp=str(bound.status), rounds=len(bound.rounds))
+    if bound.status is Status.INTERRUPTED:
+        return bound.status
+    best = BestSolution(PartialSolution(arrays, state.schedules), state, partial(verify, instance))
+    _improve(arrays, bound, best, state, params, np.random.default_rng(seed))
+    return budget.status
+
+
+def _improve(
+    arrays: OfflineArrays,
+    bound: ConfigurationBound,
+    best: BestSolution,
+    state: SolveState,
+    params: ConfigurationParams,
+    rng: np.random.Generator,
+) -> None:
+    """Improve the best solution until the budget or the bound is reached."""
+    budget = state.budget
+    duals = DualValues.of(arrays, bound.worker_prices, bound.ps_prices, params.priority)
+    state.enter(Phase.INSERTION)
+    insert_in_orders(arrays, duals, best, rng, budget, params.insertion)
+    state.enter(Phase.RUIN_AND_RECREATE)
+    ruin_and_recreate(duals, best, rng, budget.share(params.search_share), params.ruin)
+    state.enter(Phase.NEIGHBOURHOODS)
+    Neighbourhoods(duals, best, rng, params.neighbourhood).search(budget)
+
+
+COLGEN = Method("colgen", ConfigurationParams, _run, needs_prices=True)

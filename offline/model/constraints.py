@@ -7,37 +7,36 @@ tolerance.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from itertools import product
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 import pulp
 
 from oasis.model import rounding
-from oasis.model.instance import Instance, Job
-from oasis.model.resources import as_array
+from oasis.model.job import Job
 from oasis.model.rounding import CAPACITY_TOLERANCE, FloatArray
-from offline.model.variables import Candidate
+from offline.model.arrays import GROUPS, OfflineArrays
+from offline.model.variables import JobVariables
 
 Rows = Iterator[pulp.LpConstraint]
 
 
-def total_utility(candidates: list[Candidate]) -> pulp.LpAffineExpression:
+def total_utility(jobs: Sequence[JobVariables]) -> pulp.LpAffineExpression:
     """(1): sum_i sum_t f_i(t - a_i) u_i(t)."""
-    return pulp.lpSum(c.utility[t] * var for c in candidates for t, var in c.done.items())
+    return pulp.lpSum(c.utility[t] * var for c in jobs for t, var in c.done.items())
 
 
-def admitted_once(c: Candidate) -> Rows:
+def admitted_once(c: JobVariables) -> Rows:
     """(11): x_i = sum_t u_i(t) is at most 1."""
     yield pulp.lpSum(c.done.values()) <= 1
 
 
-def training_work(c: Candidate) -> Rows:
+def training_work(c: JobVariables) -> Rows:
     """(2): sum_t sum_h y_ih(t) >= ceil(W_i) x_i."""
     yield pulp.lpSum(c.workers.values()) >= pulp.lpSum(c.work * var for var in c.done.values())
 
 
-def work_by_completion(c: Candidate) -> Rows:
+def work_by_completion(c: JobVariables) -> Rows:
     """(2), once for each completion t: a job done by t has had ceil(W_i) worker-slots by t.
 
     For integers the last row says it all; the others tighten the relaxation.
@@ -47,46 +46,65 @@ def work_by_completion(c: Candidate) -> Rows:
         yield had >= pulp.lpSum(c.work * var for t, var in c.done.items() if t <= slot)
 
 
-def workers_at_most_chunks(c: Candidate) -> Rows:
+def workers_at_most_chunks(c: JobVariables) -> Rows:
     """(3): at most N_i workers in a slot (or what fits), and none unless the job is running."""
     for slot in c.slots:
         yield c.workers_in(slot) <= c.parallel * c.running(slot)
 
 
-def worker_capacity(instance: Instance, candidates: list[Candidate]) -> Rows:
+def worker_capacity(arrays: OfflineArrays, jobs: Sequence[JobVariables]) -> Rows:
     """(4): sum_i w_i^r y_ih(t) <= c_h^r."""
-    return _capacity(
-        instance.cluster.worker_capacity,
-        [(as_array(c.job.worker, instance.cluster.resources), c.workers) for c in candidates],
-    )
+    return _group_capacity(arrays, jobs, GROUPS[0])
 
 
-def ps_capacity(instance: Instance, candidates: list[Candidate]) -> Rows:
+def ps_capacity(arrays: OfflineArrays, jobs: Sequence[JobVariables]) -> Rows:
     """(5): sum_i s_i^r z_ik(t) <= c_k^r."""
-    return _capacity(
-        instance.cluster.ps_capacity,
-        [(as_array(c.job.ps, instance.cluster.resources), c.ps) for c in candidates],
-    )
+    return _group_capacity(arrays, jobs, GROUPS[1])
 
 
-def _capacity(
-    capacity: FloatArray,
-    groups: list[tuple[FloatArray, Mapping[tuple[int, int], pulp.LpVariable]]],
+def _group_capacity(arrays: OfflineArrays, jobs: Sequence[JobVariables], group: str) -> Rows:
+    """(4) or (5) with the capacities of the empty servers, which are the same in every slot."""
+    capacity = arrays.group(group).capacity
+    every_slot = np.broadcast_to(capacity, (arrays.horizon, *capacity.shape))
+    return capacity_of(every_slot, arrays.group(group).demand, jobs, group)
+
+
+def capacity_of(
+    capacity: FloatArray, demand: FloatArray, jobs: Sequence[JobVariables], group: str
 ) -> Rows:
-    """Rows (4) or (5), divided by the capacity; those that cannot bind are left out."""
+    """(4) or (5) with the capacities (T, S, R) that each slot has, demands (I, R) by job."""
     users: dict[tuple[int, int], list[tuple[FloatArray, pulp.LpVariable]]] = {}
-    for demand, variables in groups:
-        for place, variable in variables.items():
-            users.setdefault(place, []).append((demand, variable))
-    for ((_, server), here), r in product(users.items(), range(capacity.shape[1])):
-        limit = float(capacity[server, r])
+    for c in jobs:
+        for place, variable in c.units(group).items():
+            if variable.upBound > 0:
+                users.setdefault(place, []).append((demand[c.index], variable))
+    for place, here in users.items():
+        yield from capacity_rows(capacity[place], here)
+
+
+def capacity_rows(
+    capacity: FloatArray, users: Iterable[tuple[FloatArray, pulp.LpVariable]]
+) -> Rows:
+    """One row a resource: what units of these demands (R,) use is at most the capacity (R,).
+
+    Divided by the capacity and widened as `oasis.model.rounding.fits` says; a row that cannot
+    bind, whatever the variables are, is left out.
+    """
+    here = list(users)
+    for r, limit in enumerate(capacity.tolist()):
         terms = [(float(demand[r]), var) for demand, var in here if demand[r] > 0]
         if not rounding.fits(sum(amount * var.upBound for amount, var in terms), limit):
-            widened = 1.0 + CAPACITY_TOLERANCE  # `rounding.fits`, divided by the capacity
-            yield pulp.lpSum(amount / limit * var for amount, var in terms) <= widened
+            yield share_row([(amount / limit, var) for amount, var in terms])
 
 
-def ps_bandwidth(c: Candidate) -> Rows:
+def share_row(
+    terms: Iterable[tuple[float, pulp.LpVariable]], limit: float = 1.0
+) -> pulp.LpConstraint:
+    """The row of one capacity: shares of it add up to at most `limit`, widened."""
+    return pulp.lpSum(share * var for share, var in terms) <= limit * (1.0 + CAPACITY_TOLERANCE)
+
+
+def ps_bandwidth(c: JobVariables) -> Rows:
     """(6): at least ceil(n b_i / B_i) parameter servers for n workers, as integers (`ps_ratio`)."""
     ratio = ps_ratio(c.job, c.parallel)
     if ratio is not None:
@@ -112,13 +130,13 @@ def ps_ratio(job: Job, most: int) -> tuple[int, int, int] | None:
     return int(needed[free + 1 + best]), int(counts[best]), free
 
 
-def ps_at_most_workers(c: Candidate) -> Rows:
+def ps_at_most_workers(c: JobVariables) -> Rows:
     """(7): no more parameter servers than workers."""
     for slot in c.slots if c.ps else ():
         yield c.ps_in(slot) <= c.workers_in(slot)
 
 
-def no_worker_after_completion(c: Candidate) -> Rows:
+def no_worker_after_completion(c: JobVariables) -> Rows:
     """(8): no worker after the completion.
 
     (3) implies these rows for integers; server by server they tighten the relaxation.
@@ -128,7 +146,7 @@ def no_worker_after_completion(c: Candidate) -> Rows:
         yield var <= var.upBound * running[slot]
 
 
-def of_job(c: Candidate, work: Callable[[Candidate], Rows] = training_work) -> Rows:
+def of_job(c: JobVariables, work: Callable[[JobVariables], Rows] = training_work) -> Rows:
     """(2), as `work` writes it, (3), (6), (7) and (11): the rows of one job alone."""
     yield from admitted_once(c)
     yield from work(c)
@@ -137,10 +155,10 @@ def of_job(c: Candidate, work: Callable[[Candidate], Rows] = training_work) -> R
     yield from ps_at_most_workers(c)
 
 
-def of_all(instance: Instance, candidates: list[Candidate]) -> Rows:
+def of_all(arrays: OfflineArrays, jobs: Sequence[JobVariables]) -> Rows:
     """Every row of the model: of each job, then (4) and (5), which jobs share."""
-    for candidate in candidates:
-        yield from of_job(candidate)
-        yield from no_worker_after_completion(candidate)
-    yield from worker_capacity(instance, candidates)
-    yield from ps_capacity(instance, candidates)
+    for c in jobs:
+        yield from of_job(c)
+        yield from no_worker_after_completion(c)
+    yield from worker_capacity(arrays, jobs)
+    yield from ps_capacity(arrays, jobs)

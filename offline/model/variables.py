@@ -9,18 +9,19 @@ from dataclasses import dataclass, field
 import numpy as np
 import pulp
 
-from oasis.model import rounding
-from oasis.model.instance import Instance, Job
-from oasis.model.resources import as_array
+from oasis.model.job import Job
 from oasis.model.rounding import IntArray
+from offline.model.arrays import OfflineArrays
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class JobVariables:
     """A job that can be worth something, with its variables by slot (and server).
 
     Parameters
     ----------
+    index : int
+        Index i into the jobs of the model.
     work : int
         ceil(W_i), worker-slots.
     parallel : int
@@ -33,6 +34,7 @@ class Candidate:
         y_ih(t) and z_ik(t).
     """
 
+    index: int
     job: Job
     work: int
     parallel: int
@@ -56,8 +58,8 @@ class Candidate:
         """Whether the job completes in `slot` or later."""
         return pulp.lpSum(var for t, var in self.done.items() if t >= slot)
 
-    def variables(self, group: str) -> Mapping[tuple[int, int], pulp.LpVariable]:
-        """The variables of a group, "worker" or "ps"."""
+    def units(self, group: str) -> Mapping[tuple[int, int], pulp.LpVariable]:
+        """`workers` or `ps`, by the name of the group: "worker" or "ps"."""
         return self.workers if group == "worker" else self.ps
 
     def workers_in(self, slot: int) -> pulp.LpAffineExpression:
@@ -69,54 +71,41 @@ class Candidate:
         return pulp.lpSum(self.ps[slot, server] for server in self.ps_hosts)
 
 
-def candidate_of(instance: Instance, index: int, problem: pulp.LpProblem) -> Candidate | None:
+def variables_of(
+    arrays: OfflineArrays, index: int, problem: pulp.LpProblem, *, are_merged: bool = False
+) -> JobVariables | None:
     """Variables (11)-(13) of a job, None if it can be worth nothing.
 
     (9)(10) hold because there are none before its arrival.
+
+    Parameters
+    ----------
+    arrays : OfflineArrays
+        The problem.
+    index : int
+        Which job.
+    problem : pulp.LpProblem
+        Where the variables are added.
+    are_merged : bool
+        Whether all servers of a group are taken for one, number 0: the variables are then the
+        counts of each slot.
     """
-    return _candidate(instance, index, problem, _rooms(instance, index))
-
-
-def counted_candidate_of(
-    instance: Instance, index: int, problem: pulp.LpProblem
-) -> Candidate | None:
-    """The same with all servers of a group taken for one, number 0: counts of each slot."""
-    rooms = _rooms(instance, index)
-    return _candidate(instance, index, problem, rooms, [room.sum(keepdims=True) for room in rooms])
-
-
-def _rooms(instance: Instance, index: int) -> list[IntArray]:
-    """Workers and parameter servers that each empty server holds."""
-    job, cluster = instance.jobs[index], instance.cluster
-    return [
-        rounding.units(capacity, as_array(demand, cluster.resources), job.chunks)
-        for capacity, demand in (
-            (cluster.worker_capacity, job.worker),
-            (cluster.ps_capacity, job.ps),
-        )
-    ]
-
-
-def _candidate(
-    instance: Instance,
-    index: int,
-    problem: pulp.LpProblem,
-    rooms: list[IntArray],
-    hosts: list[IntArray] | None = None,
-) -> Candidate | None:
-    job = instance.jobs[index]
+    job = arrays.jobs[index]
+    rooms = [group.units(index, job.chunks) for group in (arrays.worker, arrays.ps)]
     parallel = _parallel(job, *rooms)
     if parallel == 0:
         return None
-    work = job.work(instance.slot_seconds)
+    work = job.work(arrays.slot_seconds)
     first = job.arrival + -(-work // parallel) - 1
-    slots = range(first, instance.horizon)
-    values = job.utility(np.arange(first, instance.horizon) - job.arrival).tolist()
+    slots = range(first, arrays.horizon)
+    values = job.utility(np.arange(first, arrays.horizon) - job.arrival).tolist()
     utility = {slot: value for slot, value in zip(slots, values, strict=True) if value > 0}
     if not utility:
         return None
     done = {t: problem.add_variable(f"u_{index}_{t}", 0, 1, pulp.LpInteger) for t in utility}
-    of_workers, of_ps = rooms if hosts is None else hosts
+    if are_merged:
+        rooms = [room.sum(keepdims=True) for room in rooms]
+    of_workers, of_ps = rooms
     workers, ps = (
         {
             (t, s): problem.add_variable(f"{symbol}_{index}_{s}_{t}", 0, most, pulp.LpInteger)
@@ -126,7 +115,7 @@ def _candidate(
         }
         for symbol, units in (("y", of_workers), ("z", of_ps if job.needs_ps else of_ps[:0]))
     )
-    return Candidate(job, work, parallel, utility, done, workers, ps)
+    return JobVariables(index, job, work, parallel, utility, done, workers, ps)
 
 
 def _parallel(job: Job, room: IntArray, ps_room: IntArray) -> int:

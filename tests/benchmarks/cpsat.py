@@ -27,12 +27,13 @@ from oasis.certify.verify import verify
 from oasis.model.errors import SolverError, VerificationError
 from oasis.model.instance import Instance
 from oasis.model.schedule import Schedule
-from oasis.solvers import PROOF, Progress, Status
-from oasis.solvers.budget import Budget
+from oasis.solvers import PROOF, SolveProgress, Status
+from oasis.solvers.budget import Budget, limits
 from offline import OfflineResult
+from offline.method import concluded
+from offline.model.arrays import OfflineArrays
 from offline.model.compact import CompactModel
-from offline.state import Standing, concluded
-from offline.warm_start import begin
+from offline.state import Phase, SolveState
 from tests.benchmarks.whole_numbers import WholeModel, whole_model
 
 # -P: what lies beside the script is not to be found before OR-Tools and what that needs
@@ -48,9 +49,10 @@ def solve_cpsat(
     instance: Instance,
     time_limit: float | None = 60.0,
     warm_start: Mapping[str, Schedule] | None = None,
-    on_progress: Callable[[Progress], None] | None = None,
+    on_progress: Callable[[SolveProgress], None] | None = None,
     *,
     workers: int = 1,
+    work_limit: float | None = None,
 ) -> OfflineResult:
     """Solve the offline problem (1)-(13) with CP-SAT; arguments and result as of `solve_milp`.
 
@@ -60,6 +62,9 @@ def solve_cpsat(
         Given to CP-SAT as its hint, and kept as a solution whatever CP-SAT makes of it.
     workers : int
         Threads of CP-SAT. One runs all search strategies in turn, several run one each.
+    work_limit : float, optional
+        Of CP-SAT's deterministic time in place of the seconds; with one thread, every run of the
+        search then ends at the same point.
 
     Raises
     ------
@@ -67,10 +72,10 @@ def solve_cpsat(
         If CP-SAT fails, its bound is refuted by a verified schedule, or what it calls optimal is
         not verified.
     """
-    budget = Budget(time_limit)
-    standing = Standing(budget, on_progress)
+    budget = Budget.of(time_limit, work_limit)
+    state = SolveState(budget, on_progress)
     parameters: dict[str, Any] = {
-        "time_limit": time_limit,
+        **limits(time_limit, work_limit),
         "warm_start": warm_start is not None,
         "workers": workers,
         "solver": f"CP-SAT {metadata.version('ortools')}",
@@ -79,43 +84,47 @@ def solve_cpsat(
 
     def work() -> Status:
         if warm_start is not None:
-            begin(instance, standing, warm_start)
-        standing.enter("CP-SAT")
+            state.enter(Phase.WARM_START)
+            state.found(verify(instance, warm_start), warm_start)
+        state.enter("CP-SAT")
         try:
-            model = CompactModel(instance, budget)
+            model = CompactModel(OfflineArrays.of(instance), budget)
         except TimeoutError:
-            return Status.TIME_LIMIT
+            return budget.status
         whole = whole_model(model.problem)
-        parameters["bound_slack"] = whole.value(len(model.candidates))
+        parameters["bound_slack"] = whole.value(len(model.jobs))
         hint = None if warm_start is None else model.values_of(warm_start)
         request = _request(whole, hint, budget, workers)
-        return _search(model, whole, request, standing, parameters["refused"])
+        return _search(instance, model, whole, request, state, parameters["refused"])
 
-    return concluded(instance, standing, work, "cpsat", parameters)
+    return concluded(instance, state, work, "cpsat", parameters)
 
 
 def _request(
     whole: WholeModel, hint: Mapping[str, float] | None, budget: Budget, workers: int
 ) -> dict[str, Any]:
     """What `tests.benchmarks.cpsat_process` asks for."""
+    until = time.time() + budget.left
     return {
         "upper": whole.upper,
         "rows": whole.rows,
         "costs": whole.costs,
         "hint": None if hint is None else [int(hint.get(name, 0)) for name in whole.names],
-        "until": None if math.isinf(budget.left) else time.time() + budget.left,
+        "until": None if budget.is_repeatable or math.isinf(budget.left) else until,
+        "work": budget.left if budget.is_repeatable and math.isfinite(budget.left) else None,
         "workers": workers,
     }
 
 
 def _search(
+    instance: Instance,
     model: CompactModel,
     whole: WholeModel,
     request: dict[str, Any],
-    standing: Standing,
+    state: SolveState,
     refused: list[str],
 ) -> Status:
-    """Let CP-SAT search, and tell `standing` of its bounds and verified solutions."""
+    """Let CP-SAT search, and tell `state` of its bounds and verified solutions."""
     status = ""
     with closing(_events(request)) as events:
         for event in events:
@@ -123,17 +132,17 @@ def _search(
                 values = {whole.names[k]: float(units) for k, units in event["solution"]}
                 schedules = model.schedules_of(defaultdict(float, values))
                 try:
-                    standing.found(verify(model.instance, schedules), schedules)
+                    state.found(verify(instance, schedules), schedules)
                 except VerificationError as error:
                     refused.append(str(error))
             if "bound" in event:
-                standing.proved(whole.value(event["bound"]))
+                state.proved(whole.value(event["bound"]))
             status = event.get("status", status)
     if status not in ("OPTIMAL", "FEASIBLE", "UNKNOWN"):
         raise SolverError(f"CP-SAT calls the model {status}; admitting no job solves it")
-    if status == "OPTIMAL" and standing.gap > PROOF:
+    if status == "OPTIMAL" and state.gap > PROOF:
         raise SolverError(f"CP-SAT calls optimal what does not verify: {'; '.join(refused)}")
-    return Status.OPTIMAL if status == "OPTIMAL" else Status.TIME_LIMIT
+    return Status.OPTIMAL if status == "OPTIMAL" else state.budget.status
 
 
 def _events(request: dict[str, Any]) -> Generator[dict[str, Any]]:

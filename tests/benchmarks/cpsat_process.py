@@ -4,7 +4,8 @@ OR-Tools and highspy bring different versions of one shared library, libhighs.so
 is imported second fails on Linux (google/or-tools#5246), so nothing here may import `offline`.
 
 Standard input has one line of JSON with ``upper``, ``rows``, ``costs`` (`WholeModel`), ``hint`` (a
-value for each variable, or null), ``until`` (seconds since the epoch, or null) and ``workers``.
+value for each variable, or null), ``until`` (seconds since the epoch, or null), ``work`` (CP-SAT's
+deterministic time, or null) and ``workers``.
 Standard output gets a line for every bound, ``{"bound": b}``, for every solution, ``{"solution":
 [[variable, value], ...]}`` without the zeros, and for the end, ``{"status": s}``, with the last
 bound if there is a solution.
@@ -61,6 +62,8 @@ def main() -> None:
     solver.parameters.interleave_search = given["workers"] == 1
     if given["until"] is not None:
         solver.parameters.max_time_in_seconds = max(0.0, given["until"] - time.time())
+    if given["work"] is not None:
+        solver.parameters.max_deterministic_time = given["work"]
     solver.best_bound_callback = lambda bound: tell(bound=bound)
     status = solver.status_name(solver.solve(model, Solutions()))
     # without a solution the bound of the answer means nothing, and the callback has told all

@@ -19,7 +19,6 @@ from pathlib import Path
 
 import oasis
 from offline import METHODS, OfflineResult, Status, solve
-from offline.warm_start import ONLINE
 from tests.benchmarks import cpsat, intervals
 from tests.benchmarks.intervals import Interval
 from tests.benchmarks.streams import calibrated
@@ -86,7 +85,7 @@ def solved(problem: oasis.Instance, method: str, limit: float, workers: int) -> 
     if method != PEER:
         return solve(problem, method, limit)
     start = oasis.simulate(problem, oasis.OASiS.from_instance(problem)).schedules
-    return cpsat.solve_cpsat(problem, limit, start, workers=workers).from_start(ONLINE)
+    return cpsat.solve_cpsat(problem, limit, start, workers=workers)
 
 
 def compared(given: argparse.Namespace) -> Iterator[Interval]:

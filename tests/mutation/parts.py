@@ -50,6 +50,7 @@ PARTS = (
         "search",
         ("oasis/online/search.py",),
         (
+            U + "online/test_search*.py",
             U + "online/test_online*.py",
             P + "test_search_fast_path.py",
             P + "test_theorem1_optimality.py",
@@ -73,20 +74,26 @@ PARTS = (
     ),
     Part(
         "engine",
-        ("oasis/simulator/engine.py",),
+        ("oasis/simulator/engine.py", "oasis/simulator/execution.py"),
         (
             U + "simulator/test_simulator_engine*.py",
             U + "simulator/test_simulate.py",
             P + "test_simulator.py",
         ),
     ),
-    Part("cuts", ("offline/benders/cuts.py",), (P + "test_cuts.py", O + "test_benders.py")),
     Part(
-        "counts", ("offline/benders/master.py",), (O + "test_benders.py", O + "test_separation.py")
+        "cuts",
+        ("offline/benders/cuts.py", "offline/benders/patterns.py"),
+        (U + "offline/test_cuts*.py", P + "test_cuts.py", O + "test_benders.py"),
+    ),
+    Part(
+        "counts",
+        ("offline/benders/master.py",),
+        (U + "offline/test_master*.py", O + "test_benders.py", O + "test_separation.py"),
     ),
     Part(
         "benders",
-        ("offline/benders/solve.py",),
+        ("offline/benders/solve.py", "offline/benders/decomposition.py"),
         (
             U + "offline/test_interrupted_benders.py",
             O + "test_benders.py",

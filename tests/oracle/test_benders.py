@@ -7,10 +7,9 @@ that patterns often cover in halves what no placement holds.
 from __future__ import annotations
 
 import math
-import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from itertools import combinations, product
+from collections.abc import Mapping
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -20,82 +19,28 @@ from hypothesis import assume, event, example, given
 from hypothesis import strategies as st
 
 import oasis
-from oasis import Cluster, Constant, Instance, Job, Schedule, Server
-from oasis.model.rounding import IntArray
-from oasis.solvers import Progress, Status, highs
+from oasis import Instance, Schedule
+from oasis.model.rounding import FloatArray, IntArray
+from oasis.solvers import SolveProgress, Status, highs
 from oasis.solvers.budget import Budget
 from oasis.solvers.relaxation import Relaxation
-from offline import solve, solve_benders, solve_brute_force, solve_milp
+from offline import BendersParams, solve, solve_benders, solve_brute_force, solve_milp
 from offline.benders import solve as benders
-from offline.benders.cuts import Servers
-from offline.benders.master import GROUPS, CountModel
+from offline.benders.cuts import CutGenerator
+from offline.benders.decomposition import LEVELS, Decomposition
+from offline.benders.master import CountModel
+from offline.benders.params import CutParams, MasterParams
+from offline.benders.patterns import PatternPool
 from offline.benders.server_classes import classes
+from offline.heuristics.fix_and_optimise import Neighbourhoods
+from offline.model.arrays import GROUPS, OfflineArrays
+from tests.oracle.odds import CROSSED, at_odds, crossed, quarrels, unit_job
 from tests.strategies import all_instances, fewer, of, small_instances
 
 NO_LIMIT = Budget()
 PROOF = 1e-6
 DIGITS = 1e-9
-PATIENCE = 60.0  # seconds until a solve without a time limit is taken for endless
-
-# -- jobs at odds ------------------------------------------------------------------------------
-
-CROSSED = ({(0, 1), (2, 3)}, {(0, 2), (1, 3)})  # pairs that get along, by server
-
-
-def at_odds(friends: tuple[set[tuple[int, int]], ...], *jobs: Job) -> Instance:
-    """Jobs of which two fit on a server together only if they are its friends there."""
-    pairs = list(combinations(range(len(jobs)), 2))
-    names = tuple(f"{i}-{j}" for i, j in pairs)
-    servers = tuple(
-        Server(f"w{h}", {f"{i}-{j}": 2.0 if (i, j) in here else 1.0 for i, j in pairs})
-        for h, here in enumerate(friends)
-    )
-    asking = tuple(
-        Job(
-            **{field: getattr(job, field) for field in job.__dataclass_fields__}
-            | {"worker": {name: 1.0 for name, pair in zip(names, pairs, strict=True) if k in pair}}
-        )
-        for k, job in enumerate(jobs)
-    )
-    horizon = 1 + max(job.arrival for job in jobs)
-    return Instance(horizon, Cluster(names, servers, (Server("p", {}),), 1.0), asking)
-
-
-def unit_job(name: str, value: float, arrival: int = 0, work: int = 1) -> Job:
-    """`work` worker-slots, one worker at a time, no parameter server."""
-    return Job(name, arrival, work, 1, 1, 1.0, 0.0, {}, {}, Constant(value))
-
-
-@st.composite
-def quarrels(draw: st.DrawFn, most_jobs: int = 5) -> Instance:
-    """Jobs at odds, two or three servers, one or two slots."""
-    count = draw(of(4, *range(3, most_jobs + 1)))
-    pairs = list(combinations(range(count), 2))
-    here = st.sets(st.sampled_from(pairs), min_size=1, max_size=4)
-    friends = tuple(draw(st.lists(here, min_size=2, max_size=3)))
-    last = draw(of(0, 1))
-    jobs = [
-        unit_job(f"j{i}", draw(of(1.0, 1.5, 2.0)), draw(of(0, last)), draw(of(1, 1, 1 + last)))
-        for i in range(count - 1)
-    ]
-    return at_odds(friends, *jobs, unit_job("last", draw(of(1.0, 2.0)), last))
-
-
-@st.composite
-def crossed(draw: st.DrawFn) -> Instance:
-    """Four jobs and maybe more, of whom each server splits four into two pairs, not the same ones.
-
-    Two halves of each pair are four jobs; whole, never more than two or three fit at once.
-    """
-    one, other, _ = draw(st.permutations([{(0, 1), (2, 3)}, {(0, 2), (1, 3)}, {(0, 3), (1, 2)}]))
-    last, more = draw(of(0, 1)), draw(of(0, 1))
-    jobs = []
-    for k in range(4 + more):
-        work = draw(of(1, 1 + last))
-        arrival = draw(of(last, last, 0)) if work == 1 else 0
-        jobs.append(unit_job(f"j{k}", draw(of(1.0, 1.5, 2.0)), arrival, work))
-    return at_odds((one, other), *jobs, *([unit_job("last", 1.0, last)] if last else []))
-
+PATIENCE = 2_000  # phases until a solve without a limit is taken for endless
 
 # -- the oracle --------------------------------------------------------------------------------
 
@@ -156,23 +101,30 @@ def misfits(model: CountModel, group: str, slot: int) -> list[tuple[int, ...]]:
     return [counts for counts in box if not placeable(model, group, counts)]
 
 
+def generator(
+    capacity: FloatArray, classes_at_most: int | None, demand: FloatArray, most: IntArray
+) -> CutGenerator:
+    pool = PatternPool(*classes(capacity, classes_at_most), demand, most)
+    return CutGenerator(pool, CutParams())
+
+
 def with_cuts(model: CountModel, number: int) -> int:
     """Cut the master's relaxation off, round after round, with few classes and with single ones."""
     relaxation, added = Relaxation(model.problem), 0
-    most_units = np.array([c.parallel for c in model.candidates])
+    most_units = np.array([c.parallel for c in model.jobs])
     for most in (1, None):
         served = {
-            group: Servers(*classes(model.capacity(group), most), model.demand(group), most_units)
+            group: generator(model.capacity(group), most, model.demand(group), most_units)
             for group in GROUPS
         }
         for _ in range(number):
             solution = relaxation.solve(Budget())
             assert solution is not None
-            for group, slot in product(GROUPS, range(model.instance.horizon)):
+            for group, slot in product(GROUPS, range(model.arrays.horizon)):
                 counts = model.counts(solution.values, group, slot)
                 cut = served[group].separate(counts, NO_LIMIT)
                 if cut is not None:
-                    rows = model.add(group, cut, range(model.instance.horizon))
+                    rows = model.add(group, cut, range(model.arrays.horizon))
                     assert rows
                     relaxation.add(rows)
                     added += 1
@@ -188,8 +140,8 @@ def with_cuts(model: CountModel, number: int) -> int:
 @fewer(3)
 def test_every_feasible_solution_satisfies_the_master_and_its_cuts(instance: Instance) -> None:
     solutions = feasible(instance)
-    model = CountModel(instance)
-    assume(model.candidates)
+    model = CountModel(OfflineArrays.of(instance))
+    assume(model.jobs)
     event("cuts" if with_cuts(model, 3) else "no cuts")
     for schedules in solutions:
         assert_satisfies(model, list(model.problem.constraints()), model.values_of(schedules))
@@ -207,8 +159,8 @@ def test_forbidden_counts_are_out_of_reach_and_no_others(
 ) -> None:
     """A row asks for less of some job: nothing else goes, above all nothing that can be placed."""
     solutions = feasible(instance)
-    model = CountModel(instance)
-    assume(model.candidates)
+    model = CountModel(OfflineArrays.of(instance))
+    assume(model.jobs)
     places = list(product(GROUPS, range(instance.horizon)))
     choices = [(*place, counts) for place in places for counts in misfits(model, *place)]
     assume(choices)
@@ -255,13 +207,13 @@ def test_rows_close_to_a_plan_allow_it_and_what_completes_a_little_later(
     instance: Instance, window: int
 ) -> None:
     best = optimum(instance)
-    model = CountModel(instance)
+    model = CountModel(OfflineArrays.of(instance))
     planned = model.completions(model.values_of(best))
     assert planned == {name: s.completion for name, s in best.items() if name in model.index}
     near = model.near(planned, window)
     for schedules in (best, {}):
         assert_satisfies(model, near, model.values_of(schedules))
-    for c in model.candidates:
+    for c in model.jobs:
         first = planned.get(c.job.id, math.inf)
         for slot, variable in c.done.items():
             rows = [row for row in near if variable.name in {v.name for v in row}]
@@ -271,14 +223,14 @@ def test_rows_close_to_a_plan_allow_it_and_what_completes_a_little_later(
 @given(small_instances())
 @fewer(2)
 def test_held_counts_may_fall_but_not_rise_in_their_slots(instance: Instance) -> None:
-    model, best = CountModel(instance), optimum(instance)
+    model, best = CountModel(OfflineArrays.of(instance)), optimum(instance)
     values, last = model.values_of(best), instance.horizon - 1
     rows = list(model.held(values, range(last)))
     assert_satisfies(model, rows, values)
     assert_satisfies(model, rows, {})
     limits = {variable.name: row.getUb() for row in rows for variable in row}
-    for c, group in product(model.candidates, GROUPS):
-        for (slot, _), variable in c.variables(group).items():
+    for c, group in product(model.jobs, GROUPS):
+        for (slot, _), variable in c.units(group).items():
             assert limits.get(variable.name) == (
                 values.get(variable.name, 0) if slot < last else None
             )
@@ -287,22 +239,41 @@ def test_held_counts_may_fall_but_not_rise_in_their_slots(instance: Instance) ->
 # -- the whole method --------------------------------------------------------------------------
 
 
-@pytest.fixture(autouse=True, scope="module")
-def _hurry() -> Iterator[None]:
-    """Short searches for better solutions: here the proof must do the work, not they."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(benders, "SEARCH_SECONDS", 0.02)
-        patch.setattr(benders, "PATCH_SECONDS", 0.02)
-        yield
+SMALL = MasterParams().whole_size
+
+
+def hurried(whole_size: int = SMALL, **master: float) -> BendersParams:
+    """Short searches for better solutions: here the proof must do the work, not they.
+
+    With a `whole_size` of 0, no instance is small enough to try whole counts at once.
+    """
+    params = MasterParams(whole_size=whole_size, **master)
+    return BendersParams(search_limit=0.02, patch_limit=0.02, master=params)
 
 
 def unaided(patch: pytest.MonkeyPatch) -> None:
     """No search for better schedules: masters alone must find the optimum."""
-    for name in ("reoptimise", "search", "insert_in_orders"):
+    for name in ("ruin_and_recreate", "insert_in_orders"):
         patch.setattr(benders, name, lambda *_: None)
+    patch.setattr(Neighbourhoods, "search", lambda *_: None)
 
 
-FRACTIONS, _, WHOLE = (phase for phase, *_ in benders.LEVELS)
+class Patience:
+    """Follows a solve, and fails after so many changes of phase that it must be endless.
+
+    Reports say nothing: while a master runs there are more of them on a slower machine.
+    """
+
+    def __init__(self, most: int = PATIENCE) -> None:
+        self.most, self.phases = most, [""]
+
+    def __call__(self, progress: SolveProgress) -> None:
+        if progress.phase != self.phases[-1]:
+            self.phases.append(progress.phase)
+        assert len(self.phases) <= self.most, progress
+
+
+FRACTIONS, _, WHOLE = (phase for phase, *_ in LEVELS)
 EXAMPLES, FORBIDDEN = "examples", "forbidden counts"
 
 
@@ -310,18 +281,15 @@ def proven(
     instance: Instance,
     warm_start: Mapping[str, Schedule] | None = None,
     reached: Counter[str] | None = None,
+    params: BendersParams | None = None,
 ) -> float:
     """What the method claims without a time limit; it must end, and with a proof.
 
     `reached` counts the examples that entered a phase or forbade counts.
     """
-    started = time.perf_counter()
+    watch = Patience()
     forbid = CountModel.forbid
     parts = {EXAMPLES}
-
-    def watch(progress: Progress) -> None:
-        assert time.perf_counter() - started < PATIENCE, progress
-        parts.add(progress.phase)
 
     def noted(*given: Any) -> list[pulp.LpConstraint]:
         parts.add(FORBIDDEN)
@@ -329,7 +297,10 @@ def proven(
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(CountModel, "forbid", noted)
-        result = solve_benders(instance, None, warm_start, watch)
+        result = solve_benders(
+            instance, None, params=params or hurried(), warm_start=warm_start, on_progress=watch
+        )
+    parts |= set(watch.phases)
     assert oasis.verify(instance, result) == result.objective
     assert result.status is Status.OPTIMAL
     assert result.upper_bound == pytest.approx(result.objective, rel=PROOF, abs=DIGITS)
@@ -376,7 +347,6 @@ def test_cycles_of_masters_prove_the_optimum_of_small_instances_too(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     unaided(monkeypatch)
-    monkeypatch.setattr(benders, "SMALL", -1)
     reached: Counter[str] = Counter()
 
     @given(st.one_of(small_instances(), quarrels(), crossed(), crossed(), crossed()))
@@ -384,7 +354,8 @@ def test_cycles_of_masters_prove_the_optimum_of_small_instances_too(
     @fewer(4)
     def holds(instance: Instance) -> None:
         best = oasis.verify(instance, optimum(instance))
-        assert proven(instance, {}, reached) == pytest.approx(best, rel=PROOF, abs=DIGITS)
+        found = proven(instance, {}, reached, hurried(whole_size=0))
+        assert found == pytest.approx(best, rel=PROOF, abs=DIGITS)
 
     holds()
     assert reached[FRACTIONS] > reached[EXAMPLES] / 2
@@ -392,40 +363,42 @@ def test_cycles_of_masters_prove_the_optimum_of_small_instances_too(
     assert reached[FORBIDDEN] > reached[EXAMPLES] / 8
 
 
-def masters(instance: Instance) -> list[str]:
+def masters(instance: Instance, params: BendersParams) -> list[str]:
     """Which masters a solve enters, in order; that no heuristic spares it any."""
     entered: list[str] = []
     with pytest.MonkeyPatch.context() as patch:
         unaided(patch)
         result = solve_benders(
-            instance, warm_start={}, on_progress=lambda progress: entered.append(progress.phase)
+            instance,
+            None,
+            params=params,
+            warm_start={},
+            on_progress=lambda progress: entered.append(progress.phase),
         )
     assert result.status is Status.OPTIMAL
     assert result.objective == solve_brute_force(instance).objective
     return [phase for phase in entered if phase in {FRACTIONS, WHOLE}]
 
 
-@pytest.mark.parametrize(("small", "first"), [(benders.SMALL, WHOLE), (-1, FRACTIONS)])
-def test_whole_counts_come_first_on_small_instances_alone(
-    monkeypatch: pytest.MonkeyPatch, small: int, first: str
-) -> None:
-    monkeypatch.setattr(benders, "SMALL", small)
-    assert masters(at_odds(CROSSED, *(unit_job(f"j{k}", 1.0) for k in range(4))))[0] == first
+@pytest.mark.parametrize(("small", "first"), [(SMALL, WHOLE), (0, FRACTIONS)])
+def test_whole_counts_come_first_on_small_instances_alone(small: int, first: str) -> None:
+    instance = at_odds(CROSSED, *(unit_job(f"j{k}", 1.0) for k in range(4)))
+    assert masters(instance, hurried(small))[0] == first
 
 
 def test_whole_counts_that_take_too_long_hand_over_to_fractions(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """One master of whole counts does not do for crossed friends."""
-    cycle, levels = benders._Decomposition.cycle, []
+    cycle, levels = Decomposition.cycle, []
 
-    def noted(run: benders._Decomposition) -> None:
+    def noted(run: Decomposition) -> None:
         levels.append(run._level)
         cycle(run)
 
-    monkeypatch.setattr(benders, "WHOLE_SHARE", 0.0)
-    monkeypatch.setattr(benders._Decomposition, "cycle", noted)
-    entered = masters(at_odds(CROSSED, *(unit_job(f"j{k}", 1.0) for k in range(4))))
+    monkeypatch.setattr(Decomposition, "cycle", noted)
+    instance = at_odds(CROSSED, *(unit_job(f"j{k}", 1.0) for k in range(4)))
+    entered = masters(instance, hurried(whole_limit=0.0))
     assert FRACTIONS in entered
     assert levels[0] == 0
 
@@ -437,7 +410,7 @@ def test_auto_leaves_only_the_smallest_instances_to_the_compact_model(
     instance = oasis.generate(
         "testbed", jobs=10, worker_servers=servers[0], ps_servers=servers[1], horizon=10, seed=3
     )
-    assert solve(instance, "auto", 0.2).method == method
+    assert solve(instance, "auto", work_limit=0.2).method == method
 
 
 def test_counts_that_patterns_cover_in_halves_are_forbidden(
@@ -466,7 +439,7 @@ def test_a_tiny_limit_encloses_the_optimum_of_jobs_at_odds(
 ) -> None:
     best = oasis.verify(instance, optimum(instance))
     for warm_start in (None, {}):
-        result = solve_benders(instance, seconds, warm_start)
+        result = solve_benders(instance, seconds, warm_start=warm_start)
         assert oasis.verify(instance, result) == result.objective
         assert result.objective <= best * (1 + PROOF)
         assert result.upper_bound >= best * (1 - PROOF)

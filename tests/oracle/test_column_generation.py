@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 
 import oasis
-from oasis.solvers import Progress, Status
+from oasis.solvers import SolveProgress, Status
 from oasis.solvers.budget import Budget
 from offline import solve_brute_force
 from offline.column_generation.bound import ConfigurationBound, configuration_bound
-from offline.state import Standing
 from tests.oracle.tiny import seeded, tiny_instance
 
 SEEDS = range(60)
@@ -50,8 +49,8 @@ def test_columns_are_schedules_of_their_job() -> None:
 
 def test_bound_only_improves_and_is_reported() -> None:
     instance = oasis.generate(jobs=12, worker_servers=4, ps_servers=4, horizon=10, seed=2)
-    seen: list[Progress] = []
-    result = configuration_bound(instance, standing=Standing(Budget(), seen.append))
+    seen: list[SolveProgress] = []
+    result = configuration_bound(instance, on_progress=seen.append)
     bounds = [progress.bound for progress in seen]
     assert bounds == sorted(bounds, reverse=True)
     assert bounds[-1] == result.bound
@@ -68,12 +67,10 @@ def solved_to_the_end() -> tuple[oasis.Instance, ConfigurationBound]:
 def test_time_limit_keeps_the_best_bound_and_claims_no_proof(rounds: int) -> None:
     """A clock that runs out after some prices were tried."""
     instance, full = solved_to_the_end()
-    budget = Budget()
-    seen: list[Progress] = []
-    standing = Standing(budget, seen.append)
+    seen: list[SolveProgress] = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Budget, "left", property(lambda _: 0.0 if len(seen) >= rounds else 60.0))
-        early = configuration_bound(instance, budget, standing=standing)
+        early = configuration_bound(instance, on_progress=seen.append)
     assert early.status is Status.TIME_LIMIT
     assert len(early.rounds) < len(full.rounds)
     assert math.inf > early.bound > full.bound * (1 + 1e-6)
@@ -84,7 +81,7 @@ def test_time_limit_keeps_the_best_bound_and_claims_no_proof(rounds: int) -> Non
 
 def test_without_any_time_nothing_is_proved() -> None:
     instance = oasis.generate(jobs=12, worker_servers=4, ps_servers=4, horizon=10, seed=2)
-    early = configuration_bound(instance, Budget(0.0))
+    early = configuration_bound(instance, 0.0)
     assert (early.status, early.bound, early.rounds) == (Status.TIME_LIMIT, math.inf, ())
 
 
@@ -92,12 +89,12 @@ def test_interrupt_ends_with_the_interval_so_far() -> None:
     instance = oasis.generate(jobs=12, worker_servers=4, ps_servers=4, horizon=10, seed=2)
     calls = []
 
-    def interrupt(progress: Progress) -> None:
+    def interrupt(progress: SolveProgress) -> None:
         calls.append(progress)
         if len(calls) == 3:
             raise KeyboardInterrupt
 
-    result = configuration_bound(instance, standing=Standing(Budget(), interrupt))
+    result = configuration_bound(instance, on_progress=interrupt)
     assert result.status is Status.INTERRUPTED
     assert result.bound == calls[-1].bound
 

@@ -19,6 +19,7 @@ from oasis import Instance, SolverError
 from oasis.model.rounding import CAPACITY_TOLERANCE
 from oasis.solvers import Status
 from offline import solve_brute_force
+from offline.model.arrays import OfflineArrays
 from offline.model.compact import CompactModel
 from tests.benchmarks import cpsat, whole_numbers
 from tests.benchmarks.whole_numbers import WholeModel, whole_model, whole_row
@@ -68,7 +69,7 @@ def test_simple_fractions_of_a_capacity_keep_their_numerators():
 
 
 def test_a_row_that_cannot_be_relaxed_is_refused():
-    model = CompactModel(instance(job()))
+    model = CompactModel(OfflineArrays.of(instance(job())))
     model.problem += 0.5 * model.problem.variables()[0] >= 0.25
     with pytest.raises(ValueError, match="lower limit"):
         whole_model(model.problem)
@@ -89,7 +90,7 @@ def test_the_best_schedules_fit_the_whole_model_and_are_worth_no_less_there(inst
         best = solve_brute_force(instance)
     except ValueError:
         assume(False)
-    model = CompactModel(instance)
+    model = CompactModel(OfflineArrays.of(instance))
     whole = whole_model(model.problem)
     known = model.values_of(best.schedules)
     values = [int(known.get(name, 0)) for name in whole.names]
@@ -139,15 +140,15 @@ def test_cpsat_agrees_with_enumeration_on_500_instances(block):
 
 
 @with_ortools
-def test_a_time_limited_cpsat_encloses_the_optimum_from_the_warm_start_on():
+def test_a_limited_cpsat_encloses_the_optimum_from_the_warm_start_on():
     problem = hard()
     start = oasis.simulate(problem, oasis.OASiS.from_instance(problem))
-    result = cpsat.solve_cpsat(problem, 1.5, start.schedules)
-    assert result.status is Status.TIME_LIMIT
+    result = cpsat.solve_cpsat(problem, warm_start=start.schedules, work_limit=1.0)
+    assert result.status is Status.WORK_LIMIT
     assert start.total_utility <= result.objective < result.upper_bound < math.inf
     assert oasis.verify(problem, result) == result.objective
     assert result.bound_by == "CP-SAT"
-    assert result.gap_at(60.0) == pytest.approx(result.gap)
+    assert result.gap_at(math.inf) == pytest.approx(result.gap)
 
 
 def test_a_limit_that_ends_before_the_search_leaves_the_warm_start(monkeypatch):
@@ -181,7 +182,6 @@ def test_ctrl_c_ends_cpsat_with_what_is_known():
 
     result = cpsat.solve_cpsat(hard(), on_progress=interrupt)
     assert result.status is Status.INTERRUPTED
-    assert result.seconds < 30
 
 
 def test_a_process_that_fails_is_an_error(monkeypatch):

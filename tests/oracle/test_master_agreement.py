@@ -18,8 +18,9 @@ import pulp
 import pytest
 
 from oasis.solvers import Status, highs
-from offline.benders.master import GROUPS, CountModel
-from offline.benders.solve import LEVELS
+from offline.benders.decomposition import LEVELS
+from offline.benders.master import CountModel
+from offline.model.arrays import GROUPS, OfflineArrays
 from tests.oracle.test_benders import misfits, with_cuts
 from tests.oracle.test_milp_agreement import assert_solvers_agree
 from tests.oracle.tiny import seeded, tiny_instance
@@ -30,15 +31,15 @@ ROUNDS = 3  # of cuts, by few classes of servers and by single ones
 def masters(first_seed: int) -> Iterator[CountModel]:
     """Masters of tiny instances with something to cut off or to forbid; the others say little."""
     for seed in count(first_seed):
-        model = CountModel(tiny_instance(seeded(seed), jobs=6))
-        if model.candidates and with_cuts(model, ROUNDS) + forbidden(model):
+        model = CountModel(OfflineArrays.of(tiny_instance(seeded(seed), jobs=6)))
+        if model.jobs and with_cuts(model, ROUNDS) + forbidden(model):
             yield model
 
 
 def forbidden(model: CountModel) -> int:
     """Forbid, where there are any, some counts that do not fit; the number of slots."""
     number = 0
-    for group, slot in product(GROUPS, range(model.instance.horizon)):
+    for group, slot in product(GROUPS, range(model.arrays.horizon)):
         for counts in misfits(model, group, slot)[:1]:
             for row in model.forbid(group, np.array(counts), [slot]):
                 model.problem.addConstraint(row)

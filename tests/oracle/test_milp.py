@@ -24,6 +24,7 @@ from oasis import (
 )
 from oasis.solvers import Solution, Status, highs
 from offline import METHODS, solve, solve_milp
+from offline.model.arrays import OfflineArrays
 from offline.model.compact import CompactModel
 
 
@@ -124,8 +125,8 @@ def test_a_server_short_of_a_ten_millionth_holds_one_worker_less():
 
 
 def test_surplus_of_the_solver_is_dropped_from_the_end():
-    model = CompactModel(instance(job(), workers=9.0, ps=9.0))
-    (names,) = model.candidates
+    model = CompactModel(OfflineArrays.of(instance(job(), workers=9.0, ps=9.0)))
+    (names,) = model.jobs
     used = {var.name: 2.0 for (t, _), var in (*names.workers.items(), *names.ps.items()) if t < 3}
     values = dict.fromkeys((v.name for v in model.problem.variables()), 0.0) | used
     schedule = model.schedules_of(values | {names.done[2].name: 1.0})["a"]
@@ -133,9 +134,9 @@ def test_surplus_of_the_solver_is_dropped_from_the_end():
     assert schedule.ps.tolist() == [[0, 0, 1], [1, 0, 1]]
 
 
-def test_a_time_limited_solve_is_never_called_optimal():
-    result = solve_milp(hard(), time_limit=0.5)
-    assert result.status is Status.TIME_LIMIT
+def test_a_limited_solve_is_never_called_optimal():
+    result = solve_milp(hard(), work_limit=0.5)
+    assert result.status is Status.WORK_LIMIT
     assert result.gap > 1e-6
     assert result.objective < result.upper_bound < math.inf
     assert oasis.verify(hard(), result) == result.objective
@@ -154,7 +155,7 @@ def test_the_result_is_never_worse_than_the_warm_start():
     result = solve_milp(problem, time_limit=0.0, warm_start=known.schedules)
     assert result.status is Status.TIME_LIMIT
     assert result.objective >= known.objective
-    assert result.parameters["warm_start"] is True
+    assert result.parameters["warm_start"] == "warm start"
 
 
 def test_the_warm_start_reaches_the_solver(monkeypatch):
@@ -226,7 +227,8 @@ def test_a_solver_that_finds_less_than_the_warm_start_in_time_gives_the_warm_sta
 
 
 def test_an_infeasible_solution_of_the_solver_stops_the_run(monkeypatch):
-    names = [variable.name for variable in CompactModel(instance(job())).problem.variables()]
+    model = CompactModel(OfflineArrays.of(instance(job())))
+    names = [variable.name for variable in model.problem.variables()]
     claim(monkeypatch, values=dict.fromkeys(names, 0.0) | {"u_0_1": 1.0, "y_0_0_0": 2.0})
     with pytest.raises(SolverError, match="infeasible"):
         solve_milp(instance(job()))

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from oasis import Instance, Job, verify
 from oasis.solvers import Status, highs
 from offline import solve, solve_milp
+from offline.model.arrays import OfflineArrays
 from offline.model.compact import CompactModel
 from offline.model.constraints import ps_ratio
 from tests.oracle.tiny import seeded, tiny_instance
@@ -60,7 +61,7 @@ def test_all_presolve_rules_together_are_still_wrong(seed, monkeypatch):
     instance = tiny_instance(seeded(seed))
     truth = solve(instance, "bruteforce").objective
     monkeypatch.setattr(highs, "PRESOLVE_RULE_OFF", 0)
-    wrong = highs.solve(CompactModel(instance).problem)
+    wrong = highs.solve(CompactModel(OfflineArrays.of(instance)).problem)
     assert wrong.status is Status.OPTIMAL
     assert wrong.objective == pytest.approx(wrong.bound)
     assert wrong.bound < truth * (1 - 1e-3)
@@ -68,8 +69,9 @@ def test_all_presolve_rules_together_are_still_wrong(seed, monkeypatch):
 
 def models(first_seed: int, number: int) -> list[CompactModel]:
     """Models of tiny instances in which at least one job can be worth something."""
-    made = (CompactModel(tiny_instance(seeded(seed))) for seed in count(first_seed))
-    return list(islice((model for model in made if model.candidates), number))
+    instances = (tiny_instance(seeded(seed)) for seed in count(first_seed))
+    made = (CompactModel(OfflineArrays.of(instance)) for instance in instances)
+    return list(islice((model for model in made if model.jobs), number))
 
 
 def assert_solvers_agree(problem: pulp.LpProblem) -> None:

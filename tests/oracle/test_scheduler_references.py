@@ -12,6 +12,7 @@ from baselines import FIFO, LAS, SRTF
 from oasis import InstanceError
 from oasis.simulator import PlainJob, replay, rigid_workload
 from oasis.traces import read_philly_plain
+from tests.philly_shape import philly_shaped
 
 DATA = Path(os.environ.get("OASIS_DATA", Path(__file__).parents[2] / "../shared/data"))
 TRACE = DATA / "philly_sia.csv"
@@ -37,6 +38,20 @@ def test_mean_completion_on_a_philly_virtual_cluster_is_that_of_the_reference(na
     policy, expected = PAIRS[name]
     outcome = replay(rigid_workload(jobs, 8, 8, placement), policy())
     rows = [(job.submitted, job.duration, job.gpus) for job in jobs]
+    assert f"{outcome.mean_completion:.6f}" == f"{expected(rows, SERVERS[placement]):.6f}"
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("placement", ["pooled", "whole"])
+@pytest.mark.parametrize("name", PAIRS)
+def test_mean_completion_on_a_trace_of_phillys_shape_is_that_of_the_reference(
+    name, placement, seed
+):
+    jobs = philly_shaped(600, seed)
+    policy, expected = PAIRS[name]
+    outcome = replay(rigid_workload(jobs, 8, 8, placement), policy())
+    rows = [(job.submitted, job.duration, job.gpus) for job in jobs]
+    assert sum(times.waiting > 0 for times in outcome.jobs) > 50  # the cluster is full at times
     assert f"{outcome.mean_completion:.6f}" == f"{expected(rows, SERVERS[placement]):.6f}"
 
 

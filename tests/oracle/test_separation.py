@@ -16,28 +16,33 @@ from hypothesis import strategies as st
 import oasis
 from oasis import Cluster, Constant, Instance, Job, Schedule, Server
 from oasis.model.schedule import placements
-from oasis.solvers import PROOF, Progress, Solution, Status, highs
+from oasis.solvers import PROOF, Solution, SolveProgress, Status
 from oasis.solvers.budget import Budget
-from offline import solve_benders
-from offline.benders import primal as settling
+from oasis.solvers.running import RunningSolve
+from offline import BendersParams, solve_benders
+from offline.benders import plans, primal
 from offline.benders import solve as benders
-from offline.benders.master import GROUPS, CountModel
-from offline.benders.primal import close_plan, whole_plan
+from offline.benders.decomposition import Decomposition
+from offline.benders.master import CountModel
+from offline.benders.params import CutParams, MasterParams, PrimalParams
+from offline.benders.plans import close_plan, whole_plan
 from offline.benders.separation import Separation
-from offline.heuristics.fix_and_optimise import reinsert
-from offline.heuristics.insertion import Incumbent
-from offline.heuristics.partial_solution import Occupancy
-from offline.state import Standing
+from offline.heuristics.neighbourhood import reinsert
+from offline.heuristics.partial_solution import PartialSolution
+from offline.model.arrays import GROUPS, OfflineArrays
+from offline.state import SolveState
+from offline.warm_start import warm_start_of
+from tests.oracle.odds import CROSSED, at_odds, quarrels, unit_job
 from tests.oracle.test_benders import (
-    CROSSED,
+    SMALL,
+    Patience,
     assert_satisfies,
-    at_odds,
     feasible,
+    hurried,
     misfits,
     optimum,
     placeable,
-    quarrels,
-    unit_job,
+    unaided,
 )
 from tests.strategies import fewer, small_instances
 
@@ -58,9 +63,9 @@ def test_what_a_plan_teaches_spares_every_feasible_schedule(
     instance: Instance, data: st.DataObject
 ) -> None:
     solutions = feasible(instance)
-    model = CountModel(instance)
-    assume(model.candidates)
-    separation, slots = Separation(model), range(instance.horizon)
+    model = CountModel(OfflineArrays.of(instance))
+    assume(model.jobs)
+    separation, slots = Separation(model, CutParams()), range(instance.horizon)
     places = [(group, slot) for group in ("worker", "ps") for slot in slots]
     choices = [(*place, counts) for place in places for counts in misfits(model, *place)]
     assume(choices)
@@ -76,8 +81,8 @@ def test_a_cut_is_as_tight_as_the_placements_and_no_tighter() -> None:
     """Of three jobs two fit: the cut of all three allows exactly these."""
     friends = set(combinations(range(3), 2))
     instance = at_odds((friends - {(0, 1)},), *(unit_job(f"j{k}", 1.0) for k in range(3)))
-    model = CountModel(instance)
-    assert Separation(model).cut_off("worker", np.array([1, 1, 1]), [0], Budget())
+    model = CountModel(OfflineArrays.of(instance))
+    assert Separation(model, CutParams()).cut_off("worker", np.array([1, 1, 1]), [0], Budget())
     for counts in [(1, 0, 1), (0, 1, 1), (1, 0, 0)]:
         assert placeable(model, "worker", counts)
         assert all(not cut.is_violated(np.array(counts, float)) for cut in model.cuts["worker"])
@@ -86,9 +91,9 @@ def test_a_cut_is_as_tight_as_the_placements_and_no_tighter() -> None:
 @pytest.mark.parametrize("limit", [None, 0.0])
 def test_counts_that_fit_are_never_forbidden(limit: float | None) -> None:
     """Neither when the placement is found, nor when there is no time to find it."""
-    model = CountModel(tight(4.0, 3.0, 3.0, 2.0))
+    model = CountModel(OfflineArrays.of(tight(4.0, 3.0, 3.0, 2.0)))
     rows = len(model.problem.constraints())
-    Separation(model).forbid("worker", np.ones(4, dtype=np.int64), [0], Budget(limit))
+    Separation(model, CutParams()).forbid("worker", np.ones(4, dtype=np.int64), [0], Budget(limit))
     assert len(model.problem.constraints()) == rows
 
 
@@ -96,19 +101,11 @@ def test_a_placement_that_took_too_long_once_is_looked_for_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Whole counts, nothing to cut, nothing to forbid: only the placement itself ends it."""
-    started = time.perf_counter()
-
-    def watch(progress: Progress) -> None:
-        assert time.perf_counter() - started < 5.0, progress
-
-    monkeypatch.setattr(settling, "PLACE_SECONDS", 0.0)
-    monkeypatch.setattr(settling, "reinsert", lambda solution, jobs, budget: (solution, True))
-    monkeypatch.setattr(benders, "reoptimise", lambda *_: None)
-    monkeypatch.setattr(benders, "search", lambda *_: None)
-    monkeypatch.setattr(benders, "insert_in_orders", lambda *_: None)
-    monkeypatch.setattr(benders, "SMALL", -1)
+    monkeypatch.setattr(primal, "reinsert", lambda solution, jobs, budget: (solution, True))
+    unaided(monkeypatch)
+    params = replace(hurried(whole_size=0), primal=PrimalParams(placement_limit=0.0))
     instance = tight(4.0, 3.0, 3.0, 2.0)
-    result = solve_benders(instance, None, warm_start={}, on_progress=watch)
+    result = solve_benders(instance, None, params=params, warm_start={}, on_progress=Patience(1000))
     assert result.status is Status.OPTIMAL
     assert oasis.verify(instance, result) == 4.0
 
@@ -116,22 +113,27 @@ def test_a_placement_that_took_too_long_once_is_looked_for_again(
 @pytest.fixture
 def _unaided(monkeypatch: pytest.MonkeyPatch) -> None:
     """No search for better schedules."""
-    for name in ("reoptimise", "search", "insert_in_orders"):
-        monkeypatch.setattr(benders, name, lambda *_: None)
+    unaided(monkeypatch)
 
 
-def decomposition(instance: Instance, limit: float | None = None) -> benders._Decomposition:
-    budget = Budget(limit)
-    incumbent = Incumbent(Occupancy(instance), Standing(budget))
-    run = benders._Decomposition(instance, incumbent, budget, np.random.default_rng(0))
-    run.prepare()
-    return run
+def decomposition(
+    instance: Instance, limit: float | None = None, params: BendersParams | None = None
+) -> Decomposition:
+    """A decomposition that is ready for its first master, and knows no schedule."""
+    state = SolveState(Budget(limit))
+    start = warm_start_of(instance, {}, state, needs_prices=True)
+    state.found(0.0, {})
+    assert start.prices is not None
+    rng = np.random.default_rng(0)
+    return benders.prepared(instance, start.prices, state, params or hurried(), rng)
 
 
-def with_cuts_that_change_nothing(patch: pytest.MonkeyPatch) -> benders._Decomposition:
+def with_cuts_that_change_nothing(
+    patch: pytest.MonkeyPatch, params: BendersParams | None = None
+) -> Decomposition:
     """A solve that believes to have found a cut after each master."""
-    run = decomposition(tight(4.0, 3.0, 3.0, 2.0))
-    patch.setattr(run, "settle", lambda: 0)
+    run = decomposition(tight(4.0, 3.0, 3.0, 2.0), params=params)
+    patch.setattr(run, "search_near_plan", lambda: 0)
     patch.setattr(run, "refine", lambda *_: 1)
     return run
 
@@ -140,8 +142,7 @@ def with_cuts_that_change_nothing(patch: pytest.MonkeyPatch) -> benders._Decompo
 def test_a_plan_that_taught_cuts_is_followed_by_a_master_of_the_same_level(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    run = with_cuts_that_change_nothing(monkeypatch)
-    monkeypatch.setattr(benders, "SLOW", -1.0)
+    run = with_cuts_that_change_nothing(monkeypatch, hurried(slow=0.0))
     for _ in range(3):
         run.cycle()
         assert run._level == 0
@@ -157,12 +158,12 @@ def test_cuts_that_do_not_lower_the_bound_do_not_keep_the_level(
 ) -> None:
     run = with_cuts_that_change_nothing(monkeypatch)
     for _ in range(9):
-        before = run.standing.bound
+        before = run.state.bound
         run.cycle()
         if run._level > 0:
             break
     assert run._level > 0
-    assert before - run.standing.bound <= benders.SLOW * before
+    assert before - run.state.bound <= MasterParams().slow * before
 
 
 @pytest.mark.usefixtures("_unaided")
@@ -175,17 +176,17 @@ def test_a_job_that_misses_one_slot_of_its_plan_is_not_kept() -> None:
         name: Schedule(name, placements([(t, 0, 1) for t in here]), placements([]))
         for name, here in slots.items()
     }
-    misfits = run.settling.place(plan, Budget())
+    misfits = run.primal.place(plan, Budget())
     assert [misfit.slots for misfit in misfits] == [[0]]
-    assert "j0" not in run.incumbent.best.by_id
-    assert run.incumbent.best.value == 4.0
+    assert "j0" not in run.best.solution.by_id
+    assert run.best.value == 4.0
 
 
 @given(small_instances())
 @fewer(2)
 def test_counts_become_whole_slot_after_slot_and_never_more(instance: Instance) -> None:
-    model, best = CountModel(instance), optimum(instance)
-    assume(model.candidates)
+    model, best = CountModel(OfflineArrays.of(instance)), optimum(instance)
+    assume(model.jobs)
     near = model.near(model.completions(model.values_of(best)), 1)
     stages: list[Solution] = []
 
@@ -194,9 +195,9 @@ def test_counts_become_whole_slot_after_slot_and_never_more(instance: Instance) 
         return stages[-1]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(settling, "AT_ONCE", 1)
-        patch.setattr(settling, "close_plan", noted)
-        found = whole_plan(model, near, Budget(), {}, 0.0)
+        patch.setattr(plans, "close_plan", noted)
+        params = PrimalParams(slots_at_once=1)
+        found = whole_plan(model, near, Budget(), params, {}, 0.0)
     assert len(stages) == instance.horizon
     assert_satisfies(model, near, {name: round(v) for name, v in found.values.items()})
     for group, slot in product(GROUPS, range(instance.horizon)):
@@ -209,35 +210,36 @@ def test_counts_become_whole_slot_after_slot_and_never_more(instance: Instance) 
 def test_ctrl_c_after_the_time_limit_is_still_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:
     run = decomposition(tight(4.0, 3.0, 3.0, 2.0), 0.5)
 
-    def late(master: highs.Run, on_progress: object) -> None:
+    def late(master: RunningSolve, on_progress: object) -> None:
         time.sleep(run.budget.left + 0.01)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(highs.Run, "_report", late)
+    monkeypatch.setattr(RunningSolve, "_report", late)
     master = run._start(0.0, run.budget)
     with pytest.raises(KeyboardInterrupt):
         run._finish(master)
 
 
 @pytest.mark.usefixtures("_unaided")
-@pytest.mark.parametrize("small", [benders.SMALL, -1])
+@pytest.mark.parametrize("small", [SMALL, 0])
 def test_what_a_solver_leaves_within_its_tolerance_does_not_keep_a_solve_going(
     monkeypatch: pytest.MonkeyPatch, small: int
 ) -> None:
     """A master's bound above its plan by less than what counts as a proof, time after time."""
     asked = []
-    finish = highs.Run.finish
+    finish = RunningSolve.finish
 
-    def above(master: highs.Run, on_progress: Callable[[Progress], None] | None = None) -> Solution:
+    def above(
+        master: RunningSolve, on_progress: Callable[[SolveProgress], None] | None = None
+    ) -> Solution:
         asked.append(master)
         solution = finish(master)
         return replace(solution, bound=solution.bound * (1 + PROOF / 100))
 
-    monkeypatch.setattr(benders, "SMALL", small)
-    monkeypatch.setattr(highs.Run, "finish", above)
-    result = solve_benders(tight(4.0, 3.0, 3.0, 3.0), 20.0, warm_start={})
+    monkeypatch.setattr(RunningSolve, "finish", above)
+    instance, params = tight(4.0, 3.0, 3.0, 3.0), hurried(small)
+    result = solve_benders(instance, None, params=params, warm_start={}, on_progress=Patience(1000))
     assert result.status is Status.OPTIMAL
-    assert result.seconds < 10.0
     assert asked
 
 
@@ -248,12 +250,14 @@ def test_unfinished_jobs_that_are_too_many_at_once_are_put_back_by_fewer(
     run = decomposition(tight(*[1.0] * 9))
     asked: list[list[int]] = []
 
-    def slow(solution: Occupancy, jobs: list[int], budget: Budget) -> tuple[Occupancy, bool]:
+    def slow(
+        solution: PartialSolution, jobs: list[int], budget: Budget
+    ) -> tuple[PartialSolution, bool]:
         asked.append(jobs)
         return (solution, False) if len(jobs) > 2 else reinsert(solution, jobs, budget)
 
-    monkeypatch.setattr(settling, "reinsert", slow)
-    run.settling._complete(Occupancy(run.instance), set(range(9)), Budget())
+    monkeypatch.setattr(primal, "reinsert", slow)
+    run.primal._complete(PartialSolution(run.model.arrays), set(range(9)), Budget())
     assert sorted(k for jobs in asked if len(jobs) <= 2 for k in jobs) == list(range(9))
 
 
@@ -264,5 +268,5 @@ def test_a_bound_close_to_a_plan_is_none_of_the_instance() -> None:
     run._near = run.model.near({}, 0)
     everything = {v.name: 1.0 for v in run.model.problem.variables()}
     assert run.refine(Solution(Status.OPTIMAL, 3.0, 3.0, 0.0, everything), Budget())
-    run.settle()
-    assert run.standing.bound >= 2.0
+    run.search_near_plan()
+    assert run.state.bound >= 2.0

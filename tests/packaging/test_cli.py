@@ -1,104 +1,16 @@
-"""The ``oasis`` command: exit codes, one line for every error, one document for ``--json``."""
+"""The ``oasis`` command: what each subcommand does, and one document for ``--json``."""
 
 from __future__ import annotations
 
-import copy
 import json
-import os
 import re
-import subprocess
-import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import oasis
-from experiments.cli import console
-from experiments.cli.main import main
 from oasis.version import __version__
-
-ROOT = Path(__file__).parents[2]
-EXAMPLE = ROOT / "docs" / "examples" / "congested.json"
-SWEEP = ROOT / "docs" / "examples" / "sweep.toml"
-JOB = ROOT / "docs" / "examples" / "job.json"
-
-SMALL: dict[str, Any] = {
-    "format": "oasis-instance",
-    "version": 1,
-    "horizon": 4,
-    "slot_seconds": 3600.0,
-    "resources": ["gpu", "bandwidth_gbps"],
-    "worker_servers": [{"id": "w", "count": 2, "capacity": {"gpu": 2, "bandwidth_gbps": 20}}],
-    "ps_servers": [{"id": "p", "capacity": {"bandwidth_gbps": 20}}],
-    "jobs": [
-        {
-            "id": name,
-            "arrival": arrival,
-            "epochs": 2,
-            "chunks": 4,
-            "minibatches": 1,
-            "minibatch_time": 0.5,
-            "gradient_mb": 100.0,
-            "worker": {"gpu": 1, "bandwidth_gbps": 1.0},
-            "ps": {"bandwidth_gbps": 5.0},
-            "utility": {"kind": "sigmoid", "priority": 10.0, "decay": 0.5, "target": 2.0},
-        }
-        for name, arrival in (("a", 0), ("b", 1))
-    ],
-    "metadata": {"seed": 7},
-}
-
-Result = tuple[int, str, str]
-Oasis = Callable[..., Result]
-
-
-@pytest.fixture
-def small(tmp_path: Path) -> Path:
-    path = tmp_path / "small.json"
-    path.write_text(json.dumps(SMALL), encoding="utf-8")
-    return path
-
-
-@pytest.fixture
-def run(capfd: pytest.CaptureFixture[str]) -> Oasis:
-    """Call the command in this process and return (exit code, stdout, stderr)."""
-
-    def call(*arguments: object) -> Result:
-        with pytest.raises(SystemExit) as exit_info:
-            main([str(argument) for argument in arguments])
-        out, err = capfd.readouterr()
-        assert isinstance(exit_info.value.code, int)
-        return exit_info.value.code, out, err
-
-    return call
-
-
-def shell(*arguments: object, code: str = "", **environment: str) -> Result:
-    """Run the command, or `code` before it, in a process of its own."""
-    start = f"{code}\nfrom experiments.cli.main import main\nmain()"
-    done = subprocess.run(
-        [sys.executable, "-c", start, *map(str, arguments)],
-        cwd=ROOT,
-        env={**os.environ, **environment},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return done.returncode, done.stdout, done.stderr
-
-
-def assert_refused(result: Result, *mentions: str) -> None:
-    """Exit code 2, nothing on standard output, one line on standard error that says what."""
-    code, out, err = result
-    assert (code, out) == (2, "")
-    assert err.count("\n") == 1
-    assert err.startswith("oasis: ")
-    for text in mentions:
-        assert text in err
-
+from tests.packaging.commands import EXAMPLE, JOB, SMALL, Oasis, shell
 
 # --- what works -------------------------------------------------------------------------------
 
@@ -112,6 +24,7 @@ COMMANDS = (
     "generate",
     "run",
     "compare",
+    "replay",
     "solve",
     "ratio",
     "quote",
@@ -172,7 +85,10 @@ def test_an_unknown_policy_is_bad_usage(run: Oasis, small: Path) -> None:
     ):
         code, out, err = run(*words)
         assert (code, out) == (2, "")
-        assert "expected one of oasis, fifo, drf, rrh, dorm, srtf, las, got 'lifo'" in err
+        assert (
+            "expected one of oasis, fifo, drf, rrh, dorm, srtf, las, kubernetes-default, got 'lifo'"
+            in err
+        )
 
 
 def test_compare_puts_policies_side_by_side(run: Oasis, small: Path) -> None:
@@ -336,236 +252,3 @@ def test_infinite_time_limit_is_no_limit_and_null_in_json(
     assert document["status"] == "optimal"
     assert document[where]["time_limit"] is None
     assert json.loads(path.read_text(encoding="utf-8")) == document
-
-
-# --- bad usage --------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("arguments", "mention"),
-    [
-        (["nonsense"], "nonsense"),
-        (["ratio"], "FILE"),
-        (["ratio", "absent.json"], "absent.json"),
-        (["run", "."], "."),
-        (["run", EXAMPLE, "--policy", "fifi"], "fifi"),
-        (["run", EXAMPLE, "--granularity", "job"], "job"),
-        (["run", EXAMPLE, "--scale", "0"], "> 0"),
-        (["run", EXAMPLE, "--scale", "many"], "--scale"),
-        (["run", EXAMPLE, "--min-utility-fraction", "1"], "min_utility_fraction"),
-        (["run", EXAMPLE, "--nonsense"], "--nonsense"),
-        (["solve", EXAMPLE, "--method", "guess"], "guess"),
-        *(
-            ([*command, "--time-limit", seconds], "expected seconds >= 0, or inf, got")
-            for command in (["solve", EXAMPLE], ["ratio", EXAMPLE], ["figure", "fig5"])
-            for seconds in ("-1", "nan", "-inf")
-        ),
-        (["generate"], "--output"),
-        (["generate", "--preset", "none", "-o", "x.json"], "preset"),
-        (["generate", "--jobs", "0", "-o", "x.json"], "jobs"),
-        (["generate", "--mix", "0.5", "0.5", "0.5", "-o", "x.json"], "mix"),
-        (
-            ["generate", "-o", Path("no", "such", "directory", "x.json")],
-            "no/such/directory: No such directory",
-        ),
-        (["import", "philly", "absent.csv", "-o", "x.json"], "absent.csv"),
-        (["import", "philly", EXAMPLE, "-o", "x.json"], "timestamp"),
-        (["quote", EXAMPLE, EXAMPLE], "unknown key"),
-    ],
-    ids=lambda value: " ".join(map(str, value))[-40:] if isinstance(value, list) else None,
-)
-def test_bad_usage_is_one_line_and_2(
-    run: Oasis,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    arguments: list[object],
-    mention: str,
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert_refused(run(*arguments), mention)
-    assert list(tmp_path.iterdir()) == []
-
-
-# --- malformed files --------------------------------------------------------------------------
-
-
-def changed(*path: str | int, to: Any) -> str:
-    """SMALL with the value at `path` replaced, as text; `to` may be a function of the old one."""
-    data = copy.deepcopy(SMALL)
-    *outer, last = path
-    inner: Any = data
-    for key in outer:
-        inner = inner[key]
-    inner[last] = to(inner[last]) if callable(to) else to
-    return json.dumps(data)
-
-
-def without(*path: str | int) -> str:
-    return changed(*path[:-1], to=lambda old: {k: v for k, v in old.items() if k != path[-1]})
-
-
-MALFORMED = {
-    "empty": ("", "JSON"),
-    "cut off": (json.dumps(SMALL)[:-9], "JSON"),
-    "not an object": ("[]", "expected an object"),
-    "deeply nested": ("[" * 100_000, "JSON"),
-    "repeated key": ('{"format": 1, "format": 1}', "format"),
-    "another format": (changed("format", to="swf"), "format"),
-    "another version": (changed("version", to=2), "version"),
-    "unknown key": (changed("jobs", 0, to=lambda job: {**job, "colour": 1}), "jobs[0].colour"),
-    "missing key": (changed("jobs", 1, to=lambda job: {**job, "worker": None}), "jobs[1].worker"),
-    "text for a number": (changed("horizon", to="4"), "horizon"),
-    "true for a number": (changed("slot_seconds", to=True), "slot_seconds"),
-    "fraction for a count": (changed("jobs", 0, "chunks", to=1.5), "jobs[0].chunks"),
-    "negative": (changed("jobs", 0, "gradient_mb", to=-1), "jobs[0].gradient_mb"),
-    "zero count": (changed("worker_servers", 0, "count", to=0), "worker_servers[0].count"),
-    "NaN": (changed("jobs", 0, "minibatch_time", to=float("nan")), "jobs[0].minibatch_time"),
-    "infinity": (
-        changed("ps_servers", 0, "capacity", "bandwidth_gbps", to=float("inf")),
-        "ps_servers[0].capacity.bandwidth_gbps",
-    ),
-    "huge integer": (changed("jobs", 0, "worker", "gpu", to=10**400), "jobs[0].worker.gpu"),
-    "no length": (changed("slot_seconds", to=0), "slot_seconds"),
-    "no server": (changed("ps_servers", to=[]), "ps_servers"),
-    "repeated server": (changed("ps_servers", 0, "id", to="w#0"), "ps_servers[0].id"),
-    "repeated job": (changed("jobs", 1, "id", to="a"), "jobs[1].id"),
-    "repeated resource": (changed("resources", to=["gpu", "gpu"]), "resources[1]"),
-    "unknown resource": (
-        changed("jobs", 1, "ps", to={"tpu": 1, "bandwidth_gbps": 5}),
-        "jobs[1].ps.tpu",
-    ),
-    "arrival too late": (changed("jobs", 1, "arrival", to=4), "jobs[1].arrival"),
-    "no work": (
-        changed("jobs", 0, to=lambda job: {**job, "minibatch_time": 0, "gradient_mb": 0}),
-        "jobs[0].minibatch_time",
-    ),
-    "no bandwidth": (
-        changed("jobs", 0, "worker", "bandwidth_gbps", to=0),
-        "jobs[0].worker.bandwidth_gbps",
-    ),
-    "b above B": (
-        changed("jobs", 0, "worker", "bandwidth_gbps", to=6),
-        "jobs[0].worker.bandwidth_gbps",
-    ),
-    "unknown utility": (changed("jobs", 0, "utility", "kind", to="step"), "jobs[0].utility.kind"),
-    "rising utility": (
-        changed(
-            *("jobs", 0, "utility"),
-            to={"kind": "piecewise", "delays": [0, 1], "values": [1, 2]},
-        ),
-        "jobs[0].utility.values[1]",
-    ),
-}
-
-
-@pytest.mark.parametrize("fault", MALFORMED)
-def test_malformed_instance_is_one_line_with_file_and_field(
-    run: Oasis, tmp_path: Path, fault: str
-) -> None:
-    text, field = MALFORMED[fault]
-    path = tmp_path / "bad.json"
-    path.write_text(text, encoding="utf-8")
-    assert_refused(run("run", path), str(path), field)
-
-
-def test_binary_file_is_refused_in_one_line(run: Oasis, tmp_path: Path) -> None:
-    path = tmp_path / "bad.json"
-    path.write_bytes(b"\xff\xfe\x00\x01")
-    assert_refused(run("ratio", path), str(path), "UTF-8")
-
-
-def test_malformed_instance_in_a_process_of_its_own(tmp_path: Path) -> None:
-    path = tmp_path / "bad.json"
-    path.write_text(changed("horizon", to=0), encoding="utf-8")
-    assert_refused(shell("ratio", path, "--json"), "horizon")
-
-
-def test_malformed_job_names_file_and_field(run: Oasis, small: Path, tmp_path: Path) -> None:
-    path = tmp_path / "job.json"
-    path.write_text(json.dumps({**SMALL["jobs"][0], "epochs": 0}), encoding="utf-8")
-    assert_refused(run("quote", small, path), "job.json: epochs")
-
-
-# --- the surroundings -------------------------------------------------------------------------
-
-BLOCK = """
-import sys
-class Absent:
-    def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] == {name!r}:
-            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
-sys.meta_path.insert(0, Absent())
-"""
-
-
-@pytest.mark.parametrize(
-    ("module", "extra", "command"),
-    [
-        ("typer", "cli", ("run", EXAMPLE)),
-        ("rich", "cli", ("run", EXAMPLE)),
-        ("pulp", "solve", ("ratio", EXAMPLE)),
-        ("highspy", "solve", ("ratio", EXAMPLE)),
-        ("highspy", "solve", ("solve", EXAMPLE)),
-        ("matplotlib", "plot", ("run", EXAMPLE, "--plot", "run.png")),
-        ("highspy", "solve", ("run", EXAMPLE, "--policy", "dorm")),
-        ("pulp", "solve", ("compare", EXAMPLE)),
-        ("pydantic", "sweep", ("sweep", SWEEP)),
-        ("pandas", "sweep", ("sweep", SWEEP)),
-        ("pyarrow", "sweep", ("sweep", SWEEP)),
-        ("joblib", "sweep", ("sweep", SWEEP)),
-        ("distributed", "dask", ("sweep", SWEEP, "--engine", "dask", "--scheduler", "tcp://h:1")),
-    ],
-    ids=lambda value: value[0] if isinstance(value, tuple) else value,
-)
-def test_missing_extra_is_one_line_that_says_what_to_install(
-    module: str, extra: str, command: tuple[object, ...]
-) -> None:
-    result = shell(*command, code=BLOCK.format(name=module))
-    assert_refused(result, f"pip install 'oasis-scheduler[{extra}]'")
-
-
-@pytest.mark.parametrize("command", ["run", "quote"])
-def test_commands_that_solve_nothing_need_no_solver(command: str) -> None:
-    files = (EXAMPLE,) if command == "run" else (EXAMPLE, JOB)
-    code, out, err = shell(command, *files, code=BLOCK.format(name="highspy"))
-    assert (code, err) == (0, "")
-    assert out
-
-
-def test_reader_that_leaves_early_is_no_error(small: Path) -> None:
-    command = [sys.executable, "-m", "experiments.cli", "run", str(small), "--json"]
-    with subprocess.Popen(
-        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdout is not None
-        assert process.stderr is not None
-        process.stdout.close()
-        assert process.stderr.read() == ""
-    assert process.returncode == 0
-
-
-def test_ctrl_c_is_one_line_and_a_code_of_its_own(
-    small: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    def interrupted(*_: object, **__: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("experiments.cli.commands.compare.compare", interrupted)
-    with pytest.raises(SystemExit) as exit_info:
-        main(["compare", str(small), "--policies", "oasis"])
-    assert exit_info.value.code == 130
-    assert capfd.readouterr() == ("", "oasis: interrupted\n")
-
-
-@pytest.mark.parametrize("width", [20, 40, 80])
-def test_numbers_of_a_table_are_never_cut(
-    width: int, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("COLUMNS", str(width))
-    number, heading, words = "39.22 (5.98e-07 to 257419030)", "geometric mean", "some few words"
-    console.print_rows((("policy", False), (heading, True)), [(words, number)], "a table")
-    out = capfd.readouterr().out
-    assert number in out
-    assert heading in out
-    assert all(word in out for word in words.split())
-    assert "…" not in out

@@ -16,14 +16,14 @@ import offline
 # Working state, which changes as its owner goes on.
 MUTABLE = {
     "Events",
-    "Guide",
     "Ledger",
     "LiveJob",
+    "PatternPool",
     "Plan",
     "Record",
     "Row",
     "ServerGroup",
-    "Servers",
+    "StabilityCentre",
     "Table",
 }
 WITH_DICT = {"Run"}  # has a cached property

@@ -21,15 +21,19 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
 PROGRAM = """
 import os, signal, sys, threading, time
 from experiments.cli.interrupt import CtrlC
-from offline.benders import solve as benders
-from offline.state import Standing
+from dataclasses import replace
+from offline.benders.params import BendersParams, MasterParams
+from offline.solve import METHOD_BY_NAME
+from offline.state import SolveState
 
 awaited, delays = sys.argv.pop(1), [float(word) for word in sys.argv.pop(1).split(",")]
-enter, begin = CtrlC.__enter__, Standing.enter
+enter, begin = CtrlC.__enter__, SolveState.enter
 begun = threading.Event()
 if awaited:  # the sooner it gets there
-    benders.SMALL = 10**9 if awaited == "master, whole counts" else -1
-    benders.SEARCH_SECONDS, benders.MASTER_SHARE, benders.PAYS = 0.02, 0.1, 1.0
+    size = 10**9 if awaited == "master, whole counts" else 0
+    master = MasterParams(whole_size=size, share=0.1)
+    params = BendersParams(search_limit=0.02, pays=1.0, master=master)
+    METHOD_BY_NAME["benders"] = replace(METHOD_BY_NAME["benders"], params=lambda: params)
 
 def noted(self, phase):
     begin(self, phase)
@@ -48,7 +52,7 @@ def armed(self):
     threading.Thread(target=send, daemon=True).start()
     return result
 
-CtrlC.__enter__, Standing.enter = armed, noted
+CtrlC.__enter__, SolveState.enter = armed, noted
 from experiments.cli.main import main
 main()
 """

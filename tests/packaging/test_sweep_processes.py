@@ -198,12 +198,14 @@ def test_cell_that_fails_or_kills_its_worker_is_recorded_alike(
     grid = small(task=options, policies=policies, instances=[{"preset": "testbed", "jobs": 3}])
     cells = expand(grid, tasks=FATES)
     here = run_cells(cells, tmp_path / "here.parquet")
-    there = run_cells(cells, tmp_path / "there.parquet", engine=Dask(cluster))
+    there = run_cells(cells, tmp_path / "there.parquet", executor=Dask(cluster))
     assert content(there.output).equals(content(here.output))
     assert there.frame["status"].tolist() == ["done", "failed"]
 
 
 def test_scheduler_that_is_not_there_is_named(tmp_path: Path) -> None:
-    engine = Dask("tcp://127.0.0.1:9", connect_seconds=0.2)
-    with pytest.raises(OasisError, match=r"^--scheduler tcp://127\.0\.0\.1:9: expected a Dask "):
-        run_cells(expand(small()), tmp_path / "o.parquet", engine=engine)
+    executor = Dask("tcp://127.0.0.1:9", connect_seconds=0.2)
+    with pytest.raises(
+        OasisError, match=r"^scheduler: expected a Dask scheduler at tcp://127\.0\.0\.1:9: "
+    ):
+        run_cells(expand(small()), tmp_path / "o.parquet", executor=executor)

@@ -20,9 +20,10 @@ from scipy.optimize import linear_sum_assignment, linprog
 from oasis.model.rounding import FloatArray, IntArray
 from oasis.solvers import Status
 from oasis.solvers.budget import Budget
-from offline.benders import cuts
 from offline.benders import subproblem as placing
-from offline.benders.cuts import CLEAR, Cut, Servers
+from offline.benders.cuts import Cut, CutGenerator
+from offline.benders.params import CutParams
+from offline.benders.patterns import PatternPool
 from offline.benders.server_classes import classes
 from offline.benders.subproblem import place
 from tests.strategies import fewer, levels, more, of
@@ -30,6 +31,7 @@ from tests.strategies import fewer, levels, more, of
 Counts = tuple[int, ...]
 
 NO_LIMIT = Budget()
+PARAMS = CutParams()
 DIGITS = 1e-9
 SLACK = 1 + Fraction(
     1, 10**9
@@ -96,8 +98,9 @@ class Slot:
         assert solved.status == 0
         return float(-solved.fun)
 
-    def servers(self, most: int | None) -> Servers:
-        return Servers(*classes(self.capacity, most), self.demand, self.most)
+    def servers(self, most: int | None, params: CutParams = PARAMS) -> CutGenerator:
+        pool = PatternPool(*classes(self.capacity, most), self.demand, self.most)
+        return CutGenerator(pool, params)
 
 
 @st.composite
@@ -139,7 +142,7 @@ def test_no_cut_takes_away_a_placement_and_each_takes_away_its_point(
         if cut is not None:
             assert (cut.weights >= 0).all()
             assert least(slot, cut) >= -DIGITS
-            assert cut.weights @ point > 1.0 + CLEAR / 2
+            assert cut.weights @ point > 1.0 + PARAMS.clear / 2
             assert cut.is_violated(point)
     for n in slot.placeable:
         assert served.separate(np.array(n, float), NO_LIMIT) is None
@@ -153,37 +156,34 @@ def test_a_cut_also_has_weights_for_items_that_the_counts_have_none_of() -> None
     assert cut.weights == pytest.approx([0.5, 0.5, 0.25, 0.0])  # no server holds any of the last
 
 
-@given(slots(), st.data(), of(cuts.DEEP, 0.9, 1.0))
+@given(slots(), st.data(), of(PARAMS.deep, 0.9, 1.0))
 @more(3)
 def test_single_servers_miss_no_cut_and_find_a_deep_one(
     slot: Slot, data: st.DataObject, depth: float
 ) -> None:
     point = data.draw(points(slot))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cuts, "DEEP", depth)
-        cut = slot.servers(None).separate(point, NO_LIMIT)
+    cut = slot.servers(None, CutParams(deep=depth)).separate(point, NO_LIMIT)
     if not point.any():
         assert cut is None
         return
     covered = slot.covered(point)
-    event("covered" if covered >= 1 - CLEAR else "not covered")
+    event("covered" if covered >= 1 - PARAMS.clear else "not covered")
     if cut is None:
-        assert covered >= 1.0 - 1.1 * CLEAR - DIGITS
+        assert covered >= 1.0 - 1.1 * PARAMS.clear - DIGITS
     else:
         reach = 1.0 / float(cut.weights @ point)
         less = (1.0 - depth) * (1.0 - covered)
-        assert covered - 1e-7 <= reach <= covered + max(less, CLEAR / 5) + DIGITS
+        assert covered - 1e-7 <= reach <= covered + max(less, PARAMS.clear / 5) + DIGITS
 
 
 @given(slots(), st.data())
 @fewer(2)
 def test_coarser_classes_only_make_cuts_weaker(slot: Slot, data: st.DataObject) -> None:
     point = data.draw(points(slot))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cuts, "DEEP", 1.0)
-        found = [slot.servers(most).separate(point, NO_LIMIT) for most in (1, None)]
+    params = CutParams(deep=1.0)
+    found = [slot.servers(most, params).separate(point, NO_LIMIT) for most in (1, None)]
     reach = [1.0 if cut is None else 1.0 / float(cut.weights @ point) for cut in found]
-    assert reach[0] >= reach[1] - 2 * CLEAR
+    assert reach[0] >= reach[1] - 2 * PARAMS.clear
 
 
 def test_no_time_means_no_cut() -> None:
@@ -265,7 +265,7 @@ def test_no_placement_has_more_units(slot: Slot, data: st.DataObject | None) -> 
         if data is None
         else data.draw(st.tuples(*(st.integers(0, n) for n in slot.most.tolist())).map(np.array))
     )
-    units, is_proven = place(slot.capacity, slot.demand, counts, NO_LIMIT)
+    units, is_proven = place(slot.capacity, slot.demand, counts, NO_LIMIT, PARAMS)
     assert_is_placement(slot, units, counts)
     assert is_proven
     event("whole" if (units.sum(axis=1) == counts).all() else "in part")
@@ -280,14 +280,14 @@ def test_patterns_place_what_the_largest_first_does_not(monkeypatch: pytest.Monk
     slot = Slot(
         np.array([[6.0, 5.0], [2.0, 6.0]]), np.array([[2.0, 0.0], [2.0, 2.0]]), np.array([1, 3])
     )
-    units, is_proven = place(slot.capacity, slot.demand, slot.most, NO_LIMIT)
+    units, is_proven = place(slot.capacity, slot.demand, slot.most, NO_LIMIT, PARAMS)
     assert_is_placement(slot, units, slot.most)
     assert is_proven
     assert units.sum() == 4
     monkeypatch.undo()
     monkeypatch.setattr(placing, "_by_patterns", untouched)
     with pytest.raises(AssertionError):  # the largest first did not do it
-        place(slot.capacity, slot.demand, slot.most, NO_LIMIT)
+        place(slot.capacity, slot.demand, slot.most, NO_LIMIT, PARAMS)
 
 
 @pytest.mark.parametrize("search", ["_by_patterns", "_by_servers"])
@@ -295,11 +295,10 @@ def test_what_is_worth_most_is_placed_where_not_all_fits(search: str) -> None:
     """Two resources, so that no order of sizes says which items to leave out."""
     capacity, demand = np.array([[2.0, 2.0]]), np.array([[1.0, 0.0], [1.0, 1.0], [0.0, 1.0]])
     counts, worth = np.array([2, 1, 2]), np.array([1.0, 5.0, 1.0])
-    units, _ = getattr(placing, search)(capacity, demand, counts, NO_LIMIT, worth)
+    units, _ = getattr(placing, search)(capacity, demand, counts, NO_LIMIT, worth, PARAMS)
     assert units[:, 0].tolist() == [1, 1, 1]
-    units, _ = getattr(placing, search)(
-        capacity, demand, counts, NO_LIMIT, np.array([3.0, 5.0, 3.0])
-    )
+    worth = np.array([3.0, 5.0, 3.0])
+    units, _ = getattr(placing, search)(capacity, demand, counts, NO_LIMIT, worth, PARAMS)
     assert units[:, 0].tolist() == [2, 0, 2]
 
 
@@ -309,7 +308,7 @@ def test_patterns_that_cover_counts_fit_and_none_is_below_another(slot: Slot) ->
     served = slot.servers(None)
     for k, rows in enumerate(served.covering(slot.most, NO_LIMIT)):
         assert (rows <= slot.most).all()
-        host = np.flatnonzero((slot.capacity == served.capacity[k]).all(axis=1))[0]
+        host = np.flatnonzero((slot.capacity == served.pool.capacity[k]).all(axis=1))[0]
         assert all(slot.fits(tuple(row), int(host)) for row in rows.tolist())
         for one, other in permutations(rows, 2):
             assert (one > other).any()
@@ -317,6 +316,6 @@ def test_patterns_that_cover_counts_fit_and_none_is_below_another(slot: Slot) ->
 
 @given(slots())
 def test_without_time_it_still_is_a_placement_and_no_false_proof(slot: Slot) -> None:
-    units, is_proven = place(slot.capacity, slot.demand, slot.most, Budget(0.0))
+    units, is_proven = place(slot.capacity, slot.demand, slot.most, Budget(0.0), PARAMS)
     assert_is_placement(slot, units, slot.most)
     assert not is_proven or units.sum() == most_units(slot, slot.most)

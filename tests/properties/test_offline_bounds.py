@@ -7,7 +7,7 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 import oasis
-from oasis.solvers import Progress, Status
+from oasis.solvers import SolveProgress, Status
 from oasis.solvers.budget import Budget
 from offline import solve_brute_force, solve_milp
 from offline.column_generation.bound import configuration_bound
@@ -25,7 +25,7 @@ def test_interval_contains_the_optimum_and_never_crosses(seed: int) -> None:
     optimum = solve_brute_force(instance).objective
     compact = solve_milp(instance)
     assert compact.objective == pytest.approx(optimum, rel=1e-6, abs=1e-9)
-    result = solve_configuration(instance, time_limit=0.3)
+    result = solve_configuration(instance, work_limit=0.3)
     assert oasis.verify(instance, result) == pytest.approx(result.objective)
     assert result.objective <= optimum * (1 + 1e-9)
     assert result.upper_bound >= optimum * (1 - 1e-9)
@@ -43,7 +43,7 @@ def test_any_stop_leaves_a_valid_bound(seed: int, moment: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         left = property(lambda _: 0.0 if next(looks) >= moment else 60.0)
         patch.setattr(Budget, "left", left)
-        early = configuration_bound(instance, Budget())
+        early = configuration_bound(instance)
     event(f"stopped: {early.status}, something proved: {bool(early.rounds)}")
     assert early.bound >= optimum * (1 - 1e-9)
     for iterate in early.rounds:
@@ -54,8 +54,8 @@ def test_any_stop_leaves_a_valid_bound(seed: int, moment: int) -> None:
 def test_never_worse_than_oasis_and_reports_only_improvements(seed: int) -> None:
     instance = oasis.generate(jobs=12, worker_servers=5, ps_servers=5, horizon=10, seed=seed)
     online = oasis.simulate(instance, oasis.OASiS.from_instance(instance)).total_utility
-    seen: list[Progress] = []
-    result = solve_configuration(instance, time_limit=1.0, on_progress=seen.append)
+    seen: list[SolveProgress] = []
+    result = solve_configuration(instance, work_limit=1.0, on_progress=seen.append)
     assert result.objective >= online
     assert [p.bound for p in seen] == sorted((p.bound for p in seen), reverse=True)
     found = [p.incumbent for p in seen if p.incumbent is not None]
@@ -65,16 +65,15 @@ def test_never_worse_than_oasis_and_reports_only_improvements(seed: int) -> None
 
 def test_interrupt_leaves_the_interval_so_far() -> None:
     instance = oasis.generate(jobs=12, worker_servers=5, ps_servers=5, horizon=10, seed=1)
-    calls: list[Progress] = []
+    calls: list[SolveProgress] = []
 
-    def interrupt(progress: Progress) -> None:
+    def interrupt(progress: SolveProgress) -> None:
         calls.append(progress)
         if len(calls) == 6:
             raise KeyboardInterrupt
 
-    result = solve_configuration(instance, time_limit=30.0, on_progress=interrupt)
+    result = solve_configuration(instance, work_limit=30.0, on_progress=interrupt)
     assert len(calls) == 6
     assert result.status is Status.INTERRUPTED
-    assert result.seconds < 10
     assert oasis.verify(instance, result) == result.objective == calls[-1].incumbent
     assert result.objective < result.upper_bound == calls[-1].bound

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
@@ -23,6 +23,7 @@ from oasis.model.usage import committed
 from oasis.solvers import TRUST, Status
 from offline import (
     METHODS,
+    BendersParams,
     OfflineResult,
     solve,
     solve_benders,
@@ -30,10 +31,17 @@ from offline import (
     solve_configuration,
     solve_milp,
 )
-from offline.benders import solve as benders
 from offline.column_generation.bound import configuration_bound
 from offline.state import trivial_bound
-from tests.oracle.test_benders import EXAMPLES, FRACTIONS, WHOLE, proven, unaided
+from tests.oracle.test_benders import (
+    EXAMPLES,
+    FRACTIONS,
+    SMALL,
+    WHOLE,
+    hurried,
+    proven,
+    unaided,
+)
 from tests.oracle.test_milp_agreement import FALSE_OPTIMA
 from tests.oracle.tiny import seeded, tiny_instance
 from tests.strategies import all_instances, fewer, of, prices, small_instances
@@ -43,7 +51,7 @@ NAMED = [method for method in METHODS if method != "auto"]  # which only chooses
 EXACT = [method for method in NAMED if method not in INEXACT]
 LIMITED = [method for method in NAMED if method != "bruteforce"]  # which takes no time limit
 TIMED = ["auto", *LIMITED]
-SECONDS = 0.1  # for a method that may not end by itself
+WORK = 0.1  # for a method that may not end by itself
 PROOF = 1e-6
 DIGITS = 1e-9
 
@@ -51,8 +59,9 @@ SEEDS = st.integers(0, 10**6)
 TIGHT = (24, 36, 57, 98, 152, 189, 190, 229)  # neither every job at its best nor the LP is enough
 
 
-def limit(method: str) -> float:
-    return SECONDS if method in INEXACT else 60.0
+def limit(method: str) -> dict[str, float | None]:
+    """Arguments of `solve` for a method: work where it may not end by itself, else no limit."""
+    return {"work_limit": WORK} if method in INEXACT else {"time_limit": None}
 
 
 def enumerated(instance: Instance) -> float:
@@ -82,7 +91,7 @@ def assert_encloses(instance: Instance, result: OfflineResult, optimum: float) -
 @fewer(4)
 def test_every_method_encloses_the_enumerated_optimum(method: str, seed: int) -> None:
     instance = tiny_instance(seeded(seed))
-    result = solve(instance, method, limit(method))
+    result = solve(instance, method, **limit(method))
     assert_encloses(instance, result, enumerated(instance))
     assert result.status is Status.OPTIMAL or method in INEXACT
 
@@ -93,7 +102,7 @@ def test_every_method_encloses_the_enumerated_optimum(method: str, seed: int) ->
 def test_every_method_encloses_the_enumerated_optimum_of_nasty_instances(
     method: str, instance: Instance
 ) -> None:
-    result = solve(instance, method, limit(method))
+    result = solve(instance, method, **limit(method))
     assert_encloses(instance, result, enumerated(instance))
     assert result.status is Status.OPTIMAL or method in INEXACT
 
@@ -103,7 +112,7 @@ def test_every_method_encloses_the_enumerated_optimum_of_nasty_instances(
 def test_no_method_repeats_the_known_false_optima(method: str, seed: int) -> None:
     instance = tiny_instance(seeded(seed))
     for warm_start in (None, {}):
-        result = solve(instance, method, limit(method), warm_start)
+        result = solve(instance, method, **limit(method), warm_start=warm_start)
         assert_encloses(instance, result, enumerated(instance))
 
 
@@ -115,16 +124,22 @@ def _unaided(monkeypatch: pytest.MonkeyPatch) -> None:
     unaided(monkeypatch)
 
 
-@pytest.fixture(params=[(benders.SMALL, WHOLE), (-1, FRACTIONS)], ids=["whole", "fractions"])
-def first_master(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The phase that a decomposition begins with, on small instances too."""
+@dataclass(frozen=True)
+class FirstMaster:
+    """The phase of the first master of small instances, and the parameters that make it so."""
+
+    phase: str
+    params: BendersParams
+
+
+@pytest.fixture(params=[(SMALL, WHOLE), (0, FRACTIONS)], ids=["whole", "fractions"])
+def first_master(request: pytest.FixtureRequest) -> FirstMaster:
     small, phase = request.param
-    monkeypatch.setattr(benders, "SMALL", small)
-    return str(phase)
+    return FirstMaster(str(phase), hurried(small))
 
 
 @pytest.mark.usefixtures("_unaided")
-def test_masters_alone_prove_the_enumerated_optimum(first_master: str) -> None:
+def test_masters_alone_prove_the_enumerated_optimum(first_master: FirstMaster) -> None:
     reached: Counter[str] = Counter()
 
     @given(SEEDS)
@@ -132,34 +147,33 @@ def test_masters_alone_prove_the_enumerated_optimum(first_master: str) -> None:
     def holds(seed: int) -> None:
         instance = tiny_instance(seeded(seed))
         best = pytest.approx(enumerated(instance), rel=PROOF, abs=DIGITS)
-        assert proven(instance, {}, reached) == best
+        assert proven(instance, {}, reached, first_master.params) == best
 
     holds()
-    assert reached[first_master] > reached[EXAMPLES] / 2
+    assert reached[first_master.phase] > reached[EXAMPLES] / 2
 
 
 @pytest.mark.usefixtures("_unaided")
 @pytest.mark.parametrize("seed", FALSE_OPTIMA)
-def test_masters_do_not_repeat_the_known_false_optima(seed: int, first_master: str) -> None:
+def test_masters_do_not_repeat_the_known_false_optima(seed: int, first_master: FirstMaster) -> None:
     instance, reached = tiny_instance(seeded(seed)), Counter[str]()
     best = pytest.approx(enumerated(instance), rel=PROOF, abs=DIGITS)
-    assert proven(instance, {}, reached) == best
-    assert reached[first_master]
+    assert proven(instance, {}, reached, first_master.params) == best
+    assert reached[first_master.phase]
 
 
 def test_masters_prove_the_enumerated_optimum_below_simple_bounds(
-    monkeypatch: pytest.MonkeyPatch, first_master: str
+    first_master: FirstMaster,
 ) -> None:
     """The whole method, heuristics and all: they cannot help where the proof is what is missing."""
-    monkeypatch.setattr(benders, "SEARCH_SECONDS", 0.02)
-    monkeypatch.setattr(benders, "PATCH_SECONDS", 0.02)
     reached: Counter[str] = Counter()
     for seed in TIGHT:
         instance = tiny_instance(seeded(seed))
         best = enumerated(instance)
         assert best < trivial_bound(instance) * (1 - PROOF)
-        assert proven(instance, None, reached) == pytest.approx(best, rel=PROOF, abs=DIGITS)
-    assert reached[first_master] > len(TIGHT) / 2
+        found = proven(instance, None, reached, first_master.params)
+        assert found == pytest.approx(best, rel=PROOF, abs=DIGITS)
+    assert reached[first_master.phase] > len(TIGHT) / 2
 
 
 # --- what must not matter ---------------------------------------------------------------------
@@ -210,7 +224,7 @@ def test_optimum_does_not_depend_on_how_the_instance_is_written(
 ) -> None:
     other = change(instance, np.random.default_rng(seed))
     try:
-        results = [solve(written, method) for written in (instance, other)]
+        results = [solve(written, method, None) for written in (instance, other)]
     except ValueError:
         assume(False)
         raise
@@ -252,7 +266,7 @@ def test_a_time_limit_never_makes_a_false_optimum(method: str, seed: int) -> Non
     instance, optimum = congested(seed)
     for seconds in (0.0, 0.05, 0.3):
         for warm_start in (None, {}):
-            result = solve(instance, method, seconds, warm_start)
+            result = solve(instance, method, seconds, warm_start=warm_start)
             assert_encloses(instance, result, optimum)
 
 
@@ -261,7 +275,7 @@ def test_a_time_limit_never_makes_a_false_optimum(method: str, seed: int) -> Non
 @fewer(2)
 def test_a_tiny_limit_never_makes_a_false_optimum(method: str, seed: int, seconds: float) -> None:
     instance = tiny_instance(seeded(seed))
-    result = solve(instance, method, seconds, {})
+    result = solve(instance, method, seconds, warm_start={})
     assert_encloses(instance, result, enumerated(instance))
 
 
@@ -277,7 +291,7 @@ def busy(seed: int) -> tuple[Instance, float, OfflineResult]:
     """An instance that "auto" decomposes, OASiS's value, and schedules that are worth more."""
     sizes = {"jobs": 20, "worker_servers": 6, "ps_servers": 6, "horizon": 15}
     instance = oasis.generate("calibrated", **sizes, seed=seed)
-    better = solve_configuration(instance, time_limit=0.5)
+    better = solve_configuration(instance, work_limit=0.5)
     return instance, online_value(instance), better
 
 
@@ -289,7 +303,7 @@ def test_a_time_limit_never_loses_what_is_known(method: str, seconds: float) -> 
     result = solve(instance, method, seconds)
     assert result.method == ("benders" if method == "auto" else method)
     assert result.objective >= online * (1 - DIGITS)
-    started = solve(instance, method, seconds, better.schedules)
+    started = solve(instance, method, seconds, warm_start=better.schedules)
     assert started.objective >= better.objective * (1 - DIGITS)
 
 
@@ -325,7 +339,7 @@ def test_every_bound_is_at_least_what_any_policy_earns(instance: Instance) -> No
         "configuration LP": configuration_bound(instance).bound,
         "final prices": oasis.dual_bound(instance, ledger.worker_prices, ledger.ps_prices),
         "corrected Theorem 4": oasis.certify(instance, run).upper_bound,
-        **{method: solve(instance, method, limit(method)).upper_bound for method in LIMITED},
+        **{method: solve(instance, method, **limit(method)).upper_bound for method in LIMITED},
     }
     for policy, earned in earned_by_all(instance).items():
         for name, bound in bounds.items():
@@ -338,7 +352,7 @@ def test_bounds_of_a_busy_instance_are_at_least_what_any_policy_earns(seed: int)
     instance = oasis.generate("calibrated", **sizes, seed=seed)
     best = max(earned_by_all(instance).values())
     for method in LIMITED:
-        assert solve(instance, method, 0.7).upper_bound >= best * (1 - TRUST)
+        assert solve(instance, method, work_limit=0.7).upper_bound >= best * (1 - TRUST)
 
 
 @given(all_instances(most_servers=3), st.data())

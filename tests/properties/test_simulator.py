@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from baselines import ALL as NAMES
 from baselines import DRF, FIFO, LAS, RRH, SRTF, Dorm, make
-from baselines import POLICIES as NAMES
 from oasis import Instance, OASiS, PolicyError, PriceBounds, simulate, verify
 from oasis.scheduling.placement import place
 from oasis.simulator import (
@@ -74,7 +74,7 @@ def outages(draw, machines=2):
 class Random:
     """Answers drawn by Hypothesis: mostly legal, sometimes anything at all."""
 
-    name, slotted = "random", False
+    name, slotted, told_remaining = "random", False, False
 
     def __init__(self, data):
         self.data, self.parameters = data, {}
@@ -134,7 +134,7 @@ def check_consistent(engine, before):
         assert state.free[machine] == ((0, 0) if machine in state.down else tuple(row))
     assert state.used == used
     if engine.speed.coupled:
-        assert state.tenants == tenants
+        assert state.load.tenants == tenants
     times = [time for time, _ in engine.timeline]
     assert times == sorted(times)
 

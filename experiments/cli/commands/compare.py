@@ -9,10 +9,14 @@ import typer
 
 import oasis
 from experiments.cli import console
-from experiments.cli.options import AsJson, InstanceFile, Picture, PolicySeed, ResultFile
-from experiments.cli.reading import POLICIES, check_policy, policy_for, read_instance
+from experiments.cli.flags import comma_list
+from experiments.cli.options import AsJson, InstanceFile, Picture, ResultFile
+from experiments.cli.policy_options import PolicySeed, Set, choose_options, known_policy
+from experiments.cli.reading import read_instance
 from experiments.cli.results import deliver
 from experiments.evaluation.comparison import compare
+from experiments.evaluation.policies import POLICIES, RIVALS
+from experiments.evaluation.provenance import instance_reference
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -33,8 +37,9 @@ def command(
     file: InstanceFile,
     policies: Annotated[
         str, typer.Option(help=f"Some of {', '.join(POLICIES)}, with commas between.")
-    ] = ",".join(POLICIES),
-    policy_seed: PolicySeed = 0,
+    ] = ",".join(RIVALS),
+    policy_seed: PolicySeed = None,
+    assignments: Set = None,
     output: ResultFile = None,
     plot: Picture = None,
     as_json: AsJson = False,
@@ -46,11 +51,10 @@ def command(
 
     Example: oasis compare instance.json --policies oasis,fifo,drf
     """
-    names = [name.strip() for name in policies.split(",")]
-    for name in names:
-        check_policy(name, "--policies")
+    names = [known_policy(name, "--policies") for name in comma_list(policies, "--policies")]
+    chosen = choose_options(names, assignments, seed=policy_seed)
     instance = read_instance(file)
-    makers = {name: partial(policy_for, name, instance, seed=policy_seed) for name in names}
+    makers = {name: partial(POLICIES[name].make, instance, chosen[name]) for name in names}
     with console.counter("comparing", len(makers)) as advance:
         comparison = compare(instance, makers, on_run=lambda _: advance())
     document = {
@@ -58,6 +62,7 @@ def command(
         "jobs": len(instance.jobs),
         "slot_seconds": instance.slot_seconds,
         "seed": instance.metadata.get("seed"),
+        "instance": instance_reference(instance, str(file)),
         "version": oasis.__version__,
     }
 

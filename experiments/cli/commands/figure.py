@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 import oasis
 from experiments.cli import console
 from experiments.cli.exit_codes import DONE, FAILED_CELLS, LIMIT
-from experiments.cli.options import AsJson, Floor, not_stdout
+from experiments.cli.flags import comma_counts, comma_list, naming_flags, with_options
+from experiments.cli.options import AsJson, not_stdout
+from experiments.cli.policy_options import SET, Set, choose_options, known_policy
 from experiments.cli.results import refuse
 from experiments.cli.sweep_report import interrupted
-from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION
+from experiments.evaluation.policies import POLICIES, OasisOptions
 
 if TYPE_CHECKING:
-    from experiments.figures import PublishedFigure, Reproduction, Settings
+    from experiments.figures import FigureSettings, PublishedFigure, Reproduction
     from experiments.sweep import SweepProgress
 
+SETTINGS = ("seeds", "scale", "jobs", "servers", "preset", "policies", "time_limit")
 
+
+@with_options(OasisOptions, "oasis_options", only_given=True, names=("min_utility_fraction",))
 def command(
     name: Annotated[
         str | None, typer.Argument(metavar="NAME", help="fig3, fig4, fig5, fig6, fig8 or fig9.")
@@ -50,7 +54,8 @@ def command(
     policies: Annotated[
         str | None, typer.Option(help="Which to compare, with commas. [default: all]")
     ] = None,
-    min_utility_fraction: Floor = DEFAULT_MIN_UTILITY_FRACTION,
+    oasis_options: Any = None,
+    assignments: Set = None,
     time_limit: Annotated[
         float, typer.Option(help="Seconds for each offline solve (Fig. 5); inf: no limit.")
     ] = 120.0,
@@ -72,19 +77,23 @@ def command(
     if name is None or name not in FIGURES:
         raise ValueError(f"NAME: expected one of {', '.join(FIGURES)}, got {name or 'nothing'!r}")
     figure = FIGURES[name]
-    settings = figure.settings(
+    settings = _settings(
+        figure,
+        None if policies is None else comma_list(policies, "--policies"),
+        choose=(assignments, oasis_options),
         seeds=seeds,
         scale=scale,
-        jobs=None if jobs is None else _counts(jobs),
+        jobs=None if jobs is None else comma_counts(jobs, "--jobs"),
         servers=servers,
         preset=preset,
-        policies=None if policies is None else tuple(map(str.strip, policies.split(","))),
-        min_utility_fraction=min_utility_fraction,
         time_limit=time_limit,
     )
     reached: list[SweepProgress] = []
     try:
-        with console.counter(figure.name, figure.cells(settings)) as advance:
+        with (
+            naming_flags((), suffix="--format"),
+            console.counter(figure.name, figure.steps(settings)) as advance,
+        ):
             result = reproduce(
                 figure,
                 settings,
@@ -101,11 +110,26 @@ def command(
     return LIMIT if result.unproven else DONE
 
 
-def _counts(text: str) -> tuple[int, ...]:
-    try:
-        return tuple(int(part) for part in text.split(","))
-    except ValueError:
-        raise ValueError(f"--jobs: expected counts with commas between, got {text!r}") from None
+def _settings(
+    figure: PublishedFigure,
+    policies: list[str] | None,
+    choose: tuple[list[str] | None, dict[str, Any]],
+    **sizes: Any,
+) -> FigureSettings:
+    """The settings that were asked for; errors name the flags."""
+    names = tuple(POLICIES)
+    if policies is not None:
+        names = tuple(known_policy(name, "--policies") for name in policies)
+    assignments, oasis_options = choose
+    chosen = choose_options(names, assignments, oasis=oasis_options)
+    with naming_flags(SETTINGS, policy_options=SET):
+        settings = figure.settings(
+            policies=None if policies is None else names,
+            policy_options={name: options for name, options in chosen.items() if options},
+            **sizes,
+        )
+        figure.steps(settings)  # refuses what this figure cannot vary
+    return settings
 
 
 def _steps(
@@ -114,11 +138,16 @@ def _steps(
     """Move the bar to where the sweep is, and add that to `reached`."""
 
     def report(progress: SweepProgress) -> None:
-        for _ in range(progress.done - (reached[-1].done if reached else 0)):
+        before = _done(reached[-1]) if reached else 0
+        for _ in range(_done(progress) - before):
             advance()
         reached.append(progress)
 
     return report
+
+
+def _done(progress: SweepProgress) -> int:
+    return progress.done + progress.shared_done
 
 
 def _list(figures: list[PublishedFigure], *, as_json: bool) -> None:
@@ -132,7 +161,7 @@ def _list(figures: list[PublishedFigure], *, as_json: bool) -> None:
 
 
 def _report(
-    figure: PublishedFigure, settings: Settings, result: Reproduction, *, as_json: bool
+    figure: PublishedFigure, settings: FigureSettings, result: Reproduction, *, as_json: bool
 ) -> None:
     from experiments.figures.rows import for_people  # noqa: PLC0415 (needs an extra)
 
@@ -140,7 +169,7 @@ def _report(
         document = {
             "figure": figure.name,
             "title": figure.title,
-            "settings": asdict(settings),
+            "settings": settings.to_dict(),
             "rows": result.rows,
             "runs": result.cells,
             "errors": list(result.errors),

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable
-from dataclasses import fields
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 import oasis
 from experiments.cli.commands.generate import describe
 from experiments.cli.console import note
+from experiments.cli.flags import with_options
 from experiments.cli.options import Output
 from experiments.cli.reading import errors_name
 from experiments.cli.results import write_instance
@@ -30,40 +28,8 @@ app = typer.Typer(
 )
 
 
-def _with_options(options: type[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command one option for each field of an options dataclass."""
-
-    def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        def wrapper(**given: Any) -> None:
-            chosen = {entry.name: given.pop(entry.name) for entry in fields(options)}
-            command(options=options(**chosen), **given)
-
-        signature = inspect.signature(command, eval_str=True)
-        own = [p for p in signature.parameters.values() if p.name != "options"]
-        extra = [
-            inspect.Parameter(
-                entry.name,
-                inspect.Parameter.KEYWORD_ONLY,
-                default=entry.default,
-                annotation=Annotated[
-                    type(entry.default), typer.Option(help=_sentence(entry.metadata["help"]))
-                ],
-            )
-            for entry in fields(options)
-        ]
-        wrapper.__signature__ = signature.replace(parameters=own + extra)  # type: ignore[attr-defined]
-        wrapper.__doc__ = command.__doc__
-        return wrapper
-
-    return decorate
-
-
-def _sentence(text: str) -> str:
-    return f"{text[0].upper()}{text[1:]}."
-
-
 @app.command("philly")
-@_with_options(PhillyOptions)
+@with_options(PhillyOptions)
 def philly(
     *,
     file: Annotated[Path, typer.Argument(metavar="FILE", help="philly_sia.csv")],
@@ -80,7 +46,7 @@ def philly(
 
 
 @app.command("openb")
-@_with_options(OpenbOptions)
+@with_options(OpenbOptions)
 def openb(
     *,
     pods: Annotated[Path, typer.Argument(metavar="PODS", help="openb_pod_list_default.csv")],

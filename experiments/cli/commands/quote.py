@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 import oasis
 from experiments.cli import console
-from experiments.cli.options import AsJson, Floor, Granularity, InstanceFile, RawUnits, Scale
-from experiments.cli.reading import errors_name, read_instance, read_job, scheduler_for
-from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION
+from experiments.cli.flags import with_options
+from experiments.cli.options import AsJson, InstanceFile
+from experiments.cli.policy_options import Set, choose_options
+from experiments.cli.reading import errors_name, read_instance, read_job
+from experiments.evaluation.policies import OASIS, OasisOptions
+from experiments.evaluation.provenance import instance_reference
+from oasis.online.oasis import OASiS
 
 
+@with_options(OasisOptions, "oasis_options", only_given=True)
 def command(
     file: InstanceFile,
     job_file: Annotated[
@@ -22,10 +27,8 @@ def command(
             metavar="JOB.json", help="One entry of an instance's jobs.", show_default=False
         ),
     ],
-    scale: Scale = 1.0,
-    min_utility_fraction: Floor = DEFAULT_MIN_UTILITY_FRACTION,
-    granularity: Granularity = "worker-slot",
-    raw_units: RawUnits = False,
+    oasis_options: Any = None,
+    assignments: Set = None,
     as_json: AsJson = False,
 ) -> None:
     """Quote a job that would arrive after those of FILE that arrive no later than it.
@@ -35,23 +38,24 @@ def command(
 
     Example: oasis quote instance.json job.json
     """
+    (options,) = choose_options([OASIS], assignments, oasis=oasis_options).values()
     instance = read_instance(file)
     job = read_job(job_file)
-    scheduler = scheduler_for(
-        instance,
-        scale=scale,
-        min_utility_fraction=min_utility_fraction,
-        granularity=granularity,
-        raw_units=raw_units,
-    )
+    scheduler = OASiS.from_instance(instance, **options)
     for earlier in instance.jobs_by_arrival():
         if earlier.arrival <= job.arrival:
             scheduler.submit(earlier)
     with errors_name(job_file):
         decision = scheduler.quote(job)
     if as_json:
-        document = decision.to_dict() | {"version": oasis.__version__}
-        console.print_json(document | {"seed": instance.metadata.get("seed")})
+        provenance = {
+            "policy": OASIS,
+            "parameters": dict(scheduler.parameters),
+            "instance": instance_reference(instance, str(file)),
+            "seed": instance.metadata.get("seed"),
+            "version": oasis.__version__,
+        }
+        console.print_json(decision.to_dict() | provenance)
     else:
         verdict = "would be admitted" if decision.admitted else "would be rejected"
         console.print_facts(f"job {job.id} {verdict}", _facts(decision, job))

@@ -3,34 +3,34 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from experiments.cli import console
 from experiments.cli.exit_codes import DONE, LIMIT
+from experiments.cli.flags import with_options
 from experiments.cli.interrupt import CtrlC
 from experiments.cli.job_table import print_jobs
 from experiments.cli.options import (
     AsJson,
-    Floor,
-    Granularity,
     InstanceFile,
     Method,
     Picture,
-    RawUnits,
     ResultFile,
-    Scale,
     Seed,
     TimeLimit,
     WorkLimit,
     limits_of,
 )
+from experiments.cli.policy_options import Set, choose_options
 from experiments.cli.progress import solver_progress
-from experiments.cli.reading import read_instance, scheduler_for
+from experiments.cli.reading import read_instance
 from experiments.cli.results import deliver
 from experiments.evaluation.job_comparison import compare_jobs, to_dict
-from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION
+from experiments.evaluation.policies import OASIS, OasisOptions
+from experiments.evaluation.provenance import instance_reference
+from oasis.online.oasis import OASiS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -39,16 +39,15 @@ if TYPE_CHECKING:
     from experiments.evaluation.measure import CompetitiveRatio
 
 
+@with_options(OasisOptions, "oasis_options", only_given=True)
 def command(
     file: InstanceFile,
     time_limit: TimeLimit = None,
     work_limit: WorkLimit = None,
     seed: Seed = 0,
     method: Method = "auto",
-    scale: Scale = 1.0,
-    min_utility_fraction: Floor = DEFAULT_MIN_UTILITY_FRACTION,
-    granularity: Granularity = "worker-slot",
-    raw_units: RawUnits = False,
+    oasis_options: Any = None,
+    assignments: Set = None,
     per_job: Annotated[
         bool, typer.Option("--per-job", help="List who takes which job, and what it earns there.")
     ] = False,
@@ -69,23 +68,16 @@ def command(
     from offline import solve  # noqa: PLC0415
 
     limits = limits_of(time_limit, work_limit)
+    (options,) = choose_options([OASIS], assignments, oasis=oasis_options).values()
     instance = read_instance(file)
+    make = partial(OASiS.from_instance, instance, **options)
     solve_offline = partial(solve, method=method, seed=seed, **limits)
-
-    def make() -> oasis.OASiS:
-        return scheduler_for(
-            instance,
-            scale=scale,
-            min_utility_fraction=min_utility_fraction,
-            granularity=granularity,
-            raw_units=raw_units,
-        )
-
     with CtrlC() as ctrl_c:
         with solver_progress(ctrl_c.check) as on_progress:
             result = measure(instance, make, solve_offline, method, on_progress, ctrl_c.raising)
         rows = compare_jobs(instance, result)
-        document = result.to_dict() | ({"per_job": to_dict(rows)} if per_job else {})
+        document = result.to_dict() | {"instance": instance_reference(instance, str(file))}
+        document |= {"per_job": to_dict(rows)} if per_job else {}
 
         def show() -> None:
             console.print_facts(f"OASiS on {len(instance.jobs)} jobs", _facts(instance, result))

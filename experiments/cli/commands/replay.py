@@ -8,13 +8,14 @@ from typing import Annotated, Any
 import typer
 
 import oasis
-from baselines import POLICIES
 from experiments.cli import console
+from experiments.cli.flags import comma_list
 from experiments.cli.options import AsJson, ResultFile
+from experiments.cli.policy_options import Chosen, Set, choose_options, known_policy
 from experiments.cli.reading import errors_name
 from experiments.cli.results import deliver
-from experiments.evaluation.replay import replay_each
-from oasis.simulator import Workload, rigid_workload
+from experiments.evaluation.replay import PLAIN, replay_each
+from oasis.simulator import ElasticWorkload, Workload, read_elastic, rigid_workload
 from oasis.traces import PlainTrace, malformed_sentences, read_plain
 
 COLUMNS = (
@@ -31,6 +32,7 @@ STEPS = 200  # of the progress bar
 
 
 def command(
+    context: typer.Context,
     file: Annotated[
         Path, typer.Argument(metavar="TRACE.csv", help="The jobs.", show_default=False)
     ],
@@ -40,8 +42,9 @@ def command(
         str, typer.Option(help="pooled: GPUs wherever they are; whole: all on one server.")
     ] = "pooled",
     policies: Annotated[
-        str, typer.Option(help=f"Some of {', '.join(POLICIES)}, with commas between.")
+        str, typer.Option(help=f"Some of {', '.join(PLAIN)}, with commas between.")
     ] = "fifo,srtf,las",
+    assignments: Set = None,
     cluster: Annotated[
         str, typer.Option(help="Only this virtual cluster (Philly's format). [default: all]")
     ] = "",
@@ -59,15 +62,22 @@ def command(
     trace, timestamp,duration,num_gpus,gpu_time,cluster. All times printed are seconds, from
     submission; waiting is the mean time without GPUs.
 
+    A JSON file holds elastic jobs and their machines instead (docs: simulator).
+
     Example: oasis replay jobs.csv --servers 8 --gpus 8 --placement whole
     """
-    names = [name.strip() for name in policies.split(",")]
+    names = comma_list(policies, "--policies")
     for name in names:
-        if name not in POLICIES:
-            expected = f"expected one of {', '.join(POLICIES)}, got {name!r}"
-            raise ValueError(f"--policies: {expected}")
+        known_policy(name, "--policies", PLAIN)
+    chosen = choose_options(names, assignments)
     if placement not in ("pooled", "whole"):
         raise ValueError(f"--placement: expected pooled or whole, got {placement!r}")
+    if is_elastic(file):
+        _refuse_trace_options(context)
+        with errors_name(file):
+            made = read_elastic(file)
+        _deliver(_elastic_document(made, chosen), _elastic_title(made), as_json, output)
+        return
     with errors_name(file):
         trace = read_plain(
             file, virtual_cluster=cluster, max_gpus=max_gpus, first=first, jobs=limit
@@ -77,7 +87,7 @@ def command(
     with errors_name(file):
         workload = _workload(trace, servers, gpus, placement)
     document: dict[str, Any] = {
-        "policies": _replayed(workload, names),
+        "policies": _replayed(workload, chosen, None),
         "jobs": len(trace.jobs),
         "format": trace.format,
         "malformed": {kind: dict(found) for kind, found in trace.malformed.items()},
@@ -90,6 +100,46 @@ def command(
         "version": oasis.__version__,
     }
     title = f"{len(trace.jobs)} jobs on {servers} x {gpus} GPUs, {placement}; seconds"
+    _deliver(document, title, as_json, output)
+
+
+def is_elastic(file: Path) -> bool:
+    """Whether `file` is one of elastic jobs: named ``.json``, or beginning with a brace."""
+    if file.suffix.lower() == ".json":
+        return True
+    if not file.is_file():
+        return False
+    with file.open("rb") as begin:
+        return begin.read(200).lstrip().startswith(b"{")
+
+
+def _refuse_trace_options(context: typer.Context) -> None:
+    """A file of elastic jobs says all this itself."""
+    for name in ("servers", "gpus", "placement", "cluster", "max_gpus", "first", "limit"):
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            option = f"--{name.replace('_', '-')}"
+            raise ValueError(f"{option}: is for plain traces, not for a file of elastic jobs")
+
+
+def _elastic_document(made: ElasticWorkload, chosen: Chosen) -> dict[str, Any]:
+    return {
+        "policies": _replayed(made.workload, chosen, made.options),
+        "jobs": len(made.workload.jobs),
+        "format": made.document["format"],
+        "machines": len(made.workload.site.machines),
+        "version": oasis.__version__,
+    }
+
+
+def _elastic_title(made: ElasticWorkload) -> str:
+    site = made.workload.site
+    totals = dict(zip(site.resources, site.totals("worker"), strict=True))
+    gpus = f" with {totals['gpu']:g} GPUs" if "gpu" in totals else ""
+    return f"{len(made.workload.jobs)} elastic jobs on {len(site.machines)} machines{gpus}; seconds"
+
+
+def _deliver(document: dict[str, Any], title: str, as_json: bool, output: Path | None) -> None:
     rows = [_row(name, found) for name, found in document["policies"].items()]
     deliver(
         document,
@@ -110,9 +160,11 @@ def _workload(trace: PlainTrace, servers: int, gpus: int, placement: str) -> Wor
         raise oasis.InstanceError(error.path, f"{error.expected}{hint}") from None
 
 
-def _replayed(workload: Workload, names: list[str]) -> dict[str, dict[str, Any]]:
+def _replayed(
+    workload: Workload, chosen: Chosen, options: dict[str, Any] | None
+) -> dict[str, dict[str, Any]]:
     """Replay with a progress bar that moves only `STEPS` times: it must not cost what it shows."""
-    total = len(workload.jobs) * len(names)
+    total = len(workload.jobs) * len(chosen)
     each = max(1, total // STEPS)
     settled = 0
     with console.counter("replaying", total // each) as advance:
@@ -123,7 +175,7 @@ def _replayed(workload: Workload, names: list[str]) -> dict[str, dict[str, Any]]
             if settled % each == 0:
                 advance()
 
-        return replay_each(workload, names, on_settled=settle)
+        return replay_each(workload, chosen, on_settled=settle, options=options)
 
 
 def _row(name: str, found: dict[str, Any]) -> tuple[str, ...]:

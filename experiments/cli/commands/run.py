@@ -2,42 +2,55 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 import oasis
 from experiments.cli import console
-from experiments.cli.options import (
-    AsJson,
-    Floor,
-    Granularity,
-    InstanceFile,
-    Picture,
-    PolicySeed,
-    RawUnits,
-    ResultFile,
-    Scale,
-)
-from experiments.cli.reading import POLICIES, check_policy, policy_for, read_instance
+from experiments.cli.flags import with_options
+from experiments.cli.options import AsJson, Picture, ResultFile
+from experiments.cli.policy_options import PolicySeed, Set, choose_options, known_policy
+from experiments.cli.reading import read_instance, read_recipe
 from experiments.cli.results import deliver
-from oasis.model.usage import utilisation
-from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION
+from experiments.evaluation.policies import OASIS, POLICIES, OasisOptions
+from experiments.evaluation.provenance import Recipe, instance_reference
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MOST_ROWS = 20
+Utilisation = Mapping[str, Mapping[str, float | None]]
 
 
+@with_options(OasisOptions, "oasis_options", only_given=True)
 def command(
-    file: InstanceFile,
-    policy: Annotated[str, typer.Option(help=f"One of: {', '.join(POLICIES)}.")] = "oasis",
-    scale: Scale = 1.0,
-    min_utility_fraction: Floor = DEFAULT_MIN_UTILITY_FRACTION,
-    granularity: Granularity = "worker-slot",
-    raw_units: RawUnits = False,
-    policy_seed: PolicySeed = 0,
+    file: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="FILE",
+            help="Instance file (JSON). With --from: by default the file that it names.",
+            show_default=False,
+        ),
+    ] = None,
+    policy: Annotated[
+        str | None, typer.Option(help=f"One of: {', '.join(POLICIES)}. [default: {OASIS}]")
+    ] = None,
+    oasis_options: Any = None,
+    policy_seed: PolicySeed = None,
+    assignments: Set = None,
+    result: Annotated[
+        Path | None,
+        typer.Option(
+            "--from",
+            metavar="RESULT.json",
+            help="Make this result of oasis run again: the same policy and options on the same "
+            "instance.",
+            show_default=False,
+        ),
+    ] = None,
     every_job: Annotated[
         bool, typer.Option("--all", help=f"List every decision, not the first {MOST_ROWS}.")
     ] = False,
@@ -47,31 +60,73 @@ def command(
 ) -> None:
     """Run a policy: who is admitted, when jobs finish, how full the cluster is.
 
-    Example: oasis run instance.json --policy oasis
+    The JSON result holds the policy, all its options and the instance's file and digest:
+    --from makes it again, the same bytes but for measured times.
+
+    Example: oasis run instance.json --policy las --set las.line=backfill
     """
-    check_policy(policy, "--policy")
-    instance = read_instance(file)
-    scheduler = policy_for(
-        policy,
-        instance,
-        seed=policy_seed,
-        scale=scale,
-        min_utility_fraction=min_utility_fraction,
-        granularity=granularity,
-        raw_units=raw_units,
-    )
+    if result is None:
+        name = known_policy(policy or OASIS, "--policy")
+        (options,) = choose_options(
+            [name], assignments, oasis=oasis_options, seed=policy_seed
+        ).values()
+        instance, path = _instance(file)
+    else:
+        if policy or oasis_options or policy_seed is not None or assignments:
+            raise oasis.OasisError("--from: expected no policy and no options beside it")
+        recipe = read_recipe(result)
+        name, options = _recorded(recipe, result)
+        instance, path = _instance(file or _named(recipe, result))
+        _check_same(recipe, instance, path)
+    scheduler = POLICIES[name].make(instance, options)
     with console.counter("deciding", len(instance.jobs)) as advance:
         run = oasis.simulate(instance, scheduler, on_decision=lambda _: advance())
     oasis.verify(instance, run)
-    document = run.to_dict() | {"utilisation": utilisation(instance, run.schedules)}
+    utilisation = run.outcome.utilisation if run.outcome else {}
+    document = run.to_dict() | {
+        "utilisation": utilisation,
+        "instance": instance_reference(instance, str(path)),
+    }
     deliver(
         document,
-        lambda: _print(instance, run, len(run.decisions) if every_job else MOST_ROWS),
+        lambda: _print(run, utilisation, len(run.decisions) if every_job else MOST_ROWS),
         as_json=as_json,
         output=output,
         plot=plot,
         draw=lambda: _draw(instance, run),
     )
+
+
+def _instance(file: Path | None) -> tuple[oasis.Instance, Path]:
+    if file is None:
+        raise oasis.OasisError("FILE: expected an instance file, or --from with a result")
+    return read_instance(file), file
+
+
+def _recorded(recipe: Recipe, result: Path) -> tuple[str, dict[str, Any]]:
+    """Policy and options of a result, checked like those of the command line."""
+    name = known_policy(recipe.policy, f"--from {result}: policy")
+    try:
+        return name, POLICIES[name].resolve(recipe.parameters)
+    except ValueError as error:
+        raise oasis.OasisError(f"--from {result}: {error}") from None
+
+
+def _named(recipe: Recipe, result: Path) -> Path:
+    if recipe.file is None:
+        raise oasis.OasisError(f"--from {result}: names no instance file; expected FILE too")
+    return Path(recipe.file)
+
+
+def _check_same(recipe: Recipe, instance: oasis.Instance, path: Path) -> None:
+    """Refuse another instance; say that another version may decide otherwise."""
+    try:
+        recipe.check(instance)
+    except oasis.OasisError as error:
+        raise oasis.OasisError(f"{path}: {error}") from None
+    if recipe.version != oasis.__version__:
+        versions = f"version {recipe.version}, this is {oasis.__version__}"
+        console.note(f"the result is of {versions}: it may differ")
 
 
 def _draw(instance: oasis.Instance, run: oasis.Run) -> Figure:
@@ -80,8 +135,8 @@ def _draw(instance: oasis.Instance, run: oasis.Run) -> Figure:
     return run_page(instance, run)
 
 
-def _print(instance: oasis.Instance, run: oasis.Run, rows: int) -> None:
-    console.print_facts(f"{run.policy} on {len(run.decisions)} jobs", _facts(instance, run))
+def _print(run: oasis.Run, utilisation: Utilisation, rows: int) -> None:
+    console.print_facts(f"{run.policy} on {len(run.decisions)} jobs", _facts(run, utilisation))
     if not run.decisions:
         return
     table = [_row(decision) for decision in run.decisions[:rows]]
@@ -91,7 +146,7 @@ def _print(instance: oasis.Instance, run: oasis.Run, rows: int) -> None:
         console.note(f"({len(run.decisions) - rows} more; --all lists them, --json has them whole)")
 
 
-def _facts(instance: oasis.Instance, run: oasis.Run) -> list[tuple[str, str]]:
+def _facts(run: oasis.Run, utilisation: Utilisation) -> list[tuple[str, str]]:
     latency = run.latency
     facts = [
         ("total utility", console.number(run.total_utility)),
@@ -103,7 +158,7 @@ def _facts(instance: oasis.Instance, run: oasis.Run) -> list[tuple[str, str]]:
         ),
     ]
     facts += [(name.replace("_", " "), f"{value}") for name, value in run.report.items() if value]
-    for group, shares in utilisation(instance, run.schedules).items():
+    for group, shares in utilisation.items():
         parts = [f"{name} {console.percent(s)}" for name, s in shares.items() if s is not None]
         facts.append((f"{group} servers used", ", ".join(parts)))
     return facts

@@ -21,6 +21,7 @@ from experiments.cli.options import (
 from experiments.cli.progress import solver_progress
 from experiments.cli.reading import read_instance
 from experiments.cli.results import deliver
+from experiments.evaluation.provenance import instance_reference
 from oasis.solvers import Status
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def command(
         with solver_progress(ctrl_c.check) as on_progress, ctrl_c.raising():
             result = solve_offline(instance, method, on_progress=on_progress, seed=seed, **limits)
         oasis.verify(instance, result)
-        document = result.to_dict()
+        document = result.to_dict() | {"instance": instance_reference(instance, str(file))}
         title = f"offline optimum of {len(instance.jobs)} jobs"
         deliver(
             document,

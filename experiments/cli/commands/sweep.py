@@ -14,12 +14,13 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from experiments.cli import console
 from experiments.cli.exit_codes import DONE, FAILED_CELLS
+from experiments.cli.flags import naming_flags
 from experiments.cli.options import AsJson, not_stdout
 from experiments.cli.sweep_report import interrupted, list_cells, report
 from oasis.model.errors import OasisError
 
 if TYPE_CHECKING:
-    from experiments.sweep import Engine, SweepProgress
+    from experiments.sweep import Executor, SweepProgress
 
 
 def command(
@@ -99,14 +100,15 @@ def command(
                 reached = progress
                 show(progress)
 
-            result = sweep.run_cells(
-                cells,
-                path,
-                engine=where,
-                retry_failed=retry_failed,
-                on_progress=note_progress,
-                on_note=console.note,
-            )
+            with naming_flags(("scheduler",)):
+                result = sweep.run_cells(
+                    cells,
+                    path,
+                    executor=where,
+                    retry_failed=retry_failed,
+                    on_progress=note_progress,
+                    on_note=console.note,
+                )
     except KeyboardInterrupt:
         raise interrupted(reached) from None
     except sweep.UnwrittenSweepError as error:
@@ -116,7 +118,7 @@ def command(
     return FAILED_CELLS if result.progress.failed else DONE
 
 
-def _engine(name: str, scheduler: str | None, jobs: int | None) -> Engine:
+def _engine(name: str, scheduler: str | None, jobs: int | None) -> Executor:
     from experiments import sweep  # noqa: PLC0415
 
     if name == "local":
@@ -150,8 +152,10 @@ def _bar() -> Iterator[Callable[[SweepProgress], None]]:
 
         def show(progress: SweepProgress) -> None:
             nonlocal task
+            total = progress.total + progress.shared_total
+            done = progress.done + progress.shared_done
             if task is None:  # what was kept says nothing about the speed
-                task = bar.add_task("", total=progress.total, completed=progress.kept, failed=0)
-            bar.update(task, completed=progress.done, failed=progress.failed)
+                task = bar.add_task("", total=total, completed=done, failed=0)
+            bar.update(task, completed=done, failed=progress.failed)
 
         yield show

@@ -11,7 +11,7 @@ from experiments.figures.figure import PublishedFigure
 from experiments.figures.oasis.published import FIG3
 from experiments.figures.oasis.utility_bars import draw_utilities, utility_rows
 from experiments.figures.rows import Row
-from experiments.figures.settings import Settings
+from experiments.figures.settings import FigureSettings
 
 TITLE = "Fig. 3: total utility"
 SHOWN = {
@@ -25,7 +25,7 @@ SHOWN = {
 }
 
 
-def grid(settings: Settings) -> dict[str, Any]:
+def grid(settings: FigureSettings) -> dict[str, Any]:
     """Every policy at every number of jobs."""
     instances = {
         "preset": settings.preset,
@@ -33,10 +33,10 @@ def grid(settings: Settings) -> dict[str, Any]:
         **settings.machines(),
         "horizon": 300,
     }
-    return settings.grid([instances], settings.rivals(), name="run")
+    return settings.grid([instances], settings.compared(), name="run")
 
 
-def table(cells: Sequence[Row], settings: Settings) -> list[Row]:
+def table(cells: Sequence[Row], settings: FigureSettings) -> list[Row]:
     """Mean total utility over seeds; ``first`` counts the seeds on which the policy earned most."""
 
     def published(policy: str, jobs: int) -> float | None:

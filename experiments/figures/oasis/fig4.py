@@ -11,7 +11,7 @@ from experiments.figures.figure import PublishedFigure
 from experiments.figures.oasis.lateness_boxes import Kinds, draw_lateness, lateness_rows
 from experiments.figures.oasis.published import FIG4
 from experiments.figures.rows import Row
-from experiments.figures.settings import Settings
+from experiments.figures.settings import FigureSettings
 
 TITLE = "Fig. 4: completion minus target"
 SHOWN = {
@@ -29,7 +29,7 @@ KINDS: Kinds = {
 }
 
 
-def grid(settings: Settings) -> dict[str, Any]:
+def grid(settings: FigureSettings) -> dict[str, Any]:
     """Every policy on half time-sensitive, half time-critical jobs."""
     instances = {
         "preset": settings.preset,
@@ -38,10 +38,10 @@ def grid(settings: Settings) -> dict[str, Any]:
         **settings.machines(),
         "horizon": 100,
     }
-    return settings.grid([instances], settings.rivals(), name="lateness")
+    return settings.grid([instances], settings.compared(), name="lateness")
 
 
-def table(cells: Sequence[Row], settings: Settings) -> list[Row]:
+def table(cells: Sequence[Row], settings: FigureSettings) -> list[Row]:
     """Quantiles of completion minus target by policy and kind of job."""
     return lateness_rows(cells, KINDS, lambda name: FIG4.get(name) if settings.full_size else None)
 

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from experiments.figures.figure import PublishedFigure
 from experiments.figures.oasis.published import FIG5
 from experiments.figures.rows import Row, geometric, groups
-from experiments.figures.settings import Settings
+from experiments.figures.settings import FigureSettings
 from experiments.plotting.canvas import MARKERS, axes, legend_below
 
 TITLE = "Fig. 5: competitive ratio of OASiS"
@@ -29,7 +29,7 @@ SERVERS = ((2, 1), (4, 2), (5, 4), (6, 6))  # worker and PS servers: 3, 6, 9, 12
 PRIORITIES = ([75.0, 100.0], [50.0, 100.0], [25.0, 100.0], [1.0, 100.0])
 
 
-def grid(settings: Settings) -> dict[str, Any]:
+def grid(settings: FigureSettings) -> dict[str, Any]:
     """OASiS and the optimum on every number of servers and range of gamma1.
 
     Raises
@@ -38,7 +38,7 @@ def grid(settings: Settings) -> dict[str, Any]:
         If the settings ask for other machines or policies.
     """
     if settings.servers is not None or settings.policies is not None:
-        raise ValueError("--servers, --policies: expected neither, Fig. 5 varies its own")
+        raise ValueError("servers, policies: expected neither, Fig. 5 varies its own")
     instances = [
         {
             "preset": settings.preset,
@@ -54,7 +54,7 @@ def grid(settings: Settings) -> dict[str, Any]:
     return settings.grid(instances, [settings.oasis()], **task)
 
 
-def table(cells: Sequence[Row], settings: Settings) -> list[Row]:
+def table(cells: Sequence[Row], settings: FigureSettings) -> list[Row]:
     """Ratios over seeds: geometric mean with the 95 % interval of the logarithms, and median.
 
     ``ratios`` counts the seeds that have one: where OASiS earned nothing there is none, be it

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from experiments.figures.figure import PublishedFigure
 from experiments.figures.oasis.published import FIG6
 from experiments.figures.rows import Row, groups, half_widths, interval
-from experiments.figures.settings import Settings
+from experiments.figures.settings import FigureSettings
 from experiments.plotting.canvas import LINES, MARKERS, axes, legend_below
 
 TITLE = "Fig. 6: OASiS with misjudged U/L"
@@ -25,7 +25,7 @@ SHOWN = {
 PUBLISHED_JOBS = 400
 
 
-def grid(settings: Settings) -> dict[str, Any]:
+def grid(settings: FigureSettings) -> dict[str, Any]:
     """OASiS with every factor at every number of jobs.
 
     Raises
@@ -34,7 +34,7 @@ def grid(settings: Settings) -> dict[str, Any]:
         If the settings ask for other policies.
     """
     if settings.policies is not None:
-        raise ValueError("--policies: expected none, Fig. 6 is of OASiS alone")
+        raise ValueError("policies: expected none, Fig. 6 is of OASiS alone")
     instances = {
         "preset": settings.preset,
         "jobs": settings.job_counts((100, 200, 300, PUBLISHED_JOBS)),
@@ -44,7 +44,7 @@ def grid(settings: Settings) -> dict[str, Any]:
     return settings.grid([instances], [settings.oasis(scale=list(FIG6))], name="run")
 
 
-def table(cells: Sequence[Row], settings: Settings) -> list[Row]:
+def table(cells: Sequence[Row], settings: FigureSettings) -> list[Row]:
     """Utility over seeds, and its ratio to that of the same seed at the true U/L."""
     true = {
         (cell["instance.jobs"], cell["seed"]): cell["total_utility"]

@@ -12,14 +12,14 @@ from experiments.figures.oasis.fig3 import SHOWN
 from experiments.figures.oasis.published import FIG8
 from experiments.figures.oasis.utility_bars import draw_utilities, utility_rows
 from experiments.figures.rows import Row
-from experiments.figures.settings import Settings
+from experiments.figures.settings import FigureSettings
 
 TITLE = "Fig. 8: total utility on the testbed"
 JOBS = 12
 TESTBED = "testbed"
 
 
-def instances(settings: Settings) -> dict[str, Any]:
+def instances(settings: FigureSettings) -> dict[str, Any]:
     """The testbed, which has a preset and machines of its own.
 
     Raises
@@ -28,16 +28,16 @@ def instances(settings: Settings) -> dict[str, Any]:
         If the settings ask for others.
     """
     if settings.preset != TESTBED or settings.servers is not None:
-        raise ValueError("--preset, --servers: expected neither, the testbed has its own")
+        raise ValueError("preset, servers: expected neither, the testbed has its own")
     return {"preset": TESTBED, "jobs": settings.job_counts((JOBS,))}
 
 
-def grid(settings: Settings) -> dict[str, Any]:
+def grid(settings: FigureSettings) -> dict[str, Any]:
     """Every policy on the testbed."""
-    return settings.grid([instances(settings)], settings.rivals(), name="run")
+    return settings.grid([instances(settings)], settings.compared(), name="run")
 
 
-def table(cells: Sequence[Row], settings: Settings) -> list[Row]:
+def table(cells: Sequence[Row], settings: FigureSettings) -> list[Row]:
     """Mean total utility over seeds; ``first`` counts the seeds on which the policy earned most."""
 
     def published(policy: str, jobs: int) -> float | None:

@@ -13,18 +13,18 @@ from experiments.figures.oasis.fig8 import JOBS, TESTBED, instances
 from experiments.figures.oasis.lateness_boxes import Kinds, draw_lateness, lateness_rows
 from experiments.figures.oasis.published import FIG9
 from experiments.figures.rows import Row
-from experiments.figures.settings import Settings
+from experiments.figures.settings import FigureSettings
 
 TITLE = "Fig. 9: completion minus target on the testbed"
 KINDS: Kinds = {"all jobs": lambda decay: True}
 
 
-def grid(settings: Settings) -> dict[str, Any]:
+def grid(settings: FigureSettings) -> dict[str, Any]:
     """Every policy on the testbed."""
-    return settings.grid([instances(settings)], settings.rivals(), name="lateness")
+    return settings.grid([instances(settings)], settings.compared(), name="lateness")
 
 
-def table(cells: Sequence[Row], settings: Settings) -> list[Row]:
+def table(cells: Sequence[Row], settings: FigureSettings) -> list[Row]:
     """Quantiles of completion minus target by policy."""
     known = settings.full_size and settings.jobs in (None, (JOBS,))
 

@@ -9,9 +9,9 @@ import baselines
 import oasis
 from baselines import DRF, FIFO, LAS, RRH, SRTF, Dorm
 from baselines.counts import FixedCounts
-from baselines.placing import placement_for
 from baselines.prospects import Prospects, worth_by_slot
 from oasis import Cluster, Constant, Deadline, Instance, Job, Piecewise, Server
+from oasis.scheduling import EmptyCluster
 from oasis.scheduling.placement import place
 from oasis.simulator import (
     BestFit,
@@ -251,7 +251,7 @@ def test_fixed_counts_are_the_same_for_every_policy_with_the_seed():
 
     def counts(seed):
         drawn = FixedCounts(seed)
-        drawn.reset(work.site, placement_for(work.site))
+        drawn.reset(EmptyCluster(work.site))
         return [drawn.draw(each) for each in work.jobs]
 
     assert counts(5) == counts(5) != counts(6)
@@ -280,7 +280,8 @@ def test_every_policy_runs_plain_jobs_rigidly(name):
 
 def test_unknown_policies_are_refused_by_name():
     with pytest.raises(
-        ValueError, match="expected one of fifo, drf, rrh, dorm, srtf, las, got 'x'"
+        ValueError,
+        match="expected one of fifo, drf, rrh, dorm, srtf, las, kubernetes-default, got 'x'",
     ):
         baselines.make("x")
 
@@ -302,6 +303,6 @@ def test_a_rigid_job_draws_nothing():
     jobs = plain((0, 1, 1))
     work = rigid_workload(jobs, 1, 4)
     drawn = FixedCounts(0)
-    drawn.reset(work.site, BestFit())
+    drawn.reset(EmptyCluster(work.site))
     assert drawn.draw(work.jobs[0]) == (1, 0)
     assert drawn.draw(replace(work.jobs[0], min_workers=5, max_workers=5)) is None

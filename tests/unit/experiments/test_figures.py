@@ -20,14 +20,19 @@ from pyarrow import parquet
 from scipy import stats
 
 from experiments.cli.main import main
-from experiments.evaluation.policies import POLICIES
-from experiments.figures import FIGURES, Settings, reproduce
+from experiments.figures import FIGURES
+from experiments.figures.figure import PublishedFigure
+from experiments.figures.oasis import fig3, fig4, fig5, fig6, fig8, fig9
+from experiments.figures.oasis.lateness_boxes import QUANTILES
 from experiments.figures.oasis.published import FIG3, FIG4, FIG6, FIG8
+from experiments.figures.oasis.utility_bars import PUBLISHED_STYLE
+from experiments.figures.reproduction import reproduce
 from experiments.figures.rows import for_people, geometric, interval, read_csv, write_csv
+from experiments.figures.settings import SHOWN, FigureSettings
 from experiments.sweep import SweepProgress, expand, sweep_config
 from tests.unit.experiments.test_plotting import assert_readable
 
-SMALL = Settings(seeds=2, scale=0.1)
+SMALL = FigureSettings(seeds=2, scale=0.1)
 
 
 def cell(policy="oasis", seed=0, utility=1.0, **more):
@@ -71,7 +76,7 @@ def test_geometric_interval_is_that_of_the_logarithms():
 def test_rows_of_fig3_hold_means_firsts_and_published_numbers():
     cells = [cell(utility=u, seed=k) for k, u in enumerate((10.0, 20.0, 30.0))]
     cells += [cell("rrh", seed=k, utility=u) for k, u in enumerate((15.0, 15.0, 15.0))]
-    oasis, rrh = FIGURES["fig3"].table(cells, Settings())
+    oasis, rrh = FIGURES["fig3"].table(cells, FigureSettings())
     assert (oasis["utility"], oasis["first"], oasis["published"]) == (20.0, 2, FIG3["oasis"][100])
     assert (rrh["utility"], rrh["first"], rrh["published"]) == (15.0, 1, FIG3["rrh"][100])
     small, _ = FIGURES["fig3"].table(cells, replace(SMALL, jobs=(100,)))
@@ -80,18 +85,21 @@ def test_rows_of_fig3_hold_means_firsts_and_published_numbers():
 
 def test_rows_of_fig4_leave_out_what_did_not_finish_and_say_so():
     late = {"lateness": [1.0, None, 3.0, -2.0, 7.0], "decay": [0.5, 0.5, 0.5, 4.5, 0.0]}
-    sensitive, critical = FIGURES["fig4"].table([cell(**late), cell(seed=1, **late)], Settings())
+    sensitive, critical = FIGURES["fig4"].table(
+        [cell(**late), cell(seed=1, **late)], FigureSettings()
+    )
     assert (sensitive["jobs"], sensitive["finished"], sensitive["median"]) == (6, 4, 2.0)
     assert (critical["jobs"], critical["finished"], critical["median"]) == (2, 2, -2.0)
     assert (sensitive["seed_median"], sensitive["seeds"]) == (2.0, 2)
-    (everyone,) = FIGURES["fig9"].table([cell(**late)], Settings())
+    (everyone,) = FIGURES["fig9"].table([cell(**late)], FigureSettings())
     assert (everyone["jobs"], everyone["finished"]) == (5, 4)
 
 
 def test_rows_of_a_policy_that_finishes_nothing_have_no_quantiles():
     late = {"lateness": [None], "decay": [0.5]}
-    row, _ = FIGURES["fig4"].table([cell(**late)], Settings())
+    row, _ = FIGURES["fig4"].table([cell(**late)], FigureSettings())
     assert (row["finished"], row["median"], row["seed_median"]) == (0, None, None)
+    assert [row[name] for name in QUANTILES] == [None] * len(QUANTILES)
 
 
 def ratio_cell(seed, ratio, bound, proven=True):
@@ -108,7 +116,7 @@ def test_rows_of_fig5_count_only_proven_ratios_that_exist():
         ratio_cell(3, None, 7.0),  # OASiS earned nothing
         ratio_cell(4, None, 7.0, proven=False),
     ]
-    (row,) = FIGURES["fig5"].table(cells, Settings())
+    (row,) = FIGURES["fig5"].table(cells, FigureSettings())
     assert (row["seeds"], row["proven"], row["ratios"], row["nothing_to_earn"]) == (5, 4, 2, 1)
     assert row["ratio"] == pytest.approx(3.0)
     assert (row["median"], row["smallest"], row["largest"]) == (3.25, 2.0, 4.5)
@@ -120,7 +128,7 @@ def test_rows_of_fig6_compare_within_a_seed():
         for scale, factor in ((0.2, 1.5), (1.0, 1.0))
         for seed, true in enumerate((10.0, 1000.0))
     ]
-    low, true = FIGURES["fig6"].table(cells, Settings())
+    low, true = FIGURES["fig6"].table(cells, FigureSettings())
     assert (low["relative"], low["relative_low"], low["relative_high"]) == (1.5, 1.5, 1.5)
     assert (low["utility"], true["relative"], low["alpha"]) == (757.5, 1.0, 9.0)
 
@@ -145,6 +153,14 @@ def test_people_see_value_and_interval():
     assert for_people({"x": 39.2, "x_low": 6e-7, "x_high": 2574190300}, "x") == (
         "39.2 (6e-07 to 2.57e+09)"
     )
+
+
+def test_registry_has_every_figure_under_its_name():
+    modules = (fig3, fig4, fig5, fig6, fig8, fig9)
+    assert dict(FIGURES) == {
+        module.__name__.rpartition(".")[2]: module.FIGURE for module in modules
+    }
+    assert all(isinstance(figure, PublishedFigure) for figure in FIGURES.values())
 
 
 # --- what is run --------------------------------------------------------------------------------
@@ -172,13 +188,14 @@ def test_full_size_is_the_papers():
 
 @pytest.mark.parametrize("name", ["fig3", "fig4", "fig8", "fig9"])
 def test_every_policy_of_the_registry_is_compared(name):
-    assert {c.policy for c in cells_of(name)} == set(POLICIES)
-    assert Settings().names()[0] == "oasis"
+    assert {c.policy for c in cells_of(name)} == set(SHOWN)
+    assert FigureSettings().names()[0] == "oasis"
 
 
 def test_options_change_what_is_run():
     sizes = {"seeds": 3, "jobs": (7,), "servers": 9}
-    others = {"policies": ("rrh", "oasis"), "min_utility_fraction": 0.3, "preset": "paper"}
+    options = {"oasis": {"min_utility_fraction": 0.3}, "rrh": {"weight": 0.7}}
+    others = {"policies": ("rrh", "oasis"), "policy_options": options, "preset": "paper"}
     found = cells_of("fig3", **sizes, **others)
     assert {c.seed for c in found} == {0, 1, 2}
     assert {c.policy for c in found} == {"oasis", "rrh"}
@@ -187,6 +204,7 @@ def test_options_change_what_is_run():
     assert {c.source.labels["preset"] for c in found} == {"paper"}
     floors = [c.policy_options["min_utility_fraction"] for c in found if c.policy == "oasis"]
     assert set(floors) == {0.3}
+    assert {c.policy_options["weight"] for c in found if c.policy == "rrh"} == {0.7}
 
 
 @pytest.mark.parametrize(
@@ -200,7 +218,7 @@ def test_options_change_what_is_run():
     ],
 )
 def test_an_option_that_a_figure_cannot_honour_is_refused(name, option):
-    with pytest.raises(ValueError, match=f"--{next(iter(option))}.*: expected n"):
+    with pytest.raises(ValueError, match=f"{next(iter(option))}.*: expected n"):
         cells_of(name, **option)
 
 
@@ -210,25 +228,55 @@ def test_infinite_time_limit_is_none_for_every_solve():
     }
 
 
+def test_settings_are_plain_data_without_infinities():
+    settings = FigureSettings(
+        time_limit=math.inf, jobs=(3, 4), policy_options={"rrh": {"weight": 0.7}}
+    )
+    document = json.loads(json.dumps(settings.to_dict(), allow_nan=False))
+    assert document["time_limit"] is None
+    assert (document["jobs"], document["policy_options"]) == ([3, 4], {"rrh": {"weight": 0.7}})
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"seeds": 0}, "--seeds: expected at least 1, got 0"),
-        ({"scale": 0.0}, "--scale: expected 0 < scale <= 1, got 0"),
-        ({"scale": 2.0}, "--scale: expected 0 < scale <= 1, got 2"),
-        ({"jobs": (0,)}, "--jobs: expected counts of at least 1"),
-        ({"servers": 0}, "--servers: expected at least 1, got 0"),
-        ({"preset": "none"}, "--preset: expected one of"),
-        ({"policies": ("lifo",)}, "--policies: expected one of"),
-        ({"min_utility_fraction": 1.0}, "--min-utility-fraction: expected 0 <= fraction < 1, got"),
-        ({"min_utility_fraction": math.nan}, "--min-utility-fraction: expected 0 <= fraction"),
-        ({"time_limit": -1.0}, "--time-limit: expected seconds >= 0, or inf, got -1"),
-        ({"time_limit": math.nan}, "--time-limit: expected seconds >= 0, or inf, got nan"),
+        ({"seeds": 0}, "seeds: expected at least 1, got 0"),
+        ({"scale": 0.0}, "scale: expected 0 < scale <= 1, got 0"),
+        ({"scale": 2.0}, "scale: expected 0 < scale <= 1, got 2"),
+        ({"jobs": (0,)}, "jobs: expected counts of at least 1"),
+        ({"servers": 0}, "servers: expected at least 1, got 0"),
+        ({"preset": "none"}, "preset: expected one of"),
+        ({"policies": ("lifo",)}, "policies: expected one of"),
+        ({"jobs": (3, 3)}, "jobs: expected each once, got 3 again"),
+        ({"policies": ("fifo", "fifo")}, "policies: expected each once, got fifo again"),
+        (
+            {"policy_options": {"oasis": {"min_utility_fraction": 1.0}}},
+            r"oasis\.min_utility_fraction: expected 0 <= fraction < 1, got 1",
+        ),
+        (
+            {"policy_options": {"oasis": {"min_utility_fraction": math.nan}}},
+            r"oasis\.min_utility_fraction: expected a finite number, got nan",
+        ),
+        ({"policy_options": {"las": {"speed": 2}}}, r"las\.speed: no such option; las has seed"),
+        ({"time_limit": -1.0}, "time_limit: expected seconds >= 0, or inf, got -1"),
+        ({"time_limit": math.nan}, "time_limit: expected seconds >= 0, or inf, got nan"),
     ],
 )
 def test_bad_settings_name_the_option(options, message):
-    with pytest.raises(ValueError, match=message):
-        Settings(**options)
+    with pytest.raises(ValueError, match=f"^{message}"):
+        FigureSettings(**options)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("fig6", {"oasis": {"scale": 2.0}}, "the figure varies oasis.scale itself"),
+        ("fig6", {"fifo": {"seed": 2}}, "expected options of oasis, got fifo"),
+    ],
+)
+def test_policy_options_that_would_change_nothing_are_refused(name, options, message):
+    with pytest.raises(ValueError, match=f"^policy_options: {message}$"):
+        cells_of(name, policy_options=options)
 
 
 # --- what is drawn ------------------------------------------------------------------------------
@@ -238,10 +286,10 @@ def utility_rows(name, counts=(100, 400)):
     cells = [
         cell(policy, seed, 100.0 * k + 30 * seed + count, **{"instance.jobs": count})
         for count in counts
-        for k, policy in enumerate(POLICIES)
+        for k, policy in enumerate(SHOWN)
         for seed in range(3)
     ]
-    return FIGURES[name].table(cells, Settings())
+    return FIGURES[name].table(cells, FigureSettings())
 
 
 def test_bars_and_diamonds_are_the_rows():
@@ -255,6 +303,7 @@ def test_bars_and_diamonds_are_the_rows():
     }
     assert heights == {(row["policy"], row["utility"]) for row in rows}
     (diamonds,) = [line for line in ax.lines if line.get_label() == "published"]
+    assert diamonds.get_marker() == PUBLISHED_STYLE["marker"]
     known = {row["published"] for row in rows if row["published"] is not None}
     assert set(diamonds.get_ydata()) == known
     assert known == {FIG3[policy][count] for policy in FIG3 for count in (100, 400)}
@@ -272,7 +321,7 @@ def test_lines_of_fig6_are_the_rows_and_the_published_line():
         for scale in FIG6
         for seed in range(3)
     ]
-    rows = FIGURES["fig6"].table(cells, Settings())
+    rows = FIGURES["fig6"].table(cells, FigureSettings())
     left, right = FIGURES["fig6"].draw(rows, "note").axes
     shown = {tuple(line.get_ydata()) for line in left.lines}
     for count in (100, 400):
@@ -284,17 +333,17 @@ def test_lines_of_fig6_are_the_rows_and_the_published_line():
 
 def late_cells():
     late = {"lateness": [float(k) for k in range(-3, 30)], "decay": [0.5, 4.5, 0.0] * 11}
-    return [cell(policy, seed, **late) for policy in POLICIES for seed in range(3)]
+    return [cell(policy, seed, **late) for policy in SHOWN for seed in range(3)]
 
 
 CASES = {
     "fig3": lambda: utility_rows("fig3", (100, 200, 300, 400)),
-    "fig4": lambda: FIGURES["fig4"].table(late_cells(), Settings()),
+    "fig4": lambda: FIGURES["fig4"].table(late_cells(), FigureSettings()),
     "fig5": lambda: FIGURES["fig5"].table(
-        [ratio_cell(k, 1.0 + 3 * k, 8.0) for k in range(3)], Settings()
+        [ratio_cell(k, 1.0 + 3 * k, 8.0) for k in range(3)], FigureSettings()
     ),
     "fig8": lambda: utility_rows("fig8", (12,)),
-    "fig9": lambda: FIGURES["fig9"].table(late_cells(), Settings()),
+    "fig9": lambda: FIGURES["fig9"].table(late_cells(), FigureSettings()),
 }
 
 
@@ -349,7 +398,7 @@ def test_failed_runs_are_left_out_and_said(tmp_path, monkeypatch):
         return SimpleNamespace(output=output, table=table)
 
     monkeypatch.setattr("experiments.figures.reproduction.run_sweep", run_sweep)
-    result = reproduce(FIGURES["fig3"], Settings(seeds=2), tmp_path)
+    result = reproduce(FIGURES["fig3"], FigureSettings(seeds=2), tmp_path)
     assert [(row["policy"], row["seeds"], row["utility"]) for row in result.rows] == [
         ("oasis", 1, 8.0),
         ("drf", 2, 3.0),
@@ -367,7 +416,13 @@ def test_failed_runs_are_left_out_and_said(tmp_path, monkeypatch):
         (("fig3", "--jobs", "many"), "--jobs: expected counts with commas between, got 'many'"),
         (("fig3", "--format", "gif"), "--format: expected one of"),
         (("fig3", "--policies", "fifo,lifo"), "got 'lifo'"),
+        (("fig3", "--policies", "fifo,fifo"), "--policies: expected each entry once, got fifo"),
+        (("fig3", "--jobs", "3,3"), "--jobs: expected each entry once, got 3 again"),
+        (("fig5", "--servers", "3"), "--servers, --policies: expected neither"),
         (("fig3", "--min-utility-fraction", "1"), "--min-utility-fraction: expected"),
+        (("fig6", "--set", "oasis.scale=2"), "--set: the figure varies oasis.scale itself"),
+        (("fig6", "--set", "las.line=strict"), "--set: expected options of oasis, got las"),
+        (("fig3", "--set", "las.line=x"), "--set las.line: expected strict or backfill, got 'x'"),
     ],
 )
 def test_bad_usage_is_one_line_and_writes_nothing(tmp_path, monkeypatch, capfd, words, message):
@@ -401,10 +456,10 @@ def test_list_names_every_figure(capfd):
 
 # --- the figures that the documentation shows ----------------------------------------------------
 
-SHOWN = Path(__file__).parents[3] / "docs" / "figures"
+PUBLISHED_PICTURES = Path(__file__).parents[3] / "docs" / "figures"
 
 
-@pytest.mark.parametrize("path", sorted(SHOWN.rglob("*.csv")), ids=lambda p: p.stem)
+@pytest.mark.parametrize("path", sorted(PUBLISHED_PICTURES.rglob("*.csv")), ids=lambda p: p.stem)
 def test_data_in_the_documentation_are_whole_and_drawn(path):
     figure = FIGURES[path.stem]
     rows = read_csv(path)
@@ -415,19 +470,19 @@ def test_data_in_the_documentation_are_whole_and_drawn(path):
 
 
 def test_published_numbers_in_the_documentation_are_the_published_ones():
-    for row in read_csv(SHOWN / "fig3.csv"):
+    for row in read_csv(PUBLISHED_PICTURES / "fig3.csv"):
         assert row["published"] == FIG3.get(row["policy"], {}).get(row["jobs"])
-    for row in read_csv(SHOWN / "fig8.csv"):
+    for row in read_csv(PUBLISHED_PICTURES / "fig8.csv"):
         assert row["published"] == FIG8.get(row["policy"])
 
 
 def test_nothing_is_called_published_where_the_paper_gives_no_number():
-    rows = read_csv(SHOWN / "fig4.csv")
+    rows = read_csv(PUBLISHED_PICTURES / "fig4.csv")
     known = {row["policy"] for row in rows if row["published_low"] is not None}
     assert known == set(FIG4) == {"fifo", "drf", "dorm"}
 
 
 def test_every_ratio_in_the_documentation_is_proven():
-    for path in SHOWN.rglob("fig5.csv"):
+    for path in PUBLISHED_PICTURES.rglob("fig5.csv"):
         for row in read_csv(path):
             assert row["proven"] == row["seeds"]

@@ -23,21 +23,17 @@ from matplotlib.collections import LineCollection, PolyCollection
 
 from experiments import competitive_ratio
 from experiments.evaluation.comparison import compare
-from experiments.plotting import (
-    FORMATS,
-    comparison_page,
-    plot_comparison,
-    plot_prices,
-    plot_ratio,
-    plot_rents,
-    plot_schedule,
-    plot_utilisation,
-    plot_utilities,
-    ratio_page,
-    run_page,
-    save,
-)
 from experiments.plotting.canvas import new_figure
+from experiments.plotting.comparison import plot_comparison
+from experiments.plotting.files import FORMATS, save
+from experiments.plotting.groups import group_of
+from experiments.plotting.pages import comparison_page, ratio_page, run_page
+from experiments.plotting.prices import plot_prices
+from experiments.plotting.ratio import plot_ratio
+from experiments.plotting.rents import plot_rents
+from experiments.plotting.schedule import plot_schedule
+from experiments.plotting.utilisation import plot_utilisation
+from experiments.plotting.utilities import plot_utilities
 from offline import configuration_bound
 
 ROOT = Path(__file__).parents[3]
@@ -94,6 +90,10 @@ def test_utilisation_is_what_the_ledger_holds(instance, run, scheduler, group):
     shares = used / np.where(capacity > 0, capacity, np.inf)
     np.testing.assert_allclose(fullest, 100 * shares.max(axis=2), rtol=1e-12)
     assert fullest.max() > 90
+    whole = group_of(instance, run.schedules, group)
+    np.testing.assert_allclose(whole.used, used, rtol=1e-12)
+    totals = used.sum(axis=(0, 1)) / np.maximum(capacity.sum(axis=0), 1e-9)
+    assert whole.busiest() == instance.cluster.resources[int(totals.argmax())]
 
 
 @pytest.mark.parametrize("group", ["worker", "ps"])

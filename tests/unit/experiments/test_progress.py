@@ -14,14 +14,14 @@ import pytest
 
 from experiments.cli import progress
 from experiments.cli.progress import describe, solver_progress
-from oasis.solvers import Progress
+from oasis.solvers import SolveProgress
 
 ROOT = Path(__file__).parents[3]
 
 
-def news(incumbent: float | None, bound: float, phase: str = "compact MILP") -> Progress:
+def news(incumbent: float | None, bound: float, phase: str = "compact MILP") -> SolveProgress:
     gap = math.inf if incumbent is None else (bound - incumbent) / incumbent
-    return Progress(0.0, incumbent, bound, gap, phase)
+    return SolveProgress(0.0, incumbent, bound, gap, phase)
 
 
 def nothing() -> None:
@@ -127,10 +127,10 @@ def test_on_a_terminal_one_line_lives_and_is_gone_at_the_end() -> None:
     script = (
         "import time\n"
         "from experiments.cli import progress\n"
-        "from oasis.solvers import Progress\n"
+        "from oasis.solvers import SolveProgress\n"
         "progress.PATIENCE_SECONDS = 0.2\n"
         "with progress.solver_progress(lambda: None) as show:\n"
-        "    show(Progress(0.0, 400.0, 410.0, 0.025, 'compact MILP'))\n"
+        "    show(SolveProgress(0.0, 400.0, 410.0, 0.025, 'compact MILP'))\n"
         "    time.sleep(1.2)\n"
         "print('the result')\n"
     )
@@ -149,10 +149,10 @@ STOPPED = """
 import os, signal, time
 from experiments.cli import progress
 from experiments.cli.interrupt import CtrlC
-from oasis.solvers import Progress
+from oasis.solvers import SolveProgress
 progress.PATIENCE_SECONDS = 0.1
 with CtrlC() as ctrl_c, progress.solver_progress(ctrl_c.check) as show:
-    show(Progress(0.0, 400.0, 410.0, 0.025, "compact MILP"))
+    show(SolveProgress(0.0, 400.0, 410.0, 0.025, "compact MILP"))
     for _ in range({times}):
         time.sleep(0.8)
         os.kill(os.getpid(), signal.SIGINT)

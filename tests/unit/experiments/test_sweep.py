@@ -10,24 +10,20 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from pydantic import ValidationError
 from scipy import stats
 
 import oasis
 from baselines import FIFO
-from experiments.sweep import (
-    Store,
-    SweepProgress,
-    SweepResult,
-    expand,
-    read_config,
-    read_frame,
-    repeatable,
-    run_sweep,
-    summarise,
-    sweep_config,
-)
+from experiments.sweep.cells import expand
+from experiments.sweep.config import SweepConfig, read_config, sweep_config
+from experiments.sweep.executors import Local
 from experiments.sweep.fingerprint import fingerprint
-from experiments.sweep.store import MEASURED
+from experiments.sweep.model import explain
+from experiments.sweep.run import SweepProgress, SweepResult, run_sweep
+from experiments.sweep.store import Store, read_frame, repeatable
+from experiments.sweep.summary import summarise
+from experiments.sweep.task import MEASURED
 from experiments.sweep.tasks import TASKS
 from experiments.sweep.worker import execute
 from tests.sweeping import FATES, SMALL, counted, small
@@ -65,6 +61,36 @@ def test_a_value_and_a_list_of_it_are_the_same_axis() -> None:
     assert keys[0] == keys[1]
 
 
+def test_options_of_every_policy_are_axes() -> None:
+    policies = [
+        {"name": "las", "thresholds": [[1.0], [0.5, 2]], "line": ["strict", "backfill"]},
+        {"name": "rrh", "weight": [0.2, 0.8]},
+        {"name": ["srtf", "las"], "line": "backfill", "seed": 7},
+    ]
+    cells = expand(_one(policies=policies))
+    found = [(cell.policy, dict(cell.policy_options)) for cell in cells]
+    assert [(name, o["thresholds"], o["line"]) for name, o in found[:4]] == [
+        ("las", [1.0], "strict"),
+        ("las", [1.0], "backfill"),
+        ("las", [0.5, 2.0], "strict"),
+        ("las", [0.5, 2.0], "backfill"),
+    ]
+    assert [o["weight"] for name, o in found if name == "rrh"] == [0.2, 0.8]
+    assert all("seed" not in options for _, options in found[:6]), "it is the cell's"
+    for cell, (name, options) in zip(cells, found, strict=True):
+        seed = 7 if "seed" in options else 1
+        parameters = cell.make_case().make_policy().parameters
+        assert parameters == {"seed": seed, **options}, name
+
+
+def test_raw_units_still_stands_for_no_normalisation() -> None:
+    old, new = (
+        [cell.key for cell in expand(_one(policies=[{"name": "oasis", **option}]))]
+        for option in ({"raw_units": [True, False]}, {"normalize": [False, True]})
+    )
+    assert old == new
+
+
 def test_counted_seeds_are_consecutive() -> None:
     assert small(seeds={"count": 3}).seeds == [0, 1, 2]
     assert small(seeds={"first": 5, "count": 2}).seeds == [5, 6]
@@ -81,6 +107,11 @@ def test_key_depends_on_everything_that_the_result_follows_from() -> None:
         _one(policies=[{"name": "drf"}]),
         _one(task={"name": "ratio"}),
         _one(task={"name": "ratio", "time_limit": 1}),
+        _one(task={"name": "ratio", "work_limit": 1}),
+        _one(task={"name": "ratio", "seed": 1}),
+        _one(policies=[{"name": "fifo"}]),
+        _one(policies=[{"name": "fifo", "seed": 1}]),
+        _one(policies=[{"name": "las", "line": "backfill"}]),
     ]
     keys = {cell.key for config in others for cell in expand(config)}
     assert len(keys) == len(others)
@@ -336,10 +367,18 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"instances": [{"jobs": [3, 3]}]}, "instances: expected each point once, got preset = "),
     ({"policies": [{"scale": 1.0}]}, "policies[0].name: missing; this key is required"),
     ({"policies": [{"name": "lifo"}]}, "policies[0].name: expected one of oasis, fifo, "),
-    ({"policies": [{"name": "oasis", "scale": 0}]}, "policies[0].scale: expected greater than 0"),
+    (
+        {"policies": [{"name": "oasis", "scale": 0}]},
+        "policies[0].scale: expected a finite number > 0",
+    ),
     ({"policies": [{"name": "oasis", "scale": math.inf}]}, "policies[0].scale: expected a finite"),
     ({"policies": [{"name": ["oasis", "drf"], "scale": 2.0}]}, "policies[0]: expected scale with"),
     ({"policies": [{"name": "oasis", "granularity": "x"}]}, "policies[0].granularity: expected "),
+    ({"policies": [{"name": "fifo", "speed": 1}]}, "policies[0]: unknown key 'speed'; fifo has"),
+    ({"policies": [{"name": "las", "line": "x"}]}, "policies[0].line: expected strict or backfill"),
+    ({"policies": [{"name": "las", "line": []}]}, "policies[0].line: expected at least one value"),
+    ({"policies": [{"name": "las", "thresholds": 1.0}]}, "policies[0].thresholds: expected number"),
+    ({"policies": [{"name": "fifo", "seed": -1}]}, "policies[0].seed: expected an integer >= 0"),
     ({"policies": [{"name": ["fifo", "fifo"]}]}, "policies: expected each point once, got name"),
     ({"seeds": [0, 1, 0]}, "seeds: expected each point once, got seed = 0 again"),
     ({"seeds": -1}, "seeds: expected greater than or equal to 0, got -1"),
@@ -351,6 +390,12 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"task": {"name": "ratio", "time_limit": -1}}, "task.time_limit: expected greater than or "),
     ({"task": {"name": "ratio", "time_limit": math.nan}}, "task.time_limit: expected a finite"),
     ({"task": {"name": "ratio", "time_limit": -math.inf}}, "task.time_limit: expected a finite"),
+    ({"task": {"name": "ratio", "seed": -1}}, "task.seed: expected greater than or equal to 0"),
+    ({"task": {"name": "ratio", "work_limit": -1}}, "task.work_limit: expected greater than or "),
+    (
+        {"task": {"name": "ratio", "work_limit": 1, "time_limit": 1}},
+        "task: expected time_limit or work_limit, got both",
+    ),
     ({"task": {"name": "ratio", "method": "x"}}, "task.method: expected one of auto, milp, "),
 ]
 
@@ -361,6 +406,19 @@ def test_wrong_configuration_is_refused_by_key(change: dict[str, Any], message: 
         expand(sweep_config(SMALL | change))
     assert str(caught.value).startswith(message)
     assert "\n" not in str(caught.value)
+
+
+def test_a_wrong_table_is_explained_in_one_line_with_its_place() -> None:
+    with pytest.raises(ValidationError) as caught:
+        SweepConfig.model_validate(SMALL | {"seeds": ["one"]})
+    assert explain(caught.value, {"seeds": ["one"]}, "grid") == (
+        "grid.seeds[0]: expected integer, got 'one'"
+    )
+
+
+def test_one_worker_gives_the_rows_of_many(swept: SweepResult, tmp_path: Path) -> None:
+    alone = run_sweep(small(), tmp_path / "alone.parquet", executor=Local(1))
+    pd.testing.assert_frame_equal(repeatable(alone.frame), repeatable(swept.frame))
 
 
 @pytest.mark.parametrize("text", ["seeds = [", "seeds = 1\nseeds = 2"])

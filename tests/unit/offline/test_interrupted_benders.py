@@ -13,14 +13,17 @@ from typing import Any
 import pytest
 
 import oasis
-from oasis.solvers import Progress, Status, highs
+from oasis.solvers import SolveProgress, Status
 from oasis.solvers.budget import Budget
-from offline import solve_benders
-from offline.benders import solve as benders
-from tests.oracle.test_benders import CROSSED, at_odds, unaided, unit_job
+from oasis.solvers.running import RunningSolve
+from offline import BendersParams, solve_benders
+from offline.benders.decomposition import LEVELS
+from offline.benders.params import MasterParams
+from tests.oracle.odds import CROSSED, at_odds, unit_job
+from tests.oracle.test_benders import unaided
 
-LIMIT = 60.0
-FRACTIONS, _, WHOLE = (phase for phase, *_ in benders.LEVELS)
+FRACTIONS, _, WHOLE = (phase for phase, *_ in LEVELS)
+LIMIT = 600.0  # without one, nobody looks at the clock; never reached
 AT_A_LOOK_AT_THE_CLOCK, WHILE_HIGHS_RUNS = "clock", "HiGHS"
 
 
@@ -32,7 +35,7 @@ class CtrlC:
         self.came_in = ""
         self._moment, self._seen = (phase, kind, number), Counter[tuple[str, str]]()
 
-    def watch(self, progress: Progress) -> None:
+    def watch(self, progress: SolveProgress) -> None:
         if self.phases[-1:] != [progress.phase]:
             self.phases.append(progress.phase)
 
@@ -74,15 +77,15 @@ def test_ctrl_c_ends_the_decomposition_where_it_comes(
     instance = at_odds(CROSSED, *(unit_job(f"j{k}", 1.0) for k in range(4)))
     ctrl_c = CtrlC(phase, kind, number)
     unaided(monkeypatch)
-    if phase != WHOLE:
-        monkeypatch.setattr(benders, "SMALL", -1)
+    size = MasterParams().whole_size if phase == WHOLE else 0
+    params = BendersParams(master=MasterParams(whole_size=size))
     elapsed = Budget.elapsed.fget
     assert elapsed is not None
     clock = property(ctrl_c.before(AT_A_LOOK_AT_THE_CLOCK, elapsed))
     monkeypatch.setattr(Budget, "elapsed", clock)
-    waiting = ctrl_c.before(WHILE_HIGHS_RUNS, highs.Run._report)
-    monkeypatch.setattr(highs.Run, "_report", waiting)
-    result = solve_benders(instance, LIMIT, on_progress=ctrl_c.watch)
+    waiting = ctrl_c.before(WHILE_HIGHS_RUNS, RunningSolve._report)
+    monkeypatch.setattr(RunningSolve, "_report", waiting)
+    result = solve_benders(instance, LIMIT, params=params, on_progress=ctrl_c.watch)
     assert ctrl_c.came_in == phase, ctrl_c.phases
     assert result.status is Status.INTERRUPTED
     assert ctrl_c.phases[-1] == phase

@@ -221,7 +221,12 @@ def test_group_of_servers_is_filled_like_single_servers() -> None:
 
 
 def test_parameters_name_the_options() -> None:
-    options = {"granularity": "chunk", "normalize": False, "min_utility_fraction": 0.25}
+    options = {
+        "granularity": "chunk",
+        "normalize": False,
+        "min_utility_fraction": 0.25,
+        "scale": 0.5,
+    }
     assert scheduler(**options).parameters == options
 
 

@@ -150,3 +150,14 @@ def test_price_function_is_written_with_nulls_and_read_again(eta: float) -> None
     assert again.log_ratio.tolist() == [1.5, 0.0]
     assert again.eta == eta or np.isnan([again.eta, eta]).all()
     assert again.to_dict() == data
+
+
+@pytest.mark.parametrize(
+    ("worker", "ps", "alpha"),
+    [([0.0, 0.5], [3.0, 2.0], 3.0), ([0.5, 4.0], [3.0, 2.0], 4.0), ([0.5, 0.2], [0.9, 0.0], 1.0)],
+)
+def test_alpha_is_the_largest_range_of_either_group_and_at_least_one(
+    worker: list[float], ps: list[float], alpha: float
+) -> None:
+    functions = (PriceFunction(np.zeros(2), np.array(ratio), 1.0) for ratio in (worker, ps))
+    assert PriceBounds(*functions, True, 0.0).alpha == alpha

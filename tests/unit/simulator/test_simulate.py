@@ -6,7 +6,7 @@ import math
 import pytest
 
 import oasis
-from baselines import FIFO, POLICIES
+from baselines import FIFO, POLICIES, make
 from oasis.simulator import PlainJob, Workload, replay, rigid_workload
 
 
@@ -43,29 +43,50 @@ def test_what_oasis_planned_is_what_the_machines_do():
 
 
 def test_simulated_use_of_the_machines_is_that_of_the_schedules():
-    from oasis.model.usage import utilisation
+    from oasis.model.usage import committed
 
     for instance in instances():
         run = oasis.simulate(instance, oasis.OASiS.from_instance(instance))
-        for group, shares in utilisation(instance, run.schedules).items():
+        cluster = instance.cluster
+        capacities = (cluster.worker_capacity, cluster.ps_capacity)
+        used = committed(instance, run.schedules)
+        for group, amounts, capacity in zip(("worker", "ps"), used, capacities, strict=True):
+            supply = instance.horizon * capacity.sum(axis=0)
+            taken = amounts.sum(axis=(0, 1))
+            shares = {
+                name: taken[r] / supply[r] if supply[r] > 0 else None
+                for r, name in enumerate(cluster.resources)
+            }
             assert run.outcome.utilisation[group] == pytest.approx(shares, abs=1e-9)
 
 
-@pytest.mark.parametrize("policy", POLICIES.values(), ids=POLICIES)
+def test_outcomes_say_what_ran_and_with_which_parameters():
+    instance = instances()[0]
+    run = oasis.simulate(instance, oasis.OASiS.from_instance(instance, scale=0.5))
+    outcome = run.outcome
+    assert (outcome.policy, outcome.seed, outcome.version) == ("oasis", 0, oasis.__version__)
+    assert outcome.parameters == run.parameters
+    assert outcome.parameters["scale"] == 0.5
+    replayed = replay(Workload.from_instance(instance), FIFO(4))
+    assert (replayed.policy, replayed.parameters) == ("fifo", {"seed": 4, "placement": None})
+    assert set(replayed.to_dict()) >= {"policy", "parameters", "seed", "version", "makespan"}
+
+
+@pytest.mark.parametrize("policy", POLICIES)
 def test_schedules_of_other_policies_satisfy_the_model(policy):
     for instance in instances():
-        run = oasis.simulate(instance, policy(3))
+        run = oasis.simulate(instance, make(policy, 3))
         oasis.verify(instance, run)
         assert [d.job_id for d in run.decisions] == [j.id for j in instance.jobs_by_arrival()]
         for decision, times in zip(run.decisions, run.outcome.jobs, strict=True):
             assert (decision.schedule is None) == (times.end is None)
 
 
-@pytest.mark.parametrize("policy", POLICIES.values(), ids=POLICIES)
+@pytest.mark.parametrize("policy", POLICIES)
 def test_runs_repeat_and_are_plain_data(policy):
     instance = instances()[-1]
-    runs = [oasis.simulate(instance, policy(1)) for _ in range(2)]
-    again = policy(1)
+    runs = [oasis.simulate(instance, make(policy, 1)) for _ in range(2)]
+    again = make(policy, 1)
     runs += [oasis.simulate(instance, again) for _ in range(2)]  # a policy can be used again
     assert all(run == runs[0] and run.outcome == runs[0].outcome for run in runs)
     document = json.loads(json.dumps(runs[0].to_dict(), allow_nan=False))

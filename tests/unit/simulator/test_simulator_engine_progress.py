@@ -27,7 +27,7 @@ ON_A, ON_B = Allocation(((0, 1),)), Allocation(((1, 1),))
 class Watcher:
     """Answers by time and asks for the work left in every job, once a unit of time."""
 
-    name, slotted = "watcher", False
+    name, slotted, told_remaining = "watcher", False, True
 
     def __init__(self, plans: dict[float, Plan], until: float) -> None:
         self.plans, self.until = plans, until

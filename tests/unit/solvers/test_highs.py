@@ -15,8 +15,9 @@ import pulp
 import pytest
 
 from oasis import SolverError
-from oasis.solvers import Progress, Status, highs, relative_gap
+from oasis.solvers import SolveProgress, Status, answers, highs, relative_gap, running
 from oasis.solvers.budget import Budget
+from oasis.solvers.running import RunningSolve
 
 
 def knapsacks(sense: int, size: int = 120, rows: int = 40) -> pulp.LpProblem:
@@ -156,10 +157,14 @@ def test_an_infeasible_warm_start_is_ignored():
 
 
 def test_progress_encloses_the_optimum_in_the_units_of_the_model():
-    seen: list[Progress] = []
-    problem = knapsacks(pulp.LpMaximize)
-    highs.solve(problem, budget=Budget(2.0), warm_start=NOTHING, on_progress=seen.append)
-    assert seen
+    seen: list[SolveProgress] = []
+
+    def note(progress: SolveProgress) -> None:
+        seen.append(progress)
+        if progress.incumbent is not None and progress.bound < 4200:
+            raise KeyboardInterrupt
+
+    highs.solve(knapsacks(pulp.LpMaximize), warm_start=NOTHING, on_progress=note)
     last = seen[-1]
     assert last.incumbent is not None
     assert 1000 <= last.incumbent < last.bound
@@ -169,22 +174,20 @@ def test_progress_encloses_the_optimum_in_the_units_of_the_model():
 
 
 def test_an_exception_of_the_progress_callback_ends_the_solve_and_arrives():
-    def fail(progress: Progress) -> None:
+    def fail(progress: SolveProgress) -> None:
         raise ZeroDivisionError
 
-    started = time.perf_counter()
-    with pytest.raises(ZeroDivisionError):
-        highs.solve(knapsacks(pulp.LpMaximize), budget=Budget(60), on_progress=fail)
-    assert time.perf_counter() - started < 30
+    with pytest.raises(ZeroDivisionError):  # without a limit nothing else would end it
+        highs.solve(knapsacks(pulp.LpMaximize), on_progress=fail)
 
 
 def test_an_interrupt_keeps_the_best_solution_and_bound():
-    def interrupt(progress: Progress) -> None:
+    def interrupt(progress: SolveProgress) -> None:
         if math.isfinite(progress.bound):
             raise KeyboardInterrupt
 
     problem = knapsacks(pulp.LpMaximize)
-    solution = highs.solve(problem, budget=Budget(60), warm_start=NOTHING, on_progress=interrupt)
+    solution = highs.solve(problem, warm_start=NOTHING, on_progress=interrupt)
     assert solution.status is Status.INTERRUPTED
     assert solution.objective is not None
     assert solution.objective < solution.bound < math.inf
@@ -193,14 +196,13 @@ def test_an_interrupt_keeps_the_best_solution_and_bound():
 SCRIPT = """
 import math, pulp, test_highs
 from oasis.solvers import highs
-from oasis.solvers.budget import Budget
 
 def report(progress):
     if math.isfinite(progress.bound):
         print("running", flush=True)
 
 problem = test_highs.knapsacks(pulp.LpMaximize)
-solution = highs.solve(problem, budget=Budget(60), warm_start={}, on_progress=report)
+solution = highs.solve(problem, warm_start={}, on_progress=report)
 print(solution.status, solution.objective, solution.bound, flush=True)
 """
 
@@ -218,9 +220,7 @@ def test_ctrl_c_ends_a_solve_promptly():
     assert process.stdout is not None
     assert process.stdout.readline() == "running\n"
     process.send_signal(signal.SIGINT)
-    started = time.perf_counter()
-    out, err = process.communicate(timeout=60)
-    assert time.perf_counter() - started < 30
+    out, err = process.communicate(timeout=300)  # without a limit nothing else would end it
     status, objective, bound = out.splitlines()[-1].split()
     assert status == "interrupted"
     assert float(objective) < float(bound)
@@ -233,7 +233,7 @@ def test_same_model_same_solution():
 
 
 def test_an_unproved_optimum_is_an_error(monkeypatch):
-    monkeypatch.setattr(highs, "PROOF", -1.0)
+    monkeypatch.setattr(answers, "PROOF", -1.0)
     with pytest.raises(SolverError, match="not proved"):
         highs.solve(small())
 
@@ -246,11 +246,11 @@ def test_what_highs_refuses_is_an_error():
 
 
 def test_ctrl_c_is_not_lost_on_a_solver_that_has_just_finished(monkeypatch):
-    def late(run: highs.Run, on_progress: object) -> None:
+    def late(run: RunningSolve, on_progress: object) -> None:
         run._done.wait()
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(highs.Run, "_report", late)
+    monkeypatch.setattr(RunningSolve, "_report", late)
     solution = highs.solve(small())
     assert solution.status is Status.INTERRUPTED
     assert solution.objective == solution.bound == pytest.approx(15)
@@ -260,15 +260,15 @@ def test_ctrl_c_is_not_lost_on_a_solver_that_has_just_finished(monkeypatch):
 def test_a_solver_that_does_not_hear_ctrl_c_is_left_with_the_bound_it_told(monkeypatch, sense):
     leave = threading.Event()
 
-    def deaf(run: highs.Run) -> None:
+    def deaf(run: RunningSolve) -> None:
         leave.wait()
 
-    def interrupt(run: highs.Run, on_progress: object) -> None:
+    def interrupt(run: RunningSolve, on_progress: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(highs, "GRACE_SECONDS", 0.01)
-    monkeypatch.setattr(highs.Run, "_work", deaf)
-    monkeypatch.setattr(highs.Run, "_report", interrupt)
+    monkeypatch.setattr(running, "GRACE_SECONDS", 0.01)
+    monkeypatch.setattr(RunningSolve, "_work", deaf)
+    monkeypatch.setattr(RunningSolve, "_report", interrupt)
     solution = highs.solve(small(sense))
     leave.set()
     assert (solution.status, solution.objective, solution.values) == (Status.INTERRUPTED, None, {})
@@ -277,7 +277,7 @@ def test_a_solver_that_does_not_hear_ctrl_c_is_left_with_the_bound_it_told(monke
 
 @pytest.mark.parametrize("sense", [pulp.LpMaximize, pulp.LpMinimize])
 def test_a_gap_in_units_of_the_objective_ends_a_solve_without_a_claim(sense):
-    wide = highs.solve(knapsacks(sense), gap=1e6, budget=Budget(30))
+    wide = highs.solve(knapsacks(sense), gap=1e6)
     assert wide.status is Status.GAP_LIMIT
     assert wide.objective is not None
     assert 0 < abs(wide.bound - wide.objective) <= 1e6
@@ -310,8 +310,8 @@ def test_a_run_is_of_the_model_as_it_was():
 
 def test_a_run_that_does_not_stop_is_left_with_the_bound_it_told(monkeypatch):
     leave = threading.Event()
-    monkeypatch.setattr(highs, "GRACE_SECONDS", 0.01)
-    monkeypatch.setattr(highs.Run, "_work", lambda run: leave.wait())
+    monkeypatch.setattr(running, "GRACE_SECONDS", 0.01)
+    monkeypatch.setattr(RunningSolve, "_work", lambda run: leave.wait())
     run = highs.start(small())
     run.stop()
     solution = run.finish()

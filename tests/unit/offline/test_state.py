@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import math
 
 import pytest
 
 import oasis
-from oasis.solvers import TRUST, Progress, Status
+from oasis.solvers import TRUST, SolveProgress, Status
 from oasis.solvers.budget import Budget
 from offline import METHODS, Milestone, OfflineResult, configuration_bound, solve
-from offline.state import Standing, concluded, trivial_bound
-from offline.warm_start import begin
+from offline import result as results
+from offline.method import concluded
+from offline.state import SolveState, trivial_bound
 
 EXAMPLE = oasis.generate("testbed", jobs=4, seed=3)
 ONLINE = oasis.simulate(EXAMPLE, oasis.OASiS.from_instance(EXAMPLE))
@@ -34,16 +36,16 @@ def result_with(*history: Milestone) -> OfflineResult:
 
 
 def test_what_is_found_and_proved_is_credited_to_the_phase_of_that_moment() -> None:
-    seen: list[Progress] = []
-    standing = Standing(Budget(), seen.append)
-    standing.enter("first")
-    standing.proved(ONLINE.total_utility)
-    standing.found(0.0, {})
-    standing.enter("second")
-    standing.found(ONLINE.total_utility, ONLINE.schedules)
-    standing.found(ONLINE.total_utility, {})  # no better: not taken
-    standing.proved(1e7)
-    result = standing.result(EXAMPLE, Status.TIME_LIMIT, "m", {})
+    seen: list[SolveProgress] = []
+    state = SolveState(Budget(), seen.append)
+    state.enter("first")
+    state.proved(ONLINE.total_utility)
+    state.found(0.0, {})
+    state.enter("second")
+    state.found(ONLINE.total_utility, ONLINE.schedules)
+    state.found(ONLINE.total_utility, {})  # no better: not taken
+    state.proved(1e7)
+    result = state.result(EXAMPLE, Status.TIME_LIMIT, "m", {})
     assert (result.objective_by, result.bound_by) == ("second", "first")
     assert result.schedules == ONLINE.schedules
     assert result.objective == pytest.approx(ONLINE.total_utility)
@@ -52,22 +54,22 @@ def test_what_is_found_and_proved_is_credited_to_the_phase_of_that_moment() -> N
 
 
 def test_what_a_solver_says_is_shown_but_is_no_solution() -> None:
-    standing = Standing(Budget())
-    standing.saw(Progress(0.0, 5.0, 9.0, math.inf))
-    assert (standing.incumbent, standing.bound) == (None, 9.0)
-    assert standing.history[-1].objective == 5.0
-    assert standing.result(EXAMPLE, Status.TIME_LIMIT, "m", {}).objective == 0.0
+    state = SolveState(Budget())
+    state.saw(SolveProgress(0.0, 5.0, 9.0, math.inf))
+    assert (state.incumbent, state.bound) == (None, 9.0)
+    assert state.history[-1].objective == 5.0
+    assert state.result(EXAMPLE, Status.TIME_LIMIT, "m", {}).objective == 0.0
 
 
 def told(bound: float, bound_first: bool) -> OfflineResult:
     """What comes of a bound and OASiS's schedules, told in either order."""
-    standing = Standing(Budget())
-    standing.enter("LP")
+    state = SolveState(Budget())
+    state.enter("LP")
     if bound_first:
-        standing.proved(bound)
-    standing.found(ONLINE.total_utility, ONLINE.schedules)
-    standing.proved(bound)
-    return standing.result(EXAMPLE, Status.TIME_LIMIT, "m", {})
+        state.proved(bound)
+    state.found(ONLINE.total_utility, ONLINE.schedules)
+    state.proved(bound)
+    return state.result(EXAMPLE, Status.TIME_LIMIT, "m", {})
 
 
 @pytest.mark.parametrize("bound_first", [True, False])
@@ -84,17 +86,24 @@ def test_a_bound_further_below_a_schedule_is_refused(bound_first: bool) -> None:
 
 
 def test_history_is_as_fine_as_a_hundredth_of_the_time_and_keeps_the_last() -> None:
-    standing = Standing(Clock())
+    state = SolveState(Clock())
     for k in range(10_000):
         Clock.now = 1e-3 * k
-        standing.proved(1e6 - k)
-    seconds = [milestone.seconds for milestone in standing.history]
+        state.proved(1e6 - k)
+    seconds = [milestone.seconds for milestone in state.history]
     assert len(seconds) < 1000
     assert seconds == sorted(seconds)
-    assert standing.history[-1].upper_bound == 1e6 - 9999
+    assert state.history[-1].upper_bound == 1e6 - 9999
     for moment in (0.5, 2.0, 7.77):
-        known = max(m.seconds for m in standing.history if m.seconds <= moment)
+        known = max(m.seconds for m in state.history if m.seconds <= moment)
         assert known >= moment * 0.98
+
+
+def test_a_result_is_plain_data_with_the_gap_in_it() -> None:
+    document = result_with(Milestone(1.0, None, 9.0)).to_dict()
+    assert document["gap"] == 1.0
+    assert document["version"] == results.__version__
+    assert json.loads(json.dumps(document)) == document
 
 
 def test_gap_at_a_moment_is_that_of_the_last_milestone_before_it() -> None:
@@ -108,7 +117,7 @@ def test_ctrl_c_leaves_the_trivial_bound_and_nothing_admitted_if_nothing_else_is
     def work() -> Status:
         raise KeyboardInterrupt
 
-    result = concluded(EXAMPLE, Standing(Budget()), work, "milp", {"seed": 1})
+    result = concluded(EXAMPLE, SolveState(Budget()), work, "milp", {"seed": 1})
     assert (result.status, result.objective) == (Status.INTERRUPTED, 0.0)
     assert result.upper_bound == trivial_bound(EXAMPLE)
     assert (result.bound_by, result.objective_by) == ("every job at its best", "")
@@ -152,7 +161,8 @@ def test_a_negative_time_limit_and_nan_are_refused(seconds: float) -> None:
 
 def test_a_bound_by_the_configuration_lp_takes_seconds_or_none() -> None:
     assert configuration_bound(EXAMPLE, 0.0).bound == math.inf
-    bounds = [configuration_bound(EXAMPLE, limit) for limit in (None, math.inf, 60.0, Budget())]
+    bounds = [configuration_bound(EXAMPLE, limit) for limit in (None, math.inf)]
+    bounds.append(configuration_bound(EXAMPLE, work_limit=math.inf))
     assert {result.status for result in bounds} == {Status.OPTIMAL}
     assert len({result.bound for result in bounds}) == 1
 
@@ -165,6 +175,5 @@ def test_every_method_says_which_part_found_and_which_proved(method: str) -> Non
     assert result.objective_by
     assert result.history[-1].objective == pytest.approx(result.objective, rel=1e-6)
     assert result.history[-1].upper_bound == pytest.approx(result.upper_bound, rel=1e-6)
-    standing = Standing(Budget())
-    begin(tiny, standing, None)
-    assert result.objective >= (standing.incumbent or 0.0)
+    online = oasis.simulate(tiny, oasis.OASiS.from_instance(tiny))
+    assert result.objective >= online.total_utility

@@ -18,11 +18,11 @@ from oasis.model.errors import OasisError
 LOST = Record(FAILED, {}, "WorkerDied: the worker process ended before the cell did, every time")
 
 
-class Engine(Protocol):
-    """Runs cells and yields each with what became of it, in any order."""
+class Executor(Protocol):
+    """Runs cells and yields each with its record, in any order."""
 
     def run(self, cells: Sequence[Cell]) -> Generator[tuple[Cell, Record]]:
-        """Run `cells`, whose keys differ."""
+        """Run `cells`, no two of which have the same key."""
         ...
 
 
@@ -119,7 +119,7 @@ class Dask:
         try:
             client = Client(self.scheduler, timeout=self.connect_seconds, set_as_default=False)
         except (OSError, ValueError) as error:
-            message = f"--scheduler {self.scheduler}: expected a Dask scheduler: {error}"
+            message = f"scheduler: expected a Dask scheduler at {self.scheduler}: {error}"
             raise OasisError(message) from None
         with client:
             futures = {client.submit(execute, cell, pure=False): cell for cell in cells}
@@ -128,7 +128,7 @@ class Dask:
                 if future.status == "finished":
                     yield cell, future.result()
                 elif future.status != "error":
-                    raise OasisError(f"--scheduler {self.scheduler}: the scheduler went away")
+                    raise OasisError(f"scheduler: the one at {self.scheduler} went away")
                 elif isinstance(future.exception(), KilledWorker):
                     yield cell, LOST
                 else:  # such as a worker that lacks a package

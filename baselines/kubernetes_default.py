@@ -1,0 +1,154 @@
+"""The default Kubernetes scheduler: pod by pod, first in first out, spread, no gangs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from itertools import chain, zip_longest
+from typing import Any, NamedTuple
+
+from baselines.counts import FixedCounts
+from oasis.scheduling import (
+    NOTHING,
+    Allocation,
+    EmptyCluster,
+    JobBook,
+    Plan,
+    PolicyJob,
+    Room,
+    Site,
+    Spread,
+    View,
+)
+
+
+class Pod(NamedTuple):
+    """A task that waits for a machine; `group` is "worker" or "ps"."""
+
+    job: PolicyJob
+    group: str
+
+
+Bound = dict[str, dict[int, int]]  # group -> machine -> pods
+
+
+class KubernetesDefault:
+    """Every pod is bound to a machine on its own, as soon as it fits, whatever its job still lacks.
+
+    kube-scheduler fixes: pods wait in one queue, first in, first out; a pod that fits nowhere steps
+    aside and is tried again, in its old order, when something has changed; among the nodes on which
+    a pod fits, that with the largest free share of its resources is taken (LeastAllocated), so that
+    pods spread. Nothing knows that the pods of a job need each other: two jobs whose pods enter the
+    queue by turns can each hold a part of the cluster and wait for ever for the rest.
+
+    Chosen: a job has the counts of `FixedCounts`; its parameter servers enter the queue before its
+    workers; the pods of jobs that arrive at one instant enter it by turns, one of each job, as
+    their controllers create them side by side (``interleave=False``: job after job); a job that has
+    lost a server is created anew, with all its pods at the end of the queue. Where a site allows no
+    incomplete gangs, as on an instance of the model, the machines of bound pods are set aside by
+    the policy itself until the last pod of the job is bound.
+
+    Parameters
+    ----------
+    seed : int
+        Of the counts.
+    interleave : bool
+        Whether pods of jobs that come at one instant enter the queue by turns.
+    """
+
+    name = "kubernetes-default"
+    slotted = False
+    told_remaining = False
+    may_deadlock = True
+
+    def __init__(self, seed: int = 0, *, interleave: bool = True) -> None:
+        self._seed, self.interleave = seed, interleave
+        self._counts = FixedCounts(seed)
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        return {"seed": self._seed, "interleave": self.interleave}
+
+    def reset(self, site: Site) -> None:
+        self._site, self._rule = site, Spread()
+        self._counts.reset(EmptyCluster(site, Spread))
+        self._book = JobBook(self._counts.draw)
+        self._queue: list[Pod] = []
+        self._bound: dict[int, Bound] = {}
+
+    def decide(self, view: View) -> Plan:
+        plan = Plan()
+        for job in view.finished:
+            self._bound.pop(job.index, None)
+        # an elastic job may end while pods of it wait; those of an evicted one are created anew
+        gone = {job.index for job in (*view.finished, *view.evicted)}
+        if gone:
+            self._queue = [pod for pod in self._queue if pod.job.index not in gone]
+        self._create(self._book.update(view, plan))
+        self._create(view.evicted)
+        if not self._site.partial_gangs:
+            self._recreate(set(view.lost))
+        for index in sorted(self._bind(self._room(view))):
+            allocation = self._allocation(index)
+            if self._site.partial_gangs or self._is_whole(index):
+                plan.changes[index] = allocation
+        return plan
+
+    def _create(self, jobs: Iterable[PolicyJob]) -> None:
+        """Put all pods of `jobs` at the end of the queue."""
+        pods = []
+        for job in jobs:
+            workers, ps = self._book.counts[job.index]
+            pods.append([Pod(job, "ps")] * ps + [Pod(job, "worker")] * workers)
+            self._bound[job.index] = {"worker": {}, "ps": {}}
+        turns = chain.from_iterable(zip_longest(*pods)) if self.interleave else chain(*pods)
+        self._queue += [pod for pod in turns if pod is not None]
+
+    def _recreate(self, lost: set[int]) -> None:
+        """Put bound pods that wait on a lost machine for the rest of their job into the queue."""
+        for index, bound in self._bound.items():
+            for group in ("ps", "worker"):
+                for machine in lost & bound[group].keys():
+                    count = bound[group].pop(machine)
+                    self._queue += [Pod(self._book.jobs[index], group)] * count
+
+    def _room(self, view: View) -> Room:
+        """What is free, less what is set aside for bound pods that their job does not hold yet."""
+        room = Room(self._site, view.free())
+        if not self._site.partial_gangs:
+            for index in self._bound:
+                job = self._book.jobs[index]
+                if view.allocation(job) == NOTHING:
+                    room.hold(job, self._allocation(index))
+        return room
+
+    def _bind(self, room: Room) -> set[int]:
+        """Bind pods in the order of the queue; the jobs that got any."""
+        waiting, changed = [], set()
+        hopeless = set()  # pods of this size fit nowhere, and room only shrinks
+        for pod in self._queue:
+            job, group = pod
+            demand = job.worker if group == "worker" else job.ps
+            machine = None
+            if (group, demand) not in hopeless:
+                hosts = self._site.machines_for(group)
+                machine = self._rule.next_machine(room, hosts, demand, group)
+            if machine is None:
+                hopeless.add((group, demand))
+                waiting.append(pod)
+                continue
+            room.take(machine, demand, 1)
+            tasks = self._bound[job.index][group]
+            tasks[machine] = tasks.get(machine, 0) + 1
+            changed.add(job.index)
+        self._queue = waiting
+        return changed
+
+    def _allocation(self, index: int) -> Allocation:
+        bound = self._bound[index]
+        return Allocation(
+            tuple(sorted(bound["worker"].items())), tuple(sorted(bound["ps"].items()))
+        )
+
+    def _is_whole(self, index: int) -> bool:
+        allocation = self._allocation(index)
+        return (allocation.worker_count, allocation.ps_count) == self._book.counts[index]

@@ -1,0 +1,159 @@
+"""``--set POLICY.OPTION=VALUE``, and the shorter flags for what is set most often."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+import typer
+
+from experiments.cli.flags import flag
+from experiments.evaluation.options import Option, OptionError
+from experiments.evaluation.policies import OASIS, POLICIES, SEED, entry_of, with_seed
+from oasis.model.errors import OasisError
+
+SET = "--set"
+
+Set = Annotated[
+    list[str] | None,
+    typer.Option(
+        SET,
+        metavar="P.OPTION=X",
+        help="Set an option of policy P, such as las.line=backfill; repeatable. An unknown one is "
+        "answered with those that there are.",
+        show_default=False,
+    ),
+]
+PolicySeed = Annotated[
+    int | None,
+    typer.Option(
+        "--policy-seed",
+        help=f"The option seed of {', '.join(with_seed())} at once. [default: 0]",
+    ),
+]
+
+Chosen = dict[str, dict[str, Any]]
+
+
+def known_policy(name: str, option: str, among: Sequence[str] = tuple(POLICIES)) -> str:
+    """`name` if it is a policy.
+
+    Raises
+    ------
+    OasisError
+        Naming the flag `option` and what there is.
+    """
+    try:
+        return entry_of(name, among).name
+    except ValueError as error:
+        raise OasisError(f"{option}: {error}") from None
+
+
+def read_assignments(
+    texts: Sequence[str], owners: Mapping[str, Mapping[str, Option]]
+) -> dict[str, dict[str, Any]]:
+    """Read ``OWNER.OPTION=VALUE``.
+
+    Parameters
+    ----------
+    texts : sequence of str
+        What the user gave, one assignment each.
+    owners : mapping
+        Options by owner, such as the policies that are run.
+
+    Returns
+    -------
+    dict
+        Values by owner and option.
+
+    Raises
+    ------
+    OasisError
+        If one is malformed, comes twice, or names what there is not.
+
+    Examples
+    --------
+    >>> read_assignments(["las.thresholds=0.5,2"], {"las": POLICIES["las"].options})
+    {'las': {'thresholds': (0.5, 2.0)}}
+    """
+    found: Chosen = {}
+    for text in texts:
+        place, equals, value = text.partition("=")
+        owner, dot, name = place.strip().partition(".")
+        if not (equals and dot and owner and name):
+            raise OasisError(f"{SET}: expected POLICY.OPTION=VALUE, got {text!r}")
+        where = f"{SET} {owner}.{name}"
+        if owner not in owners:
+            raise OasisError(f"{where}: expected an option of {', '.join(owners)}, got {owner!r}")
+        if name not in owners[owner]:
+            known = ", ".join(owners[owner]) or "no options"
+            raise OasisError(f"{where}: no such option; {owner} has {known}")
+        if name in found.setdefault(owner, {}):
+            raise OasisError(f"{where}: expected one value, got two")
+        try:
+            found[owner][name] = owners[owner][name].parse(value)
+        except ValueError as error:
+            raise OasisError(f"{where}: {error}") from None
+    return found
+
+
+def choose_options(
+    names: Sequence[str],
+    assignments: Sequence[str] | None,
+    *,
+    oasis: Mapping[str, Any] | None = None,
+    seed: int | None = None,
+) -> Chosen:
+    """What the user has set of each policy that a command runs, checked.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Names of the policies.
+    assignments : sequence of str, optional
+        What ``--set`` was given.
+    oasis : mapping, optional
+        Options of OASiS that were given by flags of their own.
+    seed : int, optional
+        What ``--policy-seed`` was given; for the policies that draw something.
+
+    Raises
+    ------
+    OasisError
+        Naming the flag.
+
+    Examples
+    --------
+    >>> choose_options(["fifo", "drf"], ["fifo.seed=2"])
+    {'fifo': {'seed': 2}, 'drf': {}}
+    """
+    given = read_assignments(assignments or (), {name: POLICIES[name].options for name in names})
+    for option, value in (oasis or {}).items():
+        spelling = _spelling(option)
+        if OASIS not in names:
+            raise OasisError(f"{spelling}: an option of oasis alone, got {', '.join(names)}")
+        if option in given.setdefault(OASIS, {}):
+            raise OasisError(f"{spelling}: expected no {SET} {OASIS}.{option} beside it")
+        given[OASIS][option] = value
+    for name in with_seed(names) if seed is not None else ():
+        given.setdefault(name, {}).setdefault(SEED, seed)
+    return {name: _checked(name, given.get(name, {}), oasis or {}) for name in names}
+
+
+def _checked(name: str, given: Mapping[str, Any], flagged: Mapping[str, Any]) -> dict[str, Any]:
+    try:
+        whole = POLICIES[name].resolve(given)
+        return {option: whole[option] for option in given}
+    except OptionError as error:
+        option = error.option
+        where = f"{SET} {name}" + (f".{option}" if option else "")
+        if name == OASIS and option is not None and option in flagged:
+            where = _spelling(option)
+        elif option == SEED:
+            where = f"{where} or --policy-seed"
+        raise OasisError(f"{where}: {error.expected}") from None
+
+
+def _spelling(option: str) -> str:
+    denial, _, _ = POLICIES[OASIS].options[option].denial.partition(": ")
+    return denial or flag(option)

@@ -1,0 +1,241 @@
+"""Options as data: read off a dataclass or a signature, checked, and read from text.
+
+An option is written down once, as a field of a dataclass or as a parameter of a constructor. The
+command line, the tables of a sweep and the figures are derived from what `options_of` finds there.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import Field, dataclass, field
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin
+
+from oasis.model.validation import describe
+
+WORDS = {bool: "true or false", int: "an integer", float: "a finite number", str: "text"}
+
+
+class OptionError(ValueError):
+    """A wrong value of an option, or an option that does not exist.
+
+    Parameters
+    ----------
+    owner : str
+        What the option belongs to, such as the name of a policy.
+    option : str or None
+        Name of the option; None where several are wrong together.
+    expected : str
+        What was expected, and what was found.
+    """
+
+    def __init__(self, owner: str, option: str | None, expected: str) -> None:
+        where = f"{owner}.{option}" if option else owner
+        super().__init__(f"{where}: {expected}")
+        self.owner, self.option, self.expected = owner, option, expected
+
+    def __reduce__(self) -> tuple[type[OptionError], tuple[str, str | None, str]]:
+        return type(self), (self.owner, self.option, self.expected)
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One option: its name, its type, its default and a sentence about it.
+
+    Parameters
+    ----------
+    name : str
+        As in Python.
+    kind : type
+        Its annotation: bool, int, float, str, a `Literal` of texts or a tuple of numbers, each of
+        them also with None.
+    default : object
+        Its value unless another is given.
+    help : str
+        What it does, without a full stop.
+    denial : str
+        Flag of the command line that sets an option to False which otherwise is True, and what it
+        then does, in one text such as ``--raw-units: prices in raw units``.
+    """
+
+    name: str
+    kind: Any
+    default: Any
+    help: str = ""
+    denial: str = ""
+
+    @property
+    def is_row(self) -> bool:
+        """Whether one value consists of several numbers."""
+        return get_origin(without_none(self.kind)) is tuple
+
+    def check(self, value: Any) -> Any:
+        """Return `value` as the option's type.
+
+        Raises
+        ------
+        ValueError
+            Saying what was expected; the message does not name the option.
+
+        Examples
+        --------
+        >>> Option("weights", tuple[float, ...], ()).check([1, 2.5])
+        (1.0, 2.5)
+        >>> Option("seed", int, 0).check(True)
+        Traceback (most recent call last):
+        ValueError: expected an integer, got True
+        """
+        if value is None and _takes_none(self.kind):
+            return None
+        return _checked(value, without_none(self.kind))
+
+    def parse(self, text: str) -> Any:
+        """Read a value from text, as it is written on the command line.
+
+        Numbers of a row are separated by commas. ``none`` stands for None where the option has
+        such a value.
+
+        Raises
+        ------
+        ValueError
+            Saying what was expected.
+
+        Examples
+        --------
+        >>> Option("weights", tuple[float, ...], ()).parse("1, 2.5")
+        (1.0, 2.5)
+        """
+        if text.lower() in ("none", "null") and _takes_none(self.kind):
+            return None
+        kind = without_none(self.kind)
+        if kind is str or get_origin(kind) is Literal:
+            return self.check(text)
+        if self.is_row:
+            parts = text.strip().removeprefix("[").removesuffix("]").split(",")
+            return self.check([_number(part) for part in parts if part.strip()])
+        return self.check(_number(text))
+
+
+def described(default: Any, text: str, *, denial: str = "") -> Any:
+    """Field of a dataclass of options: its default, and the sentence that documents it.
+
+    Parameters
+    ----------
+    default : object
+        Value unless another is given.
+    text : str
+        What the option does, without a full stop.
+    denial : str
+        As in `Option`.
+    """
+    return field(default=default, metadata={"help": text, "denial": denial})
+
+
+def options_of(source: Callable[..., Any], *, without: tuple[str, ...] = ()) -> dict[str, Option]:
+    """Options by name: the fields of a dataclass, or the parameters of a constructor.
+
+    Only those with a default and a type that text can express are options. What the metadata of a
+    field do not say about it is taken from the section ``Parameters`` of the docstring.
+
+    Parameters
+    ----------
+    source : type or callable
+        Such as a policy of `baselines`.
+    without : tuple of str
+        Parameters to leave out.
+
+    Examples
+    --------
+    >>> from baselines import RRH
+    >>> [option.name for option in options_of(RRH).values()]
+    ['seed', 'threshold', 'discount', 'weight', 'placement']
+    """
+    sentences: dict[str, str] = {}
+    for owner in reversed(inspect.getmro(source) if isinstance(source, type) else (source,)):
+        sentences |= _sentences(inspect.cleandoc(owner.__doc__ or ""))
+    fields: Mapping[str, Field[Any]] = getattr(source, "__dataclass_fields__", {})
+    found = {}
+    for name, parameter in inspect.signature(source, eval_str=True).parameters.items():
+        if name in without or parameter.default is parameter.empty:
+            continue
+        if not _is_known(parameter.annotation):
+            continue
+        metadata = fields[name].metadata if name in fields else {}
+        text = metadata.get("help") or sentences.get(name, "")
+        denial = metadata.get("denial", "")
+        found[name] = Option(name, parameter.annotation, parameter.default, text, denial)
+    return found
+
+
+def _sentences(document: str) -> dict[str, str]:
+    """The text of each entry in the section ``Parameters`` of a numpydoc docstring."""
+    _, _, section = document.partition("Parameters\n----------\n")
+    found: dict[str, str] = {}
+    names: list[str] = []
+    for line in section.splitlines():
+        if re.fullmatch(r"-+", line):  # the next section has begun, with the line before
+            for name in names:
+                found.pop(name, None)
+            break
+        if heading := re.fullmatch(r"(\w[\w, ]*?)(?: : .*)?", line):
+            names = heading[1].split(", ")
+        elif line.strip():
+            for name in names:
+                found[name] = f"{found.get(name, '')} {line.strip()}".strip()
+    return {name: text.removesuffix(".") for name, text in found.items()}
+
+
+def _is_known(kind: Any) -> bool:
+    kind = without_none(kind)
+    if get_origin(kind) is tuple:
+        return all(part in (int, float, Ellipsis) for part in get_args(kind))
+    return get_origin(kind) is Literal or kind in WORDS
+
+
+def _takes_none(kind: Any) -> bool:
+    return get_origin(kind) in (Union, UnionType) and NoneType in get_args(kind)
+
+
+def without_none(kind: Any) -> Any:
+    """The other type of an annotation that also allows None; the annotation itself otherwise."""
+    if not _takes_none(kind):
+        return kind
+    (other,) = [part for part in get_args(kind) if part is not NoneType] or [None]
+    return other
+
+
+def _number(text: str) -> Any:
+    """A number or a truth value where the text is one, else the text, to be refused by its type."""
+    try:
+        return json.loads(text.strip().lower())
+    except ValueError:
+        return text
+
+
+def _checked(value: Any, kind: Any) -> Any:
+    if get_origin(kind) is Literal:
+        if value not in get_args(kind):
+            expected = " or ".join(map(str, get_args(kind)))
+            raise ValueError(f"expected {expected}, got {describe(value)}")
+        return value
+    if get_origin(kind) is tuple:
+        return _checked_row(value, get_args(kind))
+    is_right = isinstance(value, kind)
+    if kind is float:
+        is_right = isinstance(value, int | float) and abs(value) < math.inf
+    if not is_right or (kind is not bool and isinstance(value, bool)):
+        raise ValueError(f"expected {WORDS[kind]}, got {describe(value)}")
+    return kind(value)
+
+
+def _checked_row(values: Any, kinds: tuple[Any, ...]) -> tuple[Any, ...]:
+    is_open = kinds[-1] is Ellipsis
+    size = "" if is_open else f"{len(kinds)} "
+    if not isinstance(values, list | tuple) or not (is_open or len(values) == len(kinds)):
+        raise ValueError(f"expected {size}numbers, got {describe(values)}")
+    parts = kinds[:1] * len(values) if is_open else kinds
+    return tuple(_checked(value, kind) for value, kind in zip(values, parts, strict=True))

@@ -1,0 +1,105 @@
+"""The jobs of a policy: who is there, and how many tasks each runs with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from oasis.scheduling.job import PolicyJob
+from oasis.scheduling.placement import Placement
+from oasis.scheduling.placements import placement_named
+from oasis.scheduling.policy import Plan, View
+from oasis.scheduling.room import Room
+from oasis.scheduling.site import Site
+
+NEVER_FITS = "does not fit the empty cluster"
+
+Counts = tuple[int, int]  # workers and parameter servers
+
+
+class EmptyCluster:
+    """Whether a job could ever run: whether the cluster, with nobody on it, holds its tasks.
+
+    Parameters
+    ----------
+    site : Site
+        All machines, those that are down now among them: they will come back.
+    placement : callable, optional
+        Makes a new placement rule; that of `placement_named` for no name by default.
+
+    Examples
+    --------
+    >>> from oasis.scheduling import Machine
+    >>> empty = EmptyCluster(Site(("gpu",), (Machine("n0", (4.0,)),)))
+    >>> job = PolicyJob("a", 0.0, 1.0, ((0, 1),), max_workers=9)
+    >>> empty.holds(job, 4, 0), empty.holds(job, 5, 0)
+    (True, False)
+    """
+
+    def __init__(self, site: Site, placement: Callable[[], Placement] | None = None) -> None:
+        self._site = site
+        self._placement = placement or (lambda: placement_named(None, site))
+        self._capacity = [machine.capacity for machine in site.machines]
+        self._known: dict[tuple[object, ...], bool] = {}
+
+    def holds(self, job: PolicyJob, workers: int, ps: int) -> bool:
+        """Whether so many tasks of `job` fit; jobs of one size are tried once."""
+        key = (job.worker, job.ps, workers, ps, job.min_workers)
+        if key not in self._known:
+            room = Room(self._site, self._capacity.copy())
+            found = self._placement().place(room, job, workers, ps)
+            self._known[key] = found is not None
+        return self._known[key]
+
+    def fewest(self, job: PolicyJob) -> Counts | None:
+        """The fewest tasks with which `job` works; None if not even they fit."""
+        counts = job.min_workers, job.ps_needed(job.min_workers)
+        return counts if self.holds(job, *counts) else None
+
+
+class JobBook:
+    """The unfinished jobs that a policy has accepted, in order of arrival.
+
+    Parameters
+    ----------
+    counts : callable
+        The workers and parameter servers of a job at its arrival; None if it can never run.
+
+    Attributes
+    ----------
+    jobs : dict of int to PolicyJob
+        By `PolicyJob.index`.
+    counts : dict of int to (int, int)
+        Workers and parameter servers of each.
+    """
+
+    def __init__(self, counts: Callable[[PolicyJob], Counts | None]) -> None:
+        self._draw = counts
+        self.jobs: dict[int, PolicyJob] = {}
+        self.counts: dict[int, Counts] = {}
+
+    def update(self, view: View, plan: Plan) -> list[PolicyJob]:
+        """Strike out the finished jobs and enter the new ones; which were accepted.
+
+        A job that can never run is rejected in `plan`: nobody may wait for ever behind it.
+        """
+        for job in view.finished:
+            self.strike(job)
+        accepted = []
+        for job in view.arrived:
+            if self.enter(job, plan):
+                accepted.append(job)
+        return accepted
+
+    def enter(self, job: PolicyJob, plan: Plan) -> bool:
+        """Accept `job`, or reject it in `plan` if it can never run; whether it was accepted."""
+        counts = self._draw(job)
+        if counts is None:
+            plan.rejected[job.index] = NEVER_FITS
+            return False
+        self.jobs[job.index], self.counts[job.index] = job, counts
+        return True
+
+    def strike(self, job: PolicyJob) -> None:
+        """Forget `job`, if it is here: it has finished or was rejected."""
+        self.jobs.pop(job.index, None)
+        self.counts.pop(job.index, None)

@@ -1,0 +1,123 @@
+"""Placement rules that look at whole machines: which of them host a job together.
+
+The order of machines of the same kind is by index wherever nothing else decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from oasis.scheduling.allocation import Allocation, Tasks
+from oasis.scheduling.job import Demand, PolicyJob
+from oasis.scheduling.room import Room
+from oasis.scheduling.site import Site
+
+Pair = tuple[int | None, int | None]  # the machine of the workers and that of the parameter servers
+
+
+class OneNode:
+    """All tasks on one machine: that with the smallest free share on which they fit.
+
+    Where no machine hosts both workers and parameter servers, as on an instance of the model, all
+    workers go on one machine and all parameter servers on one other.
+    """
+
+    name = "one-node"
+
+    def place(self, room: Room, job: PolicyJob, workers: int, ps: int) -> Allocation | None:
+        best: tuple[float, Pair, Allocation] | None = None
+        for pair in _pairs(room.site, bool(workers), bool(ps)):
+            found = Allocation(
+                *(
+                    ((machine, count),) if machine is not None and count else ()
+                    for machine, count in zip(pair, (workers, ps), strict=True)
+                )
+            )
+            if not room.hold(job, found):
+                continue
+            room.release(job, found)
+            idle = sum(room.idle_share(machine) for machine in pair if machine is not None)
+            if best is None or idle < best[0]:
+                best = idle, pair, found
+        if best is None:
+            return None
+        room.hold(job, best[2])
+        return best[2]
+
+
+class MostIdle:
+    """Together on the machines with most idle resources, each filled before the next is begun.
+
+    Parameter servers are placed first, and the workers begin on the machines beside them.
+    """
+
+    name = "most-idle"
+
+    def place(self, room: Room, job: PolicyJob, workers: int, ps: int) -> Allocation | None:
+        before = room.free.copy()
+        servers = _fill(room, room.most_idle(room.site.machines_for("ps")), job.ps, ps)
+        hosts = room.site.machines_for("worker")
+        used = [machine for machine, _ in servers or () if machine in set(hosts)]
+        order = [*used, *(m for m in room.most_idle(hosts) if m not in set(used))]
+        placed = _fill(room, order, job.worker, workers) if servers is not None else None
+        if servers is None or placed is None:
+            room.free = before
+            return None
+        return Allocation(placed, servers)
+
+
+class MinimumOnOneNode:
+    """The parameter servers and the fewest workers on one machine, the other workers elsewhere.
+
+    The other workers take what is left on that machine, and then the most idle ones.
+    """
+
+    name = "minimum-on-one-node"
+
+    def place(self, room: Room, job: PolicyJob, workers: int, ps: int) -> Allocation | None:
+        before = room.free.copy()
+        core = OneNode().place(room, job, min(workers, job.min_workers), ps)
+        if core is None:
+            return None
+        home = [machine for machine, _ in core.workers]
+        hosts = room.site.machines_for("worker")
+        order = [*home, *(m for m in room.most_idle(hosts) if m not in home)]
+        more = _fill(room, order, job.worker, workers - core.worker_count)
+        if more is None:
+            room.free = before
+            return None
+        return Allocation(_sum(core.workers, more), core.ps)
+
+
+def _pairs(site: Site, workers: bool, ps: bool) -> Iterable[Pair]:
+    """The machines that can host all workers and all parameter servers of a job."""
+    hosts, ps_hosts = site.machines_for("worker"), site.machines_for("ps")
+    if not ps:
+        return ((machine, None) for machine in hosts)
+    if not workers:
+        return ((None, machine) for machine in ps_hosts)
+    both = [machine for machine in hosts if machine in set(ps_hosts)]
+    if both:
+        return ((machine, machine) for machine in both)
+    return ((machine, other) for machine in hosts for other in ps_hosts)
+
+
+def _fill(room: Room, machines: Sequence[int], demand: Demand, count: int) -> Tasks | None:
+    """Put `count` tasks on `machines` in their order; None if they do not fit there."""
+    tasks = []
+    for machine in machines:
+        if not count:
+            break
+        here = room.count(machine, demand, count)
+        if here:
+            room.take(machine, demand, here)
+            tasks.append((machine, here))
+            count -= here
+    return None if count else tuple(sorted(tasks))
+
+
+def _sum(one: Tasks, other: Tasks) -> Tasks:
+    counts = dict(one)
+    for machine, count in other:
+        counts[machine] = counts.get(machine, 0) + count
+    return tuple(sorted(counts.items()))

@@ -1,0 +1,84 @@
+"""The room that a policy plans on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import fsum
+
+from oasis.scheduling.allocation import Allocation
+from oasis.scheduling.job import Demand, PolicyJob
+from oasis.scheduling.site import Site
+
+Row = tuple[int, ...]
+
+
+class Room:
+    """What is free on each machine while a policy plans; nothing here touches the run.
+
+    Parameters
+    ----------
+    site : Site
+        The machines.
+    free : list of tuple of int
+        Free amounts of each machine; taken over and changed.
+
+    Examples
+    --------
+    >>> from oasis.scheduling import Machine
+    >>> room = Room(Site(("gpu",), (Machine("n0", (4.0,)),)), [(4,)])
+    >>> room.take(0, ((0, 1),), 3)
+    >>> room.free, room.fits(0, ((0, 2),))
+    ([(1,)], False)
+    """
+
+    __slots__ = ("free", "site")
+
+    def __init__(self, site: Site, free: list[Row]) -> None:
+        self.free = free
+        self.site = site
+
+    def fits(self, machine: int, demand: Demand) -> bool:
+        """Whether one task of `demand` fits there."""
+        row = self.free[machine]
+        return all(row[resource] >= amount for resource, amount in demand)
+
+    def count(self, machine: int, demand: Demand, most: int) -> int:
+        """How many tasks of `demand` fit there, at most `most`."""
+        row = self.free[machine]
+        return max(0, min([most, *(row[resource] // amount for resource, amount in demand)]))
+
+    def idle_share(self, machine: int) -> float:
+        """Mean, over the resources that the machine has, of the share that is free."""
+        capacity = self.site.machines[machine].capacity
+        shares = [
+            left / most for left, most in zip(self.free[machine], capacity, strict=True) if most
+        ]
+        return fsum(shares) / len(shares) if shares else 0.0
+
+    def most_idle(self, machines: Sequence[int]) -> list[int]:
+        """`machines` by `idle_share`, the largest first; those with equal shares by index."""
+        return sorted(machines, key=lambda machine: (-self.idle_share(machine), machine))
+
+    def take(self, machine: int, demand: Demand, count: int) -> None:
+        """Take `count` tasks of `demand` there; a negative count gives them back."""
+        row = list(self.free[machine])
+        for resource, amount in demand:
+            row[resource] -= count * amount
+        self.free[machine] = tuple(row)
+
+    def hold(self, job: PolicyJob, allocation: Allocation) -> bool:
+        """Take all of `allocation` if it fits; whether it did."""
+        before = self.free.copy()
+        for tasks, demand in ((allocation.workers, job.worker), (allocation.ps, job.ps)):
+            for machine, count in tasks:
+                self.take(machine, demand, count)
+                if min(self.free[machine]) < 0:
+                    self.free = before
+                    return False
+        return True
+
+    def release(self, job: PolicyJob, allocation: Allocation) -> None:
+        """Give back all of `allocation`."""
+        for tasks, demand in ((allocation.workers, job.worker), (allocation.ps, job.ps)):
+            for machine, count in tasks:
+                self.take(machine, demand, -count)

@@ -1,0 +1,180 @@
+"""Plans, completions and lost machines carried out: who then holds what, and works how fast."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from oasis.model.rounding import TOLERANCE
+from oasis.scheduling.allocation import NOTHING, Allocation
+from oasis.scheduling.job import PolicyJob
+from oasis.scheduling.policy import Plan
+from oasis.simulator.costs import Change, Costs
+from oasis.simulator.events import COMPLETION, INFINITY, SAVED, Agenda
+from oasis.simulator.progress import Progress
+from oasis.simulator.speed import Speed
+from oasis.simulator.state import State
+
+Settled = Callable[[Progress], None]
+
+
+class Execution:
+    """Changes the state of a run, and enters in the agenda what will follow from that.
+
+    Parameters
+    ----------
+    state : State
+        Of the run.
+    agenda : Agenda
+        Of the run.
+    speed : Speed
+        How fast jobs work.
+    costs : Costs
+        What changes cost in time.
+    on_settled : callable, optional
+        Called for each job that finished or was rejected.
+
+    Attributes
+    ----------
+    settled : dict of int to Progress
+        Jobs that finished or were rejected, by index.
+    """
+
+    def __init__(
+        self,
+        state: State,
+        agenda: Agenda,
+        speed: Speed,
+        costs: Costs,
+        on_settled: Settled | None = None,
+    ) -> None:
+        self._state, self._agenda = state, agenda
+        self._speed, self._costs = speed, costs
+        self._coupled, self._slotted = speed.coupled, state.site.slotted
+        self._on_settled = on_settled
+        self.settled: dict[int, Progress] = {}
+
+    def complete(self, progress: Progress) -> None:
+        """End a job whose work is done."""
+        end = progress.finish
+        progress.advance(end)
+        progress.remaining = 0.0
+        progress.end = end
+        self._leave(progress)
+
+    def lose(self, machine: int) -> list[PolicyJob]:
+        """Take a machine out of service; the jobs that were on it and now hold nothing."""
+        evicted = []
+        for progress in list(self._state.jobs.values()):
+            if machine in progress.allocation.machines:
+                progress.advance(self._state.now)
+                progress.roll_back()
+                self._hold(progress, NOTHING)
+                self._schedule(progress, 0.0)
+                evicted.append(progress.job)
+        self._state.lose(machine)
+        return evicted
+
+    def carry_out(self, plan: Plan) -> bool:
+        """Do what `plan` says, which has been checked; whether anything changed."""
+        jobs, now = self._state.jobs, self._state.now
+        for index, reason in plan.rejected.items():
+            progress = jobs[index]
+            progress.advance(now)
+            progress.refusal = str(reason)
+            self._leave(progress)
+        changed = []
+        for index, allocation in plan.changes.items():
+            progress = jobs[index]
+            before = progress.allocation
+            if allocation != before:
+                progress.advance(now)
+                worked = before if progress.complete else NOTHING
+                saved_at = self._save(progress, allocation) if progress.complete else now
+                self._hold(progress, allocation)
+                changed.append((progress, worked, saved_at))
+        for progress, worked, saved_at in changed:
+            self._delay(progress, worked, saved_at)
+        for progress, _, _ in changed:
+            if self._coupled:  # the speeds of all follow at the end of the instant
+                self._schedule(progress, 0.0)
+            else:
+                self._set_speed(progress)
+        return bool(changed or plan.rejected)
+
+    def set_speeds(self) -> None:
+        """Work out anew how fast the jobs work that slow each other down."""
+        for index in self._state.load.take_affected():
+            progress = self._state.jobs[index]
+            rate = self._speed.rate(progress.job, progress.allocation, self._state.load)
+            if rate != progress.rate:
+                progress.advance(self._state.now)
+                self._schedule(progress, rate)
+
+    def _set_speed(self, progress: Progress) -> None:
+        """Work out how fast a job works that no other job slows down."""
+        rate = 0.0
+        if progress.complete:
+            rate = self._speed.rate(progress.job, progress.allocation, self._state.load)
+        self._schedule(progress, rate)
+
+    def _leave(self, progress: Progress) -> None:
+        self._hold(progress, NOTHING)
+        del self._state.jobs[progress.job.index]
+        self.settled[progress.job.index] = progress
+        if self._on_settled is not None:
+            self._on_settled(progress)
+
+    def _hold(self, progress: Progress, allocation: Allocation) -> None:
+        before = progress.allocation
+        if allocation.workers or before.workers or allocation.ps or before.ps:
+            self._state.hold(progress, allocation, self._coupled)
+            progress.history.append((self._state.now, allocation))
+
+    def _save(self, progress: Progress, after: Allocation) -> float:
+        """Let a job save its state before it gives up what it holds; when that is done.
+
+        One that is still being set up has nothing new to save.
+        """
+        now, job, before = self._state.now, progress.job, progress.allocation
+        if progress.checkpoints is not None:
+            progress.checkpoints.write(progress.remaining)
+        saving = self._costs.saving(job, before, after) if progress.ready <= now else 0.0
+        if not saving:
+            return now
+        self._state.saving.keep(job, before, after, now, now + saving)
+        self._agenda.add(now + saving, SAVED, job.index, 0)
+        return now + saving
+
+    def _delay(self, progress: Progress, worked: Allocation, saved_at: float) -> None:
+        """Charge what the change costs in time; `worked` is what the job worked with before."""
+        now, after = self._state.now, progress.allocation
+        if not progress.complete:
+            return
+        started = progress.started is not None
+        if started:
+            progress.changes += (Change.of(worked, after, started),)
+        saving = self._state.saving
+        if saving.kept:
+            free = saving.free_at(progress.job, worked, after, now, self._state.free)
+            saved_at = max(saved_at, free)
+        lost = self._costs.overhead(progress.job, worked, after, started)
+        progress.ready = max(progress.ready if worked.workers else now, saved_at + lost)
+        if not started:
+            progress.started = now
+
+    def _schedule(self, progress: Progress, rate: float) -> None:
+        """Plan the completion at the new speed; in a slotted workload, at the end of its slot."""
+        progress.rate = rate
+        progress.version += 1
+        if rate <= 0.0:
+            progress.finish = INFINITY
+            return
+        now = self._state.now
+        finish = max(now, progress.ready) + progress.remaining / rate
+        free_at = finish
+        if self._slotted:
+            free_at = max(math.ceil(finish - TOLERANCE), math.floor(now) + 1.0)
+            finish = min(finish, free_at)
+        progress.finish = finish
+        self._agenda.add(free_at, COMPLETION, progress.job.index, progress.version)

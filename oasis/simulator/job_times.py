@@ -1,0 +1,75 @@
+"""Times of one job in a run, and how often it was changed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from oasis.simulator.costs import Change
+from oasis.simulator.progress import Progress
+
+
+@dataclass(frozen=True, slots=True)
+class JobTimes:
+    """Times of one job, in units of the workload's time.
+
+    Parameters
+    ----------
+    job_id : str
+        The job.
+    arrival : float
+        When it came.
+    start, end : float or None
+        When it first held all it needs and when its work ended; None if it never did.
+    waiting, running, overhead : float
+        Time without all it needs, at work, and lost to starts, resizes and moves ("scaling").
+    refusal : str or None
+        Why the policy rejected it.
+    stalled : float
+        The part of `waiting` in which it held machines, but too few of them to work.
+    restarts, resizes, migrations : int
+        How often it was resumed after it had been paused or had lost a server, changed its number
+        of tasks while it worked, and moved tasks without changing their number.
+    lost_work : float
+        Work that it did and lost with a server, since its last checkpoint.
+    """
+
+    job_id: str
+    arrival: float
+    start: float | None
+    end: float | None
+    waiting: float
+    running: float
+    overhead: float
+    refusal: str | None = None
+    stalled: float = 0.0
+    restarts: int = 0
+    resizes: int = 0
+    migrations: int = 0
+    lost_work: float = 0.0
+
+    @property
+    def completion(self) -> float | None:
+        """Time from arrival to the end of the work."""
+        return None if self.end is None else self.end - self.arrival
+
+    @classmethod
+    def of(cls, progress: Progress) -> JobTimes:
+        """The times of `progress`, which has been advanced to the end of the run."""
+        until = progress.since if progress.end is None else progress.end
+        present = until - progress.job.arrival
+        changes = progress.changes
+        return cls(
+            job_id=progress.job.id,
+            arrival=progress.job.arrival,
+            start=progress.started,
+            end=progress.end,
+            waiting=max(0.0, present - progress.running - progress.overhead),
+            running=progress.running,
+            overhead=progress.overhead,
+            refusal=progress.refusal,
+            stalled=progress.stalled,
+            restarts=changes.count(Change.RESUME),
+            resizes=changes.count(Change.RESIZE),
+            migrations=changes.count(Change.MIGRATE),
+            lost_work=progress.lost,
+        )

@@ -1,0 +1,86 @@
+"""What is seen of the training of a job: its evaluation function, sampled now and then."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from oasis.scheduling.job import PolicyJob
+
+Piece = tuple[float, float, float, float]  # begin and end of a time at work, work left, rate
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """How the evaluation functions of jobs are looked at.
+
+    Parameters
+    ----------
+    interval : float
+        Each job that works is looked at whenever the clock shows a multiple of this.
+    noise : float
+        Standard deviation of the error of a sample.
+    seed : int
+        Of the errors; each job has its own, whatever the others do.
+
+    Examples
+    --------
+    >>> Observation(interval=30.0).noise
+    0.0
+    """
+
+    interval: float
+    noise: float = 0.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.interval < math.inf:
+            raise ValueError(f"interval: expected a time > 0, got {self.interval}")
+        if not 0 <= self.noise < math.inf:
+            raise ValueError(f"noise: expected a number >= 0, got {self.noise}")
+
+
+class Samples:
+    """The evaluations of one job so far, worked out when somebody asks for them.
+
+    Parameters
+    ----------
+    job : PolicyJob
+        A job with a `curve`.
+    how : Observation
+        When it is looked at, and how exactly.
+    """
+
+    __slots__ = ("_how", "_job", "_next", "_pieces", "_rng", "_values")
+
+    def __init__(self, job: PolicyJob, how: Observation) -> None:
+        self._job, self._how = job, how
+        self._next = 0  # the next multiple of the interval to look at
+        self._rng = np.random.default_rng([how.seed, job.index]) if how.noise else None
+        self._values: list[tuple[float, float]] = []
+        self._pieces: list[Piece] = []
+
+    def note(self, begin: float, now: float, remaining: float, rate: float) -> None:
+        """Note that the job works from `begin`, when `remaining` was left, to `now`."""
+        self._pieces.append((begin, now, remaining, rate))
+
+    def values(self) -> list[tuple[float, float]]:
+        """Time and value of each evaluation up to the last time that was noted."""
+        for piece in self._pieces:
+            self._look(*piece)
+        self._pieces.clear()
+        return self._values
+
+    def _look(self, begin: float, now: float, remaining: float, rate: float) -> None:
+        interval, curve, work = self._how.interval, self._job.curve, self._job.work
+        assert curve is not None
+        self._next = max(self._next, math.ceil(begin / interval))
+        while (time := self._next * interval) <= now:
+            self._next += 1
+            left = max(0.0, remaining - (time - begin) * rate)
+            value = curve.at(1.0 - left / work if work else 1.0)
+            if self._rng is not None:
+                value += self._how.noise * float(self._rng.standard_normal())
+            self._values.append((time, value))

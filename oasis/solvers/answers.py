@@ -1,0 +1,76 @@
+"""What HiGHS answers, as plain data: its own model status, and bounds with the right sign."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import highspy
+
+from oasis.model.errors import SolverError
+from oasis.solvers import PROOF, Solution, Status, relative_gap
+
+_MODEL = highspy.HighsModelStatus
+_STATUS = {
+    _MODEL.kOptimal: Status.OPTIMAL,
+    _MODEL.kModelEmpty: Status.OPTIMAL,
+    _MODEL.kTimeLimit: Status.TIME_LIMIT,
+    _MODEL.kSolutionLimit: Status.NODE_LIMIT,  # the node limit is the only one of its kind set here
+    _MODEL.kInterrupt: Status.INTERRUPTED,
+    _MODEL.kInfeasible: Status.INFEASIBLE,
+    _MODEL.kUnbounded: Status.UNBOUNDED,
+    _MODEL.kUnboundedOrInfeasible: Status.INFEASIBLE_OR_UNBOUNDED,
+}
+
+
+def accept(status: Any, what: str) -> None:
+    """Raise `SolverError` if HiGHS `what`: "refused the model", for example."""
+    # kWarning is what a time limit or an interrupt comes back as.
+    if status not in (highspy.HighsStatus.kOk, highspy.HighsStatus.kWarning):
+        raise SolverError(f"HiGHS {what} ({status})")
+
+
+def solution_of(highs: highspy.Highs, names: list[str], scale: float, *, is_mip: bool) -> Solution:
+    """What a solve has ended with; the objective that HiGHS knows is multiplied by `scale`.
+
+    Raises
+    ------
+    SolverError
+        If it ended with a status that says nothing about the model.
+    """
+    found = highs.getModelStatus()
+    if found not in _STATUS:
+        raise SolverError(f"HiGHS ended with the status {highs.modelStatusToString(found)!r}")
+    status = _STATUS[found]
+    if found == _MODEL.kModelEmpty:
+        offset = highs.getObjectiveOffset()[1] / scale
+        return Solution(status, offset, offset, 0.0, {})
+    info = highs.getInfo()
+    is_feasible = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
+    objective, values = None, {}
+    if is_feasible or status is Status.OPTIMAL:
+        objective = info.objective_function_value / scale
+        values = dict(zip(names, map(float, highs.getSolution().col_value), strict=True))
+    worst = math.inf if highs.getObjectiveSense()[1] == highspy.ObjSense.kMaximize else -math.inf
+    if is_mip:
+        bound = info.mip_dual_bound / scale
+    elif status is Status.OPTIMAL and objective is not None:
+        bound = objective  # a linear program solved to optimality is its own bound
+    else:
+        bound = worst
+    return Solution(status, objective, bound, relative_gap(objective, bound), values)
+
+
+def is_closed(solution: Solution, scale: float) -> bool:
+    """Whether a solution said to be optimal agrees with its bound."""
+    if solution.status is not Status.OPTIMAL or solution.objective is None:
+        return True
+    allowed = PROOF * max(1.0 / scale, abs(solution.objective))
+    return abs(solution.bound - solution.objective) <= allowed
+
+
+def check_proof(solution: Solution, scale: float) -> None:
+    """Raise `SolverError` for a solution said to be optimal that disagrees with its bound."""
+    if not is_closed(solution, scale):
+        text = f"objective {solution.objective:.12g} against bound {solution.bound:.12g}"
+        raise SolverError(f"HiGHS calls a solution optimal that it has not proved: {text}")

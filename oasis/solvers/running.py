@@ -1,0 +1,160 @@
+"""A HiGHS solve in a thread of its own."""
+
+from __future__ import annotations
+
+import atexit
+import math
+import threading
+import weakref
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import highspy
+
+from oasis.model.errors import SolverError
+from oasis.solvers import Solution, SolveProgress, Status, relative_gap
+from oasis.solvers.answers import accept
+from oasis.solvers.budget import Budget
+
+POLL_SECONDS = 0.1
+GRACE_SECONDS = 2.0  # for HiGHS to hear that it should stop
+EXIT_SECONDS = 10.0  # the same at the end of the program
+
+_RUNNING: weakref.WeakSet[RunningSolve] = weakref.WeakSet()
+
+
+@atexit.register
+def _wait_for_all() -> None:
+    """At exit: a thread that Python ends inside HiGHS aborts the process."""
+    for run in list(_RUNNING):
+        run._stop.set()
+    for run in list(_RUNNING):
+        run._thread.join(EXIT_SECONDS)
+
+
+class RunningSolve:
+    """A solve in a thread of its own, so that the calling thread can do other work and hear Ctrl-C.
+
+    Leaving a ``with`` block stops it.
+
+    Parameters
+    ----------
+    highs : highspy.Highs
+        With the model; it starts at once.
+    scale : float
+        What its objective is multiplied by.
+    read : callable
+        Returns the solution once HiGHS has ended.
+    worst : float
+        The bound as long as there is none: infinite.
+    budget : Budget
+        What the work is charged to.
+    check_work : float
+        Work between two of HiGHS's checks whether it should stop.
+
+    Attributes
+    ----------
+    progress : SolveProgress or None
+        What HiGHS has told so far.
+    """
+
+    def __init__(
+        self,
+        highs: highspy.Highs,
+        scale: float,
+        read: Callable[[], Solution],
+        worst: float,
+        budget: Budget,
+        check_work: float,
+    ) -> None:
+        self.progress: SolveProgress | None = None
+        self._highs, self._scale, self._read, self._worst = highs, scale, read, worst
+        self._budget, self._check_work = budget, check_work
+        self._checks = 0
+        self._most_checks = budget.left / check_work if budget.is_repeatable else math.inf
+        self._stop = threading.Event()
+        self._done = threading.Event()
+        self._failure: BaseException | None = None
+        self._outcome: highspy.HighsStatus | None = None
+        highs.cbMipInterrupt.subscribe(self._watch_mip)
+        highs.cbSimplexInterrupt.subscribe(self._watch)
+        highs.cbIpmInterrupt.subscribe(self._watch)
+        self._thread = threading.Thread(target=self._work, name="HiGHS", daemon=True)
+        _RUNNING.add(self)
+        self._thread.start()
+
+    def __enter__(self) -> RunningSolve:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.stop()
+
+    @property
+    def is_done(self) -> bool:
+        """Whether `finish` would return at once."""
+        return self._done.is_set()
+
+    def stop(self) -> None:
+        """Ask HiGHS to end and wait for it, at most two seconds."""
+        self._stop.set()
+        self._done.wait(GRACE_SECONDS)
+
+    def finish(self, on_progress: Callable[[SolveProgress], None] | None = None) -> Solution:
+        """Wait for the solution; see `solve`. After `stop` there is nothing to wait for."""
+        if self._stop.is_set() and not self.is_done:
+            return self._abandoned()
+        is_interrupted = False
+        try:
+            self._report(on_progress)
+        except KeyboardInterrupt:
+            is_interrupted = True
+            self.stop()
+            if not self.is_done:
+                return self._abandoned()
+        except BaseException:
+            self.stop()
+            raise
+        self._highs.clearCallbacks()
+        if self._failure is not None:
+            raise SolverError(f"HiGHS failed: {self._failure}") from self._failure
+        accept(self._outcome, "failed")
+        solution = self._read()
+        self._budget.charge(self._checks * self._check_work)
+        if self._checks > self._most_checks and solution.status is Status.INTERRUPTED:
+            solution = replace(solution, status=Status.WORK_LIMIT)
+        # also where HiGHS was done before it heard of it: a caller with more to solve must stop
+        return replace(solution, status=Status.INTERRUPTED) if is_interrupted else solution
+
+    def _watch(self, event: Any) -> None:
+        self._checks += 1
+        event.data_in.user_interrupt = self._stop.is_set() or self._checks > self._most_checks
+
+    def _watch_mip(self, event: Any) -> None:
+        self._watch(event)
+        out = event.data_out
+        incumbent = out.mip_primal_bound / self._scale
+        found = incumbent if math.isfinite(incumbent) else None
+        bound = out.mip_dual_bound / self._scale
+        self.progress = SolveProgress(out.running_time, found, bound, relative_gap(found, bound))
+
+    def _work(self) -> None:
+        try:
+            self._outcome = self._highs.run()
+            self._highs.resetGlobalScheduler(False)
+        except BaseException as error:  # noqa: BLE001 - handed to the calling thread
+            self._failure = error
+        finally:
+            self._done.set()
+
+    def _report(self, on_progress: Callable[[SolveProgress], None] | None) -> None:
+        last = None
+        while not self._done.wait(POLL_SECONDS):
+            if on_progress is not None and self.progress is not None and self.progress != last:
+                last = self.progress
+                on_progress(last)
+
+    def _abandoned(self) -> Solution:
+        """What HiGHS has told so far; it still runs, so that nothing may be asked of it."""
+        bound = self.progress.bound if self.progress is not None else self._worst
+        return Solution(Status.INTERRUPTED, None, bound, math.inf, {})

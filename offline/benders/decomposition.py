@@ -1,0 +1,244 @@
+"""The loop of the decomposition: masters one after the other, cuts and schedules between them.
+
+Counts are fractions at first, which is a relaxation too: completions decide most of the bound.
+While a master is solved, schedules close to the plan before are looked for.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import pulp
+
+from oasis.solvers import Solution, Status, highs
+from oasis.solvers.budget import Budget
+from oasis.solvers.relaxation import Relaxation
+from oasis.solvers.running import RunningSolve
+from offline.benders.master import CountModel
+from offline.benders.params import BendersParams
+from offline.benders.plans import close_plan
+from offline.benders.primal import PrimalHeuristic
+from offline.benders.separation import Separation
+from offline.heuristics.best_solution import BestSolution
+from offline.heuristics.fix_and_optimise import Neighbourhoods
+from offline.state import Phase
+
+SAFETY = 1e-9  # relative, on top of a relaxation's value, for HiGHS's tolerances
+UNFINISHED = Solution(Status.INTERRUPTED, None, math.inf, math.inf, {})
+
+
+class Level(NamedTuple):
+    """Which counts a master has in whole numbers: PuLP's categories of the two kinds of counts."""
+
+    phase: Phase
+    workers: str
+    ps: str
+
+
+LEVELS = (
+    Level(Phase.MASTER_IN_FRACTIONS, pulp.LpContinuous, pulp.LpContinuous),
+    Level(Phase.MASTER_WITH_WHOLE_PS, pulp.LpContinuous, pulp.LpInteger),
+    Level(Phase.MASTER_IN_WHOLE_COUNTS, pulp.LpInteger, pulp.LpInteger),
+)
+
+
+class Decomposition:
+    """A solve by masters and subproblems.
+
+    Parameters
+    ----------
+    model : CountModel
+        The master.
+    separation : Separation
+        Finds what it does not know yet.
+    primal : PrimalHeuristic
+        Makes schedules of its plans.
+    neighbourhoods : Neighbourhoods
+        Improve the best schedules while it is solved.
+    best : BestSolution
+        The best schedules, which all of these share.
+    params : BendersParams
+        How the time is spent.
+    """
+
+    def __init__(
+        self,
+        model: CountModel,
+        separation: Separation,
+        primal: PrimalHeuristic,
+        neighbourhoods: Neighbourhoods,
+        best: BestSolution,
+        params: BendersParams,
+    ) -> None:
+        self.model, self.separation, self.primal = model, separation, primal
+        self.neighbourhoods, self.best, self.params = neighbourhoods, best, params
+        self.state, self.budget = best.state, best.state.budget
+        self._level = 0
+        self._tolerance = params.master.first_gap
+        self._near: list[pulp.LpConstraint] = []
+
+    @property
+    def is_done(self) -> bool:
+        """Whether there is no time left, or nothing left to prove."""
+        return self.budget.passed or self.best.is_proven
+
+    def run(self) -> Status:
+        """Solve until it is done; why it ended."""
+        self.cut_the_relaxation()
+        if self.model.size <= self.params.master.whole_size:
+            self.try_whole()
+        while not self.is_done:
+            self.cycle()
+        return Status.OPTIMAL if self.best.is_proven else self.budget.status
+
+    def cut_the_relaxation(self) -> None:
+        """Solve the master's relaxation and cut off what cannot be placed, again and again."""
+        self.state.enter(Phase.CUTTING_PLANES)
+        params = self.params.root
+        budget = self.budget.share(params.share)
+        relaxation = Relaxation(self.model.problem)
+        bounds: list[float] = []
+        while not (budget.passed or self.best.is_proven):
+            solution = relaxation.solve(budget)
+            if solution is None:
+                return
+            self.state.proved(solution.bound * (1 + SAFETY))
+            bounds.append(solution.bound)
+            if len(bounds) > params.patience:
+                progress = bounds[-1 - params.patience] - bounds[-1]
+                if progress < params.least_progress * bounds[-1]:
+                    return
+            rows = self.separation.cut(solution.values, budget)
+            if not rows:
+                return
+            relaxation.add(rows)
+
+    def cycle(self) -> None:
+        """The best plan of the master, and meanwhile schedules close to the plan before.
+
+        The master has fractions, so that what its plan violates becomes cuts first. Where there
+        was nothing to cut, or cuts hardly lower the bound, the next master has fewer fractions.
+        """
+        params = self.params.master
+        is_whole = self._level == len(LEVELS) - 1
+        before = self.state.bound
+        solution = self._master_and_meanwhile(0.0 if is_whole else self._tolerance)
+        if self.is_done or not solution.values:
+            return
+        if is_whole:
+            self._place(solution, self.budget.share(params.primal_share))
+            return
+        self._tolerance /= 2
+        plan = self.model.completions(solution.values)
+        self.neighbourhoods.wanted = [self.model.index[name] for name in plan]
+        self._near = self.model.near(plan, params.window)
+        refining = self.budget.share(params.refine_share)
+        cuts = self.refine(solution, refining) or self.search_near_plan()
+        lowered = before - self.state.bound
+        is_slow = lowered < params.slow * (before - self.best.value)
+        if cuts and not (is_slow and solution.status is Status.OPTIMAL):
+            return
+        if solution.status is Status.OPTIMAL:
+            self._level += 1
+        self._tolerance = 0.0
+
+    def _master_and_meanwhile(self, tolerance: float) -> Solution:
+        """Solve a master, and look for schedules as long as it runs or that pays."""
+        params = self.params.master
+        limit = self.budget.limit or 0.0
+        is_last = self.budget.left < params.last_share * limit
+        part = self.budget.share(1.0 if is_last else params.share)
+        with self._start(tolerance, part) as master:
+            if self._near and self.budget.left > params.primal_until * limit:
+                self.search_near_plan()
+            pays = True
+            while (pays or self._is_awaited(master)) and not self.is_done:
+                self._note(master)
+                pays = self.look_around() > self.params.pays
+            return self._finish(master)
+
+    def search_near_plan(self) -> int:
+        """Schedules close to the last plan; the number of cuts that came of it."""
+        self.state.enter(Phase.PLANS)
+        near, self._near = self._near, []
+        return self.primal.search(near, self.budget.share(self.params.master.primal_share))
+
+    def try_whole(self) -> None:
+        """The best plans of whole counts, one after the other, while that is quick."""
+        params = self.params.master
+        budget = self.budget.share(params.whole_share).within(params.whole_limit)
+        self._level = len(LEVELS) - 1
+        while not (budget.passed or self.is_done):
+            with self._start(0.0, budget) as master:
+                solution = self._finish(master)
+            if not self.is_done and solution.values:
+                self._place(solution, budget)
+        self._level = 0
+
+    def _place(self, solution: Solution, budget: Budget) -> None:
+        """Place a plan of whole counts; what does not fit will not come again."""
+        plan = self.model.schedules_of(solution.values)
+        for misfit in self.primal.place(plan, budget, math.inf):
+            what = (misfit.group, misfit.counts, misfit.slots, budget)
+            if not self.separation.cut_off(*what) and solution.status is Status.OPTIMAL:
+                self.separation.forbid(*what)
+
+    def look_around(self) -> float:
+        """Neighbourhoods of the best schedules; the share of the open interval that they closed."""
+        self.state.enter(Phase.NEIGHBOURHOODS)
+        before = self.best.value
+        self.neighbourhoods.search(self.budget.within(self.params.patch_limit))
+        return (self.best.value - before) / max(self.state.bound - before, 1e-300)
+
+    def refine(self, solution: Solution, budget: Budget) -> int:
+        """Cut off what violates cuts close to the last plan, counts in fractions; how many."""
+        self.state.enter(Phase.CUTS_AROUND_PLAN)
+        params = self.params.master
+        self.model.require(pulp.LpContinuous, pulp.LpContinuous)
+        bounds = [math.inf] * params.refine_rounds
+        cuts = 0
+        while not budget.passed:
+            rows = self.separation.cut(solution.values, budget)
+            cuts += len(rows)
+            least = (1 - params.refine_progress) * bounds[-params.refine_rounds]
+            if not rows or bounds[-1] >= least < math.inf:
+                break
+            solution = close_plan(self.model, self._near, budget, self.params.primal)
+            bounds.append(solution.bound)
+        return cuts
+
+    def _start(self, tolerance: float, budget: Budget) -> RunningSolve:
+        """The master as a MILP; `tolerance` is the share of the open interval that may remain."""
+        level = LEVELS[self._level]
+        self.state.enter(level.phase)
+        self.model.require(level.workers, level.ps)
+        return highs.start(
+            self.model.problem,
+            budget=budget,
+            gap=tolerance * max(0.0, self.state.bound - self.best.value),
+            warm_start=self.model.values_of(self.best.solution.by_id),
+        )
+
+    def _finish(self, master: RunningSolve) -> Solution:
+        """Its solution; its bound is one of the instance."""
+        self.state.enter(LEVELS[self._level].phase)
+        is_stopped = self.is_done
+        if is_stopped:
+            master.stop()
+            if self.budget.is_repeatable:  # how far it came depends on the machine
+                return UNFINISHED
+        solution = master.finish(self.state.saw_bound)
+        self.state.proved(solution.bound)
+        if solution.status is Status.INTERRUPTED and not is_stopped:
+            raise KeyboardInterrupt
+        return solution
+
+    def _is_awaited(self, master: RunningSolve) -> bool:
+        """Whether to go on beside a master that still runs."""
+        return not (master.is_done or self.budget.is_repeatable)
+
+    def _note(self, master: RunningSolve) -> None:
+        """What a master that still runs has proved; how far it came depends on the machine."""
+        if master.progress is not None and not self.budget.is_repeatable:
+            self.state.proved(master.progress.bound, LEVELS[self._level].phase)

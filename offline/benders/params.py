@@ -1,0 +1,215 @@
+"""Parameters of the decomposition."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from offline.column_generation.params import ColumnGenerationParams
+from offline.heuristics.params import (
+    InsertionParams,
+    NeighbourhoodParams,
+    PriorityParams,
+    RuinParams,
+)
+from offline.params import Amount, Count, Number, Params, Share
+
+
+@dataclass(frozen=True, slots=True)
+class CutParams(Params):
+    """How patterns are looked for: for violated cuts, and for placing the counts of a slot.
+
+    Parameters
+    ----------
+    classes : int
+        Most classes of servers a group; more give stronger cuts and more knapsacks.
+    rounds : int
+        Most rounds of the column generation over patterns.
+    deep : float
+        A cut that takes away this share of what any cut could is good enough.
+    quick_gain : float
+        Relative gain at which patterns found by greedy choice will do for a round.
+    clear : float
+        Relative violation from which a cut counts.
+    lifting_rounds : int
+        Rounds of knapsacks for the weights of jobs that the counts have none of.
+    lifting_depth : float
+        The same as `deep`, for these weights.
+    lifting_trace : float
+        Share of what fits on the servers that is added to the counts to get these weights.
+    placing_limit : float
+        For placing counts by the patterns that cover them, seconds or units of work.
+    """
+
+    classes: Number = 60
+    rounds: Number = 200
+    deep: Share = 0.5
+    quick_gain: Amount = 1e-3
+    clear: Amount = 1e-3
+    lifting_rounds: Number = 5
+    lifting_depth: Share = 0.8
+    lifting_trace: Share = 3e-3
+    placing_limit: Amount = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class PrimalParams(Params):
+    """How a plan of the master becomes schedules.
+
+    Parameters
+    ----------
+    plans, patience : int
+        Most plans in a row, and most of them without a better schedule.
+    plan_limit : float
+        For one plan, or for one step towards a whole one; seconds or units of work.
+    slots_at_once : int
+        Slots whose counts become whole together.
+    plan_gap : float
+        Share of the difference of bound and incumbent at which a plan is good enough.
+    placement_limit : float
+        For placing the counts of one slot.
+    repair_limit, repair_share : float
+        For the unfinished jobs of a plan: the longer of these seconds and this share of the rest.
+    repair_jobs, repair_model_limit : int and float
+        How many of these are put back together, and how long HiGHS may take for that.
+    least_squeeze : float
+        Least share of a slot's room that the next plan leaves free where counts did not fit.
+    few_cuts : int
+        Up to this many cuts are not worth a new plan.
+    many_misfits : int
+        Beyond this many counts that do not fit, slots are squeezed beside the cuts.
+    """
+
+    plans: Number = 12
+    patience: Number = 2
+    plan_limit: Amount = 3.0
+    slots_at_once: Number = 5
+    plan_gap: Share = 0.1
+    placement_limit: Amount = 0.5
+    repair_limit: Amount = 10.0
+    repair_share: Share = 0.1
+    repair_jobs: Number = 8
+    repair_model_limit: Amount = 3.0
+    least_squeeze: Share = 0.01
+    few_cuts: Count = 3
+    many_misfits: Count = 8
+
+
+@dataclass(frozen=True, slots=True)
+class RootParams(Params):
+    """Cutting planes on the master's relaxation, before any master.
+
+    Parameters
+    ----------
+    share : float
+        Share of what is left of the limit.
+    patience : int
+        Rounds over which the bound must fall.
+    least_progress : float
+        By this much, relative; else the cutting planes end.
+    """
+
+    share: Share = 0.1
+    patience: Number = 4
+    least_progress: Amount = 3e-4
+
+
+@dataclass(frozen=True, slots=True)
+class MasterParams(Params):
+    """How the masters follow each other.
+
+    Parameters
+    ----------
+    share : float
+        Share of what is left of the limit for one master.
+    first_gap : float
+        Share of the difference of bound and incumbent at which the first master may stop; it is
+        halved after each.
+    slow : float
+        A master that lowers the bound by less than this share of that difference ends its level.
+    last_share : float
+        With less than this share of the limit left, a master gets all of it.
+    refine_share : float
+        Share of what is left for cuts around the last plan.
+    refine_rounds : int
+        Rounds of these over which the plan's value must fall.
+    refine_progress : float
+        By this much, relative.
+    window : int
+        Slots that a job may complete later than in the plan.
+    primal_share : float
+        Share of what is left for schedules close to a plan.
+    primal_until : float
+        No more of these with less than this share of the limit left.
+    whole_size : int
+        Slots in which jobs can run, over all jobs, up to which whole counts are tried at once.
+    whole_share, whole_limit : float
+        For that: this share of what is left, at most these seconds.
+    """
+
+    share: Share = 0.5
+    first_gap: Share = 0.3
+    slow: Share = 0.01
+    last_share: Share = 0.6
+    refine_share: Share = 0.2
+    refine_rounds: Number = 6
+    refine_progress: Amount = 1e-5
+    window: Count = 2
+    primal_share: Share = 0.4
+    primal_until: Share = 0.2
+    whole_size: Count = 300
+    whole_share: Share = 0.3
+    whole_limit: Amount = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class BendersParams(Params):
+    """How the method "benders" spends its time.
+
+    Parameters
+    ----------
+    pricing : ColumnGenerationParams
+        Of the configuration LP, whose prices guide the heuristics.
+    priority, insertion, ruin, neighbourhood : Params
+        Of these heuristics.
+    root : RootParams
+        Of the cutting planes before the first master.
+    master : MasterParams
+        Of the masters.
+    cuts : CutParams
+        Of the search for violated cuts.
+    primal : PrimalParams
+        Of the way from plans to schedules.
+    prices_share, search_share : float
+        Shares of what is left for the configuration LP, and for the simple heuristics after it.
+    search_limit : float
+        Most seconds (or units of work) for these, also without a limit.
+    patch_limit : float
+        Of neighbourhoods between two looks at a running master.
+    pays : float
+        Share of the difference of bound and incumbent; neighbourhoods that close as much go on,
+        whether a master runs or not.
+
+    Examples
+    --------
+    >>> from offline import BendersParams
+    >>> params = BendersParams.from_dict({"master": {"window": 3}})
+    >>> params.master.window, params.cuts.classes
+    (3, 60)
+    """
+
+    pricing: ColumnGenerationParams = field(
+        default_factory=lambda: ColumnGenerationParams(tolerance=1e-3)
+    )
+    priority: PriorityParams = field(default_factory=PriorityParams)
+    insertion: InsertionParams = field(default_factory=InsertionParams)
+    ruin: RuinParams = field(default_factory=RuinParams)
+    neighbourhood: NeighbourhoodParams = field(default_factory=NeighbourhoodParams)
+    root: RootParams = field(default_factory=RootParams)
+    master: MasterParams = field(default_factory=MasterParams)
+    cuts: CutParams = field(default_factory=CutParams)
+    primal: PrimalParams = field(default_factory=PrimalParams)
+    prices_share: Share = 0.05
+    search_share: Share = 0.03
+    search_limit: Amount = 5.0
+    patch_limit: Amount = 3.0
+    pays: Amount = 0.02

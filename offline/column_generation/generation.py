@@ -1,0 +1,193 @@
+"""The column generation itself: prices, the best schedule of each job at these, the next prices."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from oasis.model.rounding import FloatArray
+from oasis.solvers import Status
+from oasis.solvers.budget import Budget
+from offline.column_generation.aggregation import Grouping, levels
+from offline.column_generation.params import ColumnGenerationParams
+from offline.column_generation.pricing import empty, price, pricing_work
+from offline.column_generation.restricted_master import Column, RestrictedMaster, columns_of
+from offline.column_generation.stabilisation import StabilityCentre
+from offline.model.arrays import OfflineArrays
+from offline.state import SolveState
+from offline.warm_start import OnlinePrices
+
+
+@dataclass(frozen=True, slots=True)
+class Iterate:
+    """One round: what its prices prove, and what the columns before it reach.
+
+    Parameters
+    ----------
+    seconds : float
+        Wall-clock time since the start; measured.
+    dual : float
+        D(p, q): no schedule of the instance is worth more.
+    master : float
+        Value of the restricted master; 0 before the first.
+    """
+
+    seconds: float
+    dual: float
+    master: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Priced:
+    """Prices as the pricing problem answers them: D, a subgradient by row, the best schedules."""
+
+    dual: float
+    subgradient: FloatArray
+    columns: list[Column]
+
+
+class ColumnGeneration:
+    """A column generation, from OASiS's prices to those that solve the configuration LP.
+
+    Parameters
+    ----------
+    arrays : OfflineArrays
+        The problem.
+    budget : Budget
+        When to stop.
+    state : SolveState
+        Is told of every better bound; its incumbent, if it has one, ends the generation as soon as
+        the bound proves it optimal.
+    params : ColumnGenerationParams
+        How it goes.
+
+    Attributes
+    ----------
+    status : Status
+        ``optimal`` once the LP is solved.
+    value : float
+        Of the last restricted master of the current rows.
+    centre : StabilityCentre
+        The best prices and their bound.
+    columns : list of Column
+        Schedules of the last restricted master.
+    weights : float array
+        Of the first of them.
+    rounds : list of Iterate
+        All prices tried.
+    """
+
+    def __init__(
+        self,
+        arrays: OfflineArrays,
+        budget: Budget,
+        state: SolveState,
+        params: ColumnGenerationParams,
+    ) -> None:
+        self.arrays, self.budget, self.state, self.params = arrays, budget, state, params
+        self.status = budget.status
+        self.value = 0.0
+        self.rounds: list[Iterate] = []
+        self.columns: list[Column] = []
+        self.weights: FloatArray = np.empty(0)
+        self.centre = StabilityCentre(
+            params,
+            np.zeros((arrays.horizon, *arrays.worker.capacity.shape)),
+            np.zeros((arrays.horizon, *arrays.ps.capacity.shape)),
+        )
+
+    def run(self, prices: OnlinePrices, columns: Iterable[Column]) -> None:
+        """Solve the configuration LP from these prices and columns; Ctrl-C ends it early."""
+        try:
+            self._start(prices, columns)
+            *coarse, finest = levels(self.arrays, self.params.classes)
+            tolerance = self.params.tolerance
+            for grouping in coarse:
+                self._refine(grouping, max(self.params.coarse_tolerance, tolerance))
+            if self._refine(finest, tolerance):
+                self.status = Status.OPTIMAL
+        except KeyboardInterrupt:
+            self.status = Status.INTERRUPTED
+
+    def _start(self, prices: OnlinePrices, columns: Iterable[Column]) -> None:
+        """Try the online prices, scaled down as long as that helps; take the online schedules."""
+        params = self.params
+        self.columns = [*columns, *columns_of(self.arrays, prices.schedules)]
+        grouping = Grouping.of(self.arrays, 1)
+        duals = grouping.duals(prices.worker, prices.ps)
+        least = 0.0
+        while not self.budget.passed:
+            priced = self._price(grouping, duals, 0.0)
+            self.columns += priced.columns
+            if priced.dual > self.centre.bound:
+                break
+            self._move(grouping, duals, priced.dual)
+            if not duals.any():
+                break
+            # where no job pays at any price, D is what the resources cost and falls with them
+            least = max(least, params.negligible_prices * priced.dual)
+            matters = duals.sum() > max(least, params.least_price_share * priced.dual)
+            duals = duals * params.price_scaling if matters else np.zeros_like(duals)
+
+    def _refine(self, grouping: Grouping, tolerance: float) -> bool:
+        """Solve the configuration LP with these rows, from the best prices so far.
+
+        Returns whether bound and restricted master agree up to `tolerance`.
+        """
+        params = self.params
+        master = RestrictedMaster(grouping)
+        master.add(self.columns)
+        best = grouping.duals(self.centre.worker_prices, self.centre.ps_prices)
+        self.centre.restart()
+        self.value = 0.0
+        most = params.columns_per_job * len(self.arrays.jobs) + params.spare_columns
+        while not self.budget.passed:
+            solution = master.solve(self.budget)
+            if solution is None:
+                return False
+            self.value = solution.value
+            self.columns, self.weights = list(master.columns), solution.weights
+            if self._has_converged(tolerance):
+                return True
+            master.keep_best(solution, most)
+            smoothing = self.centre.smoothing
+            duals = smoothing * best + (1 - smoothing) * solution.duals
+            priced = self._price(grouping, duals, solution.value)
+            is_better = priced.dual < self.centre.bound
+            is_idle = master.add(priced.columns) == 0 and not is_better
+            if is_idle and smoothing == 0:
+                return False  # the master's own prices find nothing: only rounding is left
+            descent = float(priced.subgradient @ (solution.duals - best))
+            self.centre.adapt(is_idle=is_idle, is_beyond=descent >= 0)
+            if is_better:
+                self._move(grouping, duals, priced.dual)
+                best = duals
+        return False
+
+    def _has_converged(self, tolerance: float) -> bool:
+        incumbent = self.state.incumbent
+        known = self.value if incumbent is None else max(self.value, incumbent)
+        return self.centre.bound - known <= tolerance * abs(self.centre.bound)
+
+    def _move(self, grouping: Grouping, duals: FloatArray, bound: float) -> None:
+        self.centre.move(grouping.prices(duals), bound)
+        self.state.proved(bound)
+
+    def _price(self, grouping: Grouping, duals: FloatArray, master: float) -> _Priced:
+        """Price every job on the empty cluster."""
+        prices = empty(self.arrays, *grouping.prices(duals))
+        payoffs, columns, subgradient = [], [], np.ones(grouping.size)
+        for index, job in enumerate(self.arrays.jobs):
+            payoff, schedule = price(job, prices)
+            if schedule is not None:
+                payoffs.append(payoff)
+                columns.append(Column.of(self.arrays, index, schedule))
+                rows, shares = grouping.usage(index, schedule)
+                subgradient[rows] -= shares
+        dual = math.fsum([float(duals.sum()), *payoffs])
+        self.budget.charge(len(self.arrays.jobs) * pricing_work(self.arrays))
+        self.rounds.append(Iterate(self.budget.seconds, dual, master))
+        return _Priced(dual, subgradient, columns)

@@ -1,0 +1,102 @@
+"""Parameters of the column generation, and of the method that follows it with heuristics."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from offline.heuristics.params import (
+    InsertionParams,
+    NeighbourhoodParams,
+    PriorityParams,
+    RuinParams,
+)
+from offline.params import Amount, Count, Number, Params, Share
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnGenerationParams(Params):
+    """How the configuration LP is solved.
+
+    Parameters
+    ----------
+    tolerance : float
+        Relative difference of bound and restricted master at which the LP counts as solved.
+    coarse_tolerance : float
+        The same while servers are still merged in few classes; at least `tolerance`.
+    classes : tuple of int
+        Most classes of servers a group, from coarse to fine; identical servers come last.
+    price_scaling : float
+        What OASiS's final prices are multiplied by, again and again, as long as that helps.
+    least_price_share : float
+        Share of the bound that all resources cost together, below which prices become 0.
+    negligible_prices : float
+        The same, as a share of the largest bound met.
+    first_smoothing, most_smoothing : float
+        Weight of the stability centre in the next prices: at first, and at most.
+    smoothing_step : float
+        How much that weight changes after a round.
+    columns_per_job, spare_columns : int
+        The restricted master keeps the first times the number of jobs, and the second on top.
+    certify_steps : int
+        Size of an instance, in steps of the independent computation of the dual bound, up to
+        which that is made. 100,000 steps take about a second.
+
+    Examples
+    --------
+    >>> import oasis
+    >>> from offline import ColumnGenerationParams, configuration_bound
+    >>> instance = oasis.generate("testbed", jobs=3, worker_servers=2, ps_servers=2, seed=1)
+    >>> rough = configuration_bound(instance, params=ColumnGenerationParams(tolerance=0.1))
+    >>> rough.bound >= configuration_bound(instance).bound * (1 - 1e-9)
+    True
+    """
+
+    tolerance: Amount = 1e-6
+    coarse_tolerance: Amount = 2e-4
+    classes: tuple[Number, ...] = (1, 6)
+    price_scaling: Share = 0.25
+    least_price_share: Share = 1e-3
+    negligible_prices: Share = 1e-9
+    first_smoothing: Share = 0.5
+    most_smoothing: Share = 0.95
+    smoothing_step: Share = 0.1
+    columns_per_job: Number = 60
+    spare_columns: Count = 1000
+    certify_steps: Count = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigurationParams(Params):
+    """How the method "colgen" spends its time.
+
+    Parameters
+    ----------
+    pricing : ColumnGenerationParams
+        Of the configuration LP.
+    priority : PriorityParams
+        In which order jobs are inserted.
+    insertion : InsertionParams
+        Of sequential insertion.
+    ruin : RuinParams
+        Of ruin and recreate.
+    neighbourhood : NeighbourhoodParams
+        Of neighbourhoods solved exactly.
+    bound_share : float
+        Share of the limit for the bound.
+    search_share : float
+        Share of what is left after insertion, for ruin and recreate.
+
+    Examples
+    --------
+    >>> from offline import ConfigurationParams
+    >>> ConfigurationParams(bound_share=0.5).to_dict()["bound_share"]
+    0.5
+    """
+
+    pricing: ColumnGenerationParams = field(default_factory=ColumnGenerationParams)
+    priority: PriorityParams = field(default_factory=PriorityParams)
+    insertion: InsertionParams = field(default_factory=InsertionParams)
+    ruin: RuinParams = field(default_factory=RuinParams)
+    neighbourhood: NeighbourhoodParams = field(default_factory=NeighbourhoodParams)
+    bound_share: Share = 0.15
+    search_share: Share = 0.05

@@ -1,0 +1,72 @@
+"""The best verified solution so far, which every heuristic is handed and offers better ones to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from oasis.model.schedule import Schedule
+from offline.heuristics.partial_solution import PartialSolution
+from offline.state import SolveState
+
+BETTER = 1e-12  # relative: what rounding may add to a total utility
+
+
+class BestSolution:
+    """The incumbent as a solution that heuristics can change.
+
+    Parameters
+    ----------
+    start : PartialSolution
+        A feasible solution.
+    state : SolveState
+        Is told of every improvement.
+    verify : callable
+        Returns the value of schedules by job id, and raises `VerificationError` if they break a
+        constraint.
+
+    Attributes
+    ----------
+    solution : PartialSolution
+        The best so far; never changed in place.
+    """
+
+    def __init__(
+        self,
+        start: PartialSolution,
+        state: SolveState,
+        verify: Callable[[Mapping[str, Schedule]], float],
+    ) -> None:
+        self.solution = start
+        self.state = state
+        self._verify = verify
+        state.found(verify(start.by_id), start.by_id)
+
+    @property
+    def value(self) -> float:
+        """Total utility (1)."""
+        return self.solution.value
+
+    def offer(self, solution: PartialSolution) -> bool:
+        """Keep a solution if it is better; whether it is.
+
+        Raises
+        ------
+        VerificationError
+            If it is better, but not feasible.
+        """
+        if not is_better(solution.value, self.value):
+            return False
+        value = self._verify(solution.by_id)
+        self.solution = solution
+        self.state.found(value, solution.by_id)
+        return True
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether the bound leaves nothing to gain."""
+        return self.state.is_proven
+
+
+def is_better(value: float, known: float) -> bool:
+    """Whether a total utility exceeds another by more than rounding."""
+    return value > known * (1 + BETTER)

@@ -1,0 +1,80 @@
+"""One neighbourhood solved exactly: the compact model of a few jobs in what the others leave."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from oasis.model.rounding import FloatArray
+from oasis.solvers import Status, highs
+from oasis.solvers.budget import Budget
+from offline.heuristics.partial_solution import PartialSolution
+from offline.model import constraints
+from offline.model.arrays import GROUPS, OfflineArrays, units_that_fit
+from offline.model.schedule_model import ScheduleModel
+
+
+class ResidualModel(ScheduleModel):
+    """The compact model of some jobs within given free capacities.
+
+    Parameters
+    ----------
+    arrays : OfflineArrays
+        The problem with only these jobs.
+    worker_free, ps_free : (T, H, R) and (T, K, R) float arrays
+        What may be used in each slot.
+    """
+
+    def __init__(self, arrays: OfflineArrays, worker_free: FloatArray, ps_free: FloatArray) -> None:
+        super().__init__(arrays, "neighbourhood")
+        for job in self.jobs:
+            for row in constraints.of_job(job):
+                self.problem.addConstraint(row)
+        for group, free in zip(GROUPS, (worker_free, ps_free), strict=True):
+            self._limit(group, free)
+        for group, free in zip(GROUPS, (worker_free, ps_free), strict=True):
+            demand = arrays.group(group).demand
+            for row in constraints.capacity_of(free, demand, self.jobs, group):
+                self.problem.addConstraint(row)
+
+    def _limit(self, group: str, free: FloatArray) -> None:
+        """Limit each variable to what is free in its slot."""
+        demand = self.arrays.group(group).demand[[c.index for c in self.jobs]]
+        most = np.array([c.parallel for c in self.jobs], dtype=np.int64)
+        for c, rooms in zip(self.jobs, units_that_fit(free, demand, most), strict=True):
+            for place, variable in c.units(group).items():
+                variable.upBound = min(int(variable.upBound), int(rooms[place]))
+
+
+def reinsert(
+    current: PartialSolution, jobs: list[int], budget: Budget
+) -> tuple[PartialSolution, bool]:
+    """`current` with some of these jobs in what it leaves free, and whether none are worth more."""
+    return exchange(current, [], jobs, budget)
+
+
+def exchange(
+    current: PartialSolution, leaving: list[int], invited: list[int], budget: Budget
+) -> tuple[PartialSolution, bool]:
+    """The best way to run these jobs beside the others, and whether it is proven to be.
+
+    Parameters
+    ----------
+    current : PartialSolution
+        The solution; it is not changed.
+    leaving, invited : list of int
+        Jobs that run in it and may move or leave, and jobs that do not and may join.
+    budget : Budget
+        For the model.
+    """
+    arrays, trial = current.arrays, current.copy()
+    old = {arrays.jobs[k].id: trial.remove(k) for k in leaving}
+    chosen = sorted(leaving + invited)
+    model = ResidualModel(arrays.part(chosen), *trial.free())
+    solution = highs.solve(model.problem, budget=budget, warm_start=model.values_of(old))
+    if solution.status is Status.INTERRUPTED:
+        raise KeyboardInterrupt
+    found = model.schedules_of(solution.values)
+    for k in chosen:
+        if arrays.jobs[k].id in found:
+            trial.put(k, found[arrays.jobs[k].id])
+    return trial, solution.status is Status.OPTIMAL

@@ -1,0 +1,95 @@
+"""Parameters of the heuristics that look for good schedules."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from offline.params import Amount, Number, Params, Share
+
+
+@dataclass(frozen=True, slots=True)
+class PriorityParams(Params):
+    """In which order jobs are inserted, and which of those outside are tried again.
+
+    Parameters
+    ----------
+    noise : float
+        Standard deviation of the normal variable whose exponential multiplies a job's priority.
+    hope : float
+        Share of a job's best utility that counts as payoff where it has none.
+    """
+
+    noise: Amount = 0.3
+    hope: Amount = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class InsertionParams(Params):
+    """Sequential insertion of all jobs.
+
+    Parameters
+    ----------
+    orders : int
+        Number of orders that are tried.
+    """
+
+    orders: Number = 20
+
+
+@dataclass(frozen=True, slots=True)
+class RuinParams(Params):
+    """Ruin and recreate.
+
+    Parameters
+    ----------
+    temperature : float
+        Share of the total utility that a step may lose at first, by a factor of e less likely
+        than one that loses nothing.
+    cooling_steps : int
+        The temperature falls with the square root of 1 plus the steps divided by this.
+    most_leaving, most_invited : int
+        Most jobs that leave in a step, and most of those outside that are tried; the number is
+        drawn from 1 to this.
+    random_share : float
+        Probability that those who leave are drawn at random; else they run at the same time.
+    price_noise : float
+        Standard deviation of the normal variable whose exponential multiplies the prices.
+    """
+
+    temperature: Amount = 0.003
+    cooling_steps: Number = 100
+    most_leaving: Number = 6
+    most_invited: Number = 6
+    random_share: Share = 0.5
+    price_noise: Amount = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class NeighbourhoodParams(Params):
+    """Neighbourhoods solved exactly (fix-and-optimise).
+
+    Parameters
+    ----------
+    limit : float
+        For one neighbourhood, in seconds or units of work.
+    first_jobs, fewest_jobs : int
+        Jobs in the first neighbourhood, and in the smallest.
+    growth, shrinkage : int
+        Jobs more after a neighbourhood that was solved, and less after one that was not.
+    invited_share : float
+        Share of a neighbourhood's jobs that do not run yet.
+    spread : int
+        A neighbourhood lies at the arrival of a job that does not run yet, or up to one slot
+        less than this later.
+    wanted_factor : float
+        How much likelier a job of the last plan is invited than others.
+    """
+
+    limit: Amount = 3.0
+    first_jobs: Number = 8
+    fewest_jobs: Number = 4
+    growth: Number = 1
+    shrinkage: Number = 2
+    invited_share: Share = 0.35
+    spread: Number = 6
+    wanted_factor: Amount = 100.0

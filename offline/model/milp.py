@@ -1,0 +1,101 @@
+"""The compact model solved with HiGHS; what comes back is verified before it counts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from oasis.certify.verify import verify
+from oasis.model.errors import SolverError, VerificationError
+from oasis.model.instance import Instance
+from oasis.model.schedule import Schedule
+from oasis.solvers import TRUST, Solution, SolveProgress, Status, highs
+from offline.method import Method
+from offline.model.arrays import OfflineArrays
+from offline.model.compact import CompactModel
+from offline.model.params import CompactParams
+from offline.result import OfflineResult
+from offline.state import Phase, SolveState
+from offline.warm_start import Start, WarmStart
+
+ENDED_WITH_SCHEDULES = (
+    Status.OPTIMAL,
+    Status.TIME_LIMIT,
+    Status.WORK_LIMIT,
+    Status.INTERRUPTED,
+)
+
+
+def solve_milp(
+    instance: Instance,
+    time_limit: float | None = 60.0,
+    *,
+    work_limit: float | None = None,
+    seed: int = 0,
+    params: CompactParams | Mapping[str, Any] | None = None,
+    warm_start: Start = None,
+    on_progress: Callable[[SolveProgress], None] | None = None,
+) -> OfflineResult:
+    """Solve the offline problem (1)-(13) as one mixed-integer program; see `offline.solve`.
+
+    The limit counts building the model, too. `on_progress` is called about ten times a second
+    while HiGHS runs.
+
+    Examples
+    --------
+    >>> import oasis
+    >>> from offline import solve_milp
+    >>> instance = oasis.generate("testbed", jobs=3, worker_servers=2, ps_servers=2, seed=1)
+    >>> solve_milp(instance).status
+    <Status.OPTIMAL: 'optimal'>
+    """
+    return MILP.solve(
+        instance,
+        time_limit,
+        work_limit=work_limit,
+        seed=seed,
+        params=params,
+        warm_start=warm_start,
+        on_progress=on_progress,
+    )
+
+
+def _run(
+    instance: Instance, _: WarmStart, state: SolveState, params: CompactParams, seed: int
+) -> Status:
+    """Solve the compact model from the incumbent of `state`."""
+    state.enter(Phase.COMPACT)
+    try:
+        model = CompactModel(OfflineArrays.of(instance), state.budget)
+    except TimeoutError:
+        return state.budget.status
+    state.proved(model.trivial_bound, Phase.TRIVIAL)
+    known = state.schedules
+    solution = highs.solve(
+        model.problem,
+        budget=state.budget,
+        warm_start=model.values_of(known) if known else None,
+        on_progress=state.saw,
+        presolve=params.presolve,
+        seed=seed,
+    )
+    found = _schedules_of(model, solution)
+    try:
+        value = verify(instance, found)
+    except VerificationError as error:
+        raise SolverError(f"HiGHS returned an infeasible solution: {error}") from error
+    state.found(value, found)
+    state.proved(solution.bound)
+    best = state.incumbent or 0.0
+    if solution.status is Status.OPTIMAL and value < best - TRUST * abs(best):
+        raise SolverError(f"HiGHS calls {value:.9g} optimal; a schedule is worth {best:.9g}")
+    return solution.status
+
+
+def _schedules_of(model: CompactModel, solution: Solution) -> dict[str, Schedule]:
+    if solution.status not in ENDED_WITH_SCHEDULES:
+        raise SolverError(f"HiGHS calls the model {solution.status}; admitting no job solves it")
+    return model.schedules_of(solution.values)
+
+
+MILP = Method("milp", CompactParams, _run)

@@ -1,0 +1,98 @@
+"""What every model over schedules shares: its variables, and the way between them and schedules."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import pulp
+
+from oasis.model.schedule import COUNT, Schedule, placements
+from offline.model import constraints
+from offline.model.arrays import OfflineArrays
+from offline.model.variables import JobVariables, variables_of
+
+Placement = tuple[int, int, int]
+
+
+class ScheduleModel:
+    """Variables of the jobs that can be worth something, and the total utility (1); no rows yet.
+
+    Parameters
+    ----------
+    arrays : OfflineArrays
+        The problem.
+    name : str
+        Of the model.
+    are_merged : bool
+        Whether all servers of a group are taken for one, number 0.
+
+    Attributes
+    ----------
+    problem : pulp.LpProblem
+        Maximises the total utility.
+    jobs : list of JobVariables
+        Jobs that can be worth something, in the order of the file.
+    """
+
+    def __init__(self, arrays: OfflineArrays, name: str, *, are_merged: bool = False) -> None:
+        self.arrays = arrays
+        self.problem = pulp.LpProblem(name, pulp.LpMaximize)
+        indices = range(len(arrays.jobs))
+        made = [variables_of(arrays, k, self.problem, are_merged=are_merged) for k in indices]
+        self.jobs = [variables for variables in made if variables is not None]
+        self.problem.setObjective(constraints.total_utility(self.jobs))
+
+    @property
+    def trivial_bound(self) -> float:
+        """Every job at its best utility; no schedule is worth more."""
+        return math.fsum(max(c.utility.values()) for c in self.jobs)
+
+    def values_of(self, schedules: Mapping[str, Schedule]) -> dict[str, float]:
+        """Values of the variables, by name, that stand for `schedules`."""
+        values: dict[str, float] = {}
+        for c in self.jobs:
+            schedule = schedules.get(c.job.id)
+            if schedule is None or schedule.completion not in c.done:
+                continue
+            values[c.done[schedule.completion].name] = 1.0
+            for rows, variables in ((schedule.workers, c.workers), (schedule.ps, c.ps)):
+                for slot, server, count in rows.tolist():
+                    if (slot, server) in variables:
+                        values[variables[slot, server].name] = float(count)
+        return values
+
+    def schedules_of(self, values: Mapping[str, float]) -> dict[str, Schedule]:
+        """Schedules of the admitted jobs, by id, with nothing in them that the job can spare."""
+        schedules = {}
+        for c in self.jobs:
+            if any(values.get(var.name, 0.0) > 0.5 for var in c.done.values()):
+                workers, ps = (
+                    [(*place, round(values.get(var.name, 0.0))) for place, var in variables.items()]
+                    for variables in (c.workers, c.ps)
+                )
+                schedules[c.job.id] = _without_surplus(c, workers, ps)
+        return schedules
+
+
+def _without_surplus(c: JobVariables, workers: list[Placement], ps: list[Placement]) -> Schedule:
+    """The schedule with as many workers as its work takes: the latest are left out.
+
+    Each slot then keeps as many parameter servers as its workers need, (6).
+    """
+    surplus = sum(count for *_, count in workers) - c.work
+    in_slot: dict[int, int] = {}
+    kept = []
+    for slot, server, count in sorted(workers, reverse=True):
+        cut = min(count, max(0, surplus))
+        surplus -= cut
+        in_slot[slot] = in_slot.get(slot, 0) + count - cut
+        kept.append((slot, server, count - cut))
+    missing = {slot: int(c.job.ps_needed(count)) for slot, count in in_slot.items()}
+    served = []
+    for slot, server, count in sorted(ps):
+        taken = min(count, missing.get(slot, 0))
+        missing[slot] = missing.get(slot, 0) - taken
+        served.append((slot, server, taken))
+    rows = [placements(table) for table in (kept, served)]
+    return Schedule(c.job.id, *(table[table[:, COUNT] > 0] for table in rows))

@@ -1,0 +1,95 @@
+"""The ``oasis`` command without its extras, its reader or its terminal, and when it is stopped."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from experiments.cli import console
+from experiments.cli.main import main
+from tests.packaging.commands import EXAMPLE, JOB, ROOT, SWEEP, assert_refused, shell
+
+BLOCK = """
+import sys
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == {name!r}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+sys.meta_path.insert(0, Absent())
+"""
+
+
+@pytest.mark.parametrize(
+    ("module", "extra", "command"),
+    [
+        ("typer", "cli", ("run", EXAMPLE)),
+        ("rich", "cli", ("run", EXAMPLE)),
+        ("pulp", "solve", ("ratio", EXAMPLE)),
+        ("highspy", "solve", ("ratio", EXAMPLE)),
+        ("highspy", "solve", ("solve", EXAMPLE)),
+        ("matplotlib", "plot", ("run", EXAMPLE, "--plot", "run.png")),
+        ("highspy", "solve", ("run", EXAMPLE, "--policy", "dorm")),
+        ("pulp", "solve", ("compare", EXAMPLE)),
+        ("pydantic", "sweep", ("sweep", SWEEP)),
+        ("pandas", "sweep", ("sweep", SWEEP)),
+        ("pyarrow", "sweep", ("sweep", SWEEP)),
+        ("joblib", "sweep", ("sweep", SWEEP)),
+        ("distributed", "dask", ("sweep", SWEEP, "--engine", "dask", "--scheduler", "tcp://h:1")),
+    ],
+    ids=lambda value: value[0] if isinstance(value, tuple) else value,
+)
+def test_missing_extra_is_one_line_that_says_what_to_install(
+    module: str, extra: str, command: tuple[object, ...]
+) -> None:
+    result = shell(*command, code=BLOCK.format(name=module))
+    assert_refused(result, f"pip install 'oasis-scheduler[{extra}]'")
+
+
+@pytest.mark.parametrize("command", ["run", "quote"])
+def test_commands_that_solve_nothing_need_no_solver(command: str) -> None:
+    files = (EXAMPLE,) if command == "run" else (EXAMPLE, JOB)
+    code, out, err = shell(command, *files, code=BLOCK.format(name="highspy"))
+    assert (code, err) == (0, "")
+    assert out
+
+
+def test_reader_that_leaves_early_is_no_error(small: Path) -> None:
+    command = [sys.executable, "-m", "experiments.cli", "run", str(small), "--json"]
+    with subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == ""
+    assert process.returncode == 0
+
+
+def test_ctrl_c_is_one_line_and_a_code_of_its_own(
+    small: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("experiments.cli.commands.compare.compare", interrupted)
+    with pytest.raises(SystemExit) as exit_info:
+        main(["compare", str(small), "--policies", "oasis"])
+    assert exit_info.value.code == 130
+    assert capfd.readouterr() == ("", "oasis: interrupted\n")
+
+
+@pytest.mark.parametrize("width", [20, 40, 80])
+def test_numbers_of_a_table_are_never_cut(
+    width: int, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    number, heading, words = "39.22 (5.98e-07 to 257419030)", "geometric mean", "some few words"
+    console.print_rows((("policy", False), (heading, True)), [(words, number)], "a table")
+    out = capfd.readouterr().out
+    assert number in out
+    assert heading in out
+    assert all(word in out for word in words.split())
+    assert "…" not in out

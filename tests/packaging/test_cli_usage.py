@@ -1,0 +1,159 @@
+"""Bad usage of the ``oasis`` command, and malformed files: one line that says what and where."""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.packaging.commands import EXAMPLE, SMALL, Oasis, assert_refused, shell
+
+# --- bad usage --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "mention"),
+    [
+        (["nonsense"], "nonsense"),
+        (["ratio"], "FILE"),
+        (["ratio", "absent.json"], "absent.json"),
+        (["run", "."], "."),
+        (["run", EXAMPLE, "--policy", "fifi"], "fifi"),
+        (["run", EXAMPLE, "--granularity", "job"], "job"),
+        (["run", EXAMPLE, "--scale", "0"], "> 0"),
+        (["run", EXAMPLE, "--scale", "many"], "--scale"),
+        (["run", EXAMPLE, "--min-utility-fraction", "1"], "--min-utility-fraction: expected"),
+        (["run", EXAMPLE, "--nonsense"], "--nonsense"),
+        (["solve", EXAMPLE, "--method", "guess"], "guess"),
+        *(
+            ([*command, "--time-limit", seconds], "expected seconds >= 0, or inf, got")
+            for command in (["solve", EXAMPLE], ["ratio", EXAMPLE], ["figure", "fig5"])
+            for seconds in ("-1", "nan", "-inf")
+        ),
+        (["generate"], "--output"),
+        (["generate", "--preset", "none", "-o", "x.json"], "preset"),
+        (["generate", "--jobs", "0", "-o", "x.json"], "jobs"),
+        (["generate", "--mix", "0.5", "0.5", "0.5", "-o", "x.json"], "mix"),
+        (
+            ["generate", "-o", Path("no", "such", "directory", "x.json")],
+            "no/such/directory: No such directory",
+        ),
+        (["import", "philly", "absent.csv", "-o", "x.json"], "absent.csv"),
+        (["import", "philly", EXAMPLE, "-o", "x.json"], "timestamp"),
+        (["quote", EXAMPLE, EXAMPLE], "unknown key"),
+    ],
+    ids=lambda value: " ".join(map(str, value))[-40:] if isinstance(value, list) else None,
+)
+def test_bad_usage_is_one_line_and_2(
+    run: Oasis,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: list[object],
+    mention: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert_refused(run(*arguments), mention)
+    assert list(tmp_path.iterdir()) == []
+
+
+# --- malformed files --------------------------------------------------------------------------
+
+
+def changed(*path: str | int, to: Any) -> str:
+    """SMALL with the value at `path` replaced, as text; `to` may be a function of the old one."""
+    data = copy.deepcopy(SMALL)
+    *outer, last = path
+    inner: Any = data
+    for key in outer:
+        inner = inner[key]
+    inner[last] = to(inner[last]) if callable(to) else to
+    return json.dumps(data)
+
+
+def without(*path: str | int) -> str:
+    return changed(*path[:-1], to=lambda old: {k: v for k, v in old.items() if k != path[-1]})
+
+
+MALFORMED = {
+    "empty": ("", "JSON"),
+    "cut off": (json.dumps(SMALL)[:-9], "JSON"),
+    "not an object": ("[]", "expected an object"),
+    "deeply nested": ("[" * 100_000, "JSON"),
+    "repeated key": ('{"format": 1, "format": 1}', "format"),
+    "another format": (changed("format", to="swf"), "format"),
+    "another version": (changed("version", to=2), "version"),
+    "unknown key": (changed("jobs", 0, to=lambda job: {**job, "colour": 1}), "jobs[0].colour"),
+    "missing key": (changed("jobs", 1, to=lambda job: {**job, "worker": None}), "jobs[1].worker"),
+    "text for a number": (changed("horizon", to="4"), "horizon"),
+    "true for a number": (changed("slot_seconds", to=True), "slot_seconds"),
+    "fraction for a count": (changed("jobs", 0, "chunks", to=1.5), "jobs[0].chunks"),
+    "negative": (changed("jobs", 0, "gradient_mb", to=-1), "jobs[0].gradient_mb"),
+    "zero count": (changed("worker_servers", 0, "count", to=0), "worker_servers[0].count"),
+    "NaN": (changed("jobs", 0, "minibatch_time", to=float("nan")), "jobs[0].minibatch_time"),
+    "infinity": (
+        changed("ps_servers", 0, "capacity", "bandwidth_gbps", to=float("inf")),
+        "ps_servers[0].capacity.bandwidth_gbps",
+    ),
+    "huge integer": (changed("jobs", 0, "worker", "gpu", to=10**400), "jobs[0].worker.gpu"),
+    "no length": (changed("slot_seconds", to=0), "slot_seconds"),
+    "no server": (changed("ps_servers", to=[]), "ps_servers"),
+    "repeated server": (changed("ps_servers", 0, "id", to="w#0"), "ps_servers[0].id"),
+    "repeated job": (changed("jobs", 1, "id", to="a"), "jobs[1].id"),
+    "repeated resource": (changed("resources", to=["gpu", "gpu"]), "resources[1]"),
+    "unknown resource": (
+        changed("jobs", 1, "ps", to={"tpu": 1, "bandwidth_gbps": 5}),
+        "jobs[1].ps.tpu",
+    ),
+    "arrival too late": (changed("jobs", 1, "arrival", to=4), "jobs[1].arrival"),
+    "no work": (
+        changed("jobs", 0, to=lambda job: {**job, "minibatch_time": 0, "gradient_mb": 0}),
+        "jobs[0].minibatch_time",
+    ),
+    "no bandwidth": (
+        changed("jobs", 0, "worker", "bandwidth_gbps", to=0),
+        "jobs[0].worker.bandwidth_gbps",
+    ),
+    "b above B": (
+        changed("jobs", 0, "worker", "bandwidth_gbps", to=6),
+        "jobs[0].worker.bandwidth_gbps",
+    ),
+    "unknown utility": (changed("jobs", 0, "utility", "kind", to="step"), "jobs[0].utility.kind"),
+    "rising utility": (
+        changed(
+            *("jobs", 0, "utility"),
+            to={"kind": "piecewise", "delays": [0, 1], "values": [1, 2]},
+        ),
+        "jobs[0].utility.values[1]",
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", MALFORMED)
+def test_malformed_instance_is_one_line_with_file_and_field(
+    run: Oasis, tmp_path: Path, fault: str
+) -> None:
+    text, field = MALFORMED[fault]
+    path = tmp_path / "bad.json"
+    path.write_text(text, encoding="utf-8")
+    assert_refused(run("run", path), str(path), field)
+
+
+def test_binary_file_is_refused_in_one_line(run: Oasis, tmp_path: Path) -> None:
+    path = tmp_path / "bad.json"
+    path.write_bytes(b"\xff\xfe\x00\x01")
+    assert_refused(run("ratio", path), str(path), "UTF-8")
+
+
+def test_malformed_instance_in_a_process_of_its_own(tmp_path: Path) -> None:
+    path = tmp_path / "bad.json"
+    path.write_text(changed("horizon", to=0), encoding="utf-8")
+    assert_refused(shell("ratio", path, "--json"), "horizon")
+
+
+def test_malformed_job_names_file_and_field(run: Oasis, small: Path, tmp_path: Path) -> None:
+    path = tmp_path / "job.json"
+    path.write_text(json.dumps({**SMALL["jobs"][0], "epochs": 0}), encoding="utf-8")
+    assert_refused(run("quote", small, path), "job.json: epochs")

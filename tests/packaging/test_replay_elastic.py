@@ -1,0 +1,77 @@
+"""``oasis replay`` of a file of elastic jobs."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import baselines
+from experiments.cli.main import main
+
+EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "elastic.json"
+
+
+@pytest.fixture
+def run(capfd):
+    def call(*arguments):
+        with pytest.raises(SystemExit) as exit_info:
+            main(["replay", *map(str, arguments)])
+        return exit_info.value.code, *capfd.readouterr()
+
+    return call
+
+
+def test_the_table_is_that_of_a_plain_trace(run):
+    code, out, err = run(EXAMPLE, "--policies", "fifo,kubernetes-default")
+    assert (code, err) == (0, "")
+    lines = out.splitlines()
+    assert lines[0] == "12 elastic jobs on 2 machines with 8 GPUs; seconds"
+    assert [line.split()[0] for line in lines[2:]] == ["fifo", "kubernetes-default"]
+    assert all(len(line) <= 80 for line in lines)
+
+
+def test_every_policy_of_the_registry_runs_and_says_what_changes_cost(run):
+    names = [name for name in baselines.ALL if name != "dorm"]
+    code, out, err = run(EXAMPLE, "--policies", ",".join(names), "--json")
+    assert (code, err) == (0, "")
+    document = json.loads(out)
+    assert (document["jobs"], document["machines"]) == (12, 2)
+    assert document["format"] == "oasis-elastic-workload"
+    for found in document["policies"].values():
+        assert found["finished"] == 12
+        assert 0 < found["use"]["gpu"] == found["gpu_utilisation"] <= 1
+        times = sum(found[key] for key in ("mean_waiting", "mean_running", "mean_overhead"))
+        assert times == pytest.approx(found["mean_completion"])
+    assert document["policies"]["drf"]["resizes"] > 0
+    assert document["policies"]["fifo"]["restarts"] == 0
+
+
+def test_a_file_is_known_by_its_content_too(run, tmp_path):
+    path = tmp_path / "jobs"
+    path.write_bytes(b"\n " + EXAMPLE.read_bytes())
+    assert run(path, "--policies", "fifo")[1].startswith("12 elastic jobs")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--servers", "8"), "--servers: is for plain traces, not for a file of elastic jobs"),
+        (("--max-gpus", "8"), "--max-gpus: is for plain traces"),
+        (("--policies", "lifo"), "--policies: expected one of fifo, "),
+    ],
+)
+def test_bad_usage_is_one_line(run, arguments, message):
+    code, out, err = run(EXAMPLE, *arguments)
+    assert (code, out) == (2, "")
+    assert err.count("\n") == 1
+    assert message in err
+
+
+def test_a_bad_file_is_one_line_that_names_the_field(run, tmp_path):
+    data = json.loads(EXAMPLE.read_text())
+    data["jobs"][3]["work"] = "long"
+    path = tmp_path / "bad.json"
+    path.write_text(json.dumps(data))
+    code, out, err = run(path)
+    assert (code, out) == (2, "")
+    assert err == f"oasis: {path}: jobs[3].work: expected a finite number > 0, got 'long'\n"

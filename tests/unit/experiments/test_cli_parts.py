@@ -1,0 +1,210 @@
+"""The parts of the command line: flags from options, lists, assignments, files, codes."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+import oasis
+from experiments.cli import exit_codes
+from experiments.cli.app import app, run_app
+from experiments.cli.commands import (
+    compare,
+    figure,
+    generate,
+    import_trace,
+    quote,
+    ratio,
+    replay,
+    run,
+    solve,
+    sweep,
+)
+from experiments.cli.flags import comma_counts, comma_list, flag, naming_flags, with_options
+from experiments.cli.options import is_stdout, limits_of, not_stdout
+from experiments.cli.policy_options import choose_options, known_policy, read_assignments
+from experiments.cli.reading import errors_name, read_instance, read_job, read_recipe
+from experiments.cli.results import deliver, refuse
+from experiments.cli.sweep_report import interrupted
+from experiments.evaluation.options import Option, described
+from experiments.evaluation.policies import POLICIES
+from experiments.sweep.run import SweepProgress
+
+COMMANDS = {
+    module.__name__.rpartition(".")[2]: module.command
+    for module in (compare, figure, generate, quote, ratio, replay, run, solve, sweep)
+} | {"philly": import_trace.philly, "openb": import_trace.openb}
+
+
+# --- flags --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Options of a command."""
+
+    max_jobs: int = described(3, "how many")
+    share: float | None = described(None, "of what there is. [default: all]")
+    plain: bool = described(True, "plain text", denial="--coloured: colours")
+
+    def __post_init__(self) -> None:
+        if self.max_jobs < 1:
+            raise ValueError(f"max_jobs: expected at least 1, got {self.max_jobs}")
+
+
+def called(*words: str, **how: Any) -> Any:
+    """What a command with flags for `Sizes` is given."""
+    found = []
+
+    @with_options(Sizes, **how)
+    def command(file: str, options: Any = None) -> None:
+        """Do it."""
+        found.append((file, options))
+
+    small = typer.Typer()
+    small.command()(command)
+    result = CliRunner().invoke(small, ["a", *words], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return found[0][1]
+
+
+def test_flags_of_a_dataclass_make_the_dataclass() -> None:
+    assert called() == Sizes()
+    assert called("--max-jobs", "5", "--share", "0.5", "--coloured") == Sizes(5, 0.5, False)
+
+
+def test_only_the_options_that_are_given() -> None:
+    assert called(only_given=True) == {}
+    words = ("--max-jobs", "3", "--coloured")
+    assert called(*words, only_given=True) == {"max_jobs": 3, "plain": False}
+    assert called("--share", "1", only_given=True, names=("share",)) == {"share": 1.0}
+
+
+def test_what_a_dataclass_refuses_names_the_flag() -> None:
+    with pytest.raises(oasis.OasisError, match=r"^--max-jobs: expected at least 1, got 0$"):
+        called("--max-jobs", "0")
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_option_of_every_command_says_what_it_does(name: str) -> None:
+    signature = inspect.signature(COMMANDS[name], eval_str=True)
+    for parameter in signature.parameters.values():
+        if parameter.annotation is typer.Context:
+            continue
+        (info,) = parameter.annotation.__metadata__
+        assert info.help, f"{name}: {parameter.name}"
+    assert COMMANDS[name].__doc__, name
+    assert "Example: oasis" in COMMANDS[name].__doc__
+    assert app.registered_commands
+
+
+def test_errors_of_parameters_become_errors_of_flags() -> None:
+    message = r"^--low, --upper-end: expected less$"
+    with (
+        pytest.raises(oasis.OasisError, match=message),
+        naming_flags(("low",), high="--upper-end"),
+    ):
+        raise ValueError("low, high: expected less")
+    for other in ("middle: expected less", "no name", "low: and, high"):
+        with pytest.raises(ValueError, match=r"."), naming_flags(("high",)):
+            raise ValueError(other)
+    assert flag("worker_servers") == "--worker-servers"
+
+
+def test_lists_with_commas() -> None:
+    assert comma_list(" a,b ", "--x") == ["a", "b"]
+    assert comma_counts("3, 4", "--x") == (3, 4)
+    for text, message in (
+        ("a,,b", "--x: expected entries with commas between, got 'a,,b'"),
+        ("", "--x: expected entries with commas between, got ''"),
+        ("a,b,a", "--x: expected each entry once, got a again"),
+    ):
+        with pytest.raises(oasis.OasisError) as caught:
+            comma_list(text, "--x")
+        assert str(caught.value) == message
+    with pytest.raises(oasis.OasisError, match=r"^--x: expected counts with commas between, got"):
+        comma_counts("3,many", "--x")
+
+
+# --- options of policies ------------------------------------------------------------------------
+
+
+def test_assignments_may_be_of_anything_that_has_options() -> None:
+    owners = {"benders": {"rounds": Option("rounds", int, 5)}}
+    assert read_assignments(["benders.rounds=7"], owners) == {"benders": {"rounds": 7}}
+    with pytest.raises(oasis.OasisError, match=r"^--set las\.line: expected an option of benders"):
+        read_assignments(["las.line=x"], owners)
+
+
+def test_what_is_given_of_each_policy() -> None:
+    chosen = choose_options(
+        ["oasis", "fifo", "drf", "las"],
+        ["las.seed=3", "las.thresholds=1,2", "oasis.normalize=false"],
+        oasis={"scale": 2.0},
+        seed=9,
+    )
+    assert chosen == {
+        "oasis": {"scale": 2.0, "normalize": False},
+        "fifo": {"seed": 9},
+        "drf": {},
+        "las": {"seed": 3, "thresholds": [1.0, 2.0]},
+    }
+    assert known_policy("las", "--policy") == "las"
+    with pytest.raises(oasis.OasisError, match=r"^--policy: expected one of a, b, got 'las'$"):
+        known_policy("las", "--policy", ("a", "b"))
+    assert choose_options(list(POLICIES), None) == {name: {} for name in POLICIES}
+
+
+# --- limits, files, codes -----------------------------------------------------------------------
+
+
+def test_one_limit_at_a_time() -> None:
+    assert limits_of(None, None) == {"time_limit": 60.0}
+    assert limits_of(3.0, None) == {"time_limit": 3.0}
+    assert limits_of(None, 2.0) == {"work_limit": 2.0}
+    with pytest.raises(ValueError, match=r"^--work-limit: expected no --time-limit beside it$"):
+        limits_of(3.0, 2.0)
+
+
+def test_a_dash_is_standard_output() -> None:
+    assert is_stdout(Path("-"))
+    assert not is_stdout(None)
+    assert not_stdout(None) is None
+    with pytest.raises(typer.BadParameter, match="got standard output"):
+        not_stdout(Path("-"))
+
+
+def test_errors_inside_a_file_name_it(tmp_path: Path) -> None:
+    path = tmp_path / "bad.json"
+    path.write_text('{"format": "oasis-instance"}', encoding="utf-8")
+    for read in (read_instance, read_job, read_recipe):
+        with pytest.raises(oasis.OasisError, match=r"bad\.json: "):
+            read(path)
+    with pytest.raises(oasis.OasisError, match=r"^a: b: c$"), errors_name(Path("a")):
+        raise oasis.InstanceError("b", "c")
+
+
+def test_what_cannot_be_written_is_said_after_the_result_is_printed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "gone" / "a.json"
+    with pytest.raises(oasis.OasisError, match=r"a\.json: No such file|gone: No such directory"):
+        deliver({"a": 1}, lambda: None, as_json=True, output=path)
+    assert json.loads(capsys.readouterr().out) == {"a": 1}
+    refuse([])
+
+
+def test_codes_and_what_an_interrupted_sweep_says() -> None:
+    codes = (exit_codes.DONE, exit_codes.BAD_INPUT, exit_codes.LIMIT, exit_codes.FAILED_CELLS)
+    assert (*codes, exit_codes.INTERRUPTED) == (0, 2, 3, 4, 130)
+    assert str(interrupted(None)) == "interrupted"
+    assert "3 of 9 cells are recorded" in str(interrupted(SweepProgress(9, 3)))
+    with pytest.raises(oasis.OasisError, match=r"No such command 'x'\. \(see 'oasis --help'\)"):
+        run_app(["x"])

@@ -1,0 +1,130 @@
+"""The registry of policies: every policy is made from its options, and says which it has."""
+
+from __future__ import annotations
+
+import inspect
+import pkgutil
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import baselines
+import oasis
+from experiments import evaluation
+from experiments.evaluation.generate_options import GenerateOptions
+from experiments.evaluation.options import options_of
+from experiments.evaluation.policies import (
+    OASIS,
+    POLICIES,
+    OasisOptions,
+    entry_of,
+    make_policy,
+    with_seed,
+)
+from tests.unit.experiments.unusual import UNUSUAL
+
+ROOT = Path(__file__).parents[3]
+INSTANCE = oasis.generate("testbed", jobs=3, seed=1)
+
+
+def test_every_policy_has_options_that_differ_from_its_defaults_in_the_tests() -> None:
+    assert set(UNUSUAL) == set(POLICIES)
+    for name, options in UNUSUAL.items():
+        assert set(options) == set(POLICIES[name].options), name
+        for option, value in options.items():
+            assert value != POLICIES[name].options[option].default
+
+
+@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("unusual", [False, True])
+def test_parameters_of_a_policy_are_all_its_options(name: str, unusual: bool) -> None:
+    given: dict[str, Any] = UNUSUAL[name] if unusual else {}
+    policy = make_policy(name, INSTANCE, **given)
+    assert dict(policy.parameters) == POLICIES[name].resolve(given)
+    again = make_policy(name, INSTANCE, **policy.parameters)
+    assert again.parameters == policy.parameters
+
+
+@pytest.mark.parametrize(
+    ("options", "function"),
+    [(OasisOptions, oasis.OASiS.from_instance), (GenerateOptions, oasis.generate)],
+)
+def test_options_are_those_of_the_library(options: type, function: Any) -> None:
+    own = {name: option.default for name, option in options_of(options).items()}
+    parameters = inspect.signature(function).parameters.values()
+    assert own == {p.name: p.default for p in parameters if p.name != "instance"}
+
+
+def test_a_new_policy_gets_its_options_for_free(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Fair(baselines.FIFO):
+        """A policy of somebody else.
+
+        Parameters
+        ----------
+        patience : float
+            How long jobs wait.
+        """
+
+        name = "fair"
+
+        def __init__(self, seed: int = 0, patience: float = 1.0) -> None:
+            super().__init__(seed)
+            self.patience = patience
+
+    from experiments.evaluation import policies
+
+    monkeypatch.setitem(baselines.POLICIES, "fair", Fair)
+    entry = policies._baseline("fair", Fair)
+    assert entry.options["patience"].help == "How long jobs wait"
+    made = entry.make(None, {"patience": 3})
+    assert isinstance(made, Fair)
+    assert made.patience == 3.0
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        (
+            "lifo",
+            {},
+            f"expected one of {', '.join(POLICIES)}, got 'lifo'",
+        ),
+        ("fifo", {"line": "strict"}, "fifo.line: no such option; fifo has seed, placement"),
+        ("drf", {"seed": 1}, "drf.seed: no such option; drf has placement"),
+        ("fifo", {"seed": 1.5}, "fifo.seed: expected an integer, got 1.5"),
+        ("fifo", {"seed": -1}, "fifo.seed: expected an integer >= 0, got -1"),
+        ("las", {"line": "x"}, "las.line: expected strict or backfill, got 'x'"),
+        ("dorm", {"theta_1": 2.0}, "dorm: expected theta_1 and theta_2 in 0..1, got 2.0, 0.1"),
+        (OASIS, {"scale": 0}, "oasis.scale: expected a finite number > 0, got 0"),
+        (OASIS, {"granularity": "x"}, "oasis.granularity: expected worker-slot or chunk, got 'x'"),
+        (OASIS, {"min_utility_fraction": 1}, "oasis.min_utility_fraction: expected 0 <= fraction"),
+    ],
+)
+def test_wrong_options_are_refused_by_name(
+    name: str, options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}") as caught:
+        make_policy(name, INSTANCE, **options)
+    assert "--" not in str(caught.value), "flags are no matter of Python callers"
+
+
+def test_policies_that_draw_are_those_with_a_seed() -> None:
+    assert with_seed() == ["fifo", "rrh", "srtf", "las", "kubernetes-default"]
+    assert list(entry_of("drf").options) == ["placement"]
+    with pytest.raises(ValueError, match=r"^expected one of fifo, got 'oasis'$"):
+        entry_of(OASIS, ("fifo",))
+
+
+def test_evaluation_needs_nothing_of_the_command_line() -> None:
+    names = [m.name for m in pkgutil.iter_modules(evaluation.__path__, "experiments.evaluation.")]
+    code = f"""
+import importlib, sys
+for name in {names}:
+    importlib.import_module(name)
+sys.exit(any(part in sys.modules for part in ("typer", "rich", "pydantic", "experiments.cli")))
+"""
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0

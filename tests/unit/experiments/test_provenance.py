@@ -1,0 +1,58 @@
+"""What a result says of its own making."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+import oasis
+from experiments.evaluation.provenance import Recipe, instance_digest, instance_reference
+
+INSTANCE = oasis.generate("testbed", jobs=2, seed=3)
+RESULT: dict[str, Any] = {
+    "policy": "fifo",
+    "parameters": {"seed": 1},
+    "version": "1.0",
+    "instance": instance_reference(INSTANCE, "a.json"),
+}
+
+
+def test_digest_follows_the_content_not_the_metadata() -> None:
+    assert instance_digest(replace(INSTANCE, metadata={})) == instance_digest(INSTANCE)
+    shorter = replace(INSTANCE, jobs=INSTANCE.jobs[:1])
+    assert instance_digest(shorter) != instance_digest(INSTANCE)
+
+
+def test_reference_holds_file_digest_and_metadata() -> None:
+    reference = RESULT["instance"]
+    assert reference["file"] == "a.json"
+    assert len(reference["sha256"]) == 64
+    assert reference["metadata"]["seed"] == 3
+    assert instance_reference(INSTANCE, None)["file"] is None
+
+
+def test_recipe_is_read_back_and_knows_its_instance() -> None:
+    recipe = Recipe.of(RESULT)
+    assert recipe == Recipe("fifo", {"seed": 1}, "a.json", instance_digest(INSTANCE), "1.0")
+    recipe.check(INSTANCE)
+    with pytest.raises(oasis.OasisError, match=r"^instance\.sha256: the result is of another"):
+        recipe.check(replace(INSTANCE, horizon=INSTANCE.horizon + 1))
+
+
+@pytest.mark.parametrize(
+    ("document", "message"),
+    [
+        ([], "instance: missing; expected the JSON document of oasis run"),
+        ({}, "instance: missing; expected the JSON document of oasis run"),
+        (RESULT | {"instance": {"file": None}}, "instance.sha256: missing; expected the JSON"),
+        (RESULT | {"instance": {"file": 1, "sha256": ""}}, "instance.file: expected text or null"),
+        (RESULT | {"policy": 3}, "policy: expected text, got 3"),
+        (RESULT | {"parameters": []}, r"parameters: expected an object, got []"),
+    ],
+)
+def test_other_documents_are_refused_by_key(document: Any, message: str) -> None:
+    with pytest.raises(oasis.OasisError) as caught:
+        Recipe.of(document)
+    assert str(caught.value).startswith(message)

@@ -1,0 +1,27 @@
+"""For each policy, a value of each option that is not its default."""
+
+from __future__ import annotations
+
+from typing import Any
+
+UNUSUAL: dict[str, dict[str, Any]] = {
+    "oasis": {
+        "scale": 0.5,
+        "min_utility_fraction": 0.3,
+        "granularity": "chunk",
+        "normalize": False,
+    },
+    "fifo": {"seed": 4, "placement": "spread"},
+    "drf": {"placement": "first-fit"},
+    "rrh": {"seed": 4, "threshold": 2.5, "discount": 0.1, "weight": 0.25, "placement": "one-node"},
+    "dorm": {
+        "theta_1": 0.2,
+        "theta_2": 0.5,
+        "node_limit": 3,
+        "places": 40,
+        "placement": "most-idle",
+    },
+    "srtf": {"seed": 4, "line": "backfill", "placement": "best-fit"},
+    "las": {"seed": 4, "thresholds": [0.5, 2.0], "line": "backfill", "placement": "spread"},
+    "kubernetes-default": {"seed": 4, "interleave": False},
+}

@@ -1,0 +1,169 @@
+"""The rows of the master, on two jobs and two slots that can be followed by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pulp
+import pytest
+
+from oasis import Cluster, Constant, Instance, Job, Schedule, Server
+from oasis.model.rounding import CAPACITY_TOLERANCE
+from offline.benders.cuts import Cut
+from offline.benders.master import CountModel, merged
+
+BANDWIDTH = "bandwidth_gbps"
+CLUSTER = Cluster(
+    ("cpu", BANDWIDTH, "gpu"),
+    (Server("w0", {"cpu": 3.0, BANDWIDTH: 10.0}), Server("w1", {"cpu": 2.0, BANDWIDTH: 10.0})),
+    (Server("p", {"cpu": 4.0, BANDWIDTH: 10.0}),),
+    1.0,
+)
+
+
+def job(name: str, arrival: int, cpu: float, value: float, chunks: int = 3) -> Job:
+    amounts = {"cpu": cpu, BANDWIDTH: 1.0}
+    return Job(name, arrival, 1, chunks, 1, 1.0, 0.0, amounts, amounts, Constant(value))
+
+
+A, B = job("a", 0, 1.0, 5.0), job("b", 1, 2.0, 7.0, chunks=1)
+INSTANCE = Instance(2, CLUSTER, (A, B))
+Row = tuple[dict[str, float], float | None, float | None]
+
+
+@pytest.fixture
+def model() -> CountModel:
+    return CountModel(INSTANCE)
+
+
+def read(rows: object) -> list[Row]:
+    """Coefficients by variable, lower and upper limit of every row."""
+    return [
+        ({v.name: float(c) for v, c in row.items()}, row.getLb(), row.getUb())
+        for row in rows  # type: ignore[attr-defined]
+    ]
+
+
+def name(model: CountModel, which: str, group: str, slot: int) -> str:
+    """The variable of a job's count in a slot."""
+    return model.candidates[model.index[which]].variables(group)[slot, 0].name
+
+
+def test_size_and_trivial_bound_count_every_job_at_its_best(model: CountModel) -> None:
+    assert model.index == {"a": 0, "b": 1}
+    assert model.size == 2 + 1
+    assert model.trivial_bound == 12.0
+
+
+def test_first_cuts_are_the_total_capacities(model: CountModel) -> None:
+    """CPU: 1 and 2 of 5; bandwidth: 1 and 1 of 20. There are no GPUs, so nothing of them."""
+    found = {group: [cut.weights.tolist() for cut in cuts] for group, cuts in model.cuts.items()}
+    assert found["worker"] == [[1 / 5, 2 / 5], [1 / 20, 1 / 20]]
+    assert found["ps"] == [[1 / 4, 2 / 4], [1 / 10, 1 / 10]]
+
+
+def test_cut_has_a_row_in_each_slot_in_which_it_can_bind_and_only_once(model: CountModel) -> None:
+    """At most 3 workers of a and 1 of b: 0.4 each exceed 1 in both slots, 0.25 in slot 1 not."""
+    cut = Cut(np.array([0.4, 0.4]))
+    rows = read(model.add("worker", cut, [0, 1]))
+    limit = pytest.approx(1.0 + CAPACITY_TOLERANCE, rel=1e-15)
+    a0, a1, b1 = name(model, "a", "worker", 0), *(name(model, j, "worker", 1) for j in "ab")
+    assert rows == [({a0: 0.4}, None, limit), ({a1: 0.4, b1: 0.4}, None, limit)]
+    number = len(model.cuts["worker"]) - 1
+    assert list(model.rows_of("worker", number, [0, 1])) == []
+    assert model.add("worker", Cut(np.array([1 / 3, 0.0])), [0, 1]) == []
+    assert len(model.add("worker", Cut(np.array([0.25, 0.5])), [0, 1])) == 1
+    assert len(read(model.add("ps", cut, [1]))) == 1
+
+
+def test_job_without_weight_is_no_part_of_a_row(model: CountModel) -> None:
+    (row,) = read(model.add("worker", Cut(np.array([0.0, 1.5])), [0, 1]))
+    assert list(row[0]) == [name(model, "b", "worker", 1)]
+
+
+def test_room_is_left_only_in_the_slots_that_ask_for_it(model: CountModel) -> None:
+    model.add("worker", Cut(np.array([0.4, 0.4])), [0, 1])
+    model.add("ps", Cut(np.array([0.5, 0.5])), [0, 1])
+    assert list(model.within({})) == []
+    assert list(model.within({("worker", 0): 1.0, ("ps", 0): 1.0})) == []
+    rows = read(model.within({("worker", 1): 0.75, ("ps", 0): 0.5, ("ps", 1): 1.0}))
+    assert {upper for _, _, upper in rows} == {0.75, 0.5}
+    by_limit = {upper: set(terms) for terms, _, upper in rows}
+    assert by_limit[0.75] == {name(model, "a", "worker", 1), name(model, "b", "worker", 1)}
+    assert by_limit[0.5] == {name(model, "a", "ps", 0)}
+
+
+def test_held_counts_are_rounded_and_unnamed_ones_nothing(model: CountModel) -> None:
+    a0, a1, b1 = name(model, "a", "worker", 0), *(name(model, j, "worker", 1) for j in "ab")
+    rows = read(model.held({a0: 1.9999999, a1: 3.0, b1: 1.0}, range(1)))
+    limits = {variable: upper for terms, _, upper in rows for variable in terms}
+    assert limits == {a0: 2, name(model, "a", "ps", 0): 0}
+    rows = read(model.held({b1: 1.0000001}, range(1, 2)))
+    limits = {variable: upper for terms, _, upper in rows for variable in terms}
+    assert limits == {a1: 0, b1: 1, name(model, "a", "ps", 1): 0, name(model, "b", "ps", 1): 0}
+
+
+def test_rows_near_a_plan_leave_later_completions_of_its_jobs_alone(model: CountModel) -> None:
+    done = [{t: v.name for t, v in c.done.items()} for c in model.candidates]
+    rows = read(model.near({"a": 0}, 0))
+    assert rows == [({done[0][1]: 1.0}, None, 0), ({done[1][1]: 1.0}, None, 0)]
+    rows = read(model.near({"a": 0, "b": 1}, 1))
+    assert [terms for terms, _, _ in rows] == [{}, {}]
+    rows = read(model.near({"a": 1}, 5))
+    assert set(rows[0][0]) == set(done[0].values()) - {done[0][1]}
+
+
+def test_completion_is_where_its_variable_is_above_one_half(model: CountModel) -> None:
+    a, b = ({t: v.name for t, v in c.done.items()} for c in model.candidates)
+    assert model.completions({a[0]: 0.4, a[1]: 0.6, b[1]: 0.5}) == {"a": 1}
+    assert model.completions({a[0]: 1.0, b[1]: 0.51}) == {"a": 0, "b": 1}
+    assert model.completions({}) == {}
+
+
+def test_counts_are_those_of_a_slot_and_nothing_before_the_arrival(model: CountModel) -> None:
+    a0, a1, b1 = name(model, "a", "worker", 0), *(name(model, j, "worker", 1) for j in "ab")
+    values = {a0: 2.5, a1: 1.0, b1: 0.5, name(model, "b", "ps", 1): 9.0}
+    assert model.counts(values, "worker", 0).tolist() == [2.5, 0.0]
+    assert model.counts(values, "worker", 1).tolist() == [1.0, 0.5]
+    assert model.counts(values, "ps", 1).tolist() == [0.0, 9.0]
+
+
+def test_kinds_of_counts_are_set_by_group_and_slot(model: CountModel) -> None:
+    whole, fraction = pulp.LpInteger, pulp.LpContinuous
+    model.require(whole, fraction)
+    for c in model.candidates:
+        assert {v.cat for v in c.workers.values()} == {whole}
+        assert {v.cat for v in c.ps.values()} == {fraction}
+    model.require(whole, whole, before=1)
+    a = model.candidates[0]
+    assert [a.workers[t, 0].cat for t in (0, 1)] == [whole, fraction]
+    assert [a.ps[t, 0].cat for t in (0, 1)] == [whole, fraction]
+
+
+def test_forbidden_counts_ask_for_one_unit_less_of_some_job(model: CountModel) -> None:
+    """Not 2 of a and 1 of b in slot 1: with a row's binary at 1, at most 1 or 0 of them remain."""
+    rows = read(model.forbid("worker", np.array([2, 1]), [1]))
+    a1, b1 = (name(model, j, "worker", 1) for j in "ab")
+    (of_a, _, most_a), (of_b, _, most_b), (either, at_least, _) = rows
+    (less_a,), (less_b,) = set(of_a) - {a1}, set(of_b) - {b1}
+    assert (of_a[a1], of_a[less_a], most_a) == (1.0, 2.0, 3)
+    assert (of_b[b1], of_b[less_b], most_b) == (1.0, 1.0, 1)
+    assert (either, at_least) == ({less_a: 1.0, less_b: 1.0}, 1)
+
+
+def test_known_schedules_say_which_job_has_less_than_was_forbidden(model: CountModel) -> None:
+    rows = read(model.forbid("worker", np.array([2, 1]), [1]))
+    less_a, less_b = rows[2][0]
+    schedule = Schedule("b", [[1, 1, 1]], [[1, 0, 1]])
+    values = model.values_of({"b": schedule})
+    assert (values[less_a], values[less_b]) == (1.0, 0.0)
+    full = Schedule("a", [[0, 0, 1], [1, 0, 1], [1, 1, 1]], [[0, 0, 1], [1, 0, 2]])
+    values = model.values_of({"a": full})
+    assert (values[less_a], values[less_b]) == (0.0, 1.0)
+
+
+def test_counts_of_a_schedule_are_put_together_slot_by_slot() -> None:
+    schedule = Schedule("a", [[1, 0, 2], [1, 1, 3], [4, 1, 1]], [[1, 2, 1], [4, 0, 1], [4, 1, 1]])
+    together = merged(schedule)
+    assert together.workers.tolist() == [[1, 0, 5], [4, 0, 1]]
+    assert together.ps.tolist() == [[1, 0, 1], [4, 0, 2]]
+    assert together.job_id == "a"

@@ -1,0 +1,131 @@
+"""What all methods share: one signature, one run of OASiS, the same meaning of a warm start."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+
+import oasis
+import offline
+from oasis import Schedule
+from oasis.solvers.budget import Budget
+from offline import METHODS, OfflineResult, Phase, Status, WarmStart, configuration_bound, solve
+from offline.method import Method
+from offline.model.params import CompactParams
+from offline.solve import METHOD_BY_NAME
+from offline.state import SolveState
+from offline.warm_start import decide, warm_start_of
+
+TINY = oasis.generate("testbed", jobs=2, worker_servers=1, ps_servers=1, horizon=3, seed=3)
+ONLINE = oasis.simulate(TINY, oasis.OASiS.from_instance(TINY))
+PUBLIC = {
+    "milp": offline.solve_milp,
+    "bruteforce": offline.solve_brute_force,
+    "colgen": offline.solve_configuration,
+    "benders": offline.solve_benders,
+}
+STARTS = (None, {}, ONLINE.schedules, WarmStart({}))
+
+
+def test_all_methods_have_one_signature_but_for_their_parameters() -> None:
+    assert set(PUBLIC) == set(METHOD_BY_NAME)
+    expected = list(inspect.signature(solve).parameters.values())
+    del expected[1]  # the method
+    for function in PUBLIC.values():
+        found = list(inspect.signature(function).parameters.values())
+        for one, other in zip(found, expected, strict=True):
+            assert (one.name, one.kind, one.default) == (other.name, other.kind, other.default)
+
+
+@pytest.mark.parametrize("method", PUBLIC)
+def test_a_method_by_name_and_by_its_function_are_the_same(method: str) -> None:
+    one = solve(TINY, method, 60.0, work_limit=0.3, seed=5)
+    same = PUBLIC[method](TINY, 60.0, work_limit=0.3, seed=5)
+    assert (one.status, one.objective, one.parameters) == (
+        same.status,
+        same.objective,
+        same.parameters,
+    )
+
+
+@pytest.fixture
+def runs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The first job of each run of OASiS."""
+    made: list[str] = []
+    submit = oasis.OASiS.submit
+
+    def noted(self: oasis.OASiS, job: oasis.Job) -> oasis.Decision:
+        if job is TINY.jobs[0]:
+            made.append(job.id)
+        return submit(self, job)
+
+    monkeypatch.setattr(oasis.OASiS, "submit", noted)
+    return made
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("start", STARTS, ids=["none", "empty", "schedules", "without prices"])
+def test_oasis_runs_once_or_not_at_all(
+    runs: list[str], method: str, start: dict[str, Schedule] | WarmStart | None
+) -> None:
+    solve(TINY, method, work_limit=0.3, warm_start=start)
+    needs_prices = method in ("benders", "colgen")
+    assert len(runs) == (1 if start is None or needs_prices else 0)
+
+
+def test_a_start_that_has_prices_needs_no_run(runs: list[str]) -> None:
+    _, start = decide(TINY, SolveState(Budget()), scheduler)
+    assert len(runs) == 1
+    for method in METHODS:
+        solve(TINY, method, work_limit=0.3, warm_start=start)
+    configuration_bound(TINY, warm_start=start)
+    assert len(runs) == 1
+
+
+def scheduler() -> oasis.OASiS:
+    return oasis.OASiS.from_instance(TINY)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_without_a_start_every_method_has_oasis_own(method: str) -> None:
+    seen = []
+    result = solve(TINY, method, work_limit=0.0, on_progress=seen.append)
+    assert seen[0].phase == Phase.ONLINE
+    assert result.objective >= ONLINE.total_utility
+    if method != "bruteforce":
+        assert result.objective_by == Phase.ONLINE
+        assert result.parameters["warm_start"] == Phase.ONLINE
+    given = solve(TINY, method, work_limit=0.0, warm_start=ONLINE.schedules)
+    assert given.objective == result.objective
+    expected = Phase.ENUMERATION if method == "bruteforce" else Phase.WARM_START
+    assert given.objective_by == expected
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_an_infeasible_start_is_refused(method: str) -> None:
+    twice = {job.id: ONLINE.schedules[next(iter(ONLINE.schedules))] for job in TINY.jobs}
+    with pytest.raises(oasis.VerificationError):
+        solve(TINY, method, warm_start=twice)
+
+
+def test_a_new_method_needs_a_name_parameters_and_a_function() -> None:
+    def give_up(*given: object) -> Status:
+        return Status.TIME_LIMIT
+
+    result = Method("lazy", CompactParams, give_up).solve(TINY, 1.0)
+    assert isinstance(result, OfflineResult)
+    assert (result.method, result.objective) == ("lazy", ONLINE.total_utility)
+    assert result.status in (Status.TIME_LIMIT, Status.OPTIMAL)
+
+
+def test_prices_of_a_start_are_those_of_the_run() -> None:
+    made = scheduler()
+    oasis.simulate(TINY, made)
+    state = SolveState(Budget())
+    start = warm_start_of(TINY, {}, state, needs_prices=True)
+    assert start.prices is not None
+    assert (start.prices.worker == made.ledger.worker_prices).all()
+    assert (start.prices.ps == made.ledger.ps_prices).all()
+    assert start.prices.schedules.keys() == ONLINE.schedules.keys()
+    assert state.incumbent is None  # a run for its prices alone is no solution

@@ -1,0 +1,49 @@
+"""Every phase that users see in results is explained in docs/cli, and every method is named."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import oasis
+from oasis.solvers import SolveProgress
+from offline import METHODS, Phase, solve
+from offline.solve import AutoParams
+
+CLI = (Path(__file__).parents[3] / "docs" / "cli.md").read_text(encoding="utf-8")
+
+
+def table() -> dict[str, list[str]]:
+    """Methods by phase, as the page has them."""
+    (section,) = re.findall(r"^### Phases of a solve\n(.*?)^##? ", CLI, re.MULTILINE | re.DOTALL)
+    rows = re.findall(r"^\| `(.*?)` \| (.*?) \| .+ \|$", section, re.MULTILINE)
+    assert len(rows) == len(dict(rows))
+    return {phase: methods.split(", ") for phase, methods in rows}
+
+
+def test_every_phase_has_an_entry_and_every_entry_a_phase() -> None:
+    assert list(table()) == [str(phase) for phase in Phase]
+
+
+def test_a_method_enters_only_phases_that_the_page_names_for_it() -> None:
+    sizes = {"jobs": 4, "worker_servers": 2, "ps_servers": 2, "horizon": 6}
+    instance = oasis.generate("testbed", **sizes, seed=3)
+    tiny = oasis.generate("testbed", jobs=2, worker_servers=1, ps_servers=1, horizon=3, seed=3)
+    for method in METHODS[1:]:
+        seen: list[SolveProgress] = []
+        problem = tiny if method == "bruteforce" else instance
+        solve(problem, method, work_limit=0.5, on_progress=seen.append)
+        assert seen
+        for phase in {news.phase for news in seen}:
+            assert {"all", method} & set(table()[phase]), (method, phase)
+
+
+def test_methods_in_the_table_exist() -> None:
+    named = {method for methods in table().values() for method in methods}
+    assert named == {"all", *METHODS} - {"auto"}
+
+
+def test_rule_of_auto_is_the_one_in_the_code() -> None:
+    for text in (CLI, solve.__doc__ or ""):
+        (most,) = re.findall(r"at most (\d+)", " ".join(text.split()))
+        assert int(most) == AutoParams().compact_size

@@ -1,0 +1,161 @@
+"""Files of elastic jobs: exact round trip, one line for what is wrong; and the generator."""
+
+import copy
+import json
+from pathlib import Path
+
+import pytest
+
+from baselines import FIFO
+from oasis import InstanceError
+from oasis.simulator import (
+    Linear,
+    elastic_from_dict,
+    generate_elastic,
+    read_elastic,
+    replay,
+    write_elastic,
+)
+
+EXAMPLE = Path(__file__).parents[3] / "docs" / "examples" / "elastic.json"
+SMALL = {
+    "format": "oasis-elastic-workload",
+    "version": 1,
+    "resources": ["gpu", "memory_gb"],
+    "machines": [
+        {"id": "n", "count": 2, "capacity": {"gpu": 4, "memory_gb": 64}, "cpu_cores": 16},
+        {"id": "cpu", "capacity": {"memory_gb": 32}, "link_gbps": 10.0},
+    ],
+    "costs": {"start": 5.0, "resize": 50.0, "save": 3.0, "checkpoint_interval": 600.0},
+    "observation": {"interval": 30.0, "noise": 0.01, "seed": 4},
+    "jobs": [
+        {
+            "id": "a",
+            "arrival": 0.0,
+            "work": 3600.0,
+            "workers": {"min": 1, "initial": 2, "max": 4},
+            "worker": {"gpu": 1, "memory_gb": 8},
+            "ps": {"memory_gb": 4},
+            "parameter_servers": 1,
+            "worker_cpu": 4.0,
+            "ps_cpu": 2.0,
+            "gradient_mb": 100.0,
+            "step_seconds": 0.2,
+            "speedup": [1.0, 1.7, 2.1],
+            "curve": [[0, 2.3], [0.5, 0.4], [1, 0.1]],
+            "utility": {"kind": "deadline", "value": 5.0, "deadline": 7200.0},
+        },
+        {"id": "b", "arrival": 10, "work": 60, "workers": 3, "worker": {"gpu": 1}},
+    ],
+}
+
+
+def test_a_file_says_what_the_jobs_and_machines_are():
+    made = elastic_from_dict(SMALL)
+    site, (first, second) = made.workload.site, made.workload.jobs
+    assert [machine.id for machine in site.machines] == ["n#0", "n#1", "cpu"]
+    assert [machine.capacity for machine in site.machines] == [(4, 64), (4, 64), (0, 32)]
+    assert [machine.cpu_cores for machine in site.machines] == [16.0, 16.0, float("inf")]
+    assert (site.partial_gangs, site.slotted, site.horizon) == (True, False, None)
+    assert (first.min_workers, first.initial_workers, first.max_workers) == (1, 2, 4)
+    assert (first.ps_needed(4), first.worker, first.ps) == (1, ((0, 1), (1, 8)), ((1, 4),))
+    assert first.curve.at(0.5) == 0.4
+    assert first.utility(7200.0) == 5.0
+    assert (second.fixed_workers, second.ps_needed(3), second.step_time) == (3, 0, 0.0)
+    assert made.costs.checkpoint_interval == 600.0
+    assert made.observation.seed == 4
+    assert made.speed.scaling.speedup == {"a": (1.0, 1.7, 2.1)}
+
+
+def test_what_changes_nothing_is_left_out_of_the_speed_model():
+    data = copy.deepcopy(SMALL)
+    data["jobs"] = data["jobs"][1:]
+    speed = elastic_from_dict(data).speed
+    assert (type(speed.scaling), speed.communication, speed.sharing) == (Linear, None, None)
+    assert not speed.coupled
+
+
+def test_the_shipped_example_is_what_the_generator_makes_and_survives_a_round_trip(tmp_path):
+    made = generate_elastic(jobs=12, machines=2, gpus=4, mean_gap=120, seed=1)
+    write_elastic(made, tmp_path / "copy.json")
+    assert (tmp_path / "copy.json").read_bytes() == EXAMPLE.read_bytes()
+    again = read_elastic(tmp_path / "copy.json")
+    runs = [replay(each.workload, FIFO(), **each.options) for each in (made, again)]
+    assert runs[0] == runs[1]
+    assert len(runs[0].completions) == 12
+
+
+def test_the_generator_repeats_itself_and_refuses_nonsense():
+    assert generate_elastic(seed=5).document == generate_elastic(seed=5).document
+    assert generate_elastic(seed=5).document != generate_elastic(seed=6).document
+    for wrong in ({"jobs": 0}, {"machines": 0}, {"gpus": 0}, {"mean_gap": -1.0}):
+        with pytest.raises(ValueError, match=next(iter(wrong))):
+            generate_elastic(**wrong)
+
+
+def at(*path):
+    """A copy of the small document and the part of it to be changed."""
+    data = copy.deepcopy(SMALL)
+    part = data
+    for step in path[:-1]:
+        part = part[step]
+    return data, part, path[-1]
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        (("format",), "x", "format: expected 'oasis-elastic-workload', got 'x'"),
+        (("version",), True, "version: expected 1, got True"),
+        (("resources",), [], "resources: expected at least one entry"),
+        (("resources",), ["gpu", "gpu", "memory_gb"], r"resources\[1\]: duplicate resource 'gpu'"),
+        (("machines",), {}, "machines: expected a list"),
+        (("machines", 0, "count"), 0, r"machines\[0\].count: expected an integer >= 1"),
+        (("machines", 0, "capacity"), {"tpu": 1}, r"machines\[0\].capacity.tpu: unknown key"),
+        (("machines", 0, "capacity", "gpu"), -1, r"machines\[0\].capacity.gpu: expected a finite"),
+        (("machines", 1, "link_gbps"), 0, r"machines\[1\].link_gbps: expected a finite number > 0"),
+        (("machines", 1, "id"), "n#1", r"machines\[2\].id: duplicate id 'n#1'"),
+        (("jobs",), [], "jobs: expected at least one entry"),
+        (("jobs", 1, "id"), "a", r"jobs\[1\].id: duplicate id 'a'"),
+        (("jobs", 0, "work"), 0, r"jobs\[0\].work: expected a finite number > 0"),
+        (("jobs", 0, "work"), 1e17, r"jobs\[0\].work: expected at most 9e\+15 seconds"),
+        (("jobs", 0, "arrival"), float("nan"), r"jobs\[0\].arrival: expected a finite number"),
+        (("jobs", 1, "workers"), 0, r"jobs\[1\].workers: expected an integer >= 1"),
+        (("jobs", 0, "workers", "max"), 0, r"jobs\[0\].workers.max: expected an integer >= 1"),
+        (("jobs", 0, "workers", "initial"), 5, r"jobs\[0\].workers.initial: .* <= 4"),
+        (("jobs", 0, "parameter_servers"), 1.5, r"jobs\[0\].parameter_servers: expected an int"),
+        (("jobs", 0, "parameter_servers"), {"per_worker": 2}, "per_worker: expected a number in"),
+        (("jobs", 0, "step_seconds"), 0, r"jobs\[0\].step_seconds: expected a number > 0 where"),
+        (("jobs", 0, "speedup"), [1, 0], r"jobs\[0\].speedup\[1\]: expected a finite number > 0"),
+        (("jobs", 0, "curve"), [[0, 1]], r"jobs\[0\].curve: expected shares that increase"),
+        (("jobs", 0, "curve"), [[0, 1], [1]], r"jobs\[0\].curve\[1\]: expected \[share, value\]"),
+        (("jobs", 0, "utility", "kind"), "x", r"jobs\[0\].utility.kind: expected one of"),
+        (("jobs", 0, "utility"), 7, r"jobs\[0\].utility.kind: expected one of"),
+        (("jobs", 0, "colour"), 1, r"jobs\[0\].colour: unknown key; expected one of id"),
+        (("costs", "start"), -1, "costs.start: expected a finite number >= 0"),
+        (("costs", "checkpoint_interval"), 0, "costs.checkpoint_interval: .* > 0"),
+        (("observation", "interval"), 0, "observation.interval: expected a finite number > 0"),
+        (("partial_gangs",), 1, "partial_gangs: expected true or false, got 1"),
+    ],
+)
+def test_what_is_wrong_is_one_line_that_names_the_field(path, value, message):
+    data, part, name = at(*path)
+    part[name] = value
+    with pytest.raises(InstanceError, match=message) as caught:
+        elastic_from_dict(data)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("path", [("jobs",), ("jobs", 0, "work"), ("machines", 0, "id")])
+def test_a_missing_field_is_named(path):
+    data, part, name = at(*path)
+    del part[name]
+    with pytest.raises(InstanceError, match=f"{name}: missing; this key is required"):
+        elastic_from_dict(data)
+
+
+def test_a_repeated_key_is_refused(tmp_path):
+    text = json.dumps(SMALL).replace('"version": 1', '"version": 1, "version": 1')
+    (tmp_path / "twice.json").write_text(text)
+    with pytest.raises(InstanceError, match="version: repeated key"):
+        read_elastic(tmp_path / "twice.json")
