@@ -94,6 +94,17 @@ class Outcome:
         return max(ends) - min(job.arrival for job in self.jobs) if ends else 0.0
 
     @property
+    def given_up_after_start(self) -> int:
+        """Jobs that ran but never finished, whoever ended them: the policy or the horizon."""
+        return sum(job.is_given_up for job in self.jobs)
+
+    @property
+    def wasted_share(self) -> float | None:
+        """Share of all work done that came to nothing; None if none was done."""
+        done = math.fsum(job.work_done for job in self.jobs)
+        return math.fsum(job.wasted_work for job in self.jobs) / done if done > 0 else None
+
+    @property
     def utilisation(self) -> dict[str, dict[str, float | None]]:
         """Mean share of the capacity in use, by group and resource; None where there is none.
 
@@ -164,5 +175,7 @@ class Outcome:
             "waiting": math.fsum(job.waiting for job in self.jobs),
             "running": math.fsum(job.running for job in self.jobs),
             "overhead": math.fsum(job.overhead for job in self.jobs),
+            "given_up_after_start": self.given_up_after_start,
+            "wasted_share": self.wasted_share,
             "calls": self.calls,
         }

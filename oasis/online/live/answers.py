@@ -21,6 +21,16 @@ class Completion:
         The last slot in which it ran.
     utility : float
         What it earned.
+
+    Examples
+    --------
+    >>> import oasis
+    >>> instance = oasis.generate("testbed", jobs=3, seed=1)
+    >>> scheduler = oasis.LiveScheduler.recourse(instance.cluster, lookahead=10)
+    >>> _ = scheduler.advance(4), scheduler.submit(instance.jobs[0])
+    >>> done = scheduler.advance(20).completed[0]
+    >>> done.job_id, done.slot, round(done.utility, 2)
+    ('j0', 8, 28.05)
     """
 
     job_id: str
@@ -38,6 +48,17 @@ class Delay:
         The job.
     before, after : int
         Completion slots.
+
+    Examples
+    --------
+    >>> import oasis
+    >>> instance = oasis.generate("testbed", jobs=3, seed=1)
+    >>> scheduler = oasis.LiveScheduler.recourse(instance.cluster, lookahead=10)
+    >>> _ = scheduler.advance(4), scheduler.submit(instance.jobs[0])
+    >>> for server in instance.cluster.worker_ids[:6]:  # one worker server is left
+    ...     change = scheduler.lose(server)
+    >>> change.delayed
+    (Delay(job_id='j0', before=8, after=11),)
     """
 
     job_id: str
