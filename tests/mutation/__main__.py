@@ -83,9 +83,7 @@ def drawn(
 def why_equivalent(mutant: Mutant) -> str | None:
     """Why `mutant` changes nothing, if `equivalent.toml` explains it."""
     for entry in _explanations():
-        given = {
-            name: entry[name] for name in ("part", "inside", "line", "becomes") if name in entry
-        }
+        given = {name: entry[name] for name in ("part", "line", "becomes") if name in entry}
         if all(_same(text, getattr(mutant, name)) for name, text in given.items()):
             return entry["why"]
     return None

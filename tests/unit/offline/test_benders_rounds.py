@@ -11,23 +11,32 @@ import pytest
 
 from oasis import Cluster, Constant, Instance, Job, Server
 from oasis.solvers.budget import Budget
-from offline.benders import solve as module
-from offline.benders.solve import PATIENCE, ROUNDS, solve_benders
-from offline.heuristics.insertion import Incumbent
-from offline.heuristics.partial_solution import Occupancy
-from offline.state import Standing
+from offline.benders import decomposition as module
+from offline.benders.decomposition import Decomposition
+from offline.benders.master import CountModel
+from offline.benders.params import BendersParams
+from offline.benders.separation import Separation
+from offline.benders.solve import solve_benders
+from offline.heuristics.best_solution import BestSolution
+from offline.heuristics.partial_solution import PartialSolution
+from offline.model.arrays import OfflineArrays
+from offline.state import SolveState
 
 CLUSTER = Cluster(("cpu",), (Server("w", {"cpu": 1.0}),), (Server("p", {"cpu": 1.0}),), 1.0)
 JOB = Job("a", 0, 1, 1, 1, 1.0, 0.0, {"cpu": 1.0}, {}, Constant(1.0))
 INSTANCE = Instance(1, CLUSTER, (JOB,))
+PARAMS = BendersParams()
 
 
 @pytest.fixture
-def run() -> module._Decomposition:
+def run() -> Decomposition:
     """A decomposition that has found nothing yet, so that nothing is proved."""
-    standing = Standing(Budget(), None)
-    incumbent = Incumbent(Occupancy(INSTANCE, {}), standing)
-    return module._Decomposition(INSTANCE, incumbent, Budget(), np.random.default_rng(0))
+    arrays, state = OfflineArrays.of(INSTANCE), SolveState(Budget())
+    best = BestSolution(PartialSolution(arrays, {}), state, lambda schedules: 0.0)
+    model = CountModel(arrays)
+    no_heuristics: Any = SimpleNamespace()
+    separation = Separation(model, PARAMS.cuts)
+    return Decomposition(model, separation, no_heuristics, no_heuristics, best, PARAMS)
 
 
 class Bounds:
@@ -47,7 +56,7 @@ class Bounds:
         pass
 
 
-def cut_rows(run: module._Decomposition, patch: pytest.MonkeyPatch, *rows: list[Any]) -> None:
+def cut_rows(run: Decomposition, patch: pytest.MonkeyPatch, *rows: list[Any]) -> None:
     """Let the separation find these rows, one list after the other, the last one for ever."""
     left = [*rows]
     patch.setattr(
@@ -57,7 +66,7 @@ def cut_rows(run: module._Decomposition, patch: pytest.MonkeyPatch, *rows: list[
 
 @pytest.mark.parametrize("falling", [0, 1, 7])
 def test_cutting_goes_on_while_the_bound_falls_and_a_little_longer(
-    run: module._Decomposition, monkeypatch: pytest.MonkeyPatch, falling: int
+    run: Decomposition, monkeypatch: pytest.MonkeyPatch, falling: int
 ) -> None:
     """A bound that then stays where it is ends it once it has not moved for some rounds."""
     bounds = [1e3 - 10.0 * k for k in range(falling)]
@@ -65,25 +74,25 @@ def test_cutting_goes_on_while_the_bound_falls_and_a_little_longer(
     monkeypatch.setattr(module, "Relaxation", relaxation)
     cut_rows(run, monkeypatch, ["row"])
     run.cut_the_relaxation()
-    assert relaxation.rounds == falling + PATIENCE + 1
+    assert relaxation.rounds == falling + PARAMS.root.patience + 1
 
 
 def test_cutting_ends_where_nothing_is_violated(
-    run: module._Decomposition, monkeypatch: pytest.MonkeyPatch
+    run: Decomposition, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     relaxation = Bounds(iter([9.0, 8.0, 7.0, 6.0]))
     monkeypatch.setattr(module, "Relaxation", relaxation)
     cut_rows(run, monkeypatch, ["row"], ["row", "row"], [])
     run.cut_the_relaxation()
     assert relaxation.rounds == 3
-    assert run.standing.bound == pytest.approx(7.0)
+    assert run.state.bound == pytest.approx(7.0)
 
 
 @pytest.mark.parametrize(
     ("found", "cuts"), [([[]], 0), ([["a"], []], 1), ([["a", "b"], ["c"], []], 3)]
 )
 def test_refining_counts_its_cuts(
-    run: module._Decomposition,
+    run: Decomposition,
     monkeypatch: pytest.MonkeyPatch,
     found: list[list[str]],
     cuts: int,
@@ -97,12 +106,12 @@ def test_refining_counts_its_cuts(
 
 
 def test_refining_ends_where_the_value_of_the_plan_does_not_move(
-    run: module._Decomposition, monkeypatch: pytest.MonkeyPatch
+    run: Decomposition, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     still = SimpleNamespace(values={}, bound=5.0)
     monkeypatch.setattr(module, "close_plan", lambda *_: still)
     cut_rows(run, monkeypatch, ["row"])
-    assert run.refine(still, Budget()) == ROUNDS + 1  # type: ignore[arg-type]
+    assert run.refine(still, Budget()) == PARAMS.master.refine_rounds + 1  # type: ignore[arg-type]
 
 
 def test_seed_zero_is_the_default_and_recorded() -> None:

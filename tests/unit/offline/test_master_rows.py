@@ -10,6 +10,7 @@ from oasis import Cluster, Constant, Instance, Job, Schedule, Server
 from oasis.model.rounding import CAPACITY_TOLERANCE
 from offline.benders.cuts import Cut
 from offline.benders.master import CountModel, merged
+from offline.model.arrays import OfflineArrays
 
 BANDWIDTH = "bandwidth_gbps"
 CLUSTER = Cluster(
@@ -32,7 +33,7 @@ Row = tuple[dict[str, float], float | None, float | None]
 
 @pytest.fixture
 def model() -> CountModel:
-    return CountModel(INSTANCE)
+    return CountModel(OfflineArrays.of(INSTANCE))
 
 
 def read(rows: object) -> list[Row]:
@@ -45,7 +46,7 @@ def read(rows: object) -> list[Row]:
 
 def name(model: CountModel, which: str, group: str, slot: int) -> str:
     """The variable of a job's count in a slot."""
-    return model.candidates[model.index[which]].variables(group)[slot, 0].name
+    return model.jobs[model.index[which]].units(group)[slot, 0].name
 
 
 def test_size_and_trivial_bound_count_every_job_at_its_best(model: CountModel) -> None:
@@ -103,7 +104,7 @@ def test_held_counts_are_rounded_and_unnamed_ones_nothing(model: CountModel) -> 
 
 
 def test_rows_near_a_plan_leave_later_completions_of_its_jobs_alone(model: CountModel) -> None:
-    done = [{t: v.name for t, v in c.done.items()} for c in model.candidates]
+    done = [{t: v.name for t, v in c.done.items()} for c in model.jobs]
     rows = read(model.near({"a": 0}, 0))
     assert rows == [({done[0][1]: 1.0}, None, 0), ({done[1][1]: 1.0}, None, 0)]
     rows = read(model.near({"a": 0, "b": 1}, 1))
@@ -113,7 +114,7 @@ def test_rows_near_a_plan_leave_later_completions_of_its_jobs_alone(model: Count
 
 
 def test_completion_is_where_its_variable_is_above_one_half(model: CountModel) -> None:
-    a, b = ({t: v.name for t, v in c.done.items()} for c in model.candidates)
+    a, b = ({t: v.name for t, v in c.done.items()} for c in model.jobs)
     assert model.completions({a[0]: 0.4, a[1]: 0.6, b[1]: 0.5}) == {"a": 1}
     assert model.completions({a[0]: 1.0, b[1]: 0.51}) == {"a": 0, "b": 1}
     assert model.completions({}) == {}
@@ -130,11 +131,11 @@ def test_counts_are_those_of_a_slot_and_nothing_before_the_arrival(model: CountM
 def test_kinds_of_counts_are_set_by_group_and_slot(model: CountModel) -> None:
     whole, fraction = pulp.LpInteger, pulp.LpContinuous
     model.require(whole, fraction)
-    for c in model.candidates:
+    for c in model.jobs:
         assert {v.cat for v in c.workers.values()} == {whole}
         assert {v.cat for v in c.ps.values()} == {fraction}
     model.require(whole, whole, before=1)
-    a = model.candidates[0]
+    a = model.jobs[0]
     assert [a.workers[t, 0].cat for t in (0, 1)] == [whole, fraction]
     assert [a.ps[t, 0].cat for t in (0, 1)] == [whole, fraction]
 
