@@ -14,16 +14,11 @@ import pulp
 
 from oasis.model import rounding
 from oasis.model.job import Job
-from oasis.model.rounding import TOLERANCE, FloatArray
+from oasis.model.rounding import CAPACITY_TOLERANCE, FloatArray
 from offline.model.arrays import GROUPS, OfflineArrays
 from offline.model.variables import JobVariables
 
 Rows = Iterator[pulp.LpConstraint]
-
-# HiGHS lets any row exceed its limit by 1e-9 (`oasis.solvers.highs.FEASIBILITY`). So that what it
-# accepts on top of the widened capacity stays far below what `oasis.model.rounding.fits` allows,
-# rows of capacities are multiplied by this; a power of two changes no digit.
-ROW_SCALE = 1024.0
 
 
 def total_utility(jobs: Sequence[JobVariables]) -> pulp.LpAffineExpression:
@@ -92,8 +87,8 @@ def capacity_rows(
 ) -> Rows:
     """One row a resource: what units of these demands (R,) use is at most the capacity (R,).
 
-    As shares of the capacity, widened so that just what `oasis.model.rounding` lets fit does; a
-    row that cannot bind, whatever the variables are, is left out.
+    Divided by the capacity and widened as `oasis.model.rounding.fits` says; a row that cannot
+    bind, whatever the variables are, is left out.
     """
     here = list(users)
     for r, limit in enumerate(capacity.tolist()):
@@ -105,12 +100,8 @@ def capacity_rows(
 def share_row(
     terms: Iterable[tuple[float, pulp.LpVariable]], limit: float = 1.0
 ) -> pulp.LpConstraint:
-    """The row of one capacity: shares of it add up to at most `limit`, widened by 1e-9.
-
-    What the solver accepts is at most 1 + 1e-9 + 1e-9 / 1024 of the capacity, which still fits.
-    """
-    total = pulp.lpSum(ROW_SCALE * share * var for share, var in terms)
-    return total <= ROW_SCALE * limit * (1.0 + TOLERANCE)
+    """The row of one capacity: shares of it add up to at most `limit`, widened."""
+    return pulp.lpSum(share * var for share, var in terms) <= limit * (1.0 + CAPACITY_TOLERANCE)
 
 
 def ps_bandwidth(c: JobVariables) -> Rows:
