@@ -46,6 +46,15 @@ class Recourse:
         How plans are searched for and compared.
     admission : AdmissionRule, optional
         Who is admitted under commitment on arrival; default: whom OASiS's prices admit.
+
+    Examples
+    --------
+    >>> import oasis
+    >>> instance = oasis.generate("testbed", jobs=8, seed=2)
+    >>> run = oasis.simulate(instance, oasis.Recourse(rounds=3))
+    >>> printed = oasis.simulate(instance, oasis.OASiS.from_instance(instance))
+    >>> run.total_utility > printed.total_utility
+    True
     """
 
     name = "recourse"
