@@ -56,6 +56,16 @@ class Dorm:
         Pairs of a job and a machine in one MILP; a single job may have more.
     placement : str or None
         Of jobs that are started without the MILP, as for `Placing`.
+
+    Examples
+    --------
+    Two jobs that could each use the four GPUs share them:
+
+    >>> from oasis.simulator import Machine, Workload, replay
+    >>> jobs = [PolicyJob(name, 0.0, 8.0, ((0, 1),), max_workers=4) for name in "ab"]
+    >>> work = Workload.of(Site(("gpu",), (Machine("n0", (4.0,)),)), jobs)
+    >>> replay(work, Dorm()).completions
+    [4.0, 4.0]
     """
 
     name = "dorm"

@@ -38,6 +38,16 @@ class DRF:
     ----------
     placement : str or None
         As for `Placing`.
+
+    Examples
+    --------
+    Two jobs that could each use the four GPUs get two each:
+
+    >>> from oasis.simulator import Machine, Workload, replay
+    >>> jobs = [PolicyJob(name, 0.0, 8.0, ((0, 1),), max_workers=4) for name in "ab"]
+    >>> work = Workload.of(Site(("gpu",), (Machine("n0", (4.0,)),)), jobs)
+    >>> replay(work, DRF()).completions
+    [4.0, 4.0]
     """
 
     name = "drf"

@@ -24,6 +24,17 @@ class FIFO:
         Of the counts.
     placement : str or None
         As for `Placing`.
+
+    Examples
+    --------
+    The last job would fit beside the first, but waits behind the second:
+
+    >>> from oasis.simulator import PlainJob, replay, rigid_workload
+    >>> sizes = {"a": 4, "b": 8, "c": 4}
+    >>> jobs = [PlainJob(name, 0.0, 60.0, gpus) for name, gpus in sizes.items()]
+    >>> outcome = replay(rigid_workload(jobs, servers=1, gpus_per_server=8), FIFO())
+    >>> [(job.start, job.end) for job in outcome.jobs]
+    [(0.0, 60.0), (60.0, 120.0), (120.0, 180.0)]
     """
 
     name = "fifo"

@@ -53,6 +53,19 @@ class KubernetesDefault:
         Of the counts.
     interleave : bool
         Whether pods of jobs that come at one instant enter the queue by turns.
+
+    Examples
+    --------
+    Two jobs of three workers arrive together at a machine with room for four, and neither ever gets
+    its third:
+
+    >>> from oasis.simulator import Machine, Workload, replay
+    >>> jobs = [PolicyJob(n, 0.0, 9.0, ((0, 1),), min_workers=3, max_workers=3) for n in "ab"]
+    >>> site = Site(("gpu",), (Machine("n0", (4.0,)),), partial_gangs=True)
+    >>> replay(Workload.of(site, jobs), KubernetesDefault()).completions
+    []
+    >>> replay(Workload.of(site, jobs), KubernetesDefault(interleave=False)).completions
+    [3.0, 6.0]
     """
 
     name = "kubernetes-default"

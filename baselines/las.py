@@ -37,6 +37,15 @@ class LAS(Ordered):
         Whether a job that does not fit blocks those behind it.
     placement : str or None
         As for `Placing`.
+
+    Examples
+    --------
+    The first job has had an hour of its 8 GPUs when the second, which has had nothing, comes:
+
+    >>> from oasis.simulator import PlainJob, replay, rigid_workload
+    >>> jobs = [PlainJob("old", 0.0, 7200.0, 8), PlainJob("new", 3600.0, 60.0, 8)]
+    >>> replay(rigid_workload(jobs, servers=1, gpus_per_server=8), LAS()).completions
+    [7260.0, 60.0]
     """
 
     name = "las"

@@ -50,6 +50,15 @@ class RRH:
         Of the reward against the risk, 0 to 1.
     placement : str or None
         As for `Placing`.
+
+    Examples
+    --------
+    The more a job must bring, the fewer are admitted:
+
+    >>> import oasis
+    >>> instance = oasis.generate("testbed", jobs=8, seed=1)
+    >>> [oasis.simulate(instance, RRH(threshold=least)).admitted for least in (0.0, 40.0)]
+    [7, 3]
     """
 
     name = "rrh"

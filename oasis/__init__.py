@@ -17,6 +17,7 @@ from oasis.model.resources import ResourceVector
 from oasis.model.schedule import Schedule
 from oasis.model.utility import Constant, Deadline, Piecewise, Sigmoid, Utility
 from oasis.online.best_schedule import BestSchedule, best_schedule
+from oasis.online.live import LiveScheduler
 from oasis.online.oasis import OASiS
 from oasis.online.prices import PriceBounds, PriceFunction
 from oasis.simulator import simulate
@@ -35,6 +36,7 @@ __all__ = [
     "Instance",
     "InstanceError",
     "Job",
+    "LiveScheduler",
     "OASiS",
     "OasisError",
     "Piecewise",

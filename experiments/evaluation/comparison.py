@@ -54,6 +54,8 @@ def figures(run: Run) -> dict[str, Any]:
         "mean_completion": outcome.mean_completion,
         "p95_completion": outcome.completion_quantile(0.95),
         "makespan": outcome.makespan,
+        "given_up_after_start": outcome.given_up_after_start,
+        "wasted_share": outcome.wasted_share,
         "utilisation": outcome.utilisation,
         "decision_seconds": run.latency,
         "policy_seconds": outcome.policy_seconds,

@@ -23,16 +23,29 @@ class CompetitiveRatio:
     offline : OfflineResult
         The offline optimum or an interval that contains it; its schedules are verified.
     certificate : Certificate or None
-        2 alpha and the corrected constant of Theorem 4; None if Ctrl-C ended the online run.
+        2 alpha and the corrected constant of Theorem 4; None for a policy without prices, and if
+        Ctrl-C ended the online run.
+    is_complete : bool
+        Whether the online run came to its end.
+
+    Examples
+    --------
+    >>> import oasis
+    >>> from experiments import competitive_ratio
+    >>> instance = oasis.generate("testbed", jobs=3, seed=1)
+    >>> result = competitive_ratio(instance, method="milp")
+    >>> result.proven, 1 <= result.lower <= result.upper <= result.corrected_ratio_bound
+    (True, True)
     """
 
     run: Run
     offline: OfflineResult
     certificate: Certificate | None
+    is_complete: bool = True
 
     @property
     def online_utility(self) -> float:
-        """P, total utility of OASiS; at most P if Ctrl-C ended its run."""
+        """P, total utility of the policy; at most P if Ctrl-C ended its run."""
         return self.run.total_utility
 
     @property
@@ -48,7 +61,7 @@ class CompetitiveRatio:
     @property
     def proven(self) -> bool:
         """Whether the offline optimum is proven, and the online run complete."""
-        return self.offline.status is Status.OPTIMAL and self.certificate is not None
+        return self.offline.status is Status.OPTIMAL and self.is_complete
 
     @property
     def ratio(self) -> float | None:
@@ -58,7 +71,7 @@ class CompetitiveRatio:
     @property
     def lower(self) -> float | None:
         """A lower bound on the ratio; None if P = 0."""
-        if self.certificate is None:  # P may still grow, but no schedule is worth more than OPT
+        if not self.is_complete:  # P may still grow, but no schedule is worth more than OPT
             return self._over_online(self.online_utility)
         return self._over_online(self.offline.objective)
 
@@ -71,7 +84,7 @@ class CompetitiveRatio:
 
     @property
     def bound_2alpha(self) -> float | None:
-        """2 alpha, the ratio that Theorem 4 prints; None if the online run did not end."""
+        """2 alpha, the ratio that Theorem 4 prints; None without a certificate."""
         return None if self.certificate is None else 2 * self.certificate.alpha
 
     @property

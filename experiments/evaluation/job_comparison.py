@@ -1,4 +1,4 @@
-"""Where the optimum and OASiS part, job by job."""
+"""Where the optimum and a policy part, job by job."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Measuring the competitive ratio of OASiS on one instance."""
+"""Measuring the competitive ratio of a policy on one instance."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from oasis.model.decision import Decision
 from oasis.model.errors import VerificationError
 from oasis.model.instance import Instance
 from oasis.online.oasis import OASiS
+from oasis.simulator import Policy, Scheduler, simulate
 from oasis.simulator.result import Run
 from oasis.solvers import SolveProgress, Status
 from oasis.solvers.budget import Budget
 from oasis.version import __version__
 from offline import OfflineResult, solve
 from offline.state import SolveState
-from offline.warm_start import decide
+from offline.warm_start import WarmStart, decide
 
 __all__ = ["CompetitiveRatio", "competitive_ratio", "measure"]
 
@@ -33,10 +34,10 @@ def competitive_ratio(
     work_limit: float | None = None,
     seed: int = 0,
     method: str = "auto",
-    scheduler: OASiS | None = None,
+    scheduler: Policy | Scheduler | None = None,
     on_progress: Callable[[SolveProgress], None] | None = None,
 ) -> CompetitiveRatio:
-    """Run OASiS on `instance`, solve it offline and compare.
+    """Run OASiS, or another policy, on `instance`, solve it offline and compare.
 
     Parameters
     ----------
@@ -51,8 +52,8 @@ def competitive_ratio(
         Of the offline solve.
     method : str
         Offline method, as in `offline.solve`.
-    scheduler : OASiS, optional
-        A fresh scheduler for `instance`; default ``OASiS.from_instance(instance)``.
+    scheduler : OASiS or any policy, optional
+        A fresh one for `instance`; default ``OASiS.from_instance(instance)``.
     on_progress : callable, optional
         Called with the progress of the offline solve.
 
@@ -73,7 +74,7 @@ def competitive_ratio(
     True
     """
 
-    def make() -> OASiS:
+    def make() -> Policy | Scheduler:
         return scheduler or OASiS.from_instance(instance)
 
     offline = partial(solve, method=method, time_limit=time_limit, work_limit=work_limit, seed=seed)
@@ -82,7 +83,7 @@ def competitive_ratio(
 
 def measure(
     instance: Instance,
-    make: Callable[[], OASiS],
+    make: Callable[[], Policy | Scheduler],
     solve_offline: Callable[..., OfflineResult],
     method: str,
     on_progress: Callable[[SolveProgress], None] | None,
@@ -95,7 +96,7 @@ def measure(
     instance : Instance
         The problem.
     make : callable
-        Makes a fresh scheduler.
+        Makes a fresh policy.
     solve_offline : callable
         `offline.solve` with its limits set.
     method : str
@@ -106,19 +107,36 @@ def measure(
         Makes the context inside which Ctrl-C may raise KeyboardInterrupt.
     """
     decided: list[Decision] = []
+    policy: Policy | Scheduler | None = None
     online = SolveState(Budget(), on_progress)
     try:
         with raising():
-            run, start = decide(instance, online, make, decided.append)
+            policy = make()
+            run, start = _online(instance, policy, online, decided)
     except KeyboardInterrupt:
         offline = online.result(instance, Status.INTERRUPTED, method, {})
-        return CompetitiveRatio(_unfinished(instance, decided), offline, None)
+        name = OASiS.name if policy is None else policy.name
+        unfinished = _unfinished(instance, name, decided)
+        return CompetitiveRatio(unfinished, offline, None, is_complete=False)
     with raising():
         offline = solve_offline(instance, warm_start=start, on_progress=on_progress)
     verify(instance, offline)
+    if run.bounds is None:  # Theorem 4 speaks of policies with prices alone
+        return CompetitiveRatio(run, offline, None)
     certificate = certify(instance, run)
     _check_theorem(offline, certificate)
     return CompetitiveRatio(run, offline, certificate)
+
+
+def _online(
+    instance: Instance, policy: Policy | Scheduler, state: SolveState, decided: list[Decision]
+) -> tuple[Run, WarmStart]:
+    """The run of `policy`, and where the offline solve starts: never below what it has earned."""
+    if isinstance(policy, OASiS):
+        return decide(instance, state, lambda: policy, decided.append)
+    run = simulate(instance, policy, on_decision=decided.append)
+    verify(instance, run)
+    return run, WarmStart(run.schedules)
 
 
 def _check_theorem(offline: OfflineResult, certificate: Certificate) -> None:
@@ -129,7 +147,7 @@ def _check_theorem(offline: OfflineResult, certificate: Certificate) -> None:
         raise VerificationError("corrected Theorem 4", f"{bound}, {detail}")
 
 
-def _unfinished(instance: Instance, decided: list[Decision]) -> Run:
+def _unfinished(instance: Instance, policy: str, decided: list[Decision]) -> Run:
     """The run up to the last decision before Ctrl-C."""
     seed = instance.metadata.get("seed")
-    return Run(OASiS.name, {}, tuple(decided), None, (), seed, __version__)
+    return Run(policy, {}, tuple(decided), None, (), seed, __version__)

@@ -7,7 +7,7 @@ the parameters of its constructor. The command line, sweeps and figures read thi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import baselines
@@ -15,10 +15,11 @@ import oasis
 from experiments.evaluation.options import Option, OptionError, described, options_of
 from oasis.model.validation import number
 from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION
+from oasis.online.recourse import RecourseParams
 from oasis.online.search import Granularity, check_granularity
 from oasis.simulator import Policy, Scheduler
 
-OASIS = "oasis"
+OASIS, RECOURSE = "oasis", "recourse"
 SEED = "seed"
 
 
@@ -151,12 +152,24 @@ def _baseline(name: str, policy: Callable[..., Policy]) -> PolicyEntry:
     return PolicyEntry(name, options_of(policy), policy, lambda _, **options: policy(**options))
 
 
+def _recourse(_: oasis.Instance | None = None, **options: Any) -> oasis.Recourse:
+    """Recourse from its own options and those of its search, all in one mapping."""
+    steering = {entry.name: options.pop(entry.name) for entry in fields(RecourseParams)}
+    return oasis.Recourse(params=RecourseParams(**steering), **options)
+
+
+RECOURSE_OPTIONS = {
+    **options_of(oasis.Recourse, without=("rounds", "params", "admission")),
+    **options_of(RecourseParams),
+}
+
 POLICIES: Mapping[str, PolicyEntry] = {
     OASIS: PolicyEntry(OASIS, options_of(OasisOptions), OasisOptions, _oasis, needs_instance=True),
+    RECOURSE: PolicyEntry(RECOURSE, RECOURSE_OPTIONS, _recourse, _recourse, needs_instance=True),
     **{name: _baseline(name, policy) for name, policy in baselines.ALL.items()},
 }
 # Those that comparisons on instances take where none is named.
-RIVALS = (OASIS, *baselines.POLICIES)
+RIVALS = (OASIS, RECOURSE, *baselines.POLICIES)
 
 
 def entry_of(name: str, among: Iterable[str] = tuple(POLICIES)) -> PolicyEntry:

@@ -47,8 +47,10 @@ def save(figure: Figure, path: str | os.PathLike[str]) -> None:
 
     Examples
     --------
+    >>> import tempfile
     >>> from experiments.plotting.canvas import new_figure
-    >>> save(new_figure(2.0, 2.0), "empty.svg")
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     save(new_figure(2.0, 2.0), f"{directory}/empty.svg")
     """
     suffix = _suffix(path)
     buffer = io.BytesIO()

@@ -140,12 +140,14 @@ def run_sweep(
 
     Examples
     --------
+    >>> import tempfile
     >>> from experiments.sweep import sweep_config
     >>> config = sweep_config({
     ...     "instances": [{"preset": "testbed", "jobs": 3}],
     ...     "policies": [{"name": ["fifo", "drf"]}],
     ... })
-    >>> result = run_sweep(config, "sweep.parquet")
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     result = run_sweep(config, f"{directory}/sweep.parquet")
     >>> result.frame[["policy.name", "admitted"]].values.tolist()
     [['fifo', 3], ['drf', 3]]
     """

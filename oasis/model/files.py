@@ -23,13 +23,14 @@ Array = npt.NDArray[np.generic]
 _unfinished: set[Path] = set()  # temporary files that exist or are about to be made
 
 
-def write_bytes(path: str | os.PathLike[str], content: bytes) -> None:
+def write_bytes(path: str | os.PathLike[str], content: bytes, *, durable: bool = False) -> None:
     """Write `content` to `path`: a regular file is replaced in one step, others are written to.
 
     A regular file, or one that does not exist yet, is written under a temporary name in its own
     directory and then renamed, so that nobody ever reads half of it; it keeps its mode. A device, a
     pipe, and the file that is this process's standard output or standard error receive `content`
-    and stay what they are. Symbolic links are followed and stay links.
+    and stay what they are. Symbolic links are followed and stay links. A `durable` regular file is
+    on the disk when this returns, not only in the memory of the operating system.
 
     Raises
     ------
@@ -40,7 +41,7 @@ def write_bytes(path: str | os.PathLike[str], content: bytes) -> None:
     with naming(path):
         target, status = _destination(path)
         if _is_renamed_over(target, status):
-            _replace(target, content, status)
+            _replace(target, content, status, durable)
         else:
             _write_through(path, content)
 
@@ -90,13 +91,18 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
 
 
 def write_archive(
-    path: str | os.PathLike[str], kind: str, state: Any, arrays: Mapping[str, Array]
+    path: str | os.PathLike[str],
+    kind: str,
+    state: Any,
+    arrays: Mapping[str, Array],
+    *,
+    durable: bool = False,
 ) -> None:
     """Write JSON-able `state` and `arrays` as a NumPy archive of the given `kind`."""
     buffer = io.BytesIO()
     header = json.dumps({"kind": kind, "state": state})
     np.savez(buffer, allow_pickle=False, header=np.array(header), **dict(arrays))
-    write_bytes(path, buffer.getvalue())
+    write_bytes(path, buffer.getvalue(), durable=durable)
 
 
 def read_archive(path: str | os.PathLike[str], kind: str) -> tuple[Any, dict[str, Array]]:
@@ -155,13 +161,27 @@ def _standard_descriptor(status: os.stat_result) -> int | None:
     return None
 
 
-def _replace(target: Path, content: bytes, status: os.stat_result | None) -> None:
+def _replace(target: Path, content: bytes, status: os.stat_result | None, durable: bool) -> None:
     with _temporary_beside(target) as temporary:
         with open(temporary, "xb") as stream:
             if status is not None:
                 os.chmod(temporary, stat.S_IMODE(status.st_mode))
             stream.write(content)
+            if durable:
+                stream.flush()
+                os.fsync(stream.fileno())
         os.replace(temporary, target)
+        if durable:
+            sync_directory(target)
+
+
+def sync_directory(path: str | os.PathLike[str]) -> None:
+    """Make the entry of `path` in its directory durable."""
+    descriptor = os.open(Path(path).resolve().parent, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _write_through(path: str | os.PathLike[str], content: bytes) -> None:

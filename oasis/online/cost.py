@@ -40,5 +40,5 @@ def schedule_cost(schedule: Schedule, job: Job, ledger: Ledger) -> Cost:
         (ledger.ps, schedule.ps, job.ps),
     ):
         units = rows[:, COUNT, None] * as_array(demand, ledger.cluster.resources)
-        parts.append(units * group.price_at(rows[:, SLOT], rows[:, SERVER]))
+        parts.append(units * group.price_at(rows[:, SLOT] - ledger.origin, rows[:, SERVER]))
     return Cost(*parts)

@@ -34,6 +34,8 @@ class Ledger:
     changes : (T,) bool array
         Whether commitments in a slot differ from those in the slot before it. The slots from one
         change to the next form a run: they need to be looked at only once.
+    origin : int
+        The slot that the first row of every array stands for: 0, unless the ledger was rolled.
 
     Examples
     --------
@@ -51,6 +53,7 @@ class Ledger:
     worker: ServerGroup
     ps: ServerGroup
     changes: npt.NDArray[np.bool_]
+    origin: int = 0
 
     @classmethod
     def idle(cls, cluster: Cluster, horizon: int, bounds: PriceBounds) -> Ledger:
@@ -88,6 +91,11 @@ class Ledger:
         return len(self.changes)
 
     @property
+    def end(self) -> int:
+        """The slot after the last one; T, unless the ledger was rolled."""
+        return self.origin + self.horizon
+
+    @property
     def worker_used(self) -> FloatArray:
         """g_h^r(t) of every worker server, a copy of shape (T, H, R)."""
         return self.worker.expanded(self.worker.used)
@@ -113,11 +121,12 @@ class Ledger:
         return sum(array.nbytes for array in self.arrays().values())
 
     def runs(self, first: int, end: int) -> tuple[IntArray, IntArray]:
-        """Starts and lengths of the runs of equal slots in ``first .. end - 1``."""
-        marks = self.changes[first:end].copy()
+        """Rows of the first slots, and lengths, of the runs of equal slots ``first .. end - 1``."""
+        row = first - self.origin
+        marks = self.changes[row : end - self.origin].copy()
         marks[0] = True
         starts = np.flatnonzero(marks)
-        return first + starts, np.append(starts[1:], end - first) - starts
+        return row + starts, np.append(starts[1:], end - first) - starts
 
     def commit(self, job: Job, schedule: Schedule, bounds: PriceBounds | None) -> None:
         """Charge the schedule of `job` and reprice what it touches (Alg. 1, l. 9-12).
@@ -130,7 +139,7 @@ class Ledger:
         """Take back what `commit` of the same arguments charged, and reprice what it touches.
 
         It restores the committed amounts to the last bit, in any order of commits and releases,
-        if sums of the demands are exact in floats (`oasis.recourse.grid`).
+        if sums of the demands are exact in floats (`oasis.online.recourse.grid`).
         """
         self._add(job, schedule, bounds, -1)
 
@@ -141,13 +150,39 @@ class Ledger:
             (self.ps, schedule.ps, job.ps, bounds.ps if bounds else None),
         ):
             amounts = (sign * rows[:, COUNT, None]) * as_array(demand, names)
-            group.commit(rows[:, SLOT], rows[:, SERVER], amounts, price)
-        first, end = max(schedule.start, 1), min(schedule.completion + 2, self.horizon)
+            group.commit(rows[:, SLOT] - self.origin, rows[:, SERVER], amounts, price)
+        first = max(schedule.start - self.origin, 1)
+        end = min(schedule.completion - self.origin + 2, self.horizon)
         differs = np.zeros(max(end - first, 0), dtype=bool)
         for group in (self.worker, self.ps):
             for used in group.used:
                 differs |= (used[first:end] != used[first - 1 : end - 1]).any(axis=1)
         self.changes[first:end] = differs
+
+    def roll(self, origin: int, bounds: PriceBounds | None) -> None:
+        """Let the ledger begin at slot `origin`: the slots before it go, as many idle ones come.
+
+        The ledger keeps its size. New slots have the prices of idle servers under `bounds`.
+        Without `bounds` prices do not follow usage: they then belong to rows, not to slots, and
+        stay where they are.
+        """
+        gone = min(origin - self.origin, self.horizon)
+        self.origin = origin
+        if gone <= 0:
+            return
+        left = self.horizon - gone
+        busy = False
+        for group, price in (
+            (self.worker, bounds.worker if bounds else None),
+            (self.ps, bounds.ps if bounds else None),
+        ):
+            busy |= bool(group.used[:, -1].any())
+            group.roll(gone, price)
+        self.changes[:left] = self.changes[gone:]
+        self.changes[left:] = False
+        if left:
+            self.changes[left] = busy
+        self.changes[0] = False
 
     def arrays(self) -> dict[str, npt.NDArray[np.generic]]:
         """Everything that persists, by name, for a checkpoint."""
@@ -158,11 +193,13 @@ class Ledger:
         return named
 
     @classmethod
-    def restored(cls, cluster: Cluster, arrays: Mapping[str, npt.NDArray[np.generic]]) -> Ledger:
+    def restored(
+        cls, cluster: Cluster, arrays: Mapping[str, npt.NDArray[np.generic]], origin: int = 0
+    ) -> Ledger:
         """The ledger whose `arrays` these are, bit for bit."""
         worker = _restored(cluster.worker_capacity, arrays, "worker")
         ps = _restored(cluster.ps_capacity, arrays, "ps")
-        return cls(cluster, worker, ps, np.asarray(arrays["changes"], dtype=bool))
+        return cls(cluster, worker, ps, np.asarray(arrays["changes"], dtype=bool), origin)
 
 
 def _restored(

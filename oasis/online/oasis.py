@@ -120,13 +120,7 @@ class OASiS:
             If the job does not fit the cluster's resources, the horizon or the order of arrival.
         """
         self._check(job)
-        search = Search(job, self.ledger, self.granularity, self.bounds.min_utility_fraction)
-        best = result_of(search)
-        if best.schedule is None:
-            return Decision(job.id, False, reason=best.reason, rejection=best.rejection)
-        return Decision(
-            job.id, True, best.payoff, best.utility, best.cost, best.completion, best.schedule
-        )
+        return decide(Search(job, self.ledger, self.granularity, self.bounds.min_utility_fraction))
 
     def submit(self, job: Job) -> Decision:
         """Decide on `job` and, if it is admitted, commit its schedule (Alg. 1, l. 5-12)."""
@@ -185,3 +179,13 @@ class OASiS:
         for entry in state["decisions"]:
             scheduler._record(Decision.from_dict(entry), state["now"])
         return scheduler
+
+
+def decide(search: Search) -> Decision:
+    """Admit the job of `search` if a schedule has a positive payoff (Alg. 1, l. 5-7)."""
+    job_id, best = search.job.id, result_of(search)
+    if best.schedule is None:
+        return Decision(job_id, False, reason=best.reason, rejection=best.rejection)
+    return Decision(
+        job_id, True, best.payoff, best.utility, best.cost, best.completion, best.schedule
+    )

@@ -29,7 +29,7 @@ def why_none(search: Search, rejection: Rejection | None) -> str:
     job, ledger, ends = search.job, search.ledger, search.ends
     if not ends.utility.size:
         slots = job.shortest_duration(ledger.cluster.slot_seconds)
-        left = max(0, ledger.horizon - job.arrival)
+        left = max(0, ledger.end - job.arrival)
         return f"{Reason.HORIZON}: needs {slots} slots, {left} remain"
     if ends.log_best == -np.inf:
         return Reason.WORTHLESS.value
@@ -53,7 +53,7 @@ def scarcest_resource(search: Search, last: int) -> str:
     only one. It is divided by the number that the job can use at once, and averaged over the slots.
     """
     job, ledger = search.job, search.ledger
-    slots = np.arange(job.arrival, last + 1)
+    slots = np.arange(search.start, last + 1) - ledger.origin
     most = min(job.chunks, search.work)
     groups = (
         ("worker servers", ledger.worker, job.worker, most),

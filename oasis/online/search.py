@@ -97,7 +97,7 @@ class Search:
         self.granularity = granularity
         seconds = ledger.cluster.slot_seconds
         if rest is None:
-            ends = completions(job, ledger.horizon, seconds, min_utility_fraction)
+            ends = completions(job, ledger.end, seconds, min_utility_fraction)
             rest = Rest(job.arrival, job.work(seconds), ends)
         self.start, self.work, self.ends = rest.start, rest.work, rest.ends
         self._most = min(job.chunks, self.work)  # (3); never more than the work
@@ -128,7 +128,7 @@ class Search:
 
     def cheapest(self) -> Split | None:
         """The cheapest split that completes by the horizon; its payoff is minus its cost."""
-        rows, lengths = self._slot_costs(self.ledger.horizon)
+        rows, lengths = self._slot_costs(self.ledger.end)
         if rows is None:
             return None
         if self.granularity == "chunk":
@@ -149,7 +149,8 @@ class Search:
         """Put the workers of `split`, and their parameter servers, on the cheapest servers."""
         job, ledger = self.job, self.ledger
         counts = split.counts[: split.completion + 1]
-        marks = ledger.changes[self.start : self.start + len(counts)].copy()
+        row = self.start - ledger.origin
+        marks = ledger.changes[row : row + len(counts)].copy()
         marks[0] = True
         marks[1:] |= counts[1:] != counts[:-1]
         starts = np.flatnonzero(marks)
@@ -162,7 +163,7 @@ class Search:
             (ledger.worker, self._worker, number),
             (ledger.ps, self._ps, job.ps_needed(number)),
         ):
-            at, servers, taken = group.fill(demand, self.start + starts, units)
+            at, servers, taken = group.fill(demand, row + starts, units)
             each = lengths[at]
             later = np.arange(each.sum()) - np.repeat(np.cumsum(each) - each, each)
             slots = np.repeat(self.start + starts[at], each) + later
@@ -172,8 +173,8 @@ class Search:
 
     def room_until(self, slot: int) -> int:
         """Worker-slots, with their parameter servers, that fit from `start` to `slot`."""
-        starts, lengths = self.ledger.runs(self.start, slot + 1)
-        return int(self._room(starts)[0] @ lengths)
+        rows, lengths = self.ledger.runs(self.start, slot + 1)
+        return int(self._room(rows)[0] @ lengths)
 
     @cached_property
     def _rows_that_count(self) -> tuple[FloatArray | None, IntArray]:
@@ -201,7 +202,7 @@ class Search:
         return rows, lengths
 
     def _room(self, starts: IntArray) -> tuple[IntArray, FloatArray, FloatArray]:
-        """Room in one slot of each of q runs of equal slots.
+        """Room in one slot of each of q runs of equal slots, which start at the given rows.
 
         Returns the workers that fit together with their parameter servers, shape (q,), and the
         workers and the parameter servers that fit on each column of servers, shapes (q, C).

@@ -164,12 +164,30 @@ class ServerGroup:
         used = np.moveaxis(self.used, 0, 2)
         self.price = np.ascontiguousarray(np.moveaxis(price(used, self.capacity.T), 2, 0))
 
-    def set_capacity(self, server: int, capacity: FloatArray) -> None:
-        """Change what one server holds (R,) in every slot; prices stay as they are."""
+    def set_capacity(
+        self, server: int, capacity: FloatArray, price: PriceFunction | None = None
+    ) -> None:
+        """Change what one server holds (R,) in every slot; without `price` its prices stay."""
         at = np.array([server])
         self._open(at)
+        column = self._column(at)[0]
         self.capacity = self.capacity.copy()
-        self.capacity[:, self._column(at)[0]] = capacity
+        self.capacity[:, column] = capacity
+        if price is not None:
+            self.price[:, :, column] = price(self.used[:, :, column].T, capacity).T
+
+    def roll(self, slots: int, price: PriceFunction | None) -> None:
+        """Drop the first `slots` rows of every server and append idle ones, at prices of `price`.
+
+        Without `price` prices belong to rows and stay.
+        """
+        left = self.used.shape[1] - slots
+        self.used[:, :left] = self.used[:, slots:]
+        self.used[:, left:] = 0.0
+        if price is not None:
+            self.price[:, :left] = self.price[:, slots:]
+            idle = price(np.zeros_like(self.capacity).T, self.capacity.T).T
+            self.price[:, left:] = idle[:, None]
 
     def _column(self, servers: IntArray) -> IntArray:
         return np.searchsorted(self.server, servers, side="right") - 1

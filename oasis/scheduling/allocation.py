@@ -14,6 +14,14 @@ class Allocation(NamedTuple):
     ----------
     workers, ps : tuple of (machine, count)
         Index of the machine in `Site.machines` and a positive count, each machine once.
+
+    Examples
+    --------
+    Three workers on two machines, and a parameter server beside two of them:
+
+    >>> held = Allocation(workers=((0, 2), (1, 1)), ps=((0, 1),))
+    >>> held.worker_count, held.ps_count, held.machines
+    (3, 1, {0, 1})
     """
 
     workers: Tasks = ()

@@ -70,6 +70,15 @@ class JobBook:
         By `PolicyJob.index`.
     counts : dict of int to (int, int)
         Workers and parameter servers of each.
+
+    Examples
+    --------
+    Every job may run with one worker, but those that ask for more than two are turned away:
+
+    >>> book = JobBook(lambda job: (1, 0) if job.max_workers <= 2 else None)
+    >>> plan = Plan()
+    >>> book.enter(PolicyJob("a", 0.0, 1.0, ((0, 1),), max_workers=9, index=7), plan), plan.rejected
+    (False, {7: 'does not fit the empty cluster'})
     """
 
     def __init__(self, counts: Callable[[PolicyJob], Counts | None]) -> None:

@@ -20,6 +20,14 @@ class OneNode:
 
     Where no machine hosts both workers and parameter servers, as on an instance of the model, all
     workers go on one machine and all parameter servers on one other.
+
+    Examples
+    --------
+    >>> from oasis.scheduling import Machine
+    >>> site = Site(("gpu", "cpu"), (Machine("n0", (2.0, 4.0)), Machine("n1", (4.0, 4.0))))
+    >>> job = PolicyJob("a", 0.0, 1.0, ((0, 1),), ((1, 1),), min_workers=2, max_workers=4)
+    >>> OneNode().place(Room(site, [(2, 4), (2, 2)]), job, 2, 1)
+    Allocation(workers=((1, 2),), ps=((1, 1),))
     """
 
     name = "one-node"
@@ -49,6 +57,14 @@ class MostIdle:
     """Together on the machines with most idle resources, each filled before the next is begun.
 
     Parameter servers are placed first, and the workers begin on the machines beside them.
+
+    Examples
+    --------
+    >>> from oasis.scheduling import Machine
+    >>> site = Site(("gpu", "cpu"), (Machine("n0", (2.0, 4.0)), Machine("n1", (4.0, 4.0))))
+    >>> job = PolicyJob("a", 0.0, 1.0, ((0, 1),), ((1, 1),), min_workers=2, max_workers=4)
+    >>> MostIdle().place(Room(site, [(2, 4), (4, 3)]), job, 3, 1)
+    Allocation(workers=((0, 2), (1, 1)), ps=((0, 1),))
     """
 
     name = "most-idle"
@@ -70,6 +86,14 @@ class MinimumOnOneNode:
     """The parameter servers and the fewest workers on one machine, the other workers elsewhere.
 
     The other workers take what is left on that machine, and then the most idle ones.
+
+    Examples
+    --------
+    >>> from oasis.scheduling import Machine
+    >>> site = Site(("gpu", "cpu"), (Machine("n0", (2.0, 4.0)), Machine("n1", (4.0, 4.0))))
+    >>> job = PolicyJob("a", 0.0, 1.0, ((0, 1),), ((1, 1),), min_workers=2, max_workers=4)
+    >>> MinimumOnOneNode().place(Room(site, [(2, 4), (4, 4)]), job, 3, 1)
+    Allocation(workers=((0, 2), (1, 1)), ps=((0, 1),))
     """
 
     name = "minimum-on-one-node"

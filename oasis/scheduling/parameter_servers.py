@@ -13,6 +13,13 @@ class PsRule(Protocol):
 
     `per_worker` and `fixed` describe the rule to whoever needs it as linear inequalities: `n`
     workers, at least one, need ``ceil(per_worker * n) + fixed`` of them.
+
+    Examples
+    --------
+    Both rules are described alike to whoever needs linear inequalities:
+
+    >>> [(rule.per_worker, rule.fixed, rule.needed(3)) for rule in (ByBandwidth(0.5), FixedPs(1))]
+    [(0.5, 0, 2), (0.0, 1, 1)]
     """
 
     @property

@@ -16,7 +16,19 @@ from oasis.scheduling.site import GROUPS
 
 
 class Placement(Protocol):
-    """A rule by which the tasks of a job are put on machines."""
+    """A rule by which the tasks of a job are put on machines.
+
+    Examples
+    --------
+    All rules are used alike; what is placed is taken from the room.
+
+    >>> from oasis.scheduling import Machine, Site
+    >>> site = Site(("gpu",), (Machine("n0", (4.0,)), Machine("n1", (4.0,))))
+    >>> job = PolicyJob("a", 0.0, 1.0, ((0, 1),), max_workers=4)
+    >>> room = Room(site, [(4,), (2,)])
+    >>> BestFit().place(room, job, 2, 0), room.free
+    (Allocation(workers=((1, 2),), ps=()), [(4,), (0,)])
+    """
 
     name: str
 
@@ -51,7 +63,16 @@ class TaskByTask:
 
 
 class BestFit(TaskByTask):
-    """The machine with least left of what the task needs; the lowest index among equals."""
+    """The machine with least left of what the task needs; the lowest index among equals.
+
+    Examples
+    --------
+    >>> from oasis.scheduling import Machine, Site
+    >>> site = Site(("gpu",), (Machine("n0", (4.0,)), Machine("n1", (4.0,))))
+    >>> job = PolicyJob("a", 0.0, 1.0, ((0, 1),), max_workers=4)
+    >>> BestFit().place(Room(site, [(4,), (3,)]), job, 3, 0).workers
+    ((1, 3),)
+    """
 
     name = "best-fit"
 
@@ -73,7 +94,16 @@ class BestFit(TaskByTask):
 
 
 class RoundRobin(TaskByTask):
-    """One task a machine, machine after machine, from where the last task was put."""
+    """One task a machine, machine after machine, from where the last task was put.
+
+    Examples
+    --------
+    >>> from oasis.scheduling import Machine, Site
+    >>> site = Site(("gpu",), (Machine("n0", (4.0,)), Machine("n1", (4.0,))))
+    >>> job = PolicyJob("a", 0.0, 1.0, ((0, 1),), max_workers=4)
+    >>> RoundRobin().place(Room(site, [(4,), (3,)]), job, 3, 0).workers
+    ((0, 2), (1, 1))
+    """
 
     name = "round-robin"
 
@@ -93,7 +123,16 @@ class RoundRobin(TaskByTask):
 
 
 class FirstFit(TaskByTask):
-    """The machine with the lowest index that has room."""
+    """The machine with the lowest index that has room.
+
+    Examples
+    --------
+    >>> from oasis.scheduling import Machine, Site
+    >>> site = Site(("gpu",), (Machine("n0", (4.0,)), Machine("n1", (4.0,))))
+    >>> job = PolicyJob("a", 0.0, 1.0, ((0, 1),), max_workers=4)
+    >>> FirstFit().place(Room(site, [(4,), (3,)]), job, 3, 0).workers
+    ((0, 3),)
+    """
 
     name = "first-fit"
 
@@ -104,7 +143,16 @@ class FirstFit(TaskByTask):
 
 
 class Spread(TaskByTask):
-    """The machine with the largest free share, as the default Kubernetes scheduler scores nodes."""
+    """The machine with the largest free share, as the default Kubernetes scheduler scores nodes.
+
+    Examples
+    --------
+    >>> from oasis.scheduling import Machine, Site
+    >>> site = Site(("gpu",), (Machine("n0", (4.0,)), Machine("n1", (4.0,))))
+    >>> job = PolicyJob("a", 0.0, 1.0, ((0, 1),), max_workers=4)
+    >>> Spread().place(Room(site, [(2,), (4,)]), job, 3, 0).workers
+    ((0, 1), (1, 2))
+    """
 
     name = "spread"
 

@@ -26,6 +26,14 @@ def check_placement(name: str | None) -> str | None:
     ------
     ValueError
         If there is none of this name.
+
+    Examples
+    --------
+    >>> check_placement("spread")
+    'spread'
+    >>> check_placement("worst-fit")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ValueError: placement: expected one of best-fit, ..., minimum-on-one-node, got 'worst-fit'
     """
     if name is not None and name not in PLACEMENTS:
         raise ValueError(f"placement: expected one of {', '.join(PLACEMENTS)}, got {name!r}")

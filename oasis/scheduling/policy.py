@@ -45,6 +45,20 @@ class Policy(Protocol):
     It is called once for each instant at which something happened: jobs finished or arrived, a
     server was lost or returned, its timer went off, or, if `slotted`, a slot began. A policy may
     also have a mapping `report`, plain data on its own run, which then is that of the `Run`.
+
+    Examples
+    --------
+    A policy that turns everybody away:
+
+    >>> from oasis.simulator import PlainJob, replay, rigid_workload
+    >>> class Closed:
+    ...     name, slotted, told_remaining, parameters = "closed", False, False, {}
+    ...     def reset(self, site):
+    ...         pass
+    ...     def decide(self, view):
+    ...         return Plan(rejected={job.index: "we are closed" for job in view.arrived})
+    >>> replay(rigid_workload([PlainJob("a", 0.0, 60.0, 4)], 1, 8), Closed()).jobs[0].refusal
+    'we are closed'
     """
 
     name: str
@@ -76,6 +90,23 @@ class View(Protocol):
         What happened at this instant; evicted jobs lost a server and hold nothing.
     lost, returned : sequence of int
         Machines that went down or came back at this instant.
+
+    Examples
+    --------
+    FIFO, telling when it is asked and who waits:
+
+    >>> from baselines import FIFO
+    >>> from oasis.simulator import PlainJob, replay, rigid_workload
+    >>> class Telling(FIFO):
+    ...     def decide(self, view):
+    ...         print(view.now, [job.id for job in view.waiting()], view.free())
+    ...         return super().decide(view)
+    >>> jobs = [PlainJob("a", 0.0, 60.0, 8), PlainJob("b", 5.0, 30.0, 8)]
+    >>> outcome = replay(rigid_workload(jobs, servers=1, gpus_per_server=8), Telling())
+    0.0 ['a'] [(8,)]
+    5.0 ['b'] [(0,)]
+    60.0 ['b'] [(8,)]
+    90.0 [] [(8,)]
     """
 
     @property

@@ -20,7 +20,18 @@ Rows = list[list[int]]
 
 @runtime_checkable
 class Scheduler(Protocol):
-    """Decides on each job at its arrival, once and for all."""
+    """Decides on each job at its arrival, once and for all.
+
+    Examples
+    --------
+    OASiS is one; a policy that may change its mind is not.
+
+    >>> import oasis
+    >>> from baselines import FIFO
+    >>> instance = oasis.generate("testbed", jobs=3, seed=1)
+    >>> isinstance(oasis.OASiS.from_instance(instance), Scheduler), isinstance(FIFO(), Scheduler)
+    (True, False)
+    """
 
     name: str
     bounds: PriceBounds

@@ -28,7 +28,19 @@ class Change(StrEnum):
 
 
 class Costs(Protocol):
-    """Time without work around a change, in units of the workload's time."""
+    """Time without work around a change, in units of the workload's time.
+
+    Examples
+    --------
+    Costs by the size of the job, where `ChangeCosts` has them fixed:
+
+    >>> class ByWorkers(ChangeCosts):
+    ...     def overhead(self, job, before, after, started):
+    ...         return 2.0 * after.worker_count
+    >>> job = PolicyJob("a", 0.0, 1.0, ((0, 1),), max_workers=4)
+    >>> ByWorkers().overhead(job, Allocation(), Allocation(((0, 3),)), started=False)
+    6.0
+    """
 
     @property
     def checkpoint_interval(self) -> float | None:

@@ -54,12 +54,33 @@ def read_elastic(path: str | os.PathLike[str]) -> ElasticWorkload:
         If the file is no such workload; names the field and what was expected there.
     OSError
         If the file cannot be read.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from oasis.simulator import generate_elastic
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     write_elastic(generate_elastic(jobs=3, seed=1), f"{directory}/jobs.json")
+    ...     made = read_elastic(f"{directory}/jobs.json")
+    >>> [job.id for job in made.workload.jobs]
+    ['j0-inception-v3', 'j1-resnet-50', 'j2-alexnet']
     """
     return elastic_from_dict(read_json(path))
 
 
 def write_elastic(made: ElasticWorkload, path: str | os.PathLike[str]) -> None:
-    """Write `made` so that `read_elastic` gives the same; the file appears whole or not at all."""
+    """Write `made` so that `read_elastic` gives the same; the file appears whole or not at all.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from oasis.simulator import generate_elastic
+    >>> made = generate_elastic(jobs=3, seed=1)
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     write_elastic(made, f"{directory}/jobs.json")
+    ...     print(read_elastic(f"{directory}/jobs.json").document == made.document)
+    True
+    """
     write_text(path, json.dumps(made.document, indent=1, allow_nan=False) + "\n")
 
 
@@ -70,6 +91,16 @@ def elastic_from_dict(data: Any) -> ElasticWorkload:
     ------
     InstanceError
         If the data is no such workload; names the field and what was expected there.
+
+    Examples
+    --------
+    >>> from oasis.simulator import generate_elastic
+    >>> data = dict(generate_elastic(jobs=3, seed=1).document)
+    >>> len(elastic_from_dict(data).workload.jobs)
+    3
+    >>> elastic_from_dict(data | {"version": 2})
+    Traceback (most recent call last):
+    oasis.model.errors.InstanceError: version: expected 1, got 2
     """
     _keys(data, TOP, ("partial_gangs", "share_links", "costs", "observation"))
     if data["format"] != FORMAT:

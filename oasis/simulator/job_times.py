@@ -31,6 +31,17 @@ class JobTimes:
         of tasks while it worked, and moved tasks without changing their number.
     lost_work : float
         Work that it did and lost with a server, since its last checkpoint.
+    work_done : float
+        Work that it did in all, lost work included: of one worker in one unit of time.
+
+    Examples
+    --------
+    >>> from baselines import FIFO
+    >>> from oasis.simulator import PlainJob, replay, rigid_workload
+    >>> jobs = [PlainJob("a", 0.0, 60.0, 8), PlainJob("b", 5.0, 30.0, 8)]
+    >>> second = replay(rigid_workload(jobs, servers=1, gpus_per_server=8), FIFO()).jobs[1]
+    >>> second.waiting, second.running, second.completion
+    (55.0, 30.0, 85.0)
     """
 
     job_id: str
@@ -46,6 +57,17 @@ class JobTimes:
     resizes: int = 0
     migrations: int = 0
     lost_work: float = 0.0
+    work_done: float = 0.0
+
+    @property
+    def is_given_up(self) -> bool:
+        """Whether it ran but never finished: turned away, left idle, or cut off by the horizon."""
+        return self.start is not None and self.end is None
+
+    @property
+    def wasted_work(self) -> float:
+        """Work done for nothing: all of it if the job never finished, else what was lost."""
+        return self.work_done if self.end is None else self.lost_work
 
     @property
     def completion(self) -> float | None:
@@ -72,4 +94,5 @@ class JobTimes:
             resizes=changes.count(Change.RESIZE),
             migrations=changes.count(Change.MIGRATE),
             lost_work=progress.lost,
+            work_done=progress.job.work - progress.remaining + progress.lost,
         )

@@ -46,6 +46,15 @@ class Outcome:
     machines : tuple of ((float, tuple of int), ...) or None
         Of each machine, the amounts in use from each time on, by resource in grid units, where the
         run kept them; nothing while it is down.
+
+    Examples
+    --------
+    >>> from baselines import FIFO
+    >>> from oasis.simulator import PlainJob, replay, rigid_workload
+    >>> jobs = [PlainJob("a", 0.0, 60.0, 8), PlainJob("b", 5.0, 30.0, 8)]
+    >>> outcome = replay(rigid_workload(jobs, servers=1, gpus_per_server=8), FIFO())
+    >>> outcome.mean_completion, outcome.completion_quantile(0.5), outcome.until
+    (72.5, 60.0, 90.0)
     """
 
     jobs: tuple[JobTimes, ...]
@@ -83,6 +92,17 @@ class Outcome:
         """From the first arrival to the last end."""
         ends = [job.end for job in self.jobs if job.end is not None]
         return max(ends) - min(job.arrival for job in self.jobs) if ends else 0.0
+
+    @property
+    def given_up_after_start(self) -> int:
+        """Jobs that ran but never finished, whoever ended them: the policy or the horizon."""
+        return sum(job.is_given_up for job in self.jobs)
+
+    @property
+    def wasted_share(self) -> float | None:
+        """Share of all work done that came to nothing; None if none was done."""
+        done = math.fsum(job.work_done for job in self.jobs)
+        return math.fsum(job.wasted_work for job in self.jobs) / done if done > 0 else None
 
     @property
     def utilisation(self) -> dict[str, dict[str, float | None]]:
@@ -155,5 +175,7 @@ class Outcome:
             "waiting": math.fsum(job.waiting for job in self.jobs),
             "running": math.fsum(job.running for job in self.jobs),
             "overhead": math.fsum(job.overhead for job in self.jobs),
+            "given_up_after_start": self.given_up_after_start,
+            "wasted_share": self.wasted_share,
             "calls": self.calls,
         }

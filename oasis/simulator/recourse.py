@@ -42,10 +42,21 @@ class Recourse:
         Rounds of ruin and recreate in each decision; overrides that of `params`.
     seconds : float, optional
         No round begins so long after a decision began; the report counts where that happened.
+    admission_floor : float
+        Under commitment on arrival, only completions worth at least this fraction of the job's
+        best are promised; not used where `admission` is given.
     params : RecourseParams, optional
         How plans are searched for and compared.
     admission : AdmissionRule, optional
         Who is admitted under commitment on arrival; default: whom OASiS's prices admit.
+
+    Examples
+    --------
+    >>> import oasis
+    >>> instance = oasis.generate("testbed", jobs=3, seed=1)
+    >>> run = oasis.simulate(instance, Recourse.from_instance(instance, "arrival"))
+    >>> run.admitted, run.report["broken_promises"]
+    (2, [])
     """
 
     name = "recourse"
@@ -59,6 +70,7 @@ class Recourse:
         seed: int = 0,
         rounds: int | None = None,
         seconds: float | None = None,
+        admission_floor: float = DEFAULT_FLOOR,
         params: RecourseParams | None = None,
         admission: AdmissionRule | None = None,
     ) -> None:
@@ -71,7 +83,9 @@ class Recourse:
         self.params = params or RecourseParams()
         if rounds is not None:
             self.params = replace(self.params, rounds=rounds)
-        self.admission = (admission or AtPrices()) if commitment == "arrival" else None
+        at_prices = AtPrices(min_utility_fraction=admission_floor)
+        self.admission = (admission or at_prices) if commitment == "arrival" else None
+        self._admission_floor, self._own_rule = admission_floor, admission
         self._seed, self._seconds = seed, seconds
         self.planner: Planner | None = None
 
@@ -93,9 +107,14 @@ class Recourse:
     @property
     def parameters(self) -> Mapping[str, Any]:
         """What distinguishes this run from another, as plain data."""
-        own = {"commitment": self.commitment, "seed": self._seed, "seconds": self._seconds}
-        rule = dict(self.admission.parameters) if self.admission is not None else None
-        return {**own, **asdict(self.params), "admission": rule}
+        own = {
+            "commitment": self.commitment,
+            "seed": self._seed,
+            "seconds": self._seconds,
+            "admission_floor": self._admission_floor,
+        }
+        rule = {} if self._own_rule is None else {"admission": dict(self._own_rule.parameters)}
+        return {**own, **asdict(self.params), **rule}
 
     @property
     def report(self) -> Mapping[str, Any]:

@@ -18,6 +18,19 @@ class Speed(Protocol):
     keeps the `Load` and works out anew how fast the jobs on a machine work whenever anything there
     has changed, else only the jobs that changed themselves. The engine asks for complete gangs
     only: with less, a job does no work at all.
+
+    Examples
+    --------
+    Workers that are half as fast:
+
+    >>> class Slow(Linear):
+    ...     def rate(self, job, allocation, load):
+    ...         return 0.5 * allocation.worker_count
+    >>> from baselines import FIFO
+    >>> from oasis.simulator import PlainJob, replay, rigid_workload
+    >>> work = rigid_workload([PlainJob("a", 0.0, 60.0, 8)], servers=1, gpus_per_server=8)
+    >>> replay(work, FIFO(), speed=Slow()).completions
+    [120.0]
     """
 
     @property

@@ -18,6 +18,17 @@ class CpuSharing:
 
     A machine whose tasks would keep D cores busy and that has C of them gives each task
     min(1, C / D) of what it needs. A job waits for its slowest task.
+
+    Examples
+    --------
+    Two workers that would keep five cores busy each, on a machine with eight:
+
+    >>> from oasis.simulator import Machine, Site
+    >>> load = Load(Site(("gpu",), (Machine("n0", (4.0,), cpu_cores=8.0),)))
+    >>> job = PolicyJob("a", 0.0, 1.0, ((0, 1),), max_workers=4, worker_cpu=5.0)
+    >>> load.add(job, Allocation(((0, 2),)))
+    >>> CpuSharing().factor(job, Allocation(((0, 2),)), load)
+    0.8
     """
 
     def factor(self, job: PolicyJob, allocation: Allocation, load: Load) -> float:

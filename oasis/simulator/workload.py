@@ -16,7 +16,15 @@ from oasis.traces.plain_job import PlainJob
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """Machines and the jobs that arrive at them; jobs of one instant in the order given."""
+    """Machines and the jobs that arrive at them; jobs of one instant in the order given.
+
+    Examples
+    --------
+    >>> site = Site(("gpu",), (Machine("n0", (4.0,)),))
+    >>> jobs = [PolicyJob("late", 9.0, 1.0, ((0, 1),)), PolicyJob("early", 2.0, 1.0, ((0, 1),))]
+    >>> [(job.id, job.index) for job in Workload.of(site, jobs).jobs]
+    [('early', 0), ('late', 1)]
+    """
 
     site: Site
     jobs: tuple[PolicyJob, ...]
@@ -84,6 +92,15 @@ def rigid_workload(
     ------
     InstanceError
         If a job is larger than the cluster or, with ``whole``, than a server, or a time is none.
+
+    Examples
+    --------
+    >>> jobs = [PlainJob("a", 0.0, 60.0, 8)]
+    >>> rigid_workload(jobs, servers=2, gpus_per_server=4).site.machines[0].amounts
+    (8.0,)
+    >>> rigid_workload(jobs, servers=2, gpus_per_server=4, placement="whole")
+    Traceback (most recent call last):
+    oasis.model.errors.InstanceError: jobs[0].gpus: expected 1..4, got 8 (job 'a')
     """
     if placement not in ("pooled", "whole"):
         raise ValueError(f"placement: expected pooled or whole, got {placement!r}")

@@ -86,8 +86,8 @@ def test_an_unknown_policy_is_bad_usage(run: Oasis, small: Path) -> None:
         code, out, err = run(*words)
         assert (code, out) == (2, "")
         assert (
-            "expected one of oasis, fifo, drf, rrh, dorm, srtf, las, kubernetes-default, got 'lifo'"
-            in err
+            "expected one of oasis, recourse, fifo, drf, rrh, dorm, srtf, las, "
+            "kubernetes-default, got 'lifo'" in err
         )
 
 

@@ -175,7 +175,7 @@ def test_another_version_is_said_and_run(run: Oasis, result: Path) -> None:
 @pytest.mark.parametrize(
     ("entries", "message"),
     [
-        ({"policy": "lifo"}, "policy: expected one of oasis, fifo, "),
+        ({"policy": "lifo"}, "policy: expected one of oasis, recourse, fifo, "),
         ({"parameters": {"speed": 3}}, "fifo.speed: no such option; fifo has seed"),
         ({"instance": 3}, "instance: expected an object, got 3"),
     ],

@@ -45,6 +45,7 @@ def replayed(instance: Instance, planner: Planner, watch: bool = False) -> dict[
     return promises
 
 
+@fewer(10)
 @given(st.one_of(all_instances(), crowded_instances()), of(*COMMITMENTS), of(0, 2))
 def test_what_was_executed_is_feasible(
     instance: Instance, commitment: Commitment, rounds: int
@@ -53,6 +54,7 @@ def test_what_was_executed_is_feasible(
     oasis.verify(instance, result)
 
 
+@fewer(10)
 @given(st.one_of(all_instances(), crowded_instances()), of("start", "arrival"))
 def test_every_promise_is_kept(instance: Instance, commitment: Commitment) -> None:
     planner = Planner(instance.cluster, instance.horizon, commitment=commitment)
@@ -68,6 +70,7 @@ def test_every_promise_is_kept(instance: Instance, commitment: Commitment) -> No
         assert set(promises) | {n for n, c in completed.items() if c is None} == set(completed)
 
 
+@fewer(10)
 @given(st.one_of(all_instances(), crowded_instances()))
 def test_without_commitment_the_value_of_the_plan_never_falls_at_an_arrival(
     instance: Instance,
@@ -75,6 +78,7 @@ def test_without_commitment_the_value_of_the_plan_never_falls_at_an_arrival(
     replayed(instance, Planner(instance.cluster, instance.horizon), watch=True)
 
 
+@fewer(10)
 @given(all_instances(), of(*COMMITMENTS), st.data())
 def test_later_arrivals_change_nothing_before_them(
     instance: Instance, commitment: Commitment, data: st.DataObject
@@ -107,7 +111,7 @@ def test_later_arrivals_change_nothing_before_them(
     assert executed(jobs[cut:]) == executed([]) == executed(others)
 
 
-@fewer(3)
+@fewer(20)
 @given(st.one_of(all_instances(), crowded_instances()), st.integers(0, 2**32 - 1))
 def test_more_rounds_never_make_the_first_plan_worse(instance: Instance, seed: int) -> None:
     jobs = {k: replace(job, arrival=0) for k, job in enumerate(instance.jobs)}
@@ -120,6 +124,7 @@ def test_more_rounds_never_make_the_first_plan_worse(instance: Instance, seed: i
     assert values == sorted(values)
 
 
+@fewer(10)
 @given(crowded_instances(), of(*COMMITMENTS))
 def test_the_same_input_gives_the_same_bytes(instance: Instance, commitment: Commitment) -> None:
     one, other = (
@@ -130,6 +135,7 @@ def test_the_same_input_gives_the_same_bytes(instance: Instance, commitment: Com
     assert json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
 
 
+@fewer(10)
 @given(st.one_of(all_instances(), crowded_instances()), st.randoms(use_true_random=False))
 def test_a_release_undoes_a_commit_to_the_last_bit_in_any_order(
     instance: Instance, random: object
@@ -161,7 +167,7 @@ def test_a_release_undoes_a_commit_to_the_last_bit_in_any_order(
     assert not ledger.changes.any()
 
 
-@fewer(2)
+@fewer(10)
 @given(crowded_instances(), st.integers(0, 2**32 - 1))
 def test_a_round_that_is_undone_leaves_no_trace(instance: Instance, seed: int) -> None:
     planner = Planner(instance.cluster, instance.horizon, params=RecourseParams(rounds=0))

@@ -26,6 +26,7 @@ COLUMNS = (
     ("utility", True),
     ("admitted", True),
     ("finished", True),
+    ("wasted", True),
     ("mean", True),
     ("p95", True),
     ("busiest", False),
@@ -47,7 +48,8 @@ def command(
     """Run several policies on one instance and put their figures side by side.
 
     Mean and p95 are times from arrival to the end of the work of the jobs that finished, in slots;
-    a policy that finishes only few jobs may look quick. Decision: median time of one decision.
+    a policy that finishes only few jobs may look quick. Wasted: share of the work done that came to
+    nothing, because its job never finished. Decision: median time of one decision.
 
     Example: oasis compare instance.json --policies oasis,fifo,drf
     """
@@ -91,6 +93,7 @@ def _row(name: str, figures: dict[str, Any]) -> tuple[str, ...]:
         console.number(figures["total_utility"]),
         str(figures["admitted"]),
         str(figures["finished"]),
+        console.percent(figures["wasted_share"]),
         _short(figures["mean_completion"]),
         _short(figures["p95_completion"]),
         f"{console.percent(share)} {busiest}",

@@ -1,4 +1,4 @@
-"""``oasis ratio``: the competitive ratio of OASiS on one instance."""
+"""``oasis ratio``: the competitive ratio of OASiS, or of another policy, on one instance."""
 
 from __future__ import annotations
 
@@ -23,14 +23,13 @@ from experiments.cli.options import (
     WorkLimit,
     limits_of,
 )
-from experiments.cli.policy_options import Set, choose_options
+from experiments.cli.policy_options import Set, choose_options, known_policy
 from experiments.cli.progress import solver_progress
 from experiments.cli.reading import read_instance
 from experiments.cli.results import deliver
 from experiments.evaluation.job_comparison import compare_jobs, to_dict
-from experiments.evaluation.policies import OASIS, OasisOptions
+from experiments.evaluation.policies import OASIS, POLICIES, OasisOptions
 from experiments.evaluation.provenance import instance_reference
-from oasis.online.oasis import OASiS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -42,6 +41,7 @@ if TYPE_CHECKING:
 @with_options(OasisOptions, "oasis_options", only_given=True)
 def command(
     file: InstanceFile,
+    policy: Annotated[str, typer.Option(help=f"One of: {', '.join(POLICIES)}.")] = OASIS,
     time_limit: TimeLimit = None,
     work_limit: WorkLimit = None,
     seed: Seed = 0,
@@ -55,11 +55,11 @@ def command(
     plot: Picture = None,
     as_json: AsJson = False,
 ) -> int:
-    """Divide the offline optimum by what OASiS earned, deciding job by job.
+    """Divide the offline optimum by what OASiS, or another policy, earned online.
 
     A number when the optimum is proven; otherwise an interval that contains the ratio, and exit
-    code 3. Ctrl-C stops at any moment with the interval so far. Beside it stand 2 alpha, the
-    ratio the paper's Theorem 4 prints, and the corrected bound that holds on every instance
+    code 3. Ctrl-C stops at any moment with the interval so far. For OASiS, beside it stand 2 alpha,
+    the ratio the paper's Theorem 4 prints, and the corrected bound that holds on every instance
     (docs: theory).
 
     Example: oasis ratio instance.json --time-limit 60
@@ -68,9 +68,11 @@ def command(
     from offline import solve  # noqa: PLC0415
 
     limits = limits_of(time_limit, work_limit)
-    (options,) = choose_options([OASIS], assignments, oasis=oasis_options).values()
+    known_policy(policy, "--policy")
+    (options,) = choose_options([policy], assignments, oasis=oasis_options).values()
     instance = read_instance(file)
-    make = partial(OASiS.from_instance, instance, **options)
+    make = partial(POLICIES[policy].make, instance, options)
+    who = "OASiS" if policy == OASIS else policy
     solve_offline = partial(solve, method=method, seed=seed, **limits)
     with CtrlC() as ctrl_c:
         with solver_progress(ctrl_c.check) as on_progress:
@@ -80,9 +82,10 @@ def command(
         document |= {"per_job": to_dict(rows)} if per_job else {}
 
         def show() -> None:
-            console.print_facts(f"OASiS on {len(instance.jobs)} jobs", _facts(instance, result))
+            title = f"{who} on {len(instance.jobs)} jobs"
+            console.print_facts(title, _facts(who, instance, result))
             if per_job:
-                print_jobs(rows, is_proven=result.proven)
+                print_jobs(rows, who, is_proven=result.proven)
 
         def draw() -> Figure:
             from experiments.plotting import ratio_page  # noqa: PLC0415 (needs an extra)
@@ -93,13 +96,13 @@ def command(
     return DONE if result.proven else LIMIT
 
 
-def _facts(instance: oasis.Instance, result: CompetitiveRatio) -> list[tuple[str, str]]:
+def _facts(who: str, instance: oasis.Instance, result: CompetitiveRatio) -> list[tuple[str, str]]:
     run, offline, certificate = result.run, result.offline, result.certificate
     latency = run.latency
     facts = [
-        ("competitive ratio", _ratio(result)),
+        ("competitive ratio", _ratio(who, result)),
         (
-            "OASiS",
+            who,
             f"{console.number(result.online_utility)}, admitted {run.admitted} "
             f"of {len(instance.jobs)} jobs",
         ),
@@ -108,15 +111,15 @@ def _facts(instance: oasis.Instance, result: CompetitiveRatio) -> list[tuple[str
         ("upper bound by", offline.bound_by or "-"),
         ("solved by", f"{offline.method} in {console.seconds(offline.seconds)}"),
     ]
-    if certificate is None:
+    if not result.is_complete:
         reason = f"stopped after {len(run.decisions)} of {len(instance.jobs)} decisions"
-        return [*facts, ("OASiS's run", f"{reason}: no 2 alpha, no corrected bound")]
+        return [*facts, (f"{who}'s run", f"{reason}: no 2 alpha, no corrected bound")]
+    times = f"median {console.seconds(latency['median'])}, max {console.seconds(latency['max'])}"
+    facts.append(("decision time", times))
+    if certificate is None:
+        return facts
     return [
         *facts,
-        (
-            "decision time",
-            f"median {console.seconds(latency['median'])}, max {console.seconds(latency['max'])}",
-        ),
         ("2 alpha", f"{console.number(2 * certificate.alpha)} (Theorem 4 as printed)"),
         (
             "corrected bound",
@@ -127,9 +130,9 @@ def _facts(instance: oasis.Instance, result: CompetitiveRatio) -> list[tuple[str
     ]
 
 
-def _ratio(result: CompetitiveRatio) -> str:
+def _ratio(who: str, result: CompetitiveRatio) -> str:
     if result.online_utility == 0:
-        return "undefined: OASiS earned nothing"
+        return f"undefined: {who} earned nothing"
     if result.proven:
         return f"{console.number(result.ratio)} (proven)"
     interval = f"{console.number(result.lower)} and {console.number(result.upper)}"

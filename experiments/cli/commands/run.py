@@ -158,6 +158,9 @@ def _facts(run: oasis.Run, utilisation: Utilisation) -> list[tuple[str, str]]:
         ),
     ]
     facts += [(name.replace("_", " "), f"{value}") for name, value in run.report.items() if value]
+    if run.outcome is not None and run.outcome.given_up_after_start:
+        jobs, share = run.outcome.given_up_after_start, console.percent(run.outcome.wasted_share)
+        facts.append(("work wasted", f"{share}; {jobs} jobs ran and never finished"))
     for group, shares in utilisation.items():
         parts = [f"{name} {console.percent(s)}" for name, s in shares.items() if s is not None]
         facts.append((f"{group} servers used", ", ".join(parts)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
 from oasis.model.cluster import Cluster
@@ -80,9 +80,20 @@ class AtPrices:
             "memory": self._memory,
         }
 
-    def reset(self, cluster: Cluster, horizon: int) -> None:
+    @property
+    def given(self) -> PriceBounds | None:
+        """The bounds that it was made with."""
+        return self._given
+
+    @property
+    def seen(self) -> tuple[Job, ...]:
+        """The last arrivals, which give the bounds if none were given."""
+        return tuple(self._seen)
+
+    def reset(self, cluster: Cluster, horizon: int, seen: Iterable[Job] = ()) -> None:
+        """Begin a new run, or go on with one in which the last arrivals were `seen`."""
         self._cluster, self._horizon = cluster, horizon
-        self._seen: deque[Job] = deque(maxlen=self._memory)
+        self._seen: deque[Job] = deque(seen, maxlen=self._memory)
 
     def learn(self, job: Job) -> PriceBounds:
         if self._given is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from copy import deepcopy
+from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
@@ -31,7 +32,7 @@ class Planner:
     cluster : Cluster
         Servers and the length of a slot.
     horizon : int
-        Number of slots T.
+        Number of slots T; with `patience`, the number of slots that the plan reaches ahead.
     commitment : {"arrival", "start", "none"}
         What is promised: an admitted job completes by the slot planned at its arrival; a job that
         has run completes by the slot planned when it first ran; nothing.
@@ -44,6 +45,9 @@ class Planner:
         the machine; `record.cut_short` counts the decisions in which that happened.
     admission : AdmissionRule
         Used under commitment on arrival.
+    patience : int, optional
+        Makes the horizon roll: there is no last slot, and the plan always reaches `horizon` slots
+        ahead. A completion then counts if it comes within so many slots from the arrival on.
 
     Attributes
     ----------
@@ -51,6 +55,11 @@ class Planner:
         Live jobs with their schedules from the present slot on.
     record : Record
         What became of promises and of work that was begun.
+    rounds_done : int
+        Rounds of ruin and recreate in the last decision.
+    rounds_given : int or None
+        Exactly so many rounds are done in the next decisions, whatever time they take: it repeats
+        a decision that was made under a limit in seconds.
     """
 
     def __init__(
@@ -63,6 +72,7 @@ class Planner:
         seed: int = 0,
         seconds: float | None = None,
         admission: AdmissionRule | None = None,
+        patience: int | None = None,
         clock: Callable[[], float] = perf_counter,
     ) -> None:
         check_commitment(commitment)
@@ -71,11 +81,13 @@ class Planner:
         self.admission = (admission or AtPrices()) if commitment == "arrival" else None
         if self.admission is not None:
             self.admission.reset(cluster, horizon)
-        self.plan = WorkingPlan(cluster, horizon, self.params)
+        self.plan = WorkingPlan(cluster, horizon, self.params, rolling=patience is not None)
         self.record = Record()
-        self._cluster, self._horizon = cluster, horizon
+        self.rounds_done = 0
+        self.rounds_given: int | None = None
+        self._cluster, self._horizon, self._patience = cluster, horizon, patience
         self._grid = grid_of(cluster)
-        self._rng = np.random.default_rng(seed)
+        self.rng = np.random.default_rng(seed)
         self._seconds, self._clock = seconds, clock
 
     @property
@@ -94,6 +106,20 @@ class Planner:
             for live in fresh:
                 if live.started and live.remaining > 0:
                     live.promise = ends[live.key]
+
+    def extend(self, reach: int) -> None:
+        """Plan waiting jobs in the slots from `reach` on, which have come within reach since."""
+        plan = self.plan
+        waiting = [live for live in plan.unplanned() if live.deadline >= reach]
+        for live in by_density(plan, waiting):
+            plan.insert(live)
+
+    def cancel(self, key: int) -> None:
+        """The job is no longer wanted; nothing was given up."""
+        live = self.plan.live.pop(key)
+        if live.schedule is not None:
+            self.plan.remove(live)
+        self.record.done += live.done
 
     def finish(self, key: int) -> None:
         """The job is complete, as planned or before."""
@@ -116,7 +142,11 @@ class Planner:
             for live in list(self.plan.using(group, server)):
                 self.plan.remove(live)
         servers = getattr(self.plan.ledger, group)
-        servers.set_capacity(server, capacity if holds else np.zeros_like(capacity))
+        if holds:
+            bounds = self.plan.bounds
+            servers.set_capacity(server, capacity, getattr(bounds, group) if bounds else None)
+        else:
+            servers.set_capacity(server, np.zeros_like(capacity))
 
     def replan(self, arrivals: Mapping[int, Job]) -> dict[int, str]:
         """Plan everything again, with new jobs by key; who is turned away or given up, and why."""
@@ -159,14 +189,22 @@ class Planner:
         return final.to_dict()
 
     def _improve(self, begin: float) -> None:
-        for _ in range(self.params.rounds):
-            if self._seconds is not None and self._clock() - begin >= self._seconds:
-                self.record.cut_short += 1
-                return
-            ruin_and_recreate(self.plan, self._rng)
+        self.rounds_done = 0
+        rounds = self.params.rounds if self.rounds_given is None else self.rounds_given
+        for _ in range(rounds):
+            if self._is_late(begin):
+                break
+            ruin_and_recreate(self.plan, self.rng)
+            self.rounds_done += 1
+        self.record.cut_short += self.rounds_done < self.params.rounds
+
+    def _is_late(self, begin: float) -> bool:
+        limit = self._seconds if self.rounds_given is None else None
+        return limit is not None and self._clock() - begin >= limit
 
     def _add(self, key: int, job: Job, floor: float) -> LiveJob:
-        live = LiveJob.of(key, job, self._cluster, self._horizon, self._grid, floor)
+        end = self._horizon if self._patience is None else job.arrival + self._patience
+        live = LiveJob.of(key, job, self._cluster, end, self._grid, floor)
         self.plan.live[key] = live
         return live
 
@@ -179,7 +217,7 @@ class Planner:
         plan = self.plan
         refused: dict[int, str] = {}
         for key, job in arrivals.items():
-            bounds = rule.learn(job)
+            bounds = rule.learn(job if self._patience is None else replace(job, arrival=0))
             if bounds is not plan.bounds:
                 plan.set_prices(bounds)
             live, mark = self._add(key, job, rule.min_utility_fraction), plan.mark
@@ -200,7 +238,7 @@ class Planner:
         others = plan.planned()
         for _ in range(self.params.tries if others else 0):
             mark = plan.mark
-            leaving = draw(others, self.params.most_leaving, self._rng)
+            leaving = draw(others, self.params.most_leaving, self.rng)
             for live in leaving:
                 plan.remove(live)
             leaving.sort(key=lambda live: (live.deadline, live.key))

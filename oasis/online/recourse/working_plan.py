@@ -33,6 +33,9 @@ class WorkingPlan:
     bounds : PriceBounds, optional
         Prices of resources. Without them prices are next to nothing: a job then completes as
         early as it can, and works as early as it can.
+    rolling : bool
+        Whether the plan always reaches `horizon` slots ahead of the present slot. Otherwise it
+        ends at `horizon`.
 
     Attributes
     ----------
@@ -50,8 +53,10 @@ class WorkingPlan:
         horizon: int,
         params: RecourseParams,
         bounds: PriceBounds | None = None,
+        rolling: bool = False,
     ) -> None:
         self.cluster, self.horizon, self.params = cluster, horizon, params
+        self.rolling = rolling
         self.now = 0
         self.live: dict[int, LiveJob] = {}
         self.insertions = 0
@@ -133,6 +138,8 @@ class WorkingPlan:
         """Let everything that is planned before `now` happen; what was done cannot be undone."""
         self._journal.clear()
         self.now = now
+        if self.rolling:
+            self.ledger.roll(now, self.bounds)
         for live in self.live.values():
             live.run_until(now)
             self._value(live)
@@ -174,7 +181,7 @@ class WorkingPlan:
         live.value = self.worth(live, live.schedule.completion) if live.schedule else 0.0
 
     def _find(self, live: LiveJob) -> Schedule | None:
-        first, last = live.earliest(self.now), live.deadline
+        first, last = live.earliest(self.now), min(live.deadline, self.ledger.end - 1)
         if first > last:
             return None
         lift = self._lift(live)

@@ -113,7 +113,7 @@ def test_wrong_options_are_refused_by_name(
 
 
 def test_policies_that_draw_are_those_with_a_seed() -> None:
-    assert with_seed() == ["fifo", "rrh", "srtf", "las", "kubernetes-default"]
+    assert with_seed() == ["recourse", "fifo", "rrh", "srtf", "las", "kubernetes-default"]
     assert list(entry_of("drf").options) == ["placement"]
     with pytest.raises(ValueError, match=r"^expected one of fifo, got 'oasis'$"):
         entry_of(OASIS, ("fifo",))

@@ -57,14 +57,14 @@ def test_job_table_shows_every_job_that_is_taken_and_says_when_nothing_is_proven
     result: ratio.CompetitiveRatio, capsys: pytest.CaptureFixture[str]
 ) -> None:
     rows = compare_jobs(INSTANCE, result)
-    print_jobs(rows, is_proven=True)
+    print_jobs(rows, "OASiS", is_proven=True)
     proven = capsys.readouterr().out
     for row in rows:
         lines = [line for line in proven.splitlines() if line.split()[:1] == [row.job_id]]
         assert len(lines) == (row.taken_by != "neither")
     assert "the optimum takes and OASiS does not: " in proven
     assert "not proven" not in proven
-    print_jobs(rows, is_proven=False)
+    print_jobs(rows, "OASiS", is_proven=False)
     open_ = capsys.readouterr().out
     assert "the best schedule found takes and OASiS does not" in open_
     assert "not proven optimal" in open_

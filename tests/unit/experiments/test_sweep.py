@@ -366,7 +366,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"instances": [{"file": "a", "jobs": 3}]}, "instances[0]: expected file alone, got jobs"),
     ({"instances": [{"jobs": [3, 3]}]}, "instances: expected each point once, got preset = "),
     ({"policies": [{"scale": 1.0}]}, "policies[0].name: missing; this key is required"),
-    ({"policies": [{"name": "lifo"}]}, "policies[0].name: expected one of oasis, fifo, "),
+    ({"policies": [{"name": "lifo"}]}, "policies[0].name: expected one of oasis, recourse, fifo, "),
     (
         {"policies": [{"name": "oasis", "scale": 0}]},
         "policies[0].scale: expected a finite number > 0",

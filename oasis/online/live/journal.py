@@ -1,0 +1,123 @@
+"""The journal: one line for every call that was accepted, on the disk before it is answered."""
+
+from __future__ import annotations
+
+import json
+import os
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from oasis.model.errors import OasisError
+from oasis.model.files import naming, write_bytes
+
+KIND = "oasis-journal 1"
+_HEAD, _MIDDLE, _TAIL = b'{"crc":"', b'","entry":', b"}"
+_BODY = len(_HEAD) + 8 + len(_MIDDLE)
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What a journal holds.
+
+    Parameters
+    ----------
+    entries : tuple of dict
+        One for each call, in order.
+    size : int
+        Bytes up to the end of the last whole line.
+    note : str or None
+        What was wrong with the last line, which is left out.
+    """
+
+    entries: tuple[dict[str, Any], ...]
+    size: int
+    note: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Journal:
+    """A journal that entries are added to.
+
+    Parameters
+    ----------
+    path : Path
+        The file; it must exist.
+    """
+
+    path: Path
+
+    @classmethod
+    def begin(cls, path: str | os.PathLike[str], calls: int) -> Self:
+        """A journal with nothing in it, which follows on a snapshot after so many calls."""
+        write_bytes(path, encoded({"kind": KIND, "calls": calls}), durable=True)
+        return cls(Path(path))
+
+    @classmethod
+    def resume(cls, path: str | os.PathLike[str], contents: Contents) -> Self:
+        """Go on behind `contents` of the file; what is torn behind them is cut off."""
+        with naming(path):
+            os.truncate(path, contents.size)
+        return cls(Path(path))
+
+    def append(self, entry: dict[str, Any]) -> None:
+        """Add an entry; it is on the disk when this returns."""
+        line = encoded(entry)
+        with naming(self.path):
+            descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND)  # it is never created here
+            try:
+                while line:
+                    line = line[os.write(descriptor, line) :]
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+
+
+def encoded(entry: dict[str, Any]) -> bytes:
+    """The line of an entry: JSON, with the CRC-32 of the entry as it is written."""
+    body = json.dumps(entry, separators=(",", ":"), allow_nan=False).encode("ascii")
+    return _HEAD + checksum(body).encode("ascii") + _MIDDLE + body + _TAIL + b"\n"
+
+
+def checksum(content: bytes) -> str:
+    """CRC-32 as eight hexadecimal digits."""
+    return f"{zlib.crc32(content):08x}"
+
+
+def read_journal(path: str | os.PathLike[str]) -> Contents:
+    """Read a journal; a torn last line is left out.
+
+    Raises
+    ------
+    OasisError
+        If the file is no journal, or a line before the last is damaged.
+    OSError
+        If the file cannot be read.
+    """
+    lines = Path(path).read_bytes().splitlines(keepends=True)
+    entries: list[dict[str, Any]] = []
+    size, note = 0, None
+    for number, line in enumerate(lines, start=1):
+        entry = _decoded(line)
+        if entry is None and number == len(lines) and number > 1:
+            note = f"{os.fspath(path)}: line {number} is torn and was dropped"
+            break
+        if entry is None:
+            raise OasisError(f"{os.fspath(path)}: line {number}: expected a line with its checksum")
+        entries.append(entry)
+        size += len(line)
+    if not entries or entries[0].get("kind") != KIND:
+        raise OasisError(f"{os.fspath(path)}: expected {KIND!r} in the first line")
+    return Contents(tuple(entries[1:]), size, note)
+
+
+def _decoded(line: bytes) -> dict[str, Any] | None:
+    """The entry of a line; None if the line is damaged."""
+    crc, body = line[len(_HEAD) : len(_HEAD) + 8], line[_BODY : -len(_TAIL) - 1]
+    if line != _HEAD + crc + _MIDDLE + body + _TAIL + b"\n":
+        return None
+    if checksum(body).encode("ascii") != crc:
+        return None
+    entry = json.loads(body)
+    return entry if isinstance(entry, dict) else None

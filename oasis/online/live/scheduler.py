@@ -1,0 +1,399 @@
+"""A scheduler that a service runs day and night: calls in, decisions out, nothing forgotten."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from numbers import Integral
+from pathlib import Path
+from typing import Any, Self
+
+from oasis.model.cluster import Cluster
+from oasis.model.decision import Decision
+from oasis.model.errors import OasisError
+from oasis.model.files import read_archive, write_archive
+from oasis.model.instance_file import cluster_from_dict, job_from_dict, job_to_dict
+from oasis.model.job import Job
+from oasis.model.schedule import Schedule
+from oasis.model.validation import integer
+from oasis.online.live.answers import Change, Progress, Quote, Totals
+from oasis.online.live.calls import Answer, carry_out
+from oasis.online.live.core import Core, restricted
+from oasis.online.live.irrevocable import OasisCore
+from oasis.online.live.journal import Journal, checksum, read_journal
+from oasis.online.live.with_recourse import RecourseCore
+from oasis.online.prices import PriceBounds
+from oasis.online.recourse.admission import DEFAULT_FLOOR
+from oasis.online.recourse.params import Commitment, RecourseParams
+
+SNAPSHOT = "oasis-live-scheduler 1"
+INTERRUPTED = "a call was interrupted; reopen the journal"
+CORES: dict[str, type[Core]] = {core.name: core for core in (RecourseCore, OasisCore)}
+
+
+class LiveScheduler:
+    """Recourse, or OASiS, on a horizon that rolls: it runs for years in bounded memory.
+
+    Slots are absolute, counted from 0. The present slot is `now`; it has not begun, and whatever
+    is decided may use it. The plan reaches `lookahead` slots ahead. Jobs that ended leave nothing
+    but counts (`totals`).
+
+    Use `LiveScheduler.recourse` or `LiveScheduler.oasis` to make one.
+
+    Parameters
+    ----------
+    core : Core
+        What plans.
+
+    Attributes
+    ----------
+    totals : Totals
+        Counts over the whole life.
+    calls : int
+        Calls accepted over the whole life.
+    last_change : Change
+        What the last accepted call did to the other jobs.
+    notes : tuple of str
+        What was found on reopening a journal, such as a torn last line.
+
+    Examples
+    --------
+    >>> import oasis
+    >>> instance = oasis.generate("testbed", jobs=3, seed=1)
+    >>> scheduler = oasis.LiveScheduler.recourse(instance.cluster, lookahead=10)
+    >>> for job in instance.jobs_by_arrival():
+    ...     progress = scheduler.advance(job.arrival)
+    ...     decision = scheduler.submit(job)
+    ...     print(decision.job_id, decision.completion)
+    j0 8
+    j1 10
+    j2 9
+    >>> sorted(scheduler.plan(slots=1))  # who runs in slot 6
+    ['j0', 'j2']
+    """
+
+    def __init__(self, core: Core) -> None:
+        self.core = core
+        self.totals = Totals()
+        self.calls = 0
+        self.last_change = Change()
+        self.notes: tuple[str, ...] = ()
+        self._journal: Journal | None = None
+        self._unusable: str | None = None
+
+    # -- making one --------------------------------------------------------------------------------
+
+    @classmethod
+    def recourse(
+        cls,
+        cluster: Cluster,
+        lookahead: int,
+        commitment: Commitment = "none",
+        *,
+        patience: int | None = None,
+        params: RecourseParams | None = None,
+        seed: int = 0,
+        seconds: float | None = None,
+        bounds: PriceBounds | None = None,
+        min_utility_fraction: float = DEFAULT_FLOOR,
+    ) -> Self:
+        """Plan all live jobs again at every call that changes what there is to plan.
+
+        Parameters
+        ----------
+        cluster : Cluster
+            Servers and the length of a slot.
+        lookahead : int
+            Slots that the plan reaches ahead, the present one included.
+        commitment, params, seed, seconds
+            As for `oasis.Recourse`. A journal repeats decisions made under a limit in `seconds`.
+        patience : int, optional
+            A completion counts within so many slots from the arrival on; a job that cannot make
+            it any more is given up. Default: twice `lookahead`.
+        bounds, min_utility_fraction
+            Prices and floor of admission under commitment on arrival. By default the prices
+            follow from the last arrivals.
+        """
+        core = RecourseCore(
+            cluster,
+            lookahead,
+            commitment,
+            patience=patience,
+            params=params,
+            seed=seed,
+            seconds=seconds,
+            bounds=bounds,
+            min_utility_fraction=min_utility_fraction,
+        )
+        return cls(core)
+
+    @classmethod
+    def oasis(
+        cls,
+        cluster: Cluster,
+        lookahead: int,
+        bounds: PriceBounds,
+        *,
+        patience: int | None = None,
+    ) -> Self:
+        """OASiS on the next `lookahead` slots: a job keeps the schedule that it was admitted with.
+
+        Where a server is lost or a job's work is revised, the rest of the work is placed by
+        Algorithm 2 at the prices of the moment. Promised completions that this breaks, and jobs
+        for which nothing pays then, are named in the answer.
+
+        Parameters
+        ----------
+        cluster, lookahead, patience
+            As for `recourse`; patience matters only for jobs that are placed again.
+        bounds : PriceBounds
+            U and L, estimated from past jobs with the horizon `lookahead`.
+        """
+        return cls(OasisCore(cluster, lookahead, bounds, patience=patience))
+
+    # -- looking -----------------------------------------------------------------------------------
+
+    @property
+    def now(self) -> int:
+        """The present slot, which has not begun."""
+        return self.core.now
+
+    @property
+    def cluster(self) -> Cluster:
+        """The servers; schedules name them by index (`Cluster.worker_ids`, `Cluster.ps_ids`)."""
+        return self.core.cluster
+
+    @property
+    def jobs(self) -> tuple[str, ...]:
+        """Live jobs, planned or waiting, in order of arrival."""
+        return tuple(live.job.id for live in self.core.live.values())
+
+    def plan(self, slots: int | None = None) -> dict[str, Schedule]:
+        """What runs where from the present slot on, by job.
+
+        Parameters
+        ----------
+        slots : int, optional
+            Look only so many slots ahead; jobs that run in none of them are left out.
+        """
+        planned = {
+            live.job.id: live.schedule
+            for live in self.core.live.values()
+            if live.schedule is not None
+        }
+        if slots is None:
+            return planned
+        end = self.now + integer(slots, "slots", minimum=1)
+        cut = {job_id: restricted(schedule, end) for job_id, schedule in planned.items()}
+        return {job_id: schedule for job_id, schedule in cut.items() if schedule is not None}
+
+    def promised(self, job_id: str) -> int | None:
+        """The slot by which a live job must complete; None if nothing was promised."""
+        return self.core.find(job_id).promise
+
+    def quote(self, job: Job) -> Quote:
+        """How `submit` would decide on `job` now, and what it would do to others.
+
+        Nothing changes. With a limit in seconds `submit` may still decide otherwise.
+        """
+        self._check_usable()
+        copy = LiveScheduler(self.core.copy())
+        return Quote(copy.submit(job), copy.last_change)
+
+    # -- calls -------------------------------------------------------------------------------------
+
+    def submit(self, job: Job) -> Decision:
+        """Decide on `job`, which arrives in the present slot.
+
+        An admitted job without a completion waits: there is no room for it yet. With recourse,
+        completion and schedule are what is planned now, and the payoff is the planned utility.
+
+        Raises
+        ------
+        InstanceError
+            If the job does not fit the cluster's resources, arrives in another slot, or has the
+            id of a live job.
+        """
+        answer = self._call("submit", job=job)
+        assert isinstance(answer, Decision)
+        return answer
+
+    def advance(self, now: int) -> Progress:
+        """Let everything happen that is planned before slot `now`."""
+        answer = self._call("advance", now=now)
+        assert isinstance(answer, Progress)
+        return answer
+
+    def cancel(self, job_id: str) -> Change:
+        """A live job is no longer wanted."""
+        return self._change("cancel", job_id=job_id)
+
+    def finish(self, job_id: str) -> Change:
+        """A live job is done before its time.
+
+        It completes in the present slot if it is planned there, otherwise in the one before.
+        """
+        return self._change("finish", job_id=job_id)
+
+    def revise(self, job_id: str, remaining_work: int) -> Change:
+        """A live job has `remaining_work` worker-slots left, not what was planned for."""
+        return self._change("revise", job_id=job_id, remaining_work=remaining_work)
+
+    def lose(self, server: str) -> Change:
+        """The server with that id is lost from the present slot on."""
+        return self._change("lose", server=server)
+
+    def restore(self, server: str) -> Change:
+        """A lost server is back from the present slot on."""
+        return self._change("restore", server=server)
+
+    def _change(self, call: str, **arguments: Any) -> Change:
+        answer = self._call(call, **arguments)
+        assert isinstance(answer, Change)
+        return answer
+
+    def _call(self, call: str, **arguments: Any) -> Answer:
+        """Make a call and, with a journal open, put it on the disk before it is answered."""
+        self._check_usable()
+        if self._journal is None:
+            return self._made(call, arguments)
+        plain = {name: _plain(value) for name, value in arguments.items()}
+        self._unusable = INTERRUPTED
+        try:
+            answer = self._made(call, arguments)
+        except OasisError:  # refused before anything changed
+            self._unusable = None
+            raise
+        entry = {"call": call, "arguments": plain, "number": self.calls}
+        self._journal.append(entry | {"rounds": self.core.rounds_done, "answer": _sum_of(answer)})
+        self._unusable = None
+        return answer
+
+    def _made(self, call: str, arguments: Mapping[str, Any]) -> Answer:
+        effect = carry_out(self.core, self.totals, call, arguments)
+        self.totals, self.last_change = effect.totals, effect.change
+        self.calls += 1
+        return effect.answer
+
+    def _check_usable(self) -> None:
+        if self._unusable is not None:
+            raise OasisError(self._unusable)
+
+    # -- keeping -----------------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the whole state to `path`, a NumPy archive; it appears whole or not at all.
+
+        Raises
+        ------
+        InstanceError
+            If a live job has a utility that the file format does not know.
+        """
+        self._check_usable()
+        state, arrays = self.core.state()
+        header = {
+            "core": self.core.name,
+            **self.core.to_dict(),
+            "state": state,
+            "totals": self.totals.to_dict(),
+            "calls": self.calls,
+        }
+        write_archive(path, SNAPSHOT, header, arrays, durable=True)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read what `save` wrote; it goes on as the saved one would have, bit for bit.
+
+        Raises
+        ------
+        OasisError
+            If the file is no saved live scheduler.
+        """
+        header, arrays = read_archive(path, SNAPSHOT)
+        cluster = cluster_from_dict(header["cluster"])
+        core = CORES[header["core"]].made_with(cluster, header["parameters"])
+        core.restore_state(header["state"], arrays)
+        scheduler = cls(core)
+        scheduler.totals = Totals.from_dict(header["totals"])
+        scheduler.calls = header["calls"]
+        return scheduler
+
+    def open_journal(self, path: str | os.PathLike[str]) -> None:
+        """From now on no call is answered before it is on the disk.
+
+        The state is saved to `path` with ``.snapshot`` added, every call accepted after that is a
+        line of `path`, and `reopen` continues from both.
+
+        Raises
+        ------
+        OasisError
+            If a journal is open already, or `path` exists.
+        """
+        self._check_usable()
+        if self._journal is not None:
+            raise OasisError(f"journal: {self._journal.path} is open already")
+        if Path(path).exists():
+            raise OasisError(f"journal: expected a new file, {os.fspath(path)} exists")
+        self.save(_snapshot_of(path))
+        self._journal = Journal.begin(path, self.calls)
+
+    @classmethod
+    def reopen(cls, path: str | os.PathLike[str]) -> Self:
+        """Continue where the journal at `path` ends, bit for bit; a torn last line is dropped.
+
+        Raises
+        ------
+        OasisError
+            If the journal is damaged, or does not follow on its snapshot.
+        """
+        scheduler = cls.load(_snapshot_of(path))
+        contents = read_journal(path)
+        for entry in contents.entries:
+            if entry["number"] > scheduler.calls:
+                scheduler._repeat(entry, os.fspath(path))
+        scheduler.core.rounds_given = None
+        scheduler.notes = (contents.note,) if contents.note else ()
+        scheduler._journal = Journal.resume(path, contents)
+        return scheduler
+
+    def _repeat(self, entry: Mapping[str, Any], path: str) -> None:
+        if entry["number"] != self.calls + 1:
+            found = f"got call {entry['number']}"
+            raise OasisError(f"{path}: expected call {self.calls + 1} of the snapshot, {found}")
+        arguments = dict(entry["arguments"])
+        if "job" in arguments:
+            arguments["job"] = job_from_dict(arguments["job"])
+        self.core.rounds_given = entry["rounds"]
+        if _sum_of(self._made(entry["call"], arguments)) != entry["answer"]:
+            raise OasisError(f"{path}: call {entry['number']} does not give the recorded answer")
+
+    def checkpoint(self) -> None:
+        """Save the state beside the journal and begin the journal anew, so that it stays short."""
+        self._check_usable()
+        if self._journal is None:
+            raise OasisError("journal: none is open")
+        path = self._journal.path
+        self.save(_snapshot_of(path))
+        self._unusable = INTERRUPTED
+        self._journal = Journal.begin(path, self.calls)
+        self._unusable = None
+
+    def close(self) -> None:
+        """Close the journal; calls go on without one."""
+        self._journal = None
+
+
+def _snapshot_of(path: str | os.PathLike[str]) -> str:
+    return f"{os.fspath(path)}.snapshot"
+
+
+def _plain(value: Any) -> Any:
+    """An argument as JSON keeps it."""
+    if isinstance(value, Job):
+        return job_to_dict(value)
+    return int(value) if isinstance(value, Integral) else value
+
+
+def _sum_of(answer: Answer) -> str:
+    return checksum(json.dumps(answer.to_dict()).encode("utf-8"))

@@ -1,0 +1,253 @@
+"""Driving live schedulers: random calls from a seed, and what was executed, for the verifier."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import oasis
+from oasis import (
+    Cluster,
+    Constant,
+    Deadline,
+    Instance,
+    Job,
+    LiveScheduler,
+    PriceBounds,
+    Schedule,
+    Server,
+    Sigmoid,
+)
+from oasis.online.recourse import RecourseParams
+
+CLUSTER = Cluster(
+    ("gpu", "cpu", "bandwidth_gbps"),
+    (
+        Server("w", {"gpu": 2.0, "cpu": 5.0, "bandwidth_gbps": 4.0}, 2),
+        Server("x", {"gpu": 1.0, "cpu": 2.5, "bandwidth_gbps": 1.0}),
+    ),
+    (Server("p", {"cpu": 3.0, "bandwidth_gbps": 6.0}, 2),),
+    slot_seconds=10.0,
+)
+LOOKAHEAD = 8
+FEW = RecourseParams(rounds=2)
+Executed = dict[str, list[list[int]]]
+
+
+def random_job(rng: np.random.Generator, name: str, arrival: int) -> Job:
+    """A job that fits the cluster, of any urgency."""
+    value = float(rng.choice([1.0, 3.7, 10.0, 40.0]))
+    utility = (
+        Deadline(value, float(rng.integers(0, 7))),
+        Sigmoid(2 * value, float(rng.choice([0.3, 2.0])), float(rng.integers(1, 6))),
+        Constant(value),
+    )[int(rng.integers(3))]
+    bandwidth = float(rng.choice([0.0, 0.7, 1.0]))
+    return Job(
+        name,
+        arrival,
+        epochs=int(rng.integers(1, 5)),
+        chunks=int(rng.integers(1, 4)),
+        minibatches=1,
+        minibatch_time=float(rng.choice([0.5, 1.0, 1.3])),
+        gradient_mb=0.0,
+        worker={"gpu": 1.0, "cpu": float(rng.choice([0.1, 1.3])), "bandwidth_gbps": bandwidth},
+        ps={"cpu": 1.1, "bandwidth_gbps": bandwidth * 2.5},
+        utility=utility,
+    )
+
+
+def past_bounds(seed: int = 99, **options: float) -> PriceBounds:
+    """U and L of jobs like those of `random_job`."""
+    rng = np.random.default_rng(seed)
+    jobs = [random_job(rng, f"past{k}", 0) for k in range(40)]
+    return PriceBounds.from_jobs(jobs, CLUSTER, LOOKAHEAD, **options)  # type: ignore[arg-type]
+
+
+KINDS: dict[str, Callable[[], LiveScheduler]] = {
+    "none": lambda: LiveScheduler.recourse(CLUSTER, LOOKAHEAD, params=FEW, seed=3),
+    "start": lambda: LiveScheduler.recourse(CLUSTER, LOOKAHEAD, "start", params=FEW),
+    "arrival": lambda: LiveScheduler.recourse(CLUSTER, LOOKAHEAD, "arrival", params=FEW),
+    "oasis": lambda: LiveScheduler.oasis(CLUSTER, LOOKAHEAD, past_bounds()),
+}
+
+
+@dataclass
+class Drill:
+    """Random calls, the same for the same seed, and what was executed under them.
+
+    Parameters
+    ----------
+    scheduler : LiveScheduler
+        It is called; it may be exchanged for an equal one between two steps.
+    seed : int
+        Of the calls.
+    troubles : tuple of str
+        Calls beside arrivals and the passing of time that may happen.
+    """
+
+    scheduler: LiveScheduler
+    seed: int
+    troubles: tuple[str, ...] = ("cancel", "finish", "revise", "lose", "restore")
+    rate: float = 0.8
+    jobs: dict[str, Job] = field(default_factory=dict)
+    executed: Executed = field(default_factory=dict)
+    ps: Executed = field(default_factory=dict)
+    promises: dict[str, int] = field(default_factory=dict)
+    completed: dict[str, int] = field(default_factory=dict)
+    broken: set[str] = field(default_factory=set)
+    touched: set[str] = field(default_factory=set)
+    answers: list[Any] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._rng = np.random.default_rng(self.seed)
+        self._lost: list[str] = []
+        self._calls = self._endless()
+
+    def run(self, steps: int) -> Drill:
+        """Make so many steps; a step is one call."""
+        for _ in range(steps):
+            self.step()
+        return self
+
+    def step(self) -> None:
+        """Make the next call."""
+        call, arguments = next(self._calls)
+        answer = getattr(self.scheduler, call)(**arguments)
+        self.answers.append(answer.to_dict())
+        self.broken |= set(self.scheduler.last_change.broken)
+        if call == "advance":
+            self.completed |= {done.job_id: done.slot for done in answer.completed}
+        self._note_promises()
+
+    def _endless(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        rng, now = self._rng, 0
+        while True:
+            for _ in range(int(rng.poisson(self.rate))):
+                name = f"j{len(self.jobs)}"
+                self.jobs[name] = random_job(rng, name, now)
+                yield "submit", {"job": self.jobs[name]}
+            if self.troubles and rng.random() < 0.5:
+                trouble = self._trouble(str(rng.choice(self.troubles)))
+                if trouble is not None:
+                    yield trouble
+            then = now + int(rng.choice([1, 1, 1, 2, 4]))
+            self._execute(then - now)
+            now = then
+            yield "advance", {"now": now}
+
+    def _trouble(self, call: str) -> tuple[str, dict[str, Any]] | None:
+        rng, scheduler = self._rng, self.scheduler
+        if call in ("lose", "restore"):
+            up = [*CLUSTER.worker_ids, *CLUSTER.ps_ids]
+            choices = self._lost if call == "restore" else [s for s in up if s not in self._lost]
+            if not choices:
+                return None
+            server = str(rng.choice(choices))
+            (self._lost.append if call == "lose" else self._lost.remove)(server)
+            return call, {"server": server}
+        running = [name for name in scheduler.jobs if name in self.executed]
+        choices = list(scheduler.jobs) if call == "cancel" else running
+        if not choices:
+            return None
+        name = str(rng.choice(choices))
+        self.touched.add(name)
+        more = {"remaining_work": int(rng.integers(1, 9))} if call == "revise" else {}
+        return call, {"job_id": name, **more}
+
+    def _execute(self, slots: int) -> None:
+        lost = {CLUSTER.worker_ids.index(s) for s in self._lost if s in CLUSTER.worker_ids}
+        for name, schedule in self.scheduler.plan(slots).items():
+            rows = schedule.workers.tolist()
+            assert not lost & {server for _, server, _ in rows}
+            self.executed.setdefault(name, []).extend(rows)
+            self.ps.setdefault(name, []).extend(schedule.ps.tolist())
+
+    def _note_promises(self) -> None:
+        for name in self.scheduler.jobs:
+            promise = self.scheduler.promised(name)
+            if promise is not None:
+                assert self.promises.setdefault(name, promise) == promise
+
+    def verify(self, first: int = 0, end: int | None = None) -> None:
+        """Let the verifier judge what was executed in slots ``first .. end - 1``."""
+        until = self.scheduler.now if end is None else end
+        verify_window(CLUSTER, self.jobs, (self.executed, self.ps), first, until)
+        whole = [name for name in self.completed if name not in self.touched]
+        for name in whole:  # no more and no less than the job needs
+            done = sum(count for *_, count in self.executed[name])
+            assert done == self.jobs[name].work(CLUSTER.slot_seconds)
+            assert self.completed[name] == max(slot for slot, *_ in self.executed[name])
+
+
+def verify_window(
+    cluster: Cluster, jobs: Mapping[str, Job], rows: tuple[Executed, Executed], first: int, end: int
+) -> None:
+    """Cut an instance out of what was executed in slots ``first .. end - 1`` and verify it."""
+    parts, schedules = [], {}
+    for name in rows[0]:
+        workers, ps = (
+            np.array(
+                [
+                    [slot - first, *rest]
+                    for slot, *rest in table.get(name, [])
+                    if first <= slot < end
+                ],
+                dtype=int,
+            ).reshape(-1, 3)
+            for table in rows
+        )
+        if len(workers):
+            schedules[name] = Schedule(name, workers, ps)
+            parts.append(part_of(jobs[name], schedules[name].worker_slots, first))
+    oasis.verify(Instance(max(1, end - first), cluster, tuple(parts)), schedules)
+
+
+def part_of(job: Job, work: int, first: int) -> Job:
+    """A job of `work` worker-slots with the demands of `job`, slots counted from `first`."""
+    return replace(
+        job,
+        arrival=max(0, job.arrival - first),
+        epochs=work,
+        minibatches=1,
+        minibatch_time=1 / job.chunks,
+        gradient_mb=0.0,
+    )
+
+
+def frozen(scheduler: LiveScheduler, directory: Path) -> bytes:
+    """The whole state, to the last bit."""
+    path = directory / "frozen"
+    scheduler.save(path)
+    return path.read_bytes()
+
+
+def extent(thing: object) -> int:
+    """Numbers, texts and array bytes that hang on an object, each counted once."""
+    seen: set[int] = set()
+    stack, total = [thing], 0
+    while stack:
+        current = stack.pop()
+        if id(current) in seen or isinstance(current, type) or callable(current):
+            continue
+        seen.add(id(current))
+        if isinstance(current, np.ndarray):
+            total += current.nbytes
+        elif isinstance(current, Mapping):
+            total += len(current)
+            stack += [*current.keys(), *current.values()]
+        elif isinstance(current, (list, tuple, set, frozenset, deque)):
+            total += len(current)
+            stack += current
+        else:
+            stack += vars(current).values() if hasattr(current, "__dict__") else []
+            for cls in type(current).__mro__:
+                names = getattr(cls, "__slots__", ())
+                stack += [getattr(current, name) for name in names if hasattr(current, name)]
+            total += 1
+    return total

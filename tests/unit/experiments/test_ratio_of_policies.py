@@ -1,0 +1,58 @@
+"""The competitive ratio of policies other than OASiS."""
+
+from __future__ import annotations
+
+import pytest
+
+import oasis
+from experiments import competitive_ratio
+from experiments.cli.job_table import print_jobs
+from experiments.evaluation.job_comparison import compare_jobs
+from experiments.evaluation.policies import RIVALS, make_policy
+from offline import solve
+
+INSTANCE = oasis.generate("testbed", jobs=4, worker_servers=3, seed=1)
+OPTIMUM = solve(INSTANCE, "milp")
+
+
+@pytest.mark.parametrize("name", RIVALS)
+def test_every_rival_has_a_ratio_to_the_proven_optimum(name: str) -> None:
+    result = competitive_ratio(INSTANCE, method="milp", scheduler=make_policy(name, INSTANCE))
+    assert result.proven
+    assert result.run.policy == name
+    assert result.offline_objective == pytest.approx(OPTIMUM.objective)
+    if result.online_utility > 0:
+        assert result.ratio == pytest.approx(OPTIMUM.objective / result.online_utility)
+        assert result.ratio >= 1 - 1e-9
+    else:
+        assert result.ratio is None
+
+
+def test_only_a_policy_with_prices_has_a_certificate() -> None:
+    priced = competitive_ratio(INSTANCE, method="milp").to_dict()
+    plain = competitive_ratio(
+        INSTANCE, method="milp", scheduler=make_policy("recourse", INSTANCE)
+    ).to_dict()
+    assert priced["bound_2alpha"] > 0
+    assert plain["bound_2alpha"] is plain["corrected_ratio_bound"] is None
+    assert plain["proven"]
+
+
+def test_the_interval_of_an_unproven_ratio_contains_what_the_policy_earned_itself() -> None:
+    """Without time to solve, the policy's own schedules are the best known."""
+    busy = oasis.generate("testbed", jobs=8, worker_servers=5, seed=0)
+    result = competitive_ratio(
+        busy, method="benders", work_limit=0.0, scheduler=make_policy("recourse", busy)
+    )
+    assert not result.proven
+    assert result.lower == pytest.approx(1.0)
+    assert result.upper is not None
+    assert result.upper > 1.0
+
+
+def test_the_table_of_jobs_names_the_policy(capsys: pytest.CaptureFixture[str]) -> None:
+    result = competitive_ratio(INSTANCE, method="milp", scheduler=make_policy("srtf", INSTANCE))
+    print_jobs(compare_jobs(INSTANCE, result), "srtf", is_proven=True)
+    out = capsys.readouterr().out
+    assert "takes and srtf does not" in out
+    assert "OASiS" not in out

@@ -1,0 +1,274 @@
+"""Live schedulers at small: each call, what it answers and what it refuses."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from oasis import (
+    Cluster,
+    Constant,
+    Deadline,
+    InstanceError,
+    Job,
+    LiveScheduler,
+    OasisError,
+    PriceBounds,
+    Server,
+)
+from oasis.online.live import Change, Completion, Delay, Progress
+from oasis.online.recourse import RecourseParams
+
+CLUSTER = Cluster(
+    ("gpu",), (Server("w", {"gpu": 2.0}, 2),), (Server("p", {"gpu": 1.0}),), slot_seconds=1.0
+)
+
+
+def job(name: str, arrival: int, slots: int, value: float, latest: int, workers: int = 4) -> Job:
+    """Needs `workers` GPUs for `slots` slots; worth `value` up to delay `latest`."""
+    return Job(
+        name, arrival, slots, workers, 1, 1.0, 0.0, {"gpu": 1.0}, {}, Deadline(value, latest)
+    )
+
+
+def recourse(lookahead: int = 8, **options: Any) -> LiveScheduler:
+    return LiveScheduler.recourse(CLUSTER, lookahead, **options)
+
+
+def irrevocable(lookahead: int = 8) -> LiveScheduler:
+    past = [job("cheap", 0, 4, 1.0, 7), job("dear", 0, 1, 20.0, 7)]
+    return LiveScheduler.oasis(CLUSTER, lookahead, PriceBounds.from_jobs(past, CLUSTER, lookahead))
+
+
+def test_slots_are_absolute_and_the_plan_reaches_lookahead_slots_ahead() -> None:
+    scheduler = recourse(lookahead=3)
+    scheduler.advance(1000)
+    assert scheduler.submit(job("late", 1000, 3, 1.0, 9)).completion == 1002
+    waits = scheduler.submit(job("waits", 1000, 1, 0.1, 9))
+    assert (waits.admitted, waits.completion) == (True, None)
+    assert waits.reason == "waits: there is no room for it yet"
+    assert scheduler.jobs == ("late", "waits")
+    assert list(scheduler.plan()) == ["late"]
+    scheduler.advance(1001)  # slot 1003 comes within reach
+    assert scheduler.plan()["waits"].completion == 1003
+    assert list(scheduler.plan(slots=2)) == ["late"]
+    assert scheduler.plan(slots=1)["late"].workers[:, 0].tolist() == [1001, 1001]
+
+
+def test_progress_names_what_completed_and_what_can_earn_nothing_any_more() -> None:
+    scheduler = recourse()
+    scheduler.submit(job("dear", 0, 2, 9.0, 1))
+    assert scheduler.submit(job("cheap", 0, 2, 1.0, 2)).completion is None
+    assert scheduler.advance(1) == Progress(1, (), ())
+    assert scheduler.advance(2) == Progress(2, (Completion("dear", 1, 9.0),), ("cheap",))
+    totals = scheduler.totals
+    assert (totals.submitted, totals.completed, totals.given_up) == (2, 1, 1)
+    assert (totals.utility, totals.worker_slots_done, totals.given_up_after_start) == (9.0, 8, 0)
+    assert scheduler.jobs == ()
+
+
+def test_a_quote_names_who_would_be_delayed_and_who_would_be_displaced() -> None:
+    scheduler = recourse()
+    scheduler.submit(job("patient", 0, 2, 5.0, 7))
+    quote = scheduler.quote(job("urgent", 0, 1, 5.0, 0))
+    assert quote.decision.completion == 0
+    assert quote.change == Change(delayed=(Delay("patient", 1, 2),), utility=5.0)
+    assert scheduler.quote(job("huge", 0, 8, 90.0, 7)).change == Change(
+        displaced=("patient",), utility=85.0
+    )
+    assert scheduler.jobs == ("patient",)
+    assert (scheduler.calls, scheduler.totals.submitted) == (1, 1)
+
+
+def test_work_of_what_was_given_up_is_counted_as_wasted() -> None:
+    scheduler = recourse()
+    scheduler.submit(job("cheap", 0, 4, 1.0, 3))
+    scheduler.advance(1)
+    scheduler.submit(job("dear", 1, 4, 10.0, 3))
+    assert scheduler.last_change == Change(displaced=("cheap",), utility=9.0)
+    assert scheduler.advance(2).given_up == ("cheap",)
+    totals = scheduler.totals
+    assert (totals.given_up_after_start, totals.worker_slots_wasted) == (1, 4)
+
+
+def test_a_cancelled_job_makes_room() -> None:
+    scheduler = recourse()
+    scheduler.submit(job("first", 0, 2, 9.0, 1))
+    scheduler.submit(job("waits", 0, 2, 1.0, 1))
+    assert scheduler.cancel("first") == Change(placed=("waits",), utility=-8.0)
+    assert scheduler.totals.cancelled == 1
+
+
+def test_a_job_that_is_done_before_its_time_completes_where_it_runs() -> None:
+    scheduler = recourse()
+    scheduler.submit(job("long", 0, 4, 9.0, 7))
+    scheduler.submit(job("next", 0, 1, 1.0, 7))
+    scheduler.advance(2)
+    change = scheduler.finish("long")
+    assert change.moved == ("next",)
+    assert scheduler.plan()["next"].completion == 2
+    assert (scheduler.totals.completed, scheduler.totals.utility) == (1, 9.0)
+    with pytest.raises(InstanceError, match="job_id: expected a live job, got 'long'"):
+        scheduler.finish("long")
+
+
+def test_revised_work_is_planned_for() -> None:
+    scheduler = recourse()
+    scheduler.submit(job("long", 0, 4, 9.0, 7))
+    scheduler.advance(1)
+    scheduler.revise("long", 4)
+    assert scheduler.plan()["long"].completion == 1
+    scheduler.revise("long", 24)
+    assert scheduler.plan()["long"].completion == 6
+    assert scheduler.revise("long", 400).given_up == ("long",)
+
+
+@pytest.mark.parametrize("make", [lambda: recourse(commitment="arrival"), irrevocable])
+def test_a_promise_that_a_lost_server_breaks_is_named(make: Any) -> None:
+    scheduler = make()
+    scheduler.submit(job("promised", 0, 2, 9.0, 7))
+    assert scheduler.promised("promised") == 1
+    change = scheduler.lose("w#0")
+    assert (change.broken, change.delayed) == (("promised",), (Delay("promised", 1, 3),))
+    assert scheduler.promised("promised") is None
+    assert set(scheduler.plan()["promised"].workers[:, 1].tolist()) == {1}
+    assert scheduler.totals.broken_promises == 1
+    scheduler.restore("w#0")
+    assert scheduler.submit(job("next", 0, 1, 9.0, 7, workers=2)).completion in (0, 1)
+
+
+def test_oasis_moves_nobody_for_a_newcomer_or_when_room_comes_free() -> None:
+    scheduler = irrevocable()
+    scheduler.submit(job("first", 0, 2, 9.0, 7))
+    scheduler.submit(job("second", 0, 2, 9.0, 7))
+    assert {name: s.completion for name, s in scheduler.plan().items()} == {"first": 1, "second": 3}
+    assert scheduler.cancel("first").utility == -9.0
+    assert scheduler.last_change.moved == ()
+    assert scheduler.plan()["second"].completion == 3
+    assert scheduler.submit(job("third", 0, 2, 9.0, 7)).completion == 1
+
+
+def test_oasis_gives_up_what_no_server_is_left_for() -> None:
+    scheduler = irrevocable()
+    scheduler.submit(job("only", 0, 2, 9.0, 7))
+    scheduler.advance(1)
+    scheduler.lose("w#0")
+    change = scheduler.lose("w#1")
+    assert (change.given_up, change.broken) == (("only",), ())  # broken by the first loss
+    assert (scheduler.totals.worker_slots_wasted, scheduler.totals.broken_promises) == (4, 1)
+    assert not scheduler.submit(job("next", 1, 1, 9.0, 7)).admitted
+
+
+def test_a_cancelled_job_leaves_no_trace_in_the_ledger_of_oasis(tmp_path: Path) -> None:
+    scheduler = irrevocable()
+    amounts = replace(job("odd", 0, 2, 9.0, 7), worker={"gpu": 0.1})
+    scheduler.submit(amounts)
+    scheduler.cancel("odd")
+    assert not scheduler.core.ledger.worker_used.any()  # type: ignore[attr-defined]
+
+
+def test_the_prices_of_a_server_that_comes_back_are_those_of_what_is_on_it() -> None:
+    scheduler = irrevocable()
+    ledger = scheduler.core.ledger  # type: ignore[attr-defined]
+    before = ledger.worker_prices
+    scheduler.lose("w#1")
+    scheduler.advance(5)
+    scheduler.restore("w#1")
+    assert np.allclose(ledger.worker_prices, before, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("call", "arguments", "message"),
+    [
+        ("submit", {"job": job("a", 3, 1, 1.0, 1)}, "arrival: expected the present slot 2, got 3"),
+        ("submit", {"job": job("b", 2, 1, 1.0, 1)}, "id: expected the id of no live job, got 'b'"),
+        ("submit", {"job": "b"}, "job: expected a job, got 'b'"),
+        (
+            "submit",
+            {"job": replace(job("a", 2, 1, 1.0, 1), worker={"tpu": 1.0})},
+            "worker.tpu",
+        ),
+        ("quote", {"job": job("a", 1, 1, 1.0, 1)}, "arrival: expected the present slot 2, got 1"),
+        ("advance", {"now": 1}, "now: expected an integer >= 2, got 1"),
+        ("advance", {"now": 2.5}, "now: expected an integer >= 2, got 2.5"),
+        ("cancel", {"job_id": "x"}, "job_id: expected a live job, got 'x'"),
+        ("finish", {"job_id": "w"}, "job_id: expected a job that has run, got 'w'"),
+        (
+            "revise",
+            {"job_id": "b", "remaining_work": 0},
+            "remaining_work: expected an integer >= 1",
+        ),
+        ("lose", {"server": "nowhere"}, "server: expected the id of a server, got 'nowhere'"),
+        ("lose", {"server": "w#0"}, "server: expected a server that is not lost, got 'w#0'"),
+        ("restore", {"server": "w#1"}, "server: expected a lost server, got 'w#1'"),
+        ("plan", {"slots": 0}, "slots: expected an integer >= 1, got 0"),
+        ("promised", {"job_id": "x"}, "job_id: expected a live job, got 'x'"),
+    ],
+)
+def test_what_cannot_be_is_one_line_and_changes_nothing(
+    tmp_path: Path, call: str, arguments: dict[str, Any], message: str
+) -> None:
+    scheduler = recourse()
+    scheduler.advance(2)
+    scheduler.lose("w#0")
+    scheduler.submit(replace(job("b", 2, 4, 1.0, 9), utility=Constant(9.0)))
+    scheduler.submit(replace(job("w", 2, 4, 1.0, 9), utility=Constant(1.0)))
+    scheduler.save(tmp_path / "before")
+    with pytest.raises(OasisError, match=message) as caught:
+        getattr(scheduler, call)(**arguments)
+    assert "\n" not in str(caught.value)
+    scheduler.save(tmp_path / "after")
+    assert (tmp_path / "before").read_bytes() == (tmp_path / "after").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"lookahead": 0}, "lookahead: expected an integer >= 1, got 0"),
+        ({"patience": 0}, "patience: expected an integer >= 1, got 0"),
+        ({"commitment": "never"}, "commitment: expected one of arrival, start, none"),
+        ({"seconds": -1}, "seconds: expected a finite number >= 0, got -1"),
+        ({"seed": -1}, "seed: expected an integer >= 0, got -1"),
+        ({"bounds": object()}, "bounds: only jobs that are promised something"),
+    ],
+)
+def test_bad_options_are_named(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        LiveScheduler.recourse(CLUSTER, **{"lookahead": 4, **options})
+
+
+def test_bounds_for_other_resources_are_refused() -> None:
+    other = Cluster(("gpu", "cpu"), CLUSTER.worker_servers, CLUSTER.ps_servers, 1.0)
+    bounds = PriceBounds.from_jobs([job("a", 0, 1, 1.0, 1)], other, 4)
+    with pytest.raises(ValueError, match="bounds: expected one for each of gpu"):
+        LiveScheduler.oasis(CLUSTER, 4, bounds)
+
+
+def test_another_file_is_no_saved_scheduler(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_text("hello")
+    with pytest.raises(OasisError, match="expected 'oasis-live-scheduler 1'"):
+        LiveScheduler.load(path)
+
+
+def test_all_options_survive_saving(tmp_path: Path) -> None:
+    params = RecourseParams(rounds=1, growth=0.5)
+    bounds = PriceBounds.from_jobs([job("a", 0, 1, 1.0, 1)], CLUSTER, 4)
+    scheduler = recourse(
+        commitment="arrival",
+        patience=5,
+        params=params,
+        seed=7,
+        seconds=2.0,
+        bounds=bounds,
+        min_utility_fraction=0.25,
+    )
+    scheduler.save(tmp_path / "saved")
+    loaded = LiveScheduler.load(tmp_path / "saved")
+    assert loaded.core.parameters == scheduler.core.parameters
+    assert loaded.core.parameters["params"]["growth"] == 0.5
+    assert (loaded.core.patience, loaded.core.lookahead) == (5, 8)
