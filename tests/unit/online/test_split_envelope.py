@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from oasis.model.rounding import FloatArray, IntArray
+from oasis.online.dp import worker_slots
 from oasis.online.dp.envelope import Envelope
 from oasis.online.dp.repair import _assign
 from tests.oracle.textbook_split import costs
@@ -80,3 +81,23 @@ def test_a_slot_that_moves_once_does_not_move_again() -> None:
     found = _assign([1, 2], group, step, cost, np.array([2]))
     assert found is not None
     assert found.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("utility", "at_least", "kept"),
+    [(0.3, 0.0, 1), (0.5, 0.0, 2), (0.3, -0.3, 2), (3.0, 0.0, 3), (3.0, 2.5, 2), (0.0, 0.0, 0)],
+)
+def test_costs_that_no_payoff_of_interest_could_bear_are_left_out(
+    monkeypatch: pytest.MonkeyPatch, utility: float, at_least: float, kept: int
+) -> None:
+    """Sums with far dearer costs would drown the digits of the others."""
+    seen: list[FloatArray] = []
+
+    def envelope(rows: FloatArray, lengths: IntArray, demand: int) -> Envelope:
+        seen.append(rows)
+        return Envelope(rows, lengths, demand)
+
+    monkeypatch.setattr(worker_slots, "Envelope", envelope)
+    rows = np.array([[0.0, 0.2, 0.4, 0.9]])
+    worker_slots.best_split(rows, np.array([1]), np.array([utility]), 1, at_least)
+    assert [int(np.isfinite(row[1:]).sum()) for row in seen[0]] == [kept]
