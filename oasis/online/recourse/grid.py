@@ -36,7 +36,7 @@ def grid_of(cluster: Cluster) -> dict[str, float]:
     """For each resource, the spacing of floats at twice the largest capacity.
 
     Sums of multiples of it that fit a server are exact; it changes an amount by no more than
-    2^-51 of the largest server. Counts are rounded with a tolerance of 1e-9 (`oasis.model.rounding`)
+    2^-51 of the largest server. Counts are rounded with a tolerance of 1e-9 (see `rounding`)
     of their own server, so that this loses no task unless servers differ by a factor of millions.
     """
     largest = np.maximum(cluster.worker_capacity.max(axis=0), cluster.ps_capacity.max(axis=0))
