@@ -7,11 +7,10 @@ import pulp
 import pytest
 
 from oasis import Cluster, Constant, Instance, Job, Schedule, Server
-from oasis.model.rounding import TOLERANCE
+from oasis.model.rounding import CAPACITY_TOLERANCE
 from offline.benders.cuts import Cut
 from offline.benders.master import CountModel, merged
 from offline.model.arrays import OfflineArrays
-from offline.model.constraints import ROW_SCALE
 
 BANDWIDTH = "bandwidth_gbps"
 CLUSTER = Cluster(
@@ -67,9 +66,9 @@ def test_cut_has_a_row_in_each_slot_in_which_it_can_bind_and_only_once(model: Co
     """At most 3 workers of a and 1 of b: 0.4 each exceed 1 in both slots, 0.25 in slot 1 not."""
     cut = Cut(np.array([0.4, 0.4]))
     rows = read(model.add("worker", cut, [0, 1]))
-    limit, share = pytest.approx(ROW_SCALE * (1.0 + TOLERANCE), rel=1e-15), ROW_SCALE * 0.4
+    limit = pytest.approx(1.0 + CAPACITY_TOLERANCE, rel=1e-15)
     a0, a1, b1 = name(model, "a", "worker", 0), *(name(model, j, "worker", 1) for j in "ab")
-    assert rows == [({a0: share}, None, limit), ({a1: share, b1: share}, None, limit)]
+    assert rows == [({a0: 0.4}, None, limit), ({a1: 0.4, b1: 0.4}, None, limit)]
     number = len(model.cuts["worker"]) - 1
     assert list(model.rows_of("worker", number, [0, 1])) == []
     assert model.add("worker", Cut(np.array([1 / 3, 0.0])), [0, 1]) == []
