@@ -57,6 +57,8 @@ def test_runs_are_asked_for_by_calendar_and_answered_by_row() -> None:
     ledger = rolled(2)
     starts, lengths = ledger.runs(2, ledger.end)
     assert (starts.tolist(), lengths.tolist()) == ([0, 1, 2, 3, 4], [1, 1, 1, 1, 3])
+    starts, lengths = ledger.runs(2, 4)
+    assert (starts.tolist(), lengths.tolist()) == ([0, 1], [1, 1])
     starts, lengths = ledger.runs(6, 8)
     assert (starts.tolist(), lengths.tolist()) == ([4], [2])
 
@@ -101,3 +103,10 @@ def test_without_bounds_prices_stay_with_their_rows() -> None:
     for prices in (ledger.worker_prices, ledger.ps_prices):
         assert (prices == np.arange(HORIZON)[:, None, None]).all()
     assert by_calendar(ledger) == {3: ([2.0, 2.0, 0.0], [0.0, 3.0])}
+
+
+def test_restored_ledger_begins_where_it_is_told_and_else_at_slot_zero() -> None:
+    ledger = rolled(2)
+    assert Ledger.restored(CLUSTER, ledger.arrays()).origin == 0
+    again = Ledger.restored(CLUSTER, ledger.arrays(), ledger.origin)
+    assert by_calendar(again) == by_calendar(ledger)
