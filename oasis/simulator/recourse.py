@@ -57,6 +57,11 @@ class Recourse:
     >>> run = oasis.simulate(instance, Recourse.from_instance(instance, "arrival"))
     >>> run.admitted, run.report["broken_promises"]
     (2, [])
+    >>> instance = oasis.generate("testbed", jobs=8, seed=2)
+    >>> run = oasis.simulate(instance, Recourse(rounds=3))
+    >>> printed = oasis.simulate(instance, oasis.OASiS.from_instance(instance))
+    >>> run.total_utility > printed.total_utility
+    True
     """
 
     name = "recourse"

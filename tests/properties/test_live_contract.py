@@ -81,8 +81,9 @@ def test_every_promise_is_kept_or_reported(kind: str, seed: int) -> None:
     assert rough.scheduler.totals.broken_promises == len(rough.broken)
 
 
-@fewer(10)
-@given(kinds, seeds, st.sets(st.integers(0, 40)))
+@pytest.mark.parametrize("kind", KINDS)
+@fewer(25)
+@given(seed=seeds, stops=st.sets(st.integers(0, 40)))
 def test_a_scheduler_that_was_saved_and_loaded_goes_on_bit_for_bit(
     kind: str, seed: int, stops: set[int]
 ) -> None:
@@ -99,8 +100,9 @@ def test_a_scheduler_that_was_saved_and_loaded_goes_on_bit_for_bit(
         assert frozen(whole.scheduler, directory) == frozen(stopped.scheduler, directory)
 
 
-@fewer(10)
-@given(kinds, seeds, st.integers(0, 30))
+@pytest.mark.parametrize("kind", KINDS)
+@fewer(25)
+@given(seed=seeds, steps=st.integers(0, 30))
 def test_a_quote_is_what_submit_then_answers_and_changes_nothing(
     kind: str, seed: int, steps: int
 ) -> None:
@@ -120,6 +122,28 @@ def test_a_quote_is_what_submit_then_answers_and_changes_nothing(
         assert delay.after > delay.before
     lost = {job_id for job_id in planned if job_id not in after}
     assert lost <= set(quote.change.displaced) | set(quote.change.given_up)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@fewer(25)
+@given(seed=seeds, later=of(1, 1000))
+def test_what_is_decided_does_not_depend_on_how_long_it_has_run(
+    kind: str, seed: int, later: int
+) -> None:
+    """The same arrivals some slots later get the same answers some slots later."""
+    found = []
+    for begin in (0, later):
+        scheduler, rng = KINDS[kind](), np.random.default_rng(seed)
+        answers = []
+        for slot in range(10):
+            scheduler.advance(begin + slot)
+            for _ in range(int(rng.integers(0, 3))):
+                job = random_job(rng, f"j{scheduler.calls}", begin + slot)
+                decision = scheduler.submit(job)
+                end = decision.completion
+                answers.append((decision.admitted, None if end is None else end - begin))
+        found.append((answers, scheduler.totals))
+    assert found[0] == found[1]
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -25,8 +25,8 @@ COLUMNS = (
     ("policy", False),
     ("utility", True),
     ("admitted", True),
-    ("finished", True),
-    ("wasted", True),
+    ("done", True),
+    ("waste", True),
     ("mean", True),
     ("p95", True),
     ("busiest", False),
@@ -48,8 +48,9 @@ def command(
     """Run several policies on one instance and put their figures side by side.
 
     Mean and p95 are times from arrival to the end of the work of the jobs that finished, in slots;
-    a policy that finishes only few jobs may look quick. Wasted: share of the work done that came to
-    nothing, because its job never finished. Decision: median time of one decision.
+    a policy that finishes only few jobs may look quick. Done: how many finished. Waste: share of
+    the work done that came to nothing, because its job never finished. Decision: median time of one
+    decision.
 
     Example: oasis compare instance.json --policies oasis,fifo,drf
     """
@@ -93,12 +94,17 @@ def _row(name: str, figures: dict[str, Any]) -> tuple[str, ...]:
         console.number(figures["total_utility"]),
         str(figures["admitted"]),
         str(figures["finished"]),
-        console.percent(figures["wasted_share"]),
+        _whole(figures["wasted_share"]),
         _short(figures["mean_completion"]),
         _short(figures["p95_completion"]),
-        f"{console.percent(share)} {busiest}",
+        f"{_whole(share)} {busiest}",
         console.seconds(figures["decision_seconds"]["median"]),
     )
+
+
+def _whole(share: float | None) -> str:
+    """A share in whole percent: the table must fit 80 columns."""
+    return "-" if share is None else f"{100 * share:.0f}%"
 
 
 def _short(value: float | None) -> str:

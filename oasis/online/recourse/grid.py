@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from math import ceil
 
 import numpy as np
 import numpy.typing as npt
@@ -35,7 +36,8 @@ def grid_of(cluster: Cluster) -> dict[str, float]:
     """For each resource, the spacing of floats at twice the largest capacity.
 
     Sums of multiples of it that fit a server are exact; it changes an amount by no more than
-    2^-52 of a server, while counts are rounded with a tolerance of 1e-9 (`oasis.rounding`).
+    2^-51 of the largest server. Counts are rounded with a tolerance of 1e-9 (see `rounding`)
+    of their own server, so that this loses no task unless servers differ by a factor of millions.
     """
     largest = np.maximum(cluster.worker_capacity.max(axis=0), cluster.ps_capacity.max(axis=0))
     _, exponent = np.frexp(np.maximum(largest, np.finfo(float).tiny * 2.0**60))
@@ -46,11 +48,10 @@ def grid_of(cluster: Cluster) -> dict[str, float]:
 
 
 def on_grid(job: Job, grid: Mapping[str, float]) -> GridJob:
-    """`job` with its demands rounded to the grid; none that was positive becomes 0."""
+    """`job` with its demands rounded up to the grid: what fits here also fits in raw units."""
     given = {field.name: getattr(job, field.name) for field in fields(Job)}
     for group in ("worker", "ps"):
         given[group] = {
-            name: max(1, round(amount / grid[name])) * grid[name] if amount else 0.0
-            for name, amount in given[group].items()
+            name: ceil(amount / grid[name]) * grid[name] for name, amount in given[group].items()
         }
     return GridJob(**given, original=job)

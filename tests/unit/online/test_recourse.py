@@ -126,6 +126,18 @@ def test_demands_on_the_grid_add_up_exactly() -> None:
     assert (rounded.ps_needed(np.arange(10)) == given.ps_needed(np.arange(10))).all()
 
 
+@pytest.mark.parametrize("demand", [(1 + 1.5e-9) / 3, (1 + 4e-9) / 3, 0.333333334, 0.3333333352])
+def test_what_fits_on_the_grid_fits_in_raw_units_however_servers_differ(demand: float) -> None:
+    """The grid of the large host is as coarse as 4e-9 of the small server."""
+    cluster = Cluster(("cpu",), (Server("w", {"cpu": 1.0}),), (Server("p", {"cpu": 1e7}),), 1.0)
+    jobs = [
+        Job(f"j{k}", 0, 1, 1, 1, 1.0, 0.0, {"cpu": demand}, {"cpu": 1.0}, Constant(1.0))
+        for k in range(3)
+    ]
+    instance = Instance(1, cluster, jobs)
+    assert oasis.verify(instance, oasis.simulate(instance, Recourse("none"))) == 2.0
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -155,4 +167,6 @@ def test_the_parameters_are_plain_data_and_complete() -> None:
     known = policy.parameters
     assert (known["commitment"], known["seed"], known["rounds"]) == ("arrival", 3, 2)
     assert known["noise"] == 0.1
-    assert known["admission"]["min_utility_fraction"] == 0.6
+    assert known["admission_floor"] == 0.6
+    own = Recourse("arrival", admission=AtPrices(min_utility_fraction=0.5)).parameters
+    assert own["admission"]["min_utility_fraction"] == 0.5
