@@ -44,7 +44,7 @@ PARTS = (
     Part(
         "ledger",
         ("oasis/online/ledger.py",),
-        (U + "online/test_ledger.py", P + "test_server_groups.py", P + "test_online_contract.py"),
+        (U + "online/test_ledger*.py", P + "test_server_groups.py", P + "test_online_contract.py"),
     ),
     Part(
         "search",

@@ -170,3 +170,31 @@ def test_horizon_of_one_slot_has_one_run_before_and_after_a_commit() -> None:
     ledger.commit(JOB, Schedule("a", [[0, 1, 2]], [[0, 0, 1]]), BOUNDS)
     assert differing(ledger) == []
     assert [runs.tolist() for runs in ledger.runs(0, 1)] == [[0], [1]]
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("gone", [1, 3, HORIZON - 1, HORIZON, HORIZON + 2])
+def test_rolled_ledger_keeps_what_is_committed_and_where_slots_differ(seed: int, gone: int) -> None:
+    rng = np.random.default_rng(seed)
+    ledger = Ledger.idle(CLUSTER, HORIZON, BOUNDS)
+    schedule = random_schedule(rng)
+    ledger.commit(JOB, Schedule("a", schedule.workers, []), BOUNDS)
+    before = ledger.worker_used
+    ledger.roll(gone, BOUNDS)
+    expected = np.zeros_like(before)
+    expected[: max(HORIZON - gone, 0)] = before[gone:]
+    np.testing.assert_array_equal(ledger.worker_used, expected)
+    steps = (expected[1:] != expected[:-1]).any(axis=(1, 2))
+    assert differing(ledger) == (1 + np.flatnonzero(steps)).tolist()
+    prices = ledger.worker_prices
+    np.testing.assert_allclose(
+        prices, PRICE(expected, np.broadcast_to(CLUSTER.worker_capacity, prices.shape))
+    )
+    again = Schedule("a", [[gone, 0, 1], [gone + 1, 0, 1]], [])
+    ledger.commit(JOB, again, BOUNDS)  # slots are still those of the calendar
+    expected[:2, 0] += np.array([2.0, 1.0])
+    np.testing.assert_array_equal(ledger.worker_used, expected)
+    ledger.release(JOB, again, BOUNDS)
+    expected[:2, 0] -= np.array([2.0, 1.0])
+    np.testing.assert_array_equal(ledger.worker_used, expected)
+    assert differing(ledger) == (1 + np.flatnonzero(steps)).tolist()
