@@ -40,7 +40,7 @@ class RecourseParams:
         room, in `widening` times as many, and so on.
     """
 
-    rounds: int = 12
+    rounds: int = 20
     discount: float = 0.98
     started_bonus: float = 0.0
     min_utility_fraction: float = 1e-3
