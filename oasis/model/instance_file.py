@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, TypeVar
@@ -13,7 +13,7 @@ from oasis.model.errors import InstanceError, located_at
 from oasis.model.files import write_text
 from oasis.model.instance import Cluster, Instance, Job, Server
 from oasis.model.utility import Constant, Deadline, Piecewise, Sigmoid, Utility
-from oasis.model.validation import describe
+from oasis.model.validation import check_keys, check_list, describe
 
 FORMAT, VERSION = "oasis-instance", 1
 UTILITIES: dict[str, type[Any]] = {
@@ -83,7 +83,7 @@ def write(instance: Instance, path: str | os.PathLike[str]) -> None:
 
 def instance_from_dict(data: Any) -> Instance:
     """Build an instance from the plain data of an instance file."""
-    _check_keys(data, _TOP, optional=("metadata",))
+    check_keys(data, _TOP, optional=("metadata",))
     if data["format"] != FORMAT:
         raise InstanceError("format", f"expected {FORMAT!r}, got {describe(data['format'])}")
     if type(data["version"]) is not int or data["version"] != VERSION:
@@ -103,7 +103,7 @@ def instance_from_dict(data: Any) -> Instance:
 def cluster_from_dict(data: Mapping[str, Any]) -> Cluster:
     """Build a cluster from the part of an instance file that describes it."""
     return Cluster(
-        resources=tuple(_list(data["resources"], "resources")),
+        resources=tuple(check_list(data["resources"], "resources")),
         worker_servers=_each(data, "worker_servers", _server),
         ps_servers=_each(data, "ps_servers", _server),
         slot_seconds=data["slot_seconds"],
@@ -136,7 +136,7 @@ def instance_to_dict(instance: Instance) -> dict[str, Any]:
 
 def job_from_dict(data: Any) -> Job:
     """Build a job from its entry in an instance file."""
-    _check_keys(data, _JOB)
+    check_keys(data, _JOB)
     with located_at("utility"):
         utility = _utility(data["utility"])
     return Job(**{**data, "utility": utility})
@@ -175,13 +175,13 @@ def _utility(data: Any) -> Utility:
         raise InstanceError("kind", f"{expected}, got {describe(data['kind'])}")
     cls = UTILITIES[data["kind"]]
     names = tuple(f.name for f in fields(cls))
-    _check_keys(data, ("kind", *names))
+    check_keys(data, ("kind", *names))
     utility: Utility = cls(**{name: data[name] for name in names})
     return utility
 
 
 def _server(data: Any) -> Server:
-    _check_keys(data, ("id", "capacity"), optional=("count",))
+    check_keys(data, ("id", "capacity"), optional=("count",))
     return Server(**data)
 
 
@@ -192,28 +192,10 @@ def _server_to_dict(server: Server) -> dict[str, Any]:
 
 def _each(data: Any, name: str, build: Callable[[Any], Item]) -> tuple[Item, ...]:
     items = []
-    for k, entry in enumerate(_list(data[name], name)):
+    for k, entry in enumerate(check_list(data[name], name)):
         with located_at(f"{name}[{k}]"):
             items.append(build(entry))
     return tuple(items)
-
-
-def _list(value: Any, path: str) -> Sequence[Any]:
-    if not isinstance(value, (list, tuple)):
-        raise InstanceError(path, f"expected a list, got {describe(value)}")
-    return value
-
-
-def _check_keys(data: Any, required: Sequence[str], optional: Sequence[str] = ()) -> None:
-    if not isinstance(data, Mapping):
-        raise InstanceError("", f"expected an object, got {describe(data)}")
-    for name in data:
-        if name not in required and name not in optional:
-            known = ", ".join((*required, *optional))
-            raise InstanceError(str(name), f"unknown key; expected one of {known}")
-    for name in required:
-        if name not in data:
-            raise InstanceError(name, "missing; this key is required")
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

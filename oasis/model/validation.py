@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from oasis.model.errors import InstanceError
@@ -57,3 +57,23 @@ def check_unique(names: Iterable[str], path: str, what: str, suffix: str = "") -
         if name in seen:
             raise InstanceError(f"{path}[{k}]{suffix}", f"duplicate {what} {name!r}")
         seen.add(name)
+
+
+def check_list(value: Any, path: str) -> Sequence[Any]:
+    """Return `value` if it is a list."""
+    if not isinstance(value, (list, tuple)):
+        raise InstanceError(path, f"expected a list, got {describe(value)}")
+    return value
+
+
+def check_keys(data: Any, required: Sequence[str], optional: Sequence[str] = ()) -> None:
+    """Raise `InstanceError` unless `data` is an object with these keys and no others."""
+    if not isinstance(data, Mapping):
+        raise InstanceError("", f"expected an object, got {describe(data)}")
+    for name in data:
+        if name not in required and name not in optional:
+            known = ", ".join((*required, *optional))
+            raise InstanceError(str(name), f"unknown key; expected one of {known}")
+    for name in required:
+        if name not in data:
+            raise InstanceError(name, "missing; this key is required")

@@ -16,6 +16,8 @@ from oasis.model.utility import Utility
 from oasis.model.validation import (
     LARGEST_COUNT,
     LARGEST_SIZE,
+    check_keys,
+    check_list,
     check_unique,
     describe,
     integer,
@@ -102,7 +104,7 @@ def elastic_from_dict(data: Any) -> ElasticWorkload:
     Traceback (most recent call last):
     oasis.model.errors.InstanceError: version: expected 1, got 2
     """
-    _keys(data, TOP, ("partial_gangs", "share_links", "costs", "observation"))
+    check_keys(data, TOP, ("partial_gangs", "share_links", "costs", "observation"))
     if data["format"] != FORMAT:
         raise InstanceError("format", f"expected {FORMAT!r}, got {describe(data['format'])}")
     if type(data["version"]) is not int or data["version"] != VERSION:
@@ -181,7 +183,7 @@ def _speed(machines: list[Any], jobs: list[Any], share_links: bool) -> TrainingS
 def _machine(data: Any, path: str, resources: Sequence[str]) -> list[dict[str, Any]]:
     """The machines of one entry."""
     with located_at(path):
-        _keys(data, ("id", "capacity"), ("count", "cpu_cores", "link_gbps"))
+        check_keys(data, ("id", "capacity"), ("count", "cpu_cores", "link_gbps"))
         name = text(data["id"], "id")
         count = integer(data.get("count", 1), "count", minimum=1, maximum=LARGEST_SIZE)
         limits = {
@@ -195,7 +197,7 @@ def _machine(data: Any, path: str, resources: Sequence[str]) -> list[dict[str, A
 
 def _job(data: Any, resources: Sequence[str]) -> dict[str, Any]:
     """The fields of a `PolicyJob`, and its speedup."""
-    _keys(data, JOB, JOB_MORE)
+    check_keys(data, JOB, JOB_MORE)
     least, initial, most = _workers(data["workers"])
     gradient = number(data.get("gradient_mb", 0.0), "gradient_mb")
     step = number(data.get("step_seconds", 0.0), "step_seconds")
@@ -217,7 +219,7 @@ def _job(data: Any, resources: Sequence[str]) -> dict[str, Any]:
         "step_time": step,
         "speedup": tuple(
             number(speed, f"speedup[{k}]", above=True)
-            for k, speed in enumerate(_list(data.get("speedup", []), "speedup"))
+            for k, speed in enumerate(check_list(data.get("speedup", []), "speedup"))
         ),
         "curve": _curve(data["curve"]) if "curve" in data else None,
         "utility": _utility(data["utility"]) if "utility" in data else None,
@@ -230,7 +232,7 @@ def _workers(data: Any) -> tuple[int, int | None, int]:
         count = integer(data, "workers", minimum=1)
         return count, count, count
     with located_at("workers"):
-        _keys(data, ("min", "max"), ("initial",))
+        check_keys(data, ("min", "max"), ("initial",))
         least = integer(data["min"], "min", minimum=1)
         most = integer(data["max"], "max", minimum=least)
         if "initial" not in data:
@@ -242,7 +244,7 @@ def _ps_rule(data: Any) -> PsRule:
     if not isinstance(data, Mapping):
         return FixedPs(integer(data, "parameter_servers"))
     with located_at("parameter_servers"):
-        _keys(data, ("per_worker",))
+        check_keys(data, ("per_worker",))
         share = number(data["per_worker"], "per_worker")
         if share > 1:
             raise InstanceError("per_worker", f"expected a number in 0..1, got {share:g}")
@@ -251,8 +253,8 @@ def _ps_rule(data: Any) -> PsRule:
 
 def _curve(data: Any) -> TrainingCurve:
     points = []
-    for k, point in enumerate(_list(data, "curve")):
-        if len(_list(point, f"curve[{k}]")) != 2:
+    for k, point in enumerate(check_list(data, "curve")):
+        if len(check_list(point, f"curve[{k}]")) != 2:
             raise InstanceError(f"curve[{k}]", f"expected [share, value], got {describe(point)}")
         share, value = (number(part, f"curve[{k}]", minimum=-math.inf) for part in point)
         points.append((share, value))
@@ -269,14 +271,14 @@ def _utility(data: Any) -> Utility:
             expected = f"expected one of {', '.join(UTILITIES)}"
             raise InstanceError("kind", f"{expected}, got {describe(kind)}")
         names = tuple(f.name for f in fields(UTILITIES[kind]))
-        _keys(data, ("kind", *names))
+        check_keys(data, ("kind", *names))
         utility: Utility = UTILITIES[kind](**{name: data[name] for name in names})
     return utility
 
 
 def _costs(data: Any) -> ChangeCosts:
     with located_at("costs"):
-        _keys(data, (), COSTS)
+        check_keys(data, (), COSTS)
         return ChangeCosts(
             **{name: _time(data[name], name, above=name == COSTS[-1]) for name in data}
         )
@@ -284,7 +286,7 @@ def _costs(data: Any) -> ChangeCosts:
 
 def _observation(data: Any) -> Observation:
     with located_at("observation"):
-        _keys(data, ("interval",), ("noise", "seed"))
+        check_keys(data, ("interval",), ("noise", "seed"))
         return Observation(
             _time(data["interval"], "interval", above=True),
             number(data.get("noise", 0.0), "noise"),
@@ -294,7 +296,7 @@ def _observation(data: Any) -> Observation:
 
 def _amounts(data: Any, path: str, resources: Sequence[str]) -> Amounts:
     with located_at(path):
-        _keys(data, (), resources)
+        check_keys(data, (), resources)
         return {name: number(amount, name) for name, amount in data.items()}
 
 
@@ -314,25 +316,7 @@ def _flag(data: Mapping[str, Any], name: str, default: bool) -> bool:
 
 
 def _filled(data: Mapping[str, Any], name: str) -> Sequence[Any]:
-    found = _list(data[name], name)
+    found = check_list(data[name], name)
     if not found:
         raise InstanceError(name, "expected at least one entry")
     return found
-
-
-def _list(value: Any, path: str) -> Sequence[Any]:
-    if not isinstance(value, (list, tuple)):
-        raise InstanceError(path, f"expected a list, got {describe(value)}")
-    return value
-
-
-def _keys(data: Any, required: Sequence[str], optional: Sequence[str] = ()) -> None:
-    if not isinstance(data, Mapping):
-        raise InstanceError("", f"expected an object, got {describe(data)}")
-    for name in data:
-        if name not in required and name not in optional:
-            known = ", ".join((*required, *optional))
-            raise InstanceError(str(name), f"unknown key; expected one of {known}")
-    for name in required:
-        if name not in data:
-            raise InstanceError(name, "missing; this key is required")
