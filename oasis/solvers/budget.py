@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import ClassVar, Protocol
 
 from oasis.solvers import Status
@@ -144,8 +145,9 @@ class Budget:
 
 def checked(limit: float | None, name: str = "time_limit", unit: str = "seconds") -> float | None:
     """A limit as users give it: None for infinity, which results in JSON cannot say."""
-    if limit is not None and not limit >= 0:  # nor is NaN
-        raise ValueError(f"{name}: expected {unit} >= 0, or None for no limit, got {limit}")
+    is_number = isinstance(limit, Real) and not isinstance(limit, bool)
+    if limit is not None and not (is_number and limit >= 0):  # NaN is not
+        raise ValueError(f"{name}: expected {unit} >= 0, or None for no limit, got {limit!r}")
     return None if limit == math.inf else limit
 
 

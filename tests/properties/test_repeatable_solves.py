@@ -84,7 +84,7 @@ def test_a_ratio_repeats() -> None:
     assert repeatable(first) == repeatable(second)
 
 
-@pytest.mark.parametrize("limit", [-1.0, float("nan")])
+@pytest.mark.parametrize("limit", [-1.0, float("nan"), True, "2"])
 def test_a_limit_that_is_none_is_refused(limit: float) -> None:
     with pytest.raises(ValueError, match=r"^work_limit: expected units of work >= 0"):
         solve(instance(0), work_limit=limit)
