@@ -36,7 +36,7 @@ from tests.packaging.commands import EXAMPLE, SMALL, Oasis, assert_refused, shel
         (["generate"], "--output"),
         (["generate", "--preset", "none", "-o", "x.json"], "preset"),
         (["generate", "--jobs", "0", "-o", "x.json"], "jobs"),
-        (["generate", "--mix", "0.5", "0.5", "0.5", "-o", "x.json"], "mix"),
+        (["generate", "--mix", "0.5,0.5,0.5", "-o", "x.json"], "mix"),
         (
             ["generate", "-o", Path("no", "such", "directory", "x.json")],
             "no/such/directory: No such directory",
