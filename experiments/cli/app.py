@@ -14,6 +14,7 @@ from experiments.cli.commands import (
     ratio,
     replay,
     run,
+    schema,
     solve,
     sweep,
 )
@@ -39,6 +40,7 @@ app.command("replay")(replay.command)
 app.command("solve")(solve.command)
 app.command("ratio")(ratio.command)
 app.command("quote")(quote.command)
+app.command("schema")(schema.command)
 app.command("sweep")(sweep.command)
 app.command("figure")(figure.command)
 

@@ -33,6 +33,7 @@ COMMANDS = (
     "import",
     "import philly",
     "import openb",
+    "schema",
 )
 
 
