@@ -7,6 +7,7 @@ from typer.exceptions import TyperException
 
 from experiments.cli.commands import (
     compare,
+    describe,
     figure,
     generate,
     import_trace,
@@ -34,6 +35,7 @@ app = typer.Typer(
 )
 app.command("generate")(generate.command)
 app.add_typer(import_trace.app, name="import")
+app.command("describe")(describe.command)
 app.command("run")(run.command)
 app.command("compare")(compare.command)
 app.command("replay")(replay.command)

@@ -34,6 +34,7 @@ COMMANDS = (
     "import philly",
     "import openb",
     "schema",
+    "describe",
 )
 
 
