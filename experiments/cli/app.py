@@ -11,6 +11,7 @@ from experiments.cli.commands import (
     figure,
     generate,
     import_trace,
+    policies,
     quote,
     ratio,
     replay,
@@ -42,6 +43,7 @@ app.command("replay")(replay.command)
 app.command("solve")(solve.command)
 app.command("ratio")(ratio.command)
 app.command("quote")(quote.command)
+app.command("policies")(policies.command)
 app.command("schema")(schema.command)
 app.command("sweep")(sweep.command)
 app.command("figure")(figure.command)

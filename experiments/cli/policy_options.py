@@ -79,7 +79,7 @@ def read_assignments(
     found: Chosen = {}
     for text in texts:
         place, equals, value = text.partition("=")
-        owner, dot, name = place.strip().partition(".")
+        owner, dot, name = place.strip().rpartition(".")
         if not (equals and dot and owner and name):
             raise OasisError(f"{SET}: expected POLICY.OPTION=VALUE, got {text!r}")
         where = f"{SET} {owner}.{name}"
@@ -127,7 +127,7 @@ def choose_options(
     >>> choose_options(["fifo", "drf"], ["fifo.seed=2"])
     {'fifo': {'seed': 2}, 'drf': {}}
     """
-    given = read_assignments(assignments or (), {name: POLICIES[name].options for name in names})
+    given = read_assignments(assignments or (), {name: entry_of(name).options for name in names})
     for option, value in (oasis or {}).items():
         spelling = _spelling(option)
         if OASIS not in names:
@@ -142,7 +142,7 @@ def choose_options(
 
 def _checked(name: str, given: Mapping[str, Any], flagged: Mapping[str, Any]) -> dict[str, Any]:
     try:
-        whole = POLICIES[name].resolve(given)
+        whole = entry_of(name).resolve(given)
         return {option: whole[option] for option in given}
     except OptionError as error:
         option = error.option

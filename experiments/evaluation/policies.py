@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
+from inspect import getdoc
 from typing import Any
 
 import baselines
 import oasis
+from experiments.evaluation.imported import import_policy, is_import_name
 from experiments.evaluation.options import Option, OptionError, described, options_of
 from oasis.model.validation import number
 from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION
@@ -74,6 +76,8 @@ class PolicyEntry:
         Is called with all options as keyword arguments, and raises ValueError for wrong ones.
     build : callable
         Makes a fresh policy from an instance and all options.
+    summary : str
+        One sentence on what it does.
     needs_instance : bool
         Whether it must know the instance; the others also run on plain traces.
     """
@@ -82,6 +86,7 @@ class PolicyEntry:
     options: Mapping[str, Option]
     check: Callable[..., object]
     build: Callable[..., Policy | Scheduler]
+    summary: str
     needs_instance: bool = False
 
     def resolve(self, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -149,7 +154,18 @@ def _oasis(instance: oasis.Instance, **options: Any) -> oasis.OASiS:
 
 
 def _baseline(name: str, policy: Callable[..., Policy]) -> PolicyEntry:
-    return PolicyEntry(name, options_of(policy), policy, lambda _, **options: policy(**options))
+    return PolicyEntry(
+        name,
+        options_of(policy),
+        policy,
+        lambda _, **options: policy(**options),
+        _summary(policy),
+    )
+
+
+def _summary(source: object) -> str:
+    """The first paragraph of a docstring, on one line."""
+    return " ".join((getdoc(source) or "").partition("\n\n")[0].split())
 
 
 def _recourse(_: oasis.Instance | None = None, **options: Any) -> oasis.Recourse:
@@ -164,8 +180,12 @@ RECOURSE_OPTIONS = {
 }
 
 POLICIES: Mapping[str, PolicyEntry] = {
-    OASIS: PolicyEntry(OASIS, options_of(OasisOptions), OasisOptions, _oasis, needs_instance=True),
-    RECOURSE: PolicyEntry(RECOURSE, RECOURSE_OPTIONS, _recourse, _recourse, needs_instance=True),
+    OASIS: PolicyEntry(
+        OASIS, options_of(OasisOptions), OasisOptions, _oasis, _summary(oasis.OASiS), True
+    ),
+    RECOURSE: PolicyEntry(
+        RECOURSE, RECOURSE_OPTIONS, _recourse, _recourse, _summary(oasis.Recourse), True
+    ),
     **{name: _baseline(name, policy) for name, policy in baselines.ALL.items()},
 }
 # Those that comparisons on instances take where none is named.
@@ -178,9 +198,9 @@ def entry_of(name: str, among: Iterable[str] = tuple(POLICIES)) -> PolicyEntry:
     Parameters
     ----------
     name : str
-        Its name.
+        Its name, or ``module:Name`` for a class that is not in the registry.
     among : iterable of str
-        Names that are allowed here.
+        Names that are allowed here, beside those of other modules.
 
     Raises
     ------
@@ -192,6 +212,8 @@ def entry_of(name: str, among: Iterable[str] = tuple(POLICIES)) -> PolicyEntry:
     >>> list(entry_of("rrh").options)
     ['seed', 'threshold', 'discount', 'weight', 'placement']
     """
+    if is_import_name(name):
+        return _baseline(name, import_policy(name))
     if name not in among:
         raise ValueError(f"expected one of {', '.join(among)}, got {name!r}")
     return POLICIES[name]
@@ -232,4 +254,4 @@ def with_seed(names: Iterable[str] = tuple(POLICIES)) -> list[str]:
     >>> with_seed(["oasis", "fifo", "drf"])
     ['fifo']
     """
-    return [name for name in names if SEED in POLICIES[name].options]
+    return [name for name in names if SEED in entry_of(name).options]

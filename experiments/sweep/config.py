@@ -144,7 +144,7 @@ class PolicyGrid(Table):
         return [
             (name, point)
             for name in self.name
-            for point in _policy_points(POLICIES[name], self.model_extra or {})
+            for point in _policy_points(entry_of(name), self.model_extra or {})
         ]
 
 

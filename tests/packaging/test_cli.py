@@ -35,6 +35,7 @@ COMMANDS = (
     "import openb",
     "schema",
     "describe",
+    "policies",
 )
 
 

@@ -15,7 +15,7 @@ from experiments.cli.options import AsJson, Picture, ResultFile
 from experiments.cli.policy_options import PolicySeed, Set, choose_options, known_policy
 from experiments.cli.reading import read_instance, read_recipe
 from experiments.cli.results import deliver
-from experiments.evaluation.policies import OASIS, POLICIES, OasisOptions
+from experiments.evaluation.policies import OASIS, POLICIES, OasisOptions, entry_of
 from experiments.evaluation.provenance import Recipe, instance_reference
 
 if TYPE_CHECKING:
@@ -78,12 +78,13 @@ def command(
         name, options = _recorded(recipe, result)
         instance, path = _instance(file or _named(recipe, result))
         _check_same(recipe, instance, path)
-    scheduler = POLICIES[name].make(instance, options)
+    scheduler = entry_of(name).make(instance, options)
     with console.counter("deciding", len(instance.jobs)) as advance:
         run = oasis.simulate(instance, scheduler, on_decision=lambda _: advance())
     oasis.verify(instance, run)
     utilisation = run.outcome.utilisation if run.outcome else {}
     document = run.to_dict() | {
+        "policy": name,
         "utilisation": utilisation,
         "instance": instance_reference(instance, str(path)),
     }
@@ -107,7 +108,7 @@ def _recorded(recipe: Recipe, result: Path) -> tuple[str, dict[str, Any]]:
     """Policy and options of a result, checked like those of the command line."""
     name = known_policy(recipe.policy, f"--from {result}: policy")
     try:
-        return name, POLICIES[name].resolve(recipe.parameters)
+        return name, entry_of(name).resolve(recipe.parameters)
     except ValueError as error:
         raise oasis.OasisError(f"--from {result}: {error}") from None
 

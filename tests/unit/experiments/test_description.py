@@ -95,7 +95,7 @@ def test_nothing_wanted() -> None:
     empty = replace(one_job(), jobs=())
     description = describe_instance(empty)
     assert (description.loads, description.can_finish, description.most_utility) == ([], 0, 0)
-    with pytest.raises(ValueError, match="^instance: expected a job that wants something$"):
+    with pytest.raises(ValueError, match=r"^instance: expected a job that wants something$"):
         _ = description.busiest
 
 
