@@ -21,13 +21,13 @@ from experiments.cli.commands import (
     sweep,
 )
 from experiments.cli.exit_codes import BAD_INPUT, INTERRUPTED
+from experiments.cli.version import print_version
 from oasis.model.errors import OasisError
-from oasis.version import __version__
 
 app = typer.Typer(
     name="oasis",
     no_args_is_help=True,
-    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
     help="Schedule distributed training jobs online, and know how far from optimal it was.",
@@ -51,7 +51,7 @@ app.command("figure")(figure.command)
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"oasis-scheduler {__version__}")
+        print_version()
         raise typer.Exit
 
 

@@ -14,6 +14,7 @@ from experiments.cli.exit_codes import (
     InterruptedWorkError,
     ReaderGoneError,
 )
+from experiments.cli.version import print_version
 from oasis.model.errors import OasisError
 
 EXTRAS = {
@@ -32,6 +33,9 @@ EXTRAS |= {"distributed": "dask"}
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit with a code of `experiments.cli.exit_codes`."""
+    if (sys.argv[1:] if arguments is None else arguments) == ["--version"]:
+        print_version()  # without the time that it takes to load the commands
+        _leave(DONE)
     try:
         from experiments.cli.app import run_app  # noqa: PLC0415 (needs an extra)
 
