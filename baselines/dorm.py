@@ -10,6 +10,7 @@ from typing import Any
 from baselines.fair_shares import Fairness, Portions
 from baselines.placing import Placing
 from oasis.model import rounding
+from oasis.model.extras import require
 from oasis.scheduling import Allocation, JobBook, Plan, PolicyJob, Room, Site, View
 
 IDLE = "an answer with which nobody runs"
@@ -118,6 +119,7 @@ class Dorm:
 
     def reset(self, site: Site) -> None:
         # here, so that whoever has no solver hears of it before the run
+        require("Dorm", "pulp", "highspy")
         from baselines.partition import Partition  # noqa: PLC0415 (needs an extra)
         from oasis.solvers import highs  # noqa: PLC0415
 

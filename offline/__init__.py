@@ -1,5 +1,9 @@
 """The offline problem (1)-(13): exact optima and certified intervals to judge OASiS by."""
 
+from oasis.model.extras import require
+
+require("solving offline", "pulp", "highspy")
+
 from oasis.solvers import Status
 from offline.benders.params import BendersParams
 from offline.benders.solve import solve_benders
