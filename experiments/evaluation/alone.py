@@ -47,7 +47,7 @@ def run_alone(job: Job, instance: Instance) -> Alone:
     >>> instance = oasis.generate("testbed", jobs=4, seed=1)
     >>> alone = run_alone(instance.jobs[0], instance)
     >>> alone.workers <= instance.jobs[0].chunks, alone.completion
-    (True, 8)
+    (True, 6)
     """
     workers, hosts = (_room(job, group, instance.cluster, job.chunks) for group in GROUPS)
     counts = np.arange(min(workers, job.chunks) + 1)

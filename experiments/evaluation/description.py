@@ -41,7 +41,7 @@ class Description:
     >>> from experiments.evaluation.description import describe_instance
     >>> description = describe_instance(oasis.generate("testbed", jobs=4, seed=1))
     >>> description.can_finish, description.busiest.resource
-    (4, 'gpu')
+    (4, 'cpu')
     """
 
     instance: Instance

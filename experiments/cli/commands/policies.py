@@ -90,8 +90,8 @@ def kind_of(option: Option) -> str:
 
     Examples
     --------
-    >>> kind_of(POLICIES["las"].options["line"])
-    'strict, backfill'
+    >>> kind_of(POLICIES["recourse"].options["commitment"])
+    'arrival, start, none'
     """
     kind = without_none(option.kind)
     if get_origin(kind) is Literal:

@@ -32,9 +32,8 @@ except ModuleNotFoundError as error:
 def test_what_is_installed_is_not_imported(monkeypatch: pytest.MonkeyPatch) -> None:
     require("anything", *EXTRAS)  # the tests need all of them
     monkeypatch.setattr(extras, "find_spec", lambda package: None)
-    with pytest.raises(
-        ModuleNotFoundError, match="^drawing needs matplotlib: pip install "
-    ) as error:
+    message = r"^drawing needs matplotlib: pip install "
+    with pytest.raises(ModuleNotFoundError, match=message) as error:
         require("drawing", "matplotlib")
     assert error.value.name == "matplotlib"
 
