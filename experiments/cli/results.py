@@ -70,11 +70,16 @@ def deliver(
 
 def write_instance(instance: oasis.Instance, output: Path) -> None:
     """Write an instance to the file that was asked for, which may be standard output."""
+    write_document(instance_to_dict(instance), output)
+
+
+def write_document(document: dict[str, Any], output: Path) -> None:
+    """Write one JSON document to the file that was asked for, which may be standard output."""
     if is_stdout(output):
-        console.print_json(instance_to_dict(instance))
+        console.print_json(document)
         return
     failures: list[OSError] = []
-    _attempt(failures, lambda: oasis.write(instance, output))
+    _attempt(failures, lambda: write_text(output, console.json_text(document)))
     refuse(failures)
 
 
