@@ -50,8 +50,9 @@ def test_a_completion_counts_down_to_the_fraction_of_the_earliest(
 
 
 def test_a_completion_worth_exactly_the_fraction_counts() -> None:
-    halved = replace(JOB, utility=Piecewise((1.0, 2.0), (8.0, 4.0)))
-    assert completions(halved, 6, 1.0, 0.5).counted.tolist() == [True, True, True]
+    assert completions(JOB, 6, 1.0, 1.0).counted.tolist() == [True, True, True]
+    fading = replace(JOB, utility=Piecewise((1.0, 2.0), (8.0, 4.0)))
+    assert completions(fading, 6, 1.0, 1.0).counted.tolist() == [True, False, False]
 
 
 def test_a_job_that_cannot_end_in_time_has_no_completion() -> None:

@@ -85,7 +85,6 @@ def test_prices_are_those_of_the_slot_and_the_server() -> None:
 
 def test_slots_of_a_rolled_ledger_are_absolute() -> None:
     book = ledger(worker_price=1.0)
-    book.worker.price[0, 2, 0] = 7.0  # slot 2
     book.roll(2, None)
     book.worker.price[0, 0, 0] = 7.0  # prices belong to rows now: row 0 is slot 2
     assert schedule_cost(Schedule("j", [[2, 0, 1]], []), JOB, book).workers.tolist() == [[7.0, 1.0]]

@@ -92,6 +92,17 @@ def test_a_commit_at_the_front_leaves_the_others_in_one_column() -> None:
     assert group.copies.tolist() == [1, 1, 1, 1, 1, 4]
 
 
+def test_twice_as_many_columns_are_opened_as_were_before() -> None:
+    """So that one column after the other is opened in a logarithmic number of steps."""
+    group = idle((Server("a", {"cpu": 8.0, "gpu": 4.0}, 99),))
+    found = []
+    for server in range(40):
+        group.commit(at(0), at(server), np.array([[1.0, 0.0]]), None)
+        found.append(len(group.server))
+    assert found[:5] == [2, 4, 4, 10, 10]
+    assert len(set(found)) == 5
+
+
 def test_only_what_is_touched_is_repriced() -> None:
     """4 of 8 CPUs: half-way between L and U, sqrt(1 * e^2) = e; the GPU alike, 2 e^(1/4)."""
     group = idle()
