@@ -257,6 +257,18 @@ def test_a_lost_server_moves_who_was_on_it_and_breaks_what_cannot_be_kept() -> N
     assert core.lose(("ps", 0)).record.broken == []  # nobody is there
 
 
+def test_a_promise_that_can_be_kept_elsewhere_is_kept() -> None:
+    core = irrevocable()
+    core.submit(replace(job("a", 0, 2, 20.0, 7), chunks=2))
+    live = core.find("a")
+    promise = live.promise
+    assert live.schedule is not None
+    (server,) = set(live.schedule.workers[:, 1].tolist())
+    assert core.lose(("worker", server)).record.broken == []
+    assert set(live.schedule.workers[:, 1].tolist()) == {1 - server}
+    assert live.schedule.completion == live.promise == promise
+
+
 def test_a_job_for_which_nothing_is_left_is_given_up() -> None:
     core = irrevocable()
     core.submit(job("a", 0, 2, 20.0, 7))
