@@ -203,7 +203,7 @@ def test_a_resize_writes_a_checkpoint() -> None:
 
 
 def test_in_slots_machines_are_free_at_the_end_of_the_slot() -> None:
-    """Begun at 1, 60 units take four workers to 16; 58 units take three to the middle of slot 20."""
+    """Begun at 1, 60 units take four workers to 16; 58 take three into slot 20."""
     run = Run(site=Site(("gpu",), MACHINES, slotted=True, horizon=99.0))
     run.do(1.0, j0=FOUR)
     assert (run.job().finish, run.due()) == (16.0, [(16.0, COMPLETION, 0)])
