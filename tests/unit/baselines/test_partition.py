@@ -94,9 +94,11 @@ def test_with_leave_a_job_shrinks_for_another() -> None:
 
 
 def test_a_job_that_runs_is_never_stopped() -> None:
-    jobs = {0: job(0, least=5), 1: job(1, least=5)}
+    """The other alone would use all eight GPUs, not five."""
+    jobs = {0: job(0, most=5, least=5), 1: job(1, least=5)}
     held = Allocation(((0, 4), (1, 1)))
-    assert counts(answer({0: held, 1: NOTHING}, jobs)) == {0: 8, 1: 0}
+    assert counts(answer({0: held, 1: NOTHING}, jobs)) == {0: 5, 1: 0}
+    assert counts(answer({0: NOTHING, 1: NOTHING}, jobs)) == {0: 0, 1: 8}
 
 
 def test_workers_come_with_the_parameter_servers_that_they_need() -> None:
