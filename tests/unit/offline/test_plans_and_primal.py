@@ -173,6 +173,16 @@ def test_counts_that_do_not_fit_are_told_with_their_slots() -> None:
     assert primal.best.value == pytest.approx(9.0)  # the two worthier ones found their places
 
 
+def test_a_job_that_finds_some_of_its_places_gets_none_of_them() -> None:
+    """Beside the job of 3 GPUs there is room for one of the two workers of the other."""
+    primal = heuristic(job("wide", 2.0, 1.0, workers=2), job("big", 3.0, 9.0))
+    plan = {"wide": Schedule("wide", [[0, 0, 2]], []), "big": Schedule("big", [[0, 0, 1]], [])}
+    (misfit,) = primal.place(plan, Budget())
+    assert misfit.counts.tolist() == [2, 1]
+    assert list(primal.best.solution.by_id) == ["big"]
+    assert primal.best.value == pytest.approx(9.0)
+
+
 def test_a_slot_of_the_same_counts_is_placed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     long = tuple(job(name, 2.0, 5.0, slots=3) for name in "ab")
     primal = heuristic(*long, horizon=3)
