@@ -28,7 +28,7 @@ from oasis.model.instance_file import (
 )
 from oasis.model.job import Job
 from oasis.model.utility import Constant, Piecewise, Sigmoid
-from tests.strategies import clusters, instances, jobs
+from tests.strategies import clusters, fewer, instances, jobs
 
 JOB = Job(
     id="j",
@@ -74,11 +74,13 @@ def test_a_cluster_is_written_with_counts_only_where_there_are_several() -> None
     }
 
 
+@fewer(4)
 @given(jobs(5))
 def test_a_job_comes_back_equal(job: Job) -> None:
     assert job_from_dict(json.loads(json.dumps(job_to_dict(job)))) == job
 
 
+@fewer(4)
 @given(clusters())
 def test_a_cluster_comes_back_equal_with_the_same_rows(cluster: Cluster) -> None:
     again = cluster_from_dict(json.loads(json.dumps(cluster_to_dict(cluster))))
@@ -87,6 +89,7 @@ def test_a_cluster_comes_back_equal_with_the_same_rows(cluster: Cluster) -> None
     assert (again.worker_ids, again.ps_ids) == (cluster.worker_ids, cluster.ps_ids)
 
 
+@fewer(4)
 @given(instances())
 def test_an_instance_comes_back_equal(instance: Instance) -> None:
     plain = instance_to_dict(instance)

@@ -199,7 +199,7 @@ def test_wrong_keys_are_named(data: Any, message: str) -> None:
 
 def test_a_misspelt_key_is_told_before_a_missing_one() -> None:
     """It is most likely the missing one, misspelt."""
-    assert refusal(check_keys, {"cpacity": 2, "id": 1}, ("id", "capacity")).startswith("cpacity:")
+    assert refusal(check_keys, {"size": 2, "id": 1}, ("id", "capacity")).startswith("size:")
 
 
 # -- descriptions ----------------------------------------------------------------------------------

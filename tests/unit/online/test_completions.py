@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from oasis.model.job import Job
 from oasis.model.utility import Constant, Deadline, Piecewise, Sigmoid
 from oasis.online.completions import completions
-from tests.strategies import jobs
+from tests.strategies import fewer, jobs
 
 # 6 worker-slots, at most 3 workers at once: two slots at least.
 JOB = Job("j", 2, 2, 3, 1, 1.0, 0.0, {"gpu": 1.0}, {}, Constant(8.0))
@@ -85,6 +85,7 @@ def test_nothing_counts_if_the_best_itself_is_too_small_for_a_float() -> None:
     assert ends.log_best == -math.inf
 
 
+@fewer(2)
 @given(jobs(6), st.sampled_from([0.0, 1e-3, 0.3, 0.9]))
 def test_what_counts_is_a_prefix_that_never_rises(job: Job, fraction: float) -> None:
     ends = completions(job, 6, 1.0, fraction)
@@ -98,6 +99,7 @@ def test_what_counts_is_a_prefix_that_never_rises(job: Job, fraction: float) -> 
         assert ends.log_smallest >= ends.log_best + (math.log(fraction) if fraction else -math.inf)
 
 
+@fewer(2)
 @given(jobs(6))
 def test_a_higher_floor_only_takes_completions_away(job: Job) -> None:
     low, high = (completions(job, 6, 1.0, fraction) for fraction in (0.1, 0.5))

@@ -24,7 +24,7 @@ from oasis.online.rejection import (
     why_none,
 )
 from oasis.online.search import Search
-from tests.strategies import Market, markets
+from tests.strategies import Market, fewer, markets
 
 CLUSTER = Cluster(
     ("gpu", "bandwidth_gbps"),
@@ -213,6 +213,7 @@ def test_no_utility_helps_where_there_is_no_room_at_all() -> None:
     assert explain_rejection(Search(JOB, ledger(used=3.5))) is None
 
 
+@fewer(3)
 @given(markets())
 def test_a_market_gives_a_paying_schedule_or_a_reason_and_its_costs_add_up(market: Market) -> None:
     best = best_schedule(**market.arguments)

@@ -16,7 +16,7 @@ from oasis.model.utility import Constant, Deadline, Piecewise
 from oasis.online.recourse.grid import grid_of
 from oasis.online.recourse.live_job import LEAST_SHARE, NEVER, LiveJob, dominant_share
 from oasis.online.recourse.record import Record
-from tests.strategies import clusters, jobs
+from tests.strategies import clusters, fewer, jobs
 
 CLUSTER = Cluster(
     ("gpu", "bandwidth_gbps"),
@@ -169,6 +169,7 @@ def test_a_job_that_asks_for_nothing_still_has_a_share() -> None:
     assert dominant_share(unknown, CLUSTER) == 1 / 8
 
 
+@fewer(4)
 @given(jobs(6), clusters(), st.sampled_from([0.0, 1e-3, 0.5]))
 def test_a_live_job_is_never_smaller_than_the_job(job: Job, cluster: Cluster, floor: float) -> None:
     grid = grid_of(cluster)

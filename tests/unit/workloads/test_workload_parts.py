@@ -34,7 +34,7 @@ from oasis.workloads.work import (
     redraw,
 )
 from oasis.workloads.work import (
-    testbed as testbed_work,
+    testbed as draw_testbed,
 )
 
 PAPER, TESTBED = PRESETS["paper"], PRESETS["testbed"]
@@ -285,14 +285,14 @@ def test_slots_too_short_for_the_gradients_are_named() -> None:
 def test_testbed_jobs_can_end_on_the_machines_by_the_horizon() -> None:
     arrival = np.array([0, 2, 5, 8])
     cluster = machines(6, 4)
-    columns = testbed_work(rng(), TESTBED, arrival, 10, cluster)
+    columns = draw_testbed(rng(), TESTBED, arrival, 10, cluster)
     exchange = exchange_slots(columns["gradient_mb"], bandwidth_of(columns["worker"]), 1200.0)
     each = columns["epochs"] * columns["minibatches"] * (columns["minibatch_time"] + exchange)
     work = np.ceil(columns["chunks"] * each - 1e-9)
     slots = np.ceil(work / parallelism(columns, cluster))
     assert (slots <= np.minimum(TESTBED.duration[1], 10 - arrival)).all()
     with pytest.raises(ValueError, match=r"^horizon: expected room for a job of the preset"):
-        testbed_work(rng(), TESTBED, np.array([10]), 10, cluster)
+        draw_testbed(rng(), TESTBED, np.array([10]), 10, cluster)
 
 
 # -- drawing again ---------------------------------------------------------------------------------
