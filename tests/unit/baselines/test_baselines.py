@@ -7,9 +7,14 @@ import pytest
 
 import baselines
 import oasis
-from baselines import DRF, FIFO, LAS, RRH, SRTF, Dorm
 from baselines.counts import FixedCounts
+from baselines.dorm import Dorm
+from baselines.drf import DRF
+from baselines.fifo import FIFO
+from baselines.las import LAS
 from baselines.prospects import Prospects, worth_by_slot
+from baselines.rrh import RRH
+from baselines.srtf import SRTF
 from oasis import Cluster, Constant, Deadline, Instance, Job, Piecewise, Server
 from oasis.scheduling import EmptyCluster
 from oasis.scheduling.placement import place

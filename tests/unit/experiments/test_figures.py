@@ -29,7 +29,9 @@ from experiments.figures.oasis.utility_bars import PUBLISHED_STYLE
 from experiments.figures.reproduction import reproduce
 from experiments.figures.rows import for_people, geometric, interval, read_csv, write_csv
 from experiments.figures.settings import SHOWN, FigureSettings
-from experiments.sweep import SweepProgress, expand, sweep_config
+from experiments.sweep.cells import expand
+from experiments.sweep.config import sweep_config
+from experiments.sweep.run import SweepProgress
 from tests.unit.experiments.test_plotting import assert_readable
 
 SMALL = FigureSettings(seeds=2, scale=0.1)

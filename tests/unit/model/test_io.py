@@ -16,7 +16,8 @@ from typing import Any
 import pytest
 
 import oasis
-from oasis import Instance, InstanceError
+from oasis.model.errors import InstanceError
+from oasis.model.instance import Instance
 
 GONE = object()
 

@@ -10,9 +10,12 @@ import pytest
 import oasis
 from oasis.solvers import TRUST, SolveProgress, Status
 from oasis.solvers.budget import Budget
-from offline import METHODS, Milestone, OfflineResult, configuration_bound, solve
 from offline import result as results
+from offline import solve
+from offline.column_generation.bound import configuration_bound
 from offline.method import concluded
+from offline.result import Milestone, OfflineResult
+from offline.solve import METHODS
 from offline.state import SolveState, trivial_bound
 
 EXAMPLE = oasis.generate("testbed", jobs=4, seed=3)

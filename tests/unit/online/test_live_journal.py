@@ -11,8 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from oasis import LiveScheduler, OasisError
+from oasis import OasisError
 from oasis.online.live.journal import Journal, encoded, read_journal
+from oasis.online.live.scheduler import LiveScheduler
 from tests.live import CLUSTER, KINDS, LOOKAHEAD, Drill, frozen, random_job
 
 ROOT = Path(__file__).parents[3]

@@ -16,19 +16,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from oasis import (
-    Cluster,
-    Constant,
-    Deadline,
-    Instance,
-    Job,
-    OASiS,
-    Piecewise,
-    PriceBounds,
-    PriceFunction,
-    Server,
-    Sigmoid,
-)
+from oasis import Cluster, Constant, Deadline, Instance, Job, Piecewise, Server, Sigmoid
+from oasis.online.oasis import OASiS
+from oasis.online.prices import PriceBounds, PriceFunction
 
 CLUSTER = Cluster(
     ("cpu", "bandwidth_gbps"),

@@ -7,7 +7,9 @@ import pytest
 
 import oasis
 from baselines import FIFO, POLICIES, make
-from oasis.simulator import PlainJob, Workload, replay, rigid_workload
+from oasis.simulator import PlainJob
+from oasis.simulator.run import replay
+from oasis.simulator.workload import Workload, rigid_workload
 
 
 def instances():

@@ -7,7 +7,8 @@ import pytest
 
 from oasis import InstanceError, OASiS, simulate
 from oasis.model import instance_file as io
-from oasis.traces import PhillyOptions, malformed_lines, read_philly
+from oasis.traces.philly import PhillyOptions, read_philly
+from oasis.traces.table import malformed_lines
 
 HEADER = "timestamp,duration,num_gpus,gpu_time,cluster"
 ROWS = [
