@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from enum import StrEnum
 from typing import Any
 
@@ -147,6 +148,16 @@ class SolveState:
             self._seen = progress.incumbent
             self._note()
         self.proved(progress.bound)
+
+    def withdraw(self) -> None:
+        """Forget solutions that a solver has told of, which were found to break a constraint."""
+        self._seen, known = None, self.incumbent
+        self.history = [
+            milestone
+            if milestone.objective is None or (known is not None and milestone.objective <= known)
+            else replace(milestone, objective=known)
+            for milestone in self.history
+        ]
 
     def saw_bound(self, progress: SolveProgress) -> None:
         """Do the same with the bound alone, where the solver solves a relaxation."""
