@@ -98,7 +98,7 @@ def test_a_ledger_does_not_roll_back(origin: int) -> None:
     """What went is gone: the origin moved without the contents."""
     ledger = rolled(2)
     before = by_calendar(ledger)
-    with pytest.raises(ValueError, match=rf"^origin: expected slot 2 or a later one, got {origin}$"):
+    with pytest.raises(ValueError, match=rf"^origin: expected slot 2 or .*, got {origin}$"):
         ledger.roll(origin, BOUNDS)
     assert (ledger.origin, by_calendar(ledger)) == (2, before)
     ledger.roll(2, BOUNDS)
