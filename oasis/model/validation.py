@@ -12,6 +12,7 @@ from oasis.model.errors import InstanceError
 LARGEST_COUNT = 2**53  # up to here every integer is a float, beyond it no longer
 LARGEST_SIZE = 10**6  # of slots and of servers, because arrays have a row for each
 LARGEST_AMOUNT = 1e30  # of a resource, a size or a utility: beyond it, sums and products overflow
+LARGEST_SEED = 2**31 - 1  # that HiGHS takes; NumPy takes larger ones
 
 
 def describe(value: Any) -> str:

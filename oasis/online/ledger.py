@@ -165,10 +165,17 @@ class Ledger:
         The ledger keeps its size. New slots have the prices of idle servers under `bounds`.
         Without `bounds` prices do not follow usage: they then belong to rows, not to slots, and
         stay where they are.
+
+        Raises
+        ------
+        ValueError
+            For a slot before the first one that the ledger still has.
         """
+        if origin < self.origin:
+            raise ValueError(f"origin: expected slot {self.origin} or a later one, got {origin}")
         gone = min(origin - self.origin, self.horizon)
         self.origin = origin
-        if gone <= 0:
+        if gone == 0:
             return
         left = self.horizon - gone
         busy = False

@@ -83,6 +83,16 @@ PARTS = (
         ),
     ),
     Part(
+        "capacities",
+        ("offline/model/covers.py", "offline/model/capacities.py"),
+        (
+            U + "offline/test_covers.py",
+            U + "offline/test_capacities.py",
+            U + "offline/test_model.py",
+            O + "test_capacity_by_a_hair.py",
+        ),
+    ),
+    Part(
         "cuts",
         ("offline/benders/cuts.py", "offline/benders/patterns.py"),
         (U + "offline/test_cuts*.py", P + "test_cuts.py", O + "test_benders.py"),

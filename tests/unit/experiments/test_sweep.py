@@ -391,6 +391,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"task": {"name": "ratio", "time_limit": math.nan}}, "task.time_limit: expected a finite"),
     ({"task": {"name": "ratio", "time_limit": -math.inf}}, "task.time_limit: expected a finite"),
     ({"task": {"name": "ratio", "seed": -1}}, "task.seed: expected greater than or equal to 0"),
+    ({"task": {"name": "ratio", "seed": 2**31}}, "task.seed: expected less than or equal to 2147"),
     ({"task": {"name": "ratio", "work_limit": -1}}, "task.work_limit: expected greater than or "),
     (
         {"task": {"name": "ratio", "work_limit": 1, "time_limit": 1}},
