@@ -120,8 +120,7 @@ def _fullest(room: Room, machines: Sequence[int], demand: Demand) -> int | None:
     total: dict[int, int] = {}
     for resource, amount in demand:
         total[resource] = total.get(resource, 0) + amount
-    needed = tuple(total.items())
-    fitting = [machine for machine in machines if room.fits(machine, needed)]
+    fitting = room.fitting(machines, tuple(total.items()))
     return min(fitting, key=lambda machine: (room.idle_share(machine), machine), default=None)
 
 
