@@ -8,7 +8,8 @@ import math
 class IdleClock:
     """Since when how much of one resource has been free on each machine, without a break.
 
-    What was idle last is taken into use first, so that the rest keeps its age.
+    What was idle last is taken into use first, so that the rest keeps its age; `use` takes what has
+    been idle for longest.
 
     Parameters
     ----------
@@ -17,16 +18,19 @@ class IdleClock:
 
     Examples
     --------
-    Two GPUs are free from time 0 on, two more from time 50; then three are taken:
+    Two GPUs are free from time 0 on, two more from time 50; then one of these is taken:
 
     >>> clock = IdleClock(1)
     >>> for now, free in ((0.0, 2), (50.0, 4)):
     ...     clock.note(0, free, now)
     >>> clock.idle(0, 60.0, now=60.0), clock.idle(0, 10.0, now=60.0)
     (2, 4)
-    >>> clock.note(0, 1, 70.0)
+    >>> clock.note(0, 3, 70.0)
     >>> clock.idle(0, 60.0, now=70.0)
-    1
+    2
+    >>> clock.use(0, 2)  # two are left: one of the first and one of the others
+    >>> clock.idle(0, 60.0, now=70.0), clock.idle(0, 20.0, now=70.0)
+    (1, 2)
     """
 
     def __init__(self, machines: int) -> None:
@@ -41,6 +45,12 @@ class IdleClock:
             since = levels.pop()[1]
         if free > (levels[-1][0] if levels else 0):
             levels.append((free, since))
+
+    def use(self, machine: int, free: int) -> None:
+        """What has been idle for longest on `machine` is used, until `free` is left."""
+        levels = self._levels[machine]
+        used = (levels[-1][0] if levels else 0) - free
+        self._levels[machine] = [(level - used, since) for level, since in levels if level > used]
 
     def idle(self, machine: int, limit: float, now: float) -> int:
         """The amount of `machine` that has been free for `limit` or longer."""

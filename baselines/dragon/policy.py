@@ -158,7 +158,8 @@ class Dragon(LocalityAware):
         It "can only be allocated to a job that already ran on the same node to maintain job
         locality". Nothing is done while a job that fits could still be launched: this comes last.
         """
-        self._note_idle(now)
+        for machine, row in enumerate(self._room.free):
+            self._clock.note(machine, row[self._gpu], now)
         running = self._running
         if self.reading == TEXT:
             idle = {m: self._clock.idle(m, self._lambda, now) for m in self._machines()}
@@ -167,7 +168,8 @@ class Dragon(LocalityAware):
             self._enter(grow_where_they_run(self._room, able, running.held, idle, self._gpu))
         elif not self._plan.changes and self._last_change + self._lambda <= now:
             self._enter(grow_beside_servers(self._room, running.growing(), running.held))
-        self._note_idle(now)
+        for machine, row in enumerate(self._room.free):
+            self._clock.use(machine, row[self._gpu])
 
     def _urgent_request(self, job: PolicyJob) -> tuple[int, int]:
         if self.reading == TEXT:
@@ -194,10 +196,6 @@ class Dragon(LocalityAware):
             if job.index in self._queue:
                 self._since[job.index] = view.now
                 heappush(self._becoming_urgent, (view.now + self._theta, job.index))
-
-    def _note_idle(self, now: float) -> None:
-        for machine, row in enumerate(self._room.free):
-            self._clock.note(machine, row[self._gpu], now)
 
     def _next_alarm(self, now: float) -> float | None:
         """When theta or lambda passes next, if anything could be done then."""

@@ -37,7 +37,8 @@ class Reference:
         if self.scaling:
             self.watch_gpus(now)
             (self.grow_text if self.text else self.grow_code)(now, before)
-            self.watch_gpus(now)
+            for ages, (left, _) in zip(self.gpus_idle, self.free, strict=True):
+                del ages[: len(ages) - left]  # the oldest were used
         changed = {k: pods for k, pods in self.running.items() if before.get(k) != pods}
         self.last = now if changed else self.last
         return changed
