@@ -1,8 +1,10 @@
 """The policies that OASiS is compared with, one a file."""
 
 from baselines.dorm import Dorm
+from baselines.dragon import Dragon, LocalityAware
 from baselines.drf import DRF
 from baselines.fifo import FIFO
+from baselines.kod2 import Kod2
 from baselines.kubernetes_default import KubernetesDefault
 from baselines.las import LAS
 from baselines.registry import ALL, CONTROLLERS, POLICIES, make
@@ -19,6 +21,9 @@ __all__ = [
     "RRH",
     "SRTF",
     "Dorm",
+    "Dragon",
+    "Kod2",
     "KubernetesDefault",
+    "LocalityAware",
     "make",
 ]

@@ -7,8 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 from baselines.dorm import Dorm
+from baselines.dragon import Dragon, LocalityAware
 from baselines.drf import DRF
 from baselines.fifo import FIFO
+from baselines.kod2 import Kod2
 from baselines.kubernetes_default import KubernetesDefault
 from baselines.las import LAS
 from baselines.rrh import RRH
@@ -27,6 +29,9 @@ POLICIES: dict[str, Callable[..., Policy]] = {
 # Kubernetes controllers, at home on elastic workloads.
 CONTROLLERS: dict[str, Callable[..., Policy]] = {
     "kubernetes-default": KubernetesDefault,
+    "locality-aware": LocalityAware,
+    "dragon": Dragon,
+    "kod2": Kod2,
 }
 ALL: dict[str, Callable[..., Policy]] = POLICIES | CONTROLLERS
 

@@ -286,7 +286,7 @@ def test_every_policy_runs_plain_jobs_rigidly(name):
 def test_unknown_policies_are_refused_by_name():
     with pytest.raises(
         ValueError,
-        match="expected one of fifo, drf, rrh, dorm, srtf, las, kubernetes-default, got 'x'",
+        match="expected one of fifo, drf, rrh, dorm, srtf, las, kubernetes-default, ",
     ):
         baselines.make("x")
 

@@ -41,4 +41,7 @@ UNUSUAL: dict[str, dict[str, Any]] = {
     "srtf": {"seed": 4, "line": "backfill", "placement": "best-fit"},
     "las": {"seed": 4, "thresholds": [0.5, 2.0], "line": "backfill", "placement": "spread"},
     "kubernetes-default": {"seed": 4, "interleave": False},
+    "locality-aware": {"reading": "code"},
+    "dragon": {"urgent_after": 30.0, "idle_after": 0.0, "alarms": False, "reading": "code"},
+    "kod2": {"starve_limit": 60.0, "form": "difference", "printed": True},
 }
