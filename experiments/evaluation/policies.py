@@ -98,7 +98,7 @@ class PolicyEntry:
         {'seed': 3, 'placement': None}
         >>> entry_of("drf").resolve({"seed": 3})
         Traceback (most recent call last):
-        experiments.evaluation.options.OptionError: drf.seed: no such option; drf has placement
+        experiments.evaluation.options.OptionError: drf.seed: no such option; drf has by, placement
         """
         values = self._values(given)
         return {name: list(v) if isinstance(v, tuple) else v for name, v in values.items()}

@@ -94,7 +94,7 @@ def test_a_new_policy_gets_its_options_for_free(monkeypatch: pytest.MonkeyPatch)
             f"expected one of {', '.join(POLICIES)}, got 'lifo'",
         ),
         ("rrh", {"line": "fit"}, "rrh.line: no such option; rrh has seed, threshold"),
-        ("drf", {"seed": 1}, "drf.seed: no such option; drf has placement"),
+        ("drf", {"seed": 1}, "drf.seed: no such option; drf has by, placement"),
         ("fifo", {"seed": 1.5}, "fifo.seed: expected an integer, got 1.5"),
         ("fifo", {"seed": -1}, "fifo.seed: expected an integer >= 0, got -1"),
         ("las", {"line": "x"}, "las.line: expected strict or fit, got 'x'"),
@@ -116,7 +116,7 @@ def test_policies_that_draw_are_those_with_a_seed() -> None:
     found = having("seed")
     assert found[:5] == ["recourse", "fifo", "rrh", "srtf", "las"]
     assert set(found) == set(POLICIES) - {OASIS, "drf", "dorm"}
-    assert list(entry_of("drf").options) == ["placement"]
+    assert list(entry_of("drf").options) == ["by", "placement"]
     with pytest.raises(ValueError, match=r"^expected one of fifo, got 'oasis'$"):
         entry_of(OASIS, ("fifo",))
 

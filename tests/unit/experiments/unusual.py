@@ -29,7 +29,7 @@ UNUSUAL: dict[str, dict[str, Any]] = {
         "widening": 2,
     },
     "fifo": {"seed": 4, "line": "fit", "placement": "spread"},
-    "drf": {"placement": "first-fit"},
+    "drf": {"by": "owner", "placement": "first-fit"},
     "rrh": {"seed": 4, "threshold": 2.5, "discount": 0.1, "weight": 0.25, "placement": "one-node"},
     "dorm": {
         "theta_1": 0.2,
