@@ -22,7 +22,7 @@ from oasis.online.search import Granularity, check_granularity
 from oasis.simulator import Policy, Scheduler
 
 OASIS, RECOURSE = "oasis", "recourse"
-SEED = "seed"
+SEED, LINE = "seed", "line"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ class PolicyEntry:
         {'seed': 3, 'placement': None}
         >>> entry_of("drf").resolve({"seed": 3})
         Traceback (most recent call last):
-        experiments.evaluation.options.OptionError: drf.seed: no such option; drf has placement
+        experiments.evaluation.options.OptionError: drf.seed: no such option; drf has by, placement
         """
         values = self._values(given)
         return {name: list(v) if isinstance(v, tuple) else v for name, v in values.items()}
@@ -241,17 +241,17 @@ def make_policy(
     Examples
     --------
     >>> make_policy("las", thresholds=[0.5, 2]).parameters
-    {'seed': 0, 'line': 'strict', 'placement': None, 'thresholds': [0.5, 2.0]}
+    {'seed': 0, 'line': 'strict', 'placement': None, 'thresholds': [0.5, 2.0], 'order': 'arrival'}
     """
     return entry_of(name).make(instance, options)
 
 
-def with_seed(names: Iterable[str] = tuple(POLICIES)) -> list[str]:
-    """Policies among `names` that draw numbers, so have an option ``seed``.
+def having(option: str, names: Iterable[str] = tuple(POLICIES)) -> list[str]:
+    """Policies among `names` that have this option.
 
     Examples
     --------
-    >>> with_seed(["oasis", "fifo", "drf"])
-    ['fifo']
+    >>> having("seed", ["oasis", "fifo", "drf"]), having("line", ["rrh", "las"])
+    (['fifo'], ['las'])
     """
-    return [name for name in names if SEED in entry_of(name).options]
+    return [name for name in names if option in entry_of(name).options]

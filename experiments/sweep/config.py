@@ -217,10 +217,10 @@ def sweep_config(data: dict[str, Any]) -> SweepConfig:
     --------
     >>> config = sweep_config({
     ...     "instances": [{"preset": "testbed", "jobs": [6, 12]}],
-    ...     "policies": [{"name": "las", "line": ["strict", "backfill"]}],
+    ...     "policies": [{"name": "las", "line": ["strict", "fit"]}],
     ... })
     >>> [point["line"] for _, point in config.policies[0].points()]
-    ['strict', 'backfill']
+    ['strict', 'fit']
     """
     try:
         return SweepConfig.model_validate(data)

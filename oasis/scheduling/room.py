@@ -84,6 +84,12 @@ class Room:
                     return False
         return True
 
+    def occupy(self, job: PolicyJob, allocation: Allocation) -> None:
+        """Take all of `allocation`, be it there or not: what is free may become negative."""
+        for tasks, demand in ((allocation.workers, job.worker), (allocation.ps, job.ps)):
+            for machine, count in tasks:
+                self.take(machine, demand, count)
+
     def release(self, job: PolicyJob, allocation: Allocation) -> None:
         """Give back all of `allocation`."""
         for tasks, demand in ((allocation.workers, job.worker), (allocation.ps, job.ps)):

@@ -120,4 +120,4 @@ def _rigid(k: int, job: PlainJob, most: int) -> PolicyJob:
         raise InstanceError(f"jobs[{k}].duration", f"expected {SECONDS}, got {job.duration:g}")
     if not 0 <= job.submitted <= LARGEST_COUNT:
         raise InstanceError(f"jobs[{k}].submitted", f"expected {SECONDS}, got {job.submitted:g}")
-    return PolicyJob(job.id, job.submitted, job.duration, ((0, job.gpus),))
+    return PolicyJob(job.id, job.submitted, job.duration, ((0, job.gpus),), owner=job.owner)

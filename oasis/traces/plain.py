@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from oasis.model.errors import InstanceError
@@ -60,9 +60,11 @@ def read_plain(
     """Plain jobs of a CSV file, in the simple format or in that of the Philly trace.
 
     The simple format has the columns ``id,submitted,duration,gpus``, in any order: a name that is
-    not repeated, seconds after any fixed moment, seconds, a whole number. Every row must be good;
-    blank ones are skipped. A file with a column ``timestamp`` or ``num_gpus`` is read as Philly's,
-    ``timestamp,duration,num_gpus,gpu_time,cluster``, whose bad rows are left out and counted.
+    not repeated, seconds after any fixed moment, seconds, a whole number. A column ``owner`` may
+    name the user who submitted each job. Every row must be good; blank ones are skipped. A file
+    with a column ``timestamp`` or ``num_gpus`` is read as Philly's,
+    ``timestamp,duration,num_gpus,gpu_time,cluster``, whose bad rows are left out and counted; the
+    owner of a job is its virtual cluster.
 
     Parameters
     ----------
@@ -119,7 +121,7 @@ def read_plain(
         raise InstanceError("jobs", f"expected at least one job, got none from {path}")
     begin = wanted[0].submitted
     return PlainTrace(
-        tuple(PlainJob(j.id, j.submitted - begin, j.duration, j.gpus) for j in wanted),
+        tuple(replace(job, submitted=job.submitted - begin) for job in wanted),
         kind,
         table.malformed,
     )
@@ -154,7 +156,7 @@ def read_philly_plain(
     ...     path = Path(directory, "philly.csv")
     ...     _ = path.write_text(rows)
     ...     read_philly_plain(path)
-    [PlainJob(id='philly-2', submitted=0.0, duration=3600.0, gpus=4)]
+    [PlainJob(id='philly-2', submitted=0.0, duration=3600.0, gpus=4, owner='a')]
     """
     header = read_header(read_source(path))
     for name in philly.COLUMNS:
@@ -178,15 +180,16 @@ def _philly_row(line: int, row: Mapping[str, str]) -> TraceRow:
     gpus = whole(row["num_gpus"], "num_gpus", 1)
     duration = real(row["duration"], "duration")
     submitted = submission_time(row["timestamp"])
-    job = PlainJob(f"philly-{line}", submitted, duration, gpus)
-    return TraceRow(job, {CLUSTER: row["cluster"]})
+    cluster = row["cluster"]
+    job = PlainJob(f"philly-{line}", submitted, duration, gpus, cluster)
+    return TraceRow(job, {CLUSTER: cluster})
 
 
 def _plain_row(line: int, row: Mapping[str, str]) -> TraceRow:
     submitted = _cell(line, row, "submitted", float, -math.inf)
     duration = _cell(line, row, "duration", float, 0.0)
     gpus = _cell(line, row, "gpus", int, 1)
-    return TraceRow(PlainJob(row["id"], submitted, duration, int(gpus)), {})
+    return TraceRow(PlainJob(row["id"], submitted, duration, int(gpus), row.get("owner", "")), {})
 
 
 def _cell(

@@ -15,7 +15,7 @@ from experiments.cli.options import AsJson, Picture, ResultFile
 from experiments.cli.policy_options import PolicySeed, Set, choose_options, known_policy
 from experiments.cli.reading import read_instance, read_recipe
 from experiments.cli.results import deliver
-from experiments.evaluation.policies import OASIS, POLICIES, OasisOptions, entry_of
+from experiments.evaluation.policies import OASIS, POLICIES, SEED, OasisOptions, entry_of
 from experiments.evaluation.provenance import Recipe, instance_reference
 
 if TYPE_CHECKING:
@@ -63,12 +63,12 @@ def command(
     The JSON result holds the policy, all its options and the instance's file and digest:
     --from makes it again, the same bytes but for measured times.
 
-    Example: oasis run instance.json --policy las --set las.line=backfill
+    Example: oasis run instance.json --policy las --set las.line=fit
     """
     if result is None:
         name = known_policy(policy or OASIS, "--policy")
         (options,) = choose_options(
-            [name], assignments, oasis=oasis_options, seed=policy_seed
+            [name], assignments, oasis=oasis_options, shared={SEED: policy_seed}
         ).values()
         instance, path = _instance(file)
     else:

@@ -424,7 +424,7 @@ def test_failed_runs_are_left_out_and_said(tmp_path, monkeypatch):
         (("fig3", "--min-utility-fraction", "1"), "--min-utility-fraction: expected"),
         (("fig6", "--set", "oasis.scale=2"), "--set: the figure varies oasis.scale itself"),
         (("fig6", "--set", "las.line=strict"), "--set: expected options of oasis, got las"),
-        (("fig3", "--set", "las.line=x"), "--set las.line: expected strict or backfill, got 'x'"),
+        (("fig3", "--set", "las.line=x"), "--set las.line: expected strict or fit, got 'x'"),
     ],
 )
 def test_bad_usage_is_one_line_and_writes_nothing(tmp_path, monkeypatch, capfd, words, message):
