@@ -20,6 +20,9 @@ from oasis.scheduling.policy import Plan, View
 from oasis.simulator.recourse import Recourse
 
 
+TOLD_EVERY = 25  # decisions
+
+
 class Timed(Recourse):
     """Recourse that takes the processor time of its decisions."""
 
@@ -32,6 +35,9 @@ class Timed(Recourse):
         plan = super().decide(view)
         if view.arrived:
             self.seconds.append(process_time() - begin)
+            if len(self.seconds) % TOLD_EVERY == 0 and self.planner is not None:
+                live = len(self.planner.plan.live)
+                report(f"  slot {view.now:g}: {sum(self.seconds):.0f} s so far, {live} live jobs")
         return plan
 
 
