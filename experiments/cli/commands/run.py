@@ -83,13 +83,15 @@ def command(
         run = oasis.simulate(instance, scheduler, on_decision=lambda _: advance())
     oasis.verify(instance, run)
     utilisation = run.outcome.utilisation if run.outcome else {}
-    document = run.to_dict() | {
-        "policy": name,
-        "utilisation": utilisation,
-        "instance": instance_reference(instance, str(path)),
-    }
     deliver(
-        document,
+        lambda: (
+            run.to_dict()
+            | {
+                "policy": name,
+                "utilisation": utilisation,
+                "instance": instance_reference(instance, str(path)),
+            }
+        ),
         lambda: _print(run, utilisation, len(run.decisions) if every_job else MOST_ROWS),
         as_json=as_json,
         output=output,

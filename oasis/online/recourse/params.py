@@ -36,8 +36,8 @@ class RecourseParams:
     tries : int
         How often promised jobs are packed again to make room for a newcomer, before it is refused.
     first_window, widening : int
-        Completions are looked for in so many slots after the earliest possible one; if there is no
-        room, in `widening` times as many, and so on.
+        Completions are looked for in so many slots after the earliest one for which all servers
+        together have room; if none fits, in `widening` times as many, and so on.
     """
 
     rounds: int = 20
