@@ -20,6 +20,7 @@ from oasis.online.best_schedule import BestSchedule, best_schedule
 from oasis.online.live import LiveScheduler
 from oasis.online.oasis import OASiS
 from oasis.online.prices import PriceBounds, PriceFunction
+from oasis.online.recourse.learned import LearnedPrices
 from oasis.simulator import simulate
 from oasis.simulator.recourse import Recourse
 from oasis.simulator.result import Run
@@ -36,6 +37,7 @@ __all__ = [
     "Instance",
     "InstanceError",
     "Job",
+    "LearnedPrices",
     "LiveScheduler",
     "OASiS",
     "OasisError",

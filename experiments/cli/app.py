@@ -10,6 +10,7 @@ from experiments.cli.commands import (
     figure,
     generate,
     import_trace,
+    learn,
     quote,
     ratio,
     replay,
@@ -39,6 +40,7 @@ app.command("replay")(replay.command)
 app.command("solve")(solve.command)
 app.command("ratio")(ratio.command)
 app.command("quote")(quote.command)
+app.command("learn")(learn.command)
 app.command("sweep")(sweep.command)
 app.command("figure")(figure.command)
 

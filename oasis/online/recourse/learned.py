@@ -118,6 +118,11 @@ class LearnedPrices:
         content = json.dumps(self.to_dict(), allow_nan=False)
         return hashlib.sha256(content.encode("utf-8")).hexdigest()
 
+    @property
+    def name(self) -> str:
+        """What results call these prices where no file is known: their digest."""
+        return f"sha256:{self.digest}"
+
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write a file so that `read` gives the same; it appears whole or not at all."""
         write_text(path, json.dumps(self.to_dict(), indent=1, allow_nan=False) + "\n")
@@ -182,6 +187,26 @@ class LearnedPrices:
             bounds=bounds,
             jobs=tuple(jobs),
         )
+
+
+def learned_from(
+    prices: LearnedPrices | str | os.PathLike[str] | None, option: str
+) -> LearnedPrices | None:
+    """Learned prices, read from their file where only that was given.
+
+    Raises
+    ------
+    InstanceError
+        If the file cannot be read or is no file of learned prices; names `option` and the file.
+    """
+    if prices is None or isinstance(prices, LearnedPrices):
+        return prices
+    try:
+        return LearnedPrices.read(prices)
+    except InstanceError as error:
+        raise InstanceError(option, str(error)) from None
+    except OSError as error:
+        raise InstanceError(option, f"{os.fspath(prices)}: {error.strerror}") from None
 
 
 def _table(value: Any, path: str, size: tuple[int, int]) -> FloatArray:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from copy import deepcopy
-from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
@@ -12,7 +11,8 @@ import numpy as np
 
 from oasis.model.cluster import Cluster
 from oasis.model.job import Job
-from oasis.online.recourse.admission import AdmissionRule, AtPrices
+from oasis.online.recourse.admission import AdmissionRule
+from oasis.online.recourse.futures import SampledFutures
 from oasis.online.recourse.grid import grid_of
 from oasis.online.recourse.live_job import LiveJob
 from oasis.online.recourse.params import Commitment, RecourseParams, check_commitment
@@ -44,7 +44,7 @@ class Planner:
         No new round begins so long after a decision began. Which plan comes out then depends on
         the machine; `record.cut_short` counts the decisions in which that happened.
     admission : AdmissionRule
-        Used under commitment on arrival.
+        Used under commitment on arrival. Default: `SampledFutures`.
     patience : int, optional
         Makes the horizon roll: there is no last slot, and the plan always reaches `horizon` slots
         ahead. A completion then counts if it comes within so many slots from the arrival on.
@@ -78,9 +78,9 @@ class Planner:
         check_commitment(commitment)
         self.commitment = commitment
         self.params = params or RecourseParams()
-        self.admission = (admission or AtPrices()) if commitment == "arrival" else None
+        self.admission = (admission or SampledFutures(seed=seed)) if commitment == "arrival" else None
         if self.admission is not None:
-            self.admission.reset(cluster, horizon)
+            self.admission.reset(cluster, horizon, patience)
         self.plan = WorkingPlan(cluster, horizon, self.params, rolling=patience is not None)
         self.record = Record()
         self.rounds_done = 0
@@ -217,8 +217,8 @@ class Planner:
         plan = self.plan
         refused: dict[int, str] = {}
         for key, job in arrivals.items():
-            bounds = rule.learn(job if self._patience is None else replace(job, arrival=0))
-            if bounds is not plan.bounds:
+            bounds = rule.learn(job)
+            if bounds is not None and bounds is not plan.bounds:
                 plan.set_prices(bounds)
             live, mark = self._add(key, job, rule.min_utility_fraction), plan.mark
             if (plan.insert(live) or self._make_room(live)) and rule.accepts(live, plan):

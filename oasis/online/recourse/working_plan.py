@@ -106,7 +106,7 @@ class WorkingPlan:
     def worth(self, live: LiveJob, completion: int) -> float:
         """What completing `live` in a slot is worth when plans are compared."""
         bonus = 1.0 + self.params.started_bonus if live.started else 1.0
-        ahead = completion - self.now
+        ahead = completion - live.begin(self.now)
         return live.utility_at(completion) * bonus * self.params.discount**ahead
 
     def density(self, live: LiveJob) -> float:
