@@ -168,8 +168,8 @@ class RecourseCore(Core):
 
     @property
     def shared(self) -> Iterable[object]:
-        plan, seen = self.planner.plan, () if self._rule is None else self._rule.seen
-        return [self.planner.params, plan.bounds, self._bounds, self._prices, *seen]
+        plan, rule = self.planner.plan, () if self._rule is None else self._rule.shared
+        return [self.planner.params, plan.bounds, self._bounds, self._prices, *rule]
 
     @property
     def parameters(self) -> dict[str, Any]:

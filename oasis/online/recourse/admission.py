@@ -41,6 +41,11 @@ class AdmissionRule(Protocol):
         """How many jobs have arrived in this run."""
         ...
 
+    @property
+    def shared(self) -> Iterable[object]:
+        """What a copy may share with the original because nobody changes it."""
+        ...
+
     def reset(
         self,
         cluster: Cluster,
@@ -118,6 +123,11 @@ class AtPrices:
     def arrived(self) -> int:
         """How many jobs have arrived in this run."""
         return self._arrived
+
+    @property
+    def shared(self) -> Iterable[object]:
+        """What a copy may share with the original because nobody changes it."""
+        return [self._given, *self._seen]
 
     def reset(
         self,

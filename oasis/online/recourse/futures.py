@@ -12,14 +12,15 @@ import numpy as np
 from oasis.model.cluster import Cluster
 from oasis.model.job import Job
 from oasis.model.rounding import FloatArray
+from oasis.online.recourse.admission import DEFAULT_FLOOR, MEMORY
 from oasis.online.recourse.grid import grid_of
 from oasis.online.recourse.learned import LearnedPrices
 from oasis.online.recourse.live_job import LiveJob
 from oasis.online.recourse.working_plan import WorkingPlan
 
 DEFAULT_SAMPLES = 8
-DEFAULT_FLOOR = 0.3
-MEMORY = 200
+EARLIEST = 4  # so many futures that agree make others unnecessary
+TIE = 1e-9  # share of the utility below which a gain is a rounding error
 MOST_JOBS = 40
 FIRST_KEY = 2**62  # beyond every key of a job that has arrived
 
@@ -29,8 +30,8 @@ class SampledFutures:
 
     A future is a list of jobs that could arrive until the job completes. Each is planned twice by
     the same insertion in order of density: beside the promised jobs and the newcomer, and beside
-    the promised jobs alone. The newcomer is admitted if it is worth more than the futures lose by
-    it on average. Both plans see the same futures, so that what they have in common cancels.
+    the promised jobs alone. The newcomer is admitted if it is worth at least what the futures lose
+    by it on average. Both plans see the same futures, so that what they have in common cancels.
 
     Numbers of arrivals are drawn from Poisson distributions, jobs evenly from those known.
 
@@ -38,7 +39,8 @@ class SampledFutures:
     ----------
     learned : LearnedPrices, optional
         The jobs of past days, and how many of them came in each slot of the day. Default: the
-        jobs that have arrived so far, the deciding one included, at their mean rate.
+        jobs that have arrived so far, the deciding one included, at their mean rate since the
+        first of them.
     samples : int
         Futures for each decision.
     min_utility_fraction : float
@@ -103,8 +105,13 @@ class SampledFutures:
 
     @property
     def seen(self) -> tuple[Job, ...]:
-        """The last arrivals."""
-        return tuple(self._seen)
+        """The last arrivals; none where past jobs are known."""
+        return tuple(replace(live.job.original, arrival=slot) for slot, live in self._known)
+
+    @property
+    def shared(self) -> Iterable[object]:
+        """What a copy may share with the original because nobody changes it."""
+        return [self._learned, self._past, *(live for _, live in self._known)]
 
     @property
     def arrived(self) -> int:
@@ -124,8 +131,7 @@ class SampledFutures:
             self._learned.check_resources(cluster.resources, cluster.slot_seconds)
         self._cluster, self._horizon, self._patience = cluster, horizon, patience
         self._grid = grid_of(cluster)
-        self._seen: deque[Job] = deque(maxlen=self._memory)
-        self._known: deque[LiveJob] = deque(maxlen=self._memory)
+        self._known: deque[tuple[int, LiveJob]] = deque(maxlen=self._memory)
         for job in seen:
             self._remember(job)
         self._arrived = arrived
@@ -143,13 +149,18 @@ class SampledFutures:
         assert schedule is not None
         rng = np.random.default_rng((self._seed, self._arrived))
         end = min(schedule.completion + 1, plan.ledger.end)
-        futures = [self._future(rng, plan, end) for _ in range(self._samples)]
-        beside = sum(earned(plan, future) for future in futures)
-        mark = plan.mark
-        plan.remove(live)
-        alone = sum(earned(plan, future) for future in futures)
-        plan.undo(mark)
-        return live.utility_at(schedule.completion) * self._samples > alone - beside
+        utility = live.utility_at(schedule.completion)
+        gains: list[float] = []
+        for sample in range(self._samples):
+            if sample == EARLIEST and (min(gains) >= 0 or max(gains) < 0):
+                break
+            future = self._future(rng, plan, end)
+            beside, mark = earned(plan, future), plan.mark
+            plan.remove(live)
+            gain = utility + beside - earned(plan, future)
+            gains.append(0.0 if abs(gain) <= TIE * utility else gain)
+            plan.undo(mark)
+        return sum(gains) >= 0
 
     def rates(self, now: int, end: int) -> FloatArray:
         """Jobs expected in the rest of slot `now` and in each slot after it, shape (end - now,).
@@ -159,14 +170,14 @@ class SampledFutures:
         if self._learned is not None:
             rates = self._learned.rates(now, end)
         else:
-            since = 0 if self._arrived <= len(self._seen) else self._seen[0].arrival
-            rates = np.full(end - now, len(self._seen) / (now + 1 - since))
+            first, _ = self._known[0]
+            rates = np.full(end - now, len(self._known) / (now + 1 - first))
         rates[0] *= 0.5
         return rates
 
     def _future(self, rng: np.random.Generator, plan: WorkingPlan, end: int) -> list[LiveJob]:
         """Jobs that may arrive until the slot before `end`, the densest first."""
-        known = self._past or self._known
+        known = self._past or [live for _, live in self._known]
         slots = plan.now + np.repeat(
             np.arange(end - plan.now), rng.poisson(self.rates(plan.now, end))
         )
@@ -179,8 +190,8 @@ class SampledFutures:
         return sorted(future, key=lambda live: (-plan.density(live), live.key))
 
     def _remember(self, job: Job) -> None:
-        self._seen.append(job)
-        self._known.append(self._template(job))
+        if self._learned is None:
+            self._known.append((job.arrival, self._template(job)))
 
     def _template(self, job: Job) -> LiveJob:
         """`job` as if it arrived in slot 0."""

@@ -64,6 +64,11 @@ class AtLearnedPrices:
         """How many jobs have arrived in this run."""
         return self._arrived
 
+    @property
+    def shared(self) -> Iterable[object]:
+        """What a copy may share with the original because nobody changes it."""
+        return [self._learned]
+
     def reset(
         self,
         cluster: Cluster,

@@ -20,7 +20,8 @@ from oasis.online.recourse.record import Record
 from oasis.online.recourse.ruin import by_density, draw, ruin_and_recreate, start_over
 from oasis.online.recourse.working_plan import WorkingPlan
 
-REFUSED = "no schedule pays at the prices of admission"
+NO_SCHEDULE = "no schedule pays beside what is promised"
+REFUSED = "worth less than what it would take from other jobs"
 LATE = "can no longer complete in time to be worth anything"
 
 
@@ -221,13 +222,15 @@ class Planner:
             if bounds is not None and bounds is not plan.bounds:
                 plan.set_prices(bounds)
             live, mark = self._add(key, job, rule.min_utility_fraction), plan.mark
-            if (plan.insert(live) or self._make_room(live)) and rule.accepts(live, plan):
+            is_planned = plan.insert(live) or self._make_room(live)
+            if is_planned and rule.accepts(live, plan):
                 assert live.schedule is not None
                 live.promise = live.schedule.completion
-            else:
-                plan.undo(mark)
-                refused[key] = REFUSED if live.earliest(plan.now) <= live.last else LATE
-                self._drop(live, completed=False)
+                continue
+            plan.undo(mark)
+            is_late = live.earliest(plan.now) > live.last
+            refused[key] = LATE if is_late else REFUSED if is_planned else NO_SCHEDULE
+            self._drop(live, completed=False)
         return refused
 
     def _make_room(self, newcomer: LiveJob) -> bool:
