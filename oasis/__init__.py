@@ -67,6 +67,7 @@ if TYPE_CHECKING:  # for type checkers and editors; at run time NAMES says where
     from oasis.online.oasis import OASiS as OASiS
     from oasis.online.prices import PriceBounds as PriceBounds
     from oasis.online.prices import PriceFunction as PriceFunction
+    from oasis.online.recourse.learned import LearnedPrices as LearnedPrices
     from oasis.simulator.recourse import Recourse as Recourse
     from oasis.simulator.result import Run as Run
     from oasis.simulator.run import simulate as simulate
@@ -91,6 +92,7 @@ NAMES = {
     "online.live.scheduler": ("LiveScheduler",),
     "online.oasis": ("OASiS",),
     "online.prices": ("PriceBounds", "PriceFunction"),
+    "online.recourse.learned": ("LearnedPrices",),
     "simulator.recourse": ("Recourse",),
     "simulator.result": ("Run",),
     "simulator.run": ("simulate",),

@@ -11,6 +11,7 @@ from offline.column_generation.bound import ConfigurationBound, configuration_bo
 from offline.column_generation.params import ColumnGenerationParams, ConfigurationParams
 from offline.column_generation.solve import solve_configuration
 from offline.enumeration import EnumerationParams, solve_brute_force
+from offline.learning import learn_prices
 from offline.model.milp import solve_milp
 from offline.model.params import CompactParams
 from offline.result import Milestone, OfflineResult
@@ -34,6 +35,7 @@ __all__ = [
     "Status",
     "WarmStart",
     "configuration_bound",
+    "learn_prices",
     "solve",
     "solve_benders",
     "solve_brute_force",

@@ -11,6 +11,7 @@ from experiments.cli.commands import (
     figure,
     generate,
     import_trace,
+    learn,
     policies,
     quote,
     ratio,
@@ -45,6 +46,7 @@ app.command("ratio")(ratio.command)
 app.command("quote")(quote.command)
 app.command("policies")(policies.command)
 app.command("schema")(schema.command)
+app.command("learn")(learn.command)
 app.command("sweep")(sweep.command)
 app.command("figure")(figure.command)
 

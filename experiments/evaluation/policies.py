@@ -18,6 +18,7 @@ from experiments.evaluation.options import Option, OptionError, described, optio
 from oasis.model.validation import number
 from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION
 from oasis.online.recourse import RecourseParams
+from oasis.online.recourse.learned import learned_from
 from oasis.online.search import Granularity, check_granularity
 from oasis.simulator import Policy, Scheduler
 
@@ -33,6 +34,8 @@ class OasisOptions:
     ----------
     scale, min_utility_fraction, granularity, normalize
         As for `OASiS.from_instance`.
+    bounds : str, optional
+        File of learned prices (``oasis learn``) whose U and L take the place of the instance's.
 
     Raises
     ------
@@ -54,12 +57,22 @@ class OasisOptions:
         denial="--raw-units: price bounds (25)(26) in raw units as printed, not normalised",
     )
 
+    bounds: str | None = described(
+        None, "take U and L, and the two options above, from this file of `oasis learn`"
+    )
+
     def __post_init__(self) -> None:
         number(self.scale, "scale", above=True)
         fraction = self.min_utility_fraction
         if not 0 <= fraction < 1:
             raise ValueError(f"min_utility_fraction: expected 0 <= fraction < 1, got {fraction:g}")
         check_granularity(self.granularity)
+        learned = learned_from(self.bounds, "bounds")
+        if learned is not None:
+            own = learned.bounds.min_utility_fraction
+            if fraction not in (DEFAULT_MIN_UTILITY_FRACTION, own):
+                expected = f"expected none beside bounds, whose file has {own:g}"
+                raise ValueError(f"min_utility_fraction: {expected}, got {fraction:g}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +188,7 @@ def _recourse(_: oasis.Instance | None = None, **options: Any) -> oasis.Recourse
 
 
 RECOURSE_OPTIONS = {
-    **options_of(oasis.Recourse, without=("rounds", "params", "admission")),
+    **options_of(oasis.Recourse, without=("rounds", "params")),
     **options_of(RecourseParams),
 }
 

@@ -21,6 +21,7 @@ from oasis.online.best_schedule import BestSchedule, found_by, result_of
 from oasis.online.ledger import Ledger
 from oasis.online.past import Past
 from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION, PriceBounds
+from oasis.online.recourse.learned import LearnedPrices, learned_from
 from oasis.online.rejection import explanation
 from oasis.online.search import Granularity, Search, check_granularity
 
@@ -82,6 +83,7 @@ class OASiS:
         self.granularity: Granularity = granularity
         self.decisions: list[Decision] = []
         self.now = 0
+        self._bounds_from: str | None = None
         self._ids: set[str] = set()
         self._past = Past(partial(Ledger.idle, cluster, horizon, bounds), bounds)
 
@@ -99,21 +101,35 @@ class OASiS:
         min_utility_fraction: float = DEFAULT_MIN_UTILITY_FRACTION,
         scale: float = 1.0,
         granularity: Granularity = "worker-slot",
+        bounds: LearnedPrices | str | None = None,
     ) -> OASiS:
-        """Scheduler with the exact bounds of `instance`, U/L multiplied by `scale` (Fig. 6)."""
-        bounds = PriceBounds.from_instance(
-            instance, normalize=normalize, min_utility_fraction=min_utility_fraction
-        )
+        """Scheduler with the exact bounds of `instance`, U/L multiplied by `scale` (Fig. 6).
+
+        With `bounds`, learned prices or their file, U and L are those of past days instead, and
+        so are `normalize` and `min_utility_fraction`.
+        """
+        learned = learned_from(bounds, "bounds")
+        if learned is None:
+            own = PriceBounds.from_instance(
+                instance, normalize=normalize, min_utility_fraction=min_utility_fraction
+            )
+        else:
+            learned.check_resources(instance.cluster.resources, instance.slot_seconds)
+            own = learned.bounds
         if not 0 < scale < math.inf:
             raise ValueError(f"scale: expected a finite number > 0, got {scale}")
         if scale != 1.0:
-            bounds = bounds.scaled(scale)
-        return cls(instance.cluster, instance.horizon, bounds, granularity=granularity)
+            own = own.scaled(scale)
+        scheduler = cls(instance.cluster, instance.horizon, own, granularity=granularity)
+        if learned is not None:
+            scheduler._bounds_from = bounds if isinstance(bounds, str) else learned.name
+        return scheduler
 
     @property
     def parameters(self) -> Mapping[str, Any]:
         """The options that this scheduler was made with, as plain data."""
-        return {
+        learned = {} if self._bounds_from is None else {"bounds": self._bounds_from}
+        return learned | {
             "granularity": self.granularity,
             "normalize": self.bounds.normalize,
             "min_utility_fraction": self.bounds.min_utility_fraction,
@@ -175,6 +191,7 @@ class OASiS:
             "now": self.now,
             "granularity": self.granularity,
             "bounds": self.bounds.to_dict(),
+            "bounds_from": self._bounds_from,
             "cluster": cluster_to_dict(self.cluster),
             "decisions": [decision.to_dict() for decision in self.decisions],
         }
@@ -196,6 +213,7 @@ class OASiS:
             PriceBounds.from_dict(state["bounds"]),
             granularity=state["granularity"],
         )
+        scheduler._bounds_from = state.get("bounds_from")  # older versions do not say
         saved = Ledger.restored(scheduler.cluster, arrays)
         scheduler._past = Past(partial(deepcopy, saved), scheduler.bounds)
         for entry in state["decisions"]:

@@ -107,7 +107,7 @@ class WorkingPlan:
     def worth(self, live: LiveJob, completion: int) -> float:
         """What completing `live` in a slot is worth when plans are compared."""
         bonus = 1.0 + self.params.started_bonus if live.started else 1.0
-        ahead = completion - self.now
+        ahead = completion - live.begin(self.now)
         return live.utility_at(completion) * bonus * self.params.discount**ahead
 
     def density(self, live: LiveJob) -> float:
@@ -185,9 +185,7 @@ class WorkingPlan:
         first, last = live.earliest(self.now), min(live.deadline, self.ledger.end - 1)
         if first > last:
             return None
-        search = Search(
-            live.job, self.ledger, rest=live.rest(self.now, last, self._lift(live))
-        )
+        search = Search(live.job, self.ledger, rest=live.rest(self.now, last, self._lift(live)))
         split = search.best() if self.bounds is not None else self._earliest(search, last)
         self.insertions += 1
         return search.schedule(split) if split is not None else None
