@@ -112,7 +112,7 @@ class Handler(BaseHTTPRequestHandler):
         try:
             if limit == 0:
                 return True
-            for number, event in enumerate(_events(answer), start=1):
+            for number, event in enumerate(events(answer), start=1):
                 self.wfile.write(b"%x\r\n%b\r\n" % (len(event), event))
                 if number == limit:
                     return True
@@ -157,8 +157,12 @@ def _passed_on(answer: http.client.HTTPResponse) -> dict[str, str]:
     return {k: v for k, v in answer.getheaders() if k.lower() not in _OF_ONE_CONNECTION}
 
 
-def _events(answer: http.client.HTTPResponse) -> Iterator[bytes]:
-    """Lines of a watch, as they come."""
+def events(answer: http.client.HTTPResponse) -> Iterator[bytes]:
+    """Lines of a watch, as they come.
+
+    Raises IncompleteRead or ConnectionResetError if it is cut, which iterating over the answer
+    would take for its end.
+    """
     rest = b""
     while piece := answer.read1(1 << 16):
         *lines, rest = (rest + piece).split(b"\n")
