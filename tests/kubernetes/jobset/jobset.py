@@ -18,7 +18,7 @@ from typing import Any
 
 import yaml
 
-from tests.kubernetes.controlplane.access import apply
+from tests.kubernetes.controlplane.access import apply, define
 from tests.kubernetes.controlplane.gobuild import GoProgram, ensure, module_directory
 from tests.kubernetes.controlplane.guardian import Guardian
 from tests.kubernetes.controlplane.plane import ControlPlane
@@ -39,7 +39,7 @@ def running_jobset(plane: ControlPlane) -> Iterator[None]:
     components = module_directory(JOBSET, _MODULE) / "config" / "components"
     webhook_port, health_port = free_ports(2)
     crd = components / "crd" / "bases" / "jobset.x-k8s.io_jobsets.yaml"
-    apply(plane.client, yaml.safe_load_all(crd.read_text()))
+    define(plane.client, yaml.safe_load_all(crd.read_text()))
     account = plane.service_account(_ACCOUNT, _NAMESPACE, _rights(components))
     home = plane.directory / "jobset"
     home.mkdir()
