@@ -1,4 +1,4 @@
-"""An account has the rights of its manifests and no others, and the audit log tells what it used."""
+"""An account has the rights of its manifests alone, and the audit log tells what it used."""
 
 from __future__ import annotations
 

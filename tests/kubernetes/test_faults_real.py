@@ -6,10 +6,11 @@ import http.client
 import json
 import ssl
 import urllib.request
+from functools import partial
 
 import pytest
 from kubernetes.client.exceptions import ApiException
-from kubernetes.dynamic.exceptions import ConflictError, DynamicApiError
+from kubernetes.dynamic.exceptions import ConflictError, DynamicApiError, GoneError
 from urllib3.exceptions import HTTPError
 
 from tests.kubernetes.controlplane.waiting import until
@@ -55,10 +56,7 @@ def version(cluster):
 
 @pytest.fixture
 def create(configmaps, cluster):
-    def create(name):
-        configmaps.create(body={"metadata": {"name": name}}, namespace=cluster.namespace)
-
-    return create
+    return partial(created, configmaps, cluster)
 
 
 @pytest.mark.parametrize("code", [409, 429, 500, 503, 504])
@@ -141,6 +139,24 @@ def tried(create, name: str) -> bool:
     except (DynamicApiError, ApiException, HTTPError):
         return False
     return True
+
+
+def test_list_that_goes_on_after_a_compaction_is_gone(cluster):
+    plane = cluster.plane
+    plane.restart_api_server("--feature-gates=ListFromCacheSnapshot=false")
+    direct = plane.client.resources.get(api_version="v1", kind="ConfigMap")
+    for name in ("a", "b", "c"):
+        until(lambda name=name: tried(partial(created, direct, cluster), name), "it is there")
+    page = direct.get(namespace=cluster.namespace, limit=2)
+    created(direct, cluster, "d")
+    plane.compact_etcd()
+    with pytest.raises(GoneError):
+        direct.get(namespace=cluster.namespace, limit=2, _continue=page.metadata["continue"])
+    plane.restart_api_server()
+
+
+def created(kind, cluster, name: str) -> None:
+    kind.create(body={"metadata": {"name": name}}, namespace=cluster.namespace)
 
 
 def test_killed_api_server_keeps_its_data_and_expires_old_watches(create, names, cluster, version):

@@ -17,8 +17,7 @@ SETTLED = 5.0  # seconds without a change; binding a pod takes a tenth of one
 
 
 def gang(name: str, *, gated: bool) -> list[dict]:
-    pods = [pod(f"{name}-{number}", 1, gated=gated, labels={"gang": name}) for number in range(GANG)]
-    return pods
+    return [pod(f"{name}-{number}", 1, gated=gated) for number in range(GANG)]
 
 
 def alternately(*gangs: list[dict]) -> list[dict]:

@@ -11,7 +11,6 @@ import http.client
 import os
 import select
 import socket
-import ssl
 import struct
 import threading
 from collections.abc import Iterator
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from tests.kubernetes.faults.proxy import _Server
 
 _OF_ONE_CONNECTION = {
-    *("connection", "keep-alive", "transfer-encoding", "te", "trailer", "upgrade"),
+    *("connection", "keep-alive", "transfer-encoding", "upgrade"),
     *("host", "content-length", "proxy-authorization", "accept-encoding"),
 }
 _POLL = 0.2  # seconds between two looks whether the client of a quiet watch is still there
