@@ -6,7 +6,7 @@ import pytest
 from kubernetes.dynamic.exceptions import ForbiddenError
 
 from tests.kubernetes.cluster import pod
-from tests.kubernetes.controlplane.audit import denied, read_audit, verbs
+from tests.kubernetes.controlplane.audit import denied, granted, read_audit, verbs
 
 GROUP = "rbac.authorization.k8s.io"
 
@@ -52,6 +52,7 @@ def test_account_may_do_what_its_manifests_say_and_the_audit_log_shows_it(cluste
         pods.get(namespace="kube-system")
     seen = plane.requests(account, start)
     assert verbs(seen) == {("", "pods", "list"), ("", "pods/status", "patch")}
+    assert verbs(seen) == granted(rights(namespace))
     refused = [(r.verb, r.resource, r.namespace, r.code) for r in denied(seen) if r.resource]
     assert refused == [("delete", "pods", namespace, 403), ("list", "pods", "kube-system", 403)]
     assert all(request.user == account.username for request in seen)
@@ -62,6 +63,12 @@ def test_audit_log_leaves_the_control_plane_and_the_admin_out(cluster):
     log = cluster.plane.components.audit_log.read_text()
     assert '"username":"admin"' not in log
     assert '"username":"system:kube-' not in log
+
+
+def test_right_to_everything_cannot_be_compared():
+    wide = {"apiGroups": [""], "resources": ["pods"], "verbs": ["*"]}
+    with pytest.raises(ValueError, match="rights that are named"):
+        granted([{"kind": "Role", "rules": [wide]}])
 
 
 def test_line_that_a_killed_server_left_unfinished_is_left_out(tmp_path):
