@@ -54,12 +54,15 @@ class Cluster:
         self.namespace = namespace
         self.pods = plane.client.resources.get(api_version="v1", kind="Pod")
         self._namespaces = plane.client.resources.get(api_version="v1", kind="Namespace")
+        self._configmaps = plane.client.resources.get(api_version="v1", kind="ConfigMap")
         self._accounts = plane.client.resources.get(api_version="v1", kind="ServiceAccount")
 
     def create_namespace(self) -> None:
-        """Make it; pods need its default service account, which is waited for."""
+        """Make it, and wait for what the control plane puts into every new one: the service account
+        that pods need, and a ConfigMap."""
         self._namespaces.create(body={"metadata": {"name": self.namespace}})
-        until(lambda: self._accounts.get(namespace=self.namespace).items, "an account is there")
+        for kind in (self._accounts, self._configmaps):
+            until(lambda kind=kind: kind.get(namespace=self.namespace).items, "it is furnished")
 
     def add_nodes(self, *names: str, gpus: int = 4, losable: bool = False) -> None:
         """Ready nodes with `gpus` GPUs each."""

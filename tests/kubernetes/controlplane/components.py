@@ -162,4 +162,5 @@ class Components:
             *("--bind-address=127.0.0.1", f"--secure-port={port}"),
             f"--cert-dir={self.directory / process}",
             *("--leader-elect=false", "--profiling=false"),
+            *("--kube-api-qps=1000", "--kube-api-burst=1000"),  # 50 pods a second, else
         ]
