@@ -109,6 +109,7 @@ class Driver:
             is_done = entry.remaining <= TOLERANCE * max(1.0, entry.work) or uid in facts.ended
             if is_done:
                 outcome.completed.append(uid)
+                outcome.entries[uid] = entry
                 self.settled.add(uid)
                 view.finished.append(entry.job)
             elif spec is None or _differs(spec, entry.spec):
@@ -133,7 +134,7 @@ class Driver:
             self._begin(self.site)
             self.entries.clear()
             view.finished.clear()
-        return sorted(anew, key=lambda entry: (entry.arrived, entry.job.index))
+        return sorted(anew, key=lambda entry: entry.arrived)
 
     def _machines(self, facts: Facts, view: ClusterView) -> None:
         view.lost += sorted(facts.down - self.down)
@@ -262,13 +263,39 @@ class Driver:
             "entries": [entry.state() for entry in self.entries.values()],
         }
 
-    def restore(self, state: Mapping[str, Any], specs: Mapping[str, JobSpec]) -> None:
-        """Go on from `state`, where `specs` are the jobs as they were planned with."""
+    def remember(
+        self, spec: JobSpec, arrived: int, done: float, given: int | None = None
+    ) -> None:
+        """Let a job that was accepted before arrive once more at the next boundary."""
+        entry = Entry(spec, _NO_JOB, arrived, 0.0, done, admitted=True, given=given)
+        self._arrive_again.append(entry)
+
+    def restore(
+        self, state: Mapping[str, Any], specs: Mapping[str, JobSpec], *, remake: bool = False
+    ) -> None:
+        """Go on from `state`.
+
+        Parameters
+        ----------
+        state : mapping
+            From `state`.
+        specs : mapping of str to JobSpec
+            The jobs that are there, by uid.
+        remake : bool
+            Whether the policy does not know these jobs: they arrive once more.
+        """
         self.slot, self._next = state["slot"], state["next"]
         self._wake_at = state["wake_at"]
-        self.down.update(state["down"])
         self.settled.update(state["settled"])
         self.retries = {uid: (a, b, c) for uid, (a, b, c) in state["retries"].items()}
+        if remake:
+            for found in state["entries"]:
+                spec = specs.get(found["uid"])
+                if spec is not None:
+                    self.remember(spec, found["arrived"], found["done"], found["given"])
+                    self._arrive_again[-1].admitted = found["admitted"]
+            return
+        self.down.update(state["down"])
         for found in state["entries"]:
             spec = specs[found["uid"]]
             entry = Entry(spec, _NO_JOB, found["arrived"], policy_job(spec.job, self.site).work)

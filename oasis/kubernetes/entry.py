@@ -116,6 +116,8 @@ class Outcome:
         Jobs that hold something else now.
     late : list of str
         Jobs whose promised completion cannot be kept.
+    entries : dict of str to Entry
+        Of the jobs that completed.
     """
 
     admitted: list[str] = field(default_factory=list)
@@ -125,3 +127,4 @@ class Outcome:
     retried: dict[str, int] = field(default_factory=dict)
     changed: list[str] = field(default_factory=list)
     late: list[str] = field(default_factory=list)
+    entries: dict[str, Entry] = field(default_factory=dict)
