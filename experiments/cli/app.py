@@ -10,6 +10,7 @@ from experiments.cli.commands import (
     figure,
     generate,
     import_trace,
+    kubernetes,
     quote,
     ratio,
     replay,
@@ -41,6 +42,7 @@ app.command("ratio")(ratio.command)
 app.command("quote")(quote.command)
 app.command("sweep")(sweep.command)
 app.command("figure")(figure.command)
+app.add_typer(kubernetes.app, name="kubernetes")
 
 
 def _print_version(wanted: bool) -> None:

@@ -28,6 +28,7 @@ EXTRAS |= dict.fromkeys(
     ("pydantic", "pandas", "pyarrow", "joblib", "scipy", "threadpoolctl"), "sweep"
 )
 EXTRAS |= {"distributed": "dask"}
+EXTRAS |= dict.fromkeys(("kubernetes", "prometheus_client", "yaml", "urllib3"), "kubernetes")
 
 
 def main(arguments: list[str] | None = None) -> None:

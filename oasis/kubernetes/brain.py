@@ -21,7 +21,7 @@ from oasis.kubernetes.nodes import foreign_use, is_usable, places_of, site_of
 from oasis.kubernetes.objects import Clock, JobSpec, parse_job
 from oasis.kubernetes.reconcile import Steps, Target, reconcile
 from oasis.kubernetes.resources import Objects
-from oasis.kubernetes.schema import TERMINAL
+from oasis.kubernetes.schema import PHASES, TERMINAL
 from oasis.kubernetes.settings import Settings
 from oasis.kubernetes.statuses import Job
 from oasis.model.errors import InstanceError, PolicyError
@@ -242,14 +242,18 @@ class Brain:
             if w.all_succeeded(self._wanted(entry), ours.get(uid, {}))
         )
 
-    def note(self, uid: str, pods: Mapping[str, Any], at: float) -> None:
-        """Which workers of a job do work from `at` on."""
+    def note(
+        self, uid: str, pods: Mapping[str, Any], at: float, broken_at: float | None = None
+    ) -> None:
+        """Which workers of a job do work from `at` on; those that ceased to, from `broken_at`."""
         entry = self.driver.by_uid.get(uid)
         if entry is None:
             return
         gang = w.working_gang(
             self._wanted(entry), pods, entry.spec.min_workers, entry.job.ps_needed
         )
+        if broken_at is not None and not self.meter.working(uid) <= set(gang):
+            at = broken_at
         self.meter.note(uid, gang, at)
 
     def _wanted(self, entry: Entry) -> tuple[p.WantedPod, ...]:
@@ -352,7 +356,7 @@ class Brain:
             job.holds(entry, planned.get(entry.job.index, alone), self.places, now)
             job.resized(self.meter.idle(uid))
         phases = [job.phase for job in self.statuses.values()]
-        for phase in sorted(set(phases)):
+        for phase in PHASES:
             self.metrics.jobs.labels(phase).set(phases.count(phase))
 
 

@@ -76,7 +76,7 @@ class Connection:
         self._pool = client.ApiClient(configuration).rest_client.pool_manager
         self._random = random.Random(self.params.seed)
         self._lock = threading.Lock()
-        self._on_attempt = on_attempt
+        self.on_attempt = on_attempt
         self.stopping = threading.Event()
 
     @classmethod
@@ -184,8 +184,8 @@ class Connection:
         except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:
             raise LostAnswerError(method, path, str(error)) from None
         finally:
-            if self._on_attempt is not None:
-                self._on_attempt(method, status, time.monotonic() - begin)
+            if self.on_attempt is not None:
+                self.on_attempt(method, status, time.monotonic() - begin)
         return found if isinstance(found, dict) else {"items": found}
 
     def _send(

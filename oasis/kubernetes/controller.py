@@ -15,6 +15,7 @@ from oasis.kubernetes.brain import Brain
 from oasis.kubernetes.hands import Hands
 from oasis.kubernetes.lease import Lease
 from oasis.kubernetes.metrics import Metrics
+from oasis.kubernetes.reconcile import described
 from oasis.kubernetes.resources import NODES, OASIS_JOBS, PODS, Objects
 from oasis.kubernetes.settings import Settings
 from oasis.kubernetes.watching import Watcher
@@ -86,6 +87,28 @@ class Controller:
         self._objects.connection.stopping.set()
         self._news.put((time.time(), "stop", "", None))
 
+    def rehearse(self) -> dict[str, Any]:
+        """What would be done if we began now, as plain data; for `Objects` on a dry run.
+
+        The API server is asked about each write, so that refusals are among the answers.
+        """
+        kinds = {OASIS_JOBS: self.settings.watched, PODS: None, NODES: None}
+        seen = {kind.plural: self._objects.list(kind, where)[0] for kind, where in kinds.items()}
+        brain = Brain.awake(self._objects, self._policy, self.settings, self.metrics, seen)
+        brain.boundary_if_due(time.time(), seen)
+        actions = brain.steps(seen, set(), time.time()).actions
+        brain.refused(self.hands.do(actions), time.time())
+        self.hands.close()
+        return {
+            "slot": brain.driver.slot,
+            "actions": [described(action) for action in actions],
+            "jobs": {
+                f"{job.meta['namespace']}/{job.meta['name']}": job.news[-1][2]
+                for job in brain.statuses.values()
+                if job.news
+            },
+        }
+
     def run(self, until: Callable[[Brain], bool] | None = None) -> None:
         """Act whenever the lease is ours, until `stop` is called or `until` says so.
 
@@ -150,13 +173,7 @@ class Controller:
         return {name: watcher.store.items() for name, watcher in self.watchers.items()}
 
     def _act(self, brain: Brain, news: list[tuple[float, str, str, Any]]) -> None:
-        for at, kind, _, found in news:
-            if kind == "pods" and found:
-                if at >= brain.next_boundary:
-                    brain.boundary_if_due(at, self._seen())
-                uid = w.owner_uid(found)
-                if uid is not None:
-                    brain.note(uid, self._pods_of(uid), at)
+        self._count(brain, news)
         brain.boundary_if_due(time.time(), self._seen())
         seen = self._seen()
         steps = brain.steps(seen, self.hands.ending, time.time())
@@ -166,8 +183,20 @@ class Controller:
         if self.lease.is_held:
             self.hands.write_statuses(brain.statuses.values())
 
-    def _pods_of(self, uid: str) -> dict[str, Any]:
-        return w.by_job(self.watchers["pods"].store.items()).get(uid, {})
+    def _count(self, brain: Brain, news: list[tuple[float, str, str, Any]]) -> None:
+        """Tell the meter when gangs became complete or broke, as the watch saw it."""
+        first: dict[str, float] = {}
+        last: dict[str, float] = {}
+        for at, kind, _, found in news:
+            uid = w.owner_uid(found) if kind == "pods" and found else None
+            if uid is not None:
+                first.setdefault(uid, at)
+                last[uid] = at
+        if not first:
+            return
+        ours = w.by_job(self.watchers["pods"].store.items())
+        for uid in first:
+            brain.note(uid, ours.get(uid, {}), last[uid], broken_at=first[uid])
 
     def _gather(self, until: float) -> list[tuple[float, str, str, Any]]:
         """News, as they come; at once if there are any, and none at `until`."""

@@ -63,6 +63,11 @@ class Meter:
             gang.seconds.clear()
         return found
 
+    def working(self, uid: str) -> set[str]:
+        """Workers of a job that are credited now."""
+        gang = self._gangs.get(uid)
+        return set() if gang is None else set(gang.workers)
+
     def idle(self, uid: str) -> float:
         """Seconds for which a job that had worked did not, and then did again."""
         gang = self._gangs.get(uid)

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from oasis.kubernetes import pods as p
-from oasis.kubernetes.names import TASK
+from oasis.kubernetes.names import NODE, TASK
 from oasis.kubernetes.objects import JobSpec
 from oasis.kubernetes.pods import WantedPod
 
@@ -54,6 +54,20 @@ class Delete:
 
 
 Action = Create | Open | Delete
+
+
+def described(action: Action) -> dict[str, Any]:
+    """An action as plain data for people."""
+    if isinstance(action, Create):
+        notes = action.body["metadata"]["annotations"]
+        node, meta, word = notes[NODE], action.body["metadata"], "create"
+    else:
+        meta = action.pod["metadata"]
+        node = (meta.get("annotations") or {}).get(NODE)
+        word = "open" if isinstance(action, Open) else f"delete ({action.why})"
+    owner = meta["ownerReferences"][0]["name"]
+    job = f"{meta['namespace']}/{owner}"
+    return {"action": word, "job": job, "pod": meta["name"], "node": node}
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,6 +59,7 @@ class Objects:
 
     def __init__(self, connection: Connection, dry_run: bool = False) -> None:
         self.connection = connection
+        self.is_dry = dry_run
         self._write: dict[str, Any] = {"dryRun": "All"} if dry_run else {}
 
     def get(self, kind: Kind, name: str, namespace: str | None = None) -> Object | None:

@@ -156,9 +156,9 @@ class Scene:
         return by_job(items)
 
 
-def drive(scene: Scene, instance: oasis.Instance, until_slot: int) -> None:
-    """Submit the jobs of `instance` in the slots before those of their arrival."""
-    for job in instance.jobs_by_arrival():
+def drive(scene: Scene, instance: oasis.Instance, until_slot: int, first: int = 0) -> None:
+    """Submit the jobs of `instance`, from the `first` on, in the slots before their arrival."""
+    for job in instance.jobs_by_arrival()[first:]:
         at = scene.clock.begin(job.arrival) - 0.5 * scene.clock.slot_seconds
         time.sleep(max(0.0, at - time.time()))
         scene.submit(scene.job(job, instance.slot_seconds))
