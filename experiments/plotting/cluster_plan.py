@@ -49,7 +49,9 @@ def plot_cluster_plan(jobs: Sequence[Mapping[str, Any]], ax: Axes | None = None)
                 width = count / total
                 label = jobs[job]["job"].rpartition("/")[2]
                 ax.barh(k, width, left=left, height=0.8, color=colours(job % 20), edgecolor="white")
-                ax.text(left + width / 2, k, f"{label}: {count}", ha="center", va="center", fontsize=6)
+                ax.text(
+                    left + width / 2, k, f"{label}: {count}", ha="center", va="center", fontsize=6
+                )
                 left += width
     ax.set_yticks(range(len(nodes)), nodes)
     ax.set_xlabel("slot")
@@ -64,7 +66,9 @@ def _held(jobs: Sequence[Mapping[str, Any]], node: str) -> dict[int, list[tuple[
     found: dict[int, list[tuple[int, int]]] = {}
     for k, job in enumerate(jobs):
         for entry in job["plan"]:
-            count = sum(entry.get(kind, {}).get(node, 0) for kind in ("workers", "parameterServers"))
+            count = sum(
+                entry.get(kind, {}).get(node, 0) for kind in ("workers", "parameterServers")
+            )
             if count:
                 found.setdefault(entry["slot"], []).append((k, count))
     return found

@@ -110,7 +110,9 @@ class Brain:
             self.settings.horizon,
         )
         self._foreign = foreign
-        self._shape = {place.node: nodes[place.node]["status"]["allocatable"] for place in self.places}
+        self._shape = {
+            place.node: nodes[place.node]["status"]["allocatable"] for place in self.places
+        }
 
     def _has_grown(self, seen: Seen) -> bool:
         """Whether there are nodes, or amounts, that the policy does not know of."""
@@ -131,7 +133,9 @@ class Brain:
             for node, used in foreign.items()
             if any(amount > self._foreign.get(node, {}).get(k, 0) for k, amount in used.items())
         }
-        self._blocked = {node for node in self._blocked | set(self._short.values()) if node in grown}
+        self._blocked = {
+            node for node in self._blocked | set(self._short.values()) if node in grown
+        }
         return frozenset(
             k
             for k, place in enumerate(self.places)

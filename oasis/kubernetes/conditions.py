@@ -94,7 +94,9 @@ def decision_message(decision: Decision | None, reason: str, completes: str | No
         return f"{reason}; no utility would have got it admitted"
     parts = [f"{reason}; admitted if it were worth more than {rejection.smallest_utility:.6g}"]
     if rejection.utility_factor is not None:
-        parts.append(f", or its utility were multiplied by more than {rejection.utility_factor:.6g}")
+        parts.append(
+            f", or its utility were multiplied by more than {rejection.utility_factor:.6g}"
+        )
     spot = rejection.bottleneck
     if spot is not None:
         servers = ", ".join(spot.servers[:5]) + (" .." if len(spot.servers) > 5 else "")

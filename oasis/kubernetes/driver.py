@@ -49,7 +49,9 @@ class Driver:
         self.slot: int | None = None
         self.entries: dict[int, Entry] = {}
         self.retries: dict[str, tuple[int, int, int]] = {}  # uid: arrived, due, attempts
-        self.settled: set[str] = set()  # uids of jobs that ended, as long as their objects are there
+        self.settled: set[str] = (
+            set()
+        )  # uids of jobs that ended, as long as their objects are there
         self.down: set[int] = set()
         self._arrive_again: list[Entry] = []
         self._next = 0
@@ -263,9 +265,7 @@ class Driver:
             "entries": [entry.state() for entry in self.entries.values()],
         }
 
-    def remember(
-        self, spec: JobSpec, arrived: int, done: float, given: int | None = None
-    ) -> None:
+    def remember(self, spec: JobSpec, arrived: int, done: float, given: int | None = None) -> None:
         """Let a job that was accepted before arrive once more at the next boundary."""
         entry = Entry(spec, _NO_JOB, arrived, 0.0, done, admitted=True, given=given)
         self._arrive_again.append(entry)
@@ -309,8 +309,7 @@ class Driver:
                 initial_workers=found["fixed"],
             )
             workers, ps = (
-                tuple((machine, count) for machine, count in tasks)
-                for tasks in found["allocation"]
+                tuple((machine, count) for machine, count in tasks) for tasks in found["allocation"]
             )
             entry.allocation = Allocation(workers, ps)
             for name in ("done", "held", "waiting_since", "admitted", "given"):

@@ -208,9 +208,7 @@ class LivePolicy:
     def _arriving(self, job: Job, now: int) -> Job:
         """`job` as it arrives now; what completes too late is worth nothing."""
         if job.arrival < now:
-            return rest_of(
-                job, job.work(self._site.unit_seconds), now, self._reach, self._horizon
-            )
+            return rest_of(job, job.work(self._site.unit_seconds), now, self._reach, self._horizon)
         if self._horizon is None:
             return job
         end = max(0, self._horizon - now)
@@ -304,4 +302,3 @@ def _tasks(rows: IntArray, offset: int) -> dict[int, Tasks]:
         slot: tuple((server + offset, count) for _, server, count in group)
         for slot, group in groupby(rows.tolist(), key=lambda row: row[SLOT])
     }
-

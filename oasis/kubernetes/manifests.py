@@ -46,9 +46,7 @@ def rights(namespace: str) -> list[Object]:
             subjects=[subject],
         ),
         _object(f"{rbac}/v1", "Role", own, rules=_rules(OWN_RIGHTS)),
-        _object(
-            f"{rbac}/v1", "RoleBinding", own, roleRef=reference("Role"), subjects=[subject]
-        ),
+        _object(f"{rbac}/v1", "RoleBinding", own, roleRef=reference("Role"), subjects=[subject]),
     ]
 
 
@@ -58,10 +56,16 @@ def deployment(namespace: str, image: str, arguments: Sequence[str]) -> Object:
     container = {
         "name": "controller",
         "image": image,
-        "args": ["kubernetes", "run", "--namespace", namespace, "--metrics-port", "9090", *arguments],
-        "env": [
-            {"name": "POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}
+        "args": [
+            "kubernetes",
+            "run",
+            "--namespace",
+            namespace,
+            "--metrics-port",
+            "9090",
+            *arguments,
         ],
+        "env": [{"name": "POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}],
         "ports": [{"name": "metrics", "containerPort": 9090}],
         "resources": {
             "requests": {"cpu": "500m", "memory": "256Mi"},

@@ -150,4 +150,3 @@ def _go_on_counting(brain: Brain, seen: Mapping[str, list[Any]], now: float) -> 
 
 def _seconds(text: str) -> float:
     return datetime.fromisoformat(text).timestamp()
-

@@ -26,7 +26,9 @@ class Metrics:
             "oasis_request_seconds", "Seconds of a request.", ("method",), registry=registry
         )
         self.policy_seconds = Histogram(
-            "oasis_policy_seconds", "Seconds that the policy thought at a boundary.", registry=registry
+            "oasis_policy_seconds",
+            "Seconds that the policy thought at a boundary.",
+            registry=registry,
         )
         self.boundary_lag = Histogram(
             "oasis_boundary_lag_seconds",
@@ -40,12 +42,16 @@ class Metrics:
             "oasis_failures", "Turns of the controller that an error ended.", registry=registry
         )
         self.withdrawn = Counter(
-            "oasis_gangs_withdrawn", "Gangs withdrawn because their room was taken.", registry=registry
+            "oasis_gangs_withdrawn",
+            "Gangs withdrawn because their room was taken.",
+            registry=registry,
         )
         self.jobs = Gauge("oasis_jobs", "Jobs by phase.", ("phase",), registry=registry)
         self.utility = Counter("oasis_utility", "Utility of completed jobs.", registry=registry)
         self.broken = Counter(
-            "oasis_promises_broken", "Promised completions that could not be kept.", registry=registry
+            "oasis_promises_broken",
+            "Promised completions that could not be kept.",
+            registry=registry,
         )
         self.checkpoint_bytes = Gauge(
             "oasis_checkpoint_bytes", "Size of the checkpoint.", registry=registry

@@ -148,7 +148,9 @@ def parse_job(found: Mapping[str, Any], clock: Clock, resources: ResourceMap) ->
                 ps_template = _template(spec["parameterServers"]["template"], "template")
         asked = requests_of(worker_template["spec"], "workers.template.spec")
         ps_asked = (
-            requests_of(ps_template["spec"], "parameterServers.template.spec") if ps_template else {}
+            requests_of(ps_template["spec"], "parameterServers.template.spec")
+            if ps_template
+            else {}
         )
         demands = _demands(asked, ps_asked, resources, has_ps=ps_template is not None)
         job = Job(
@@ -213,7 +215,9 @@ def parse_utility(data: Any, clock: Clock) -> Utility:
             return Constant(data["value"])
         given = data["delaysSeconds"]
         if not isinstance(given, list) or not given:
-            raise InstanceError("delaysSeconds", f"expected a list of numbers, got {describe(given)}")
+            raise InstanceError(
+                "delaysSeconds", f"expected a list of numbers, got {describe(given)}"
+            )
         delays = [number(d, f"delaysSeconds[{k}]") / seconds for k, d in enumerate(given)]
         return Piecewise(tuple(delays), data["values"])
 
@@ -245,7 +249,9 @@ def _work(data: Any, maximum: int, clock: Clock) -> dict[str, Any]:
         # N_i also caps the workers of the model: the chunks beyond `maximum` become minibatches
         chunks = integer(data["chunks"], "chunks", minimum=1)
         if chunks < maximum:
-            raise InstanceError("chunks", f"expected at least workers.maximum ({maximum}), got {chunks}")
+            raise InstanceError(
+                "chunks", f"expected at least workers.maximum ({maximum}), got {chunks}"
+            )
         minibatches = integer(data["minibatches"], "minibatches", minimum=1)
         train = number(data["minibatchSeconds"], "minibatchSeconds") / clock.work_seconds
         share = chunks / maximum

@@ -107,7 +107,13 @@ class _Encoder:
         if isinstance(value, np.ndarray):
             content = base64.b64encode(np.ascontiguousarray(value).tobytes()).decode("ascii")
             shape, fixed = list(value.shape), not value.flags.writeable
-            return {"is": "array", "type": value.dtype.str, "shape": shape, "fixed": fixed, "data": content}
+            return {
+                "is": "array",
+                "type": value.dtype.str,
+                "shape": shape,
+                "fixed": fixed,
+                "data": content,
+            }
         if isinstance(value, np.random.Generator):
             return {"is": "random", "state": value.bit_generator.state}
         name = f"{kind.__module__}:{kind.__qualname__}"

@@ -129,7 +129,9 @@ class Objects:
                     raise
         raise AssertionError("unreachable: the last attempt returns or raises")
 
-    def delete(self, kind: Kind, found: Mapping[str, Any], grace_seconds: int | None = None) -> None:
+    def delete(
+        self, kind: Kind, found: Mapping[str, Any], grace_seconds: int | None = None
+    ) -> None:
         """Delete exactly this object; another one of the same name is left alone."""
         meta = found["metadata"]
         body: Object = {
@@ -160,7 +162,9 @@ class Objects:
             content_type="application/json-patch+json",
         )
 
-    def apply(self, kind: Kind, body: Mapping[str, Any], sub: str = "", *, force: bool = True) -> Object:
+    def apply(
+        self, kind: Kind, body: Mapping[str, Any], sub: str = "", *, force: bool = True
+    ) -> Object:
         """Server-side apply with our field manager: what it no longer names is taken away."""
         meta = body["metadata"]
         return self.connection.request(

@@ -9,7 +9,9 @@ from oasis.kubernetes.names import API_VERSION, GROUP, KIND, PLURAL, SINGULAR, V
 Schema = dict[str, Any]
 
 
-def _object(description: str, properties: Schema, required: tuple[str, ...] = (), **more: Any) -> Schema:
+def _object(
+    description: str, properties: Schema, required: tuple[str, ...] = (), **more: Any
+) -> Schema:
     found: Schema = {"type": "object", "description": description, "properties": properties}
     if required:
         found["required"] = list(required)
@@ -89,8 +91,16 @@ def _utility() -> Schema:
             "targetSeconds": _number("sigmoid: target, in seconds after arrival (gamma3)."),
             "value": _number("constant and deadline: the value."),
             "deadlineSeconds": _number("deadline: worth nothing later than this after arrival."),
-            "delaysSeconds": {**points, "items": _number("A delay."), "description": "piecewise: increasing delays."},
-            "values": {**points, "items": _number("A value."), "description": "piecewise: a value for each delay."},
+            "delaysSeconds": {
+                **points,
+                "items": _number("A delay."),
+                "description": "piecewise: increasing delays.",
+            },
+            "values": {
+                **points,
+                "items": _number("A value."),
+                "description": "piecewise: a value for each delay.",
+            },
         },
         ("kind",),
         **{"x-kubernetes-validations": rules},
@@ -200,8 +210,16 @@ def _status() -> Schema:
         "What runs in one slot.",
         {
             "slot": _integer("The slot.", 0),
-            "workers": {"type": "object", "additionalProperties": {"type": "integer"}, "description": "Workers by node."},
-            "parameterServers": {"type": "object", "additionalProperties": {"type": "integer"}, "description": "Parameter servers by node."},
+            "workers": {
+                "type": "object",
+                "additionalProperties": {"type": "integer"},
+                "description": "Workers by node.",
+            },
+            "parameterServers": {
+                "type": "object",
+                "additionalProperties": {"type": "integer"},
+                "description": "Parameter servers by node.",
+            },
         },
     )
     progress = _object(

@@ -122,7 +122,9 @@ class Job:
         self.status |= {"phase": "Completed", "completionSlot": slot, "utility": utility}
         self.progress(max(entry.done, entry.work), entry.work)
         self.ended()
-        message = f"completed in slot {slot}, {slot - entry.arrived} after its arrival: {utility:.6g}"
+        message = (
+            f"completed in slot {slot}, {slot - entry.arrived} after its arrival: {utility:.6g}"
+        )
         self.say(COMPLETE, "True", "WorkDone", message, now)
         promised = self.status.get("promisedSlot")
         if promised is not None and slot > promised:

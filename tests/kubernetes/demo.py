@@ -134,5 +134,3 @@ def report(statuses: dict[str, dict[str, Any]], instance: oasis.Instance, policy
 
 if __name__ == "__main__":
     sys.exit(main())
-
-

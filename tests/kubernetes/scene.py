@@ -69,9 +69,7 @@ class Scene:
         nodes = node_objects(cluster, DEFAULT_RESOURCES)
         for node in nodes:
             labels = {NODE_ROLE: node["metadata"]["labels"][NODE_ROLE]}
-            self.plane.nodes.add(
-                node["metadata"]["name"], node["status"]["allocatable"], labels
-            )
+            self.plane.nodes.add(node["metadata"]["name"], node["status"]["allocatable"], labels)
         self.plane.nodes.wait_ready(*(node["metadata"]["labels"][HOSTNAME] for node in nodes))
 
     def job(self, job: oasis.Job, slot_seconds: float, **spec: Any) -> dict[str, Any]:
@@ -163,5 +161,3 @@ def drive(scene: Scene, instance: oasis.Instance, until_slot: int, first: int = 
         time.sleep(max(0.0, at - time.time()))
         scene.submit(scene.job(job, instance.slot_seconds))
     time.sleep(max(0.0, scene.clock.begin(until_slot) - time.time()))
-
-

@@ -29,8 +29,7 @@ def specs_of(instance: Instance, clock: Clock = CLOCK) -> dict[str, tuple[JobSpe
 def site_for(instance: Instance, horizon: int | None, clock: Clock = CLOCK) -> Any:
     """The site of the nodes that an instance's servers become."""
     nodes = {
-        node["metadata"]["name"]: node
-        for node in node_objects(instance.cluster, DEFAULT_RESOURCES)
+        node["metadata"]["name"]: node for node in node_objects(instance.cluster, DEFAULT_RESOURCES)
     }
     places = places_of(nodes.values(), None)
     return site_of(places, nodes, {}, DEFAULT_RESOURCES, clock.work_seconds, horizon)

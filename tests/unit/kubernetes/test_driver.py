@@ -29,7 +29,9 @@ def live_oasis(instance: oasis.Instance, horizon: int | None) -> LivePolicy:
     )
 
 
-POLICIES: dict[str, tuple[Callable[[oasis.Instance], object], Callable[[oasis.Instance], object]]] = {
+POLICIES: dict[
+    str, tuple[Callable[[oasis.Instance], object], Callable[[oasis.Instance], object]]
+] = {
     "oasis": (lambda i: live_oasis(i, i.horizon), oasis.OASiS.from_instance),
     "recourse": (lambda _: oasis.Recourse(), lambda _: oasis.Recourse()),
     "fifo": (lambda _: FIFO(), lambda _: FIFO()),

@@ -55,9 +55,7 @@ def connect(kubeconfig: Path | None, context: str | None, *, dry_run: bool = Fal
     return Objects(Connection.open(path, context), dry_run)
 
 
-def resource_map(
-    gpu: str = GPU, bandwidth: str = BANDWIDTH, storage: str = STORAGE
-) -> ResourceMap:
+def resource_map(gpu: str = GPU, bandwidth: str = BANDWIDTH, storage: str = STORAGE) -> ResourceMap:
     """Resources by the names that the options give; ``none`` leaves one out."""
     return ResourceMap.of(
         gpu, None if bandwidth == "none" else bandwidth, None if storage == "none" else storage

@@ -7,7 +7,14 @@ from typing import Annotated, Any
 import typer
 
 from experiments.cli import console
-from experiments.cli.commands.kubernetes.cluster import DRY, SYSTEM, Context, Kubeconfig, System, connect
+from experiments.cli.commands.kubernetes.cluster import (
+    DRY,
+    SYSTEM,
+    Context,
+    Kubeconfig,
+    System,
+    connect,
+)
 from experiments.cli.options import AsJson
 from oasis.kubernetes.manifests import IMAGE, everything
 

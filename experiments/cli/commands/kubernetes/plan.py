@@ -36,7 +36,13 @@ def command(
 
     Example: oasis kubernetes plan --plot plan.svg
     """
-    document = {"jobs": [entry for item in jobs_of(connect(kubeconfig, context), jobs) if (entry := planned(item))["plan"]]}
+    document = {
+        "jobs": [
+            entry
+            for item in jobs_of(connect(kubeconfig, context), jobs)
+            if (entry := planned(item))["plan"]
+        ]
+    }
     deliver(
         document,
         lambda: _show(document),

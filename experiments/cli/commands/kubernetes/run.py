@@ -184,5 +184,3 @@ def _show(controller: Controller, as_json: bool) -> None:
     console.print_rows(columns, rows, title=f"slot {found['slot']}: {len(rows)} writes")
     for job, message in found["jobs"].items():
         console.print_text(f"{job}: {message}")
-
-
