@@ -50,7 +50,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Leave tests/kubernetes alone unless it is asked for: it needs Go."""
-    unasked = collection_path == _KUBERNETES and not config.getoption("--kubernetes")
+    inside = _KUBERNETES in (collection_path, *collection_path.parents)
+    unasked = inside and not config.getoption("--kubernetes")
     return True if unasked else None
 
 

@@ -11,7 +11,9 @@ from typing import Any
 from kubernetes.client import ApiClient
 from kubernetes.config import new_client_from_config_dict
 from kubernetes.dynamic import DynamicClient
-from kubernetes.dynamic.exceptions import ConflictError
+from kubernetes.dynamic.exceptions import ConflictError, NotFoundError, ResourceNotFoundError
+
+from tests.kubernetes.controlplane.waiting import until
 
 _TOKEN_SECONDS = 24 * 3600
 _MANAGER = "oasis-tests"
@@ -69,6 +71,26 @@ def apply(client: DynamicClient, manifests: Iterable[dict[str, Any]]) -> None:
             field_manager=_MANAGER,
             force_conflicts=True,
         )
+
+
+def define(client: DynamicClient, crds: Iterable[dict[str, Any]]) -> None:
+    """Apply CustomResourceDefinitions and wait until the API server serves what they define."""
+    crds = list(crds)
+    apply(client, crds)
+    for body in crds:
+        group, kind = body["spec"]["group"], body["spec"]["names"]["kind"]
+        for version in body["spec"]["versions"]:
+            served = f"{group}/{version['name']}"
+            until(lambda api=served, kind=kind: _served(client, api, kind), f"{served} is served")
+
+
+def _served(client: DynamicClient, api_version: str, kind: str) -> bool:
+    try:
+        client.resources.get(api_version=api_version, kind=kind).get(limit=1)
+    except (ResourceNotFoundError, NotFoundError):
+        client.resources.invalidate_cache()  # it remembers that there was none
+        return False
+    return True
 
 
 def service_account(

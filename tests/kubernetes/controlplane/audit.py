@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,23 @@ def verbs(requests: list[Request]) -> set[tuple[str, str, str]]:
         for request in requests
         if request.resource and request.allowed
     }
+
+
+def granted(manifests: Iterable[Mapping[str, Any]]) -> set[tuple[str, str, str]]:
+    """(group, resource, verb) of all rules in the Roles and ClusterRoles of `manifests`, to be
+    compared with `verbs`. A wildcard is an error: it cannot be compared."""
+    rights = {
+        (group, resource, verb)
+        for body in manifests
+        if body["kind"] in {"Role", "ClusterRole"}
+        for rule in body["rules"]
+        for group in rule.get("apiGroups", [])
+        for resource in rule.get("resources", [])
+        for verb in rule["verbs"]
+    }
+    if wide := [right for right in rights if "*" in right]:
+        raise ValueError(f"expected rights that are named, not {wide[0]}")
+    return rights
 
 
 def denied(requests: list[Request]) -> list[Request]:

@@ -22,7 +22,9 @@ def _versions() -> tuple[tuple[str, str], ...]:
     values = {"gitVersion": KUBERNETES, "gitMajor": major, "gitMinor": minor}
     values |= {"gitTreeState": "clean", "buildDate": "1970-01-01T00:00:00Z"}
     packages = ("k8s.io/component-base/version", "k8s.io/client-go/pkg/version")
-    linked = [(f"{package}.{name}", value) for package in packages for name, value in values.items()]
+    linked = [
+        (f"{package}.{name}", value) for package in packages for name, value in values.items()
+    ]
     return (*linked, ("sigs.k8s.io/kwok/pkg/consts.Version", KWOK))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from cryptography import x509
@@ -31,7 +31,10 @@ class Certificates:
 def make_certificates(directory: Path) -> Certificates:
     """Write fresh ones into `directory`."""
     files = Certificates(
-        directory / "ca.crt", directory / "server.crt", directory / "server.key", directory / "sa.key"
+        directory / "ca.crt",
+        directory / "server.crt",
+        directory / "server.key",
+        directory / "sa.key",
     )
     authority_key = ec.generate_private_key(ec.SECP256R1())
     name = _name("oasis test authority")
@@ -67,7 +70,7 @@ def make_certificates(directory: Path) -> Certificates:
 def _certificate(
     issuer: x509.Name, subject: x509.Name, key: ec.EllipticCurvePublicKey
 ) -> x509.CertificateBuilder:
-    now = datetime.now(timezone.utc)
+    now = datetime.now(UTC)
     return (
         x509.CertificateBuilder()
         .issuer_name(issuer)

@@ -63,7 +63,7 @@ def cache_directory() -> Path:
 
 
 def cached(program: GoProgram) -> Path | None:
-    """The binary of exactly these sources, or None; without Go, one that any version of Go built."""
+    """The binary of exactly these sources, or None; without Go, whichever Go built it."""
     go = find_go()
     version = _go(go, program, "env", "GOVERSION", "GOARCH").split() if go else ["*"]
     found = sorted(cache_directory().glob(f"{_key(program, version)}/{program.name}"))

@@ -1,4 +1,4 @@
-"""Ends what a test started, whatever happened to the test: a process of its own, ``guardian.py DIR``.
+"""Ends what a test started, whatever happened to it: a process of its own, ``guardian.py DIR``.
 
 Its owner writes a line "PID START" to its standard input for every process that it starts. When
 that input ends, because the owner closed it or died of any signal, the processes are killed, with

@@ -1,18 +1,16 @@
-"""A real control plane for tests: started on free ports of 127.0.0.1, taken away without a trace."""
+"""A real control plane for tests: started on free ports of 127.0.0.1, gone without a trace."""
 
 from __future__ import annotations
 
+import base64
 import secrets
 import signal
-import ssl
 import subprocess
 import tempfile
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +19,18 @@ from kubernetes.dynamic import DynamicClient
 from tests.kubernetes.controlplane import audit
 from tests.kubernetes.controlplane.access import Account, service_account
 from tests.kubernetes.controlplane.certificates import make_certificates
-from tests.kubernetes.controlplane.components import ADMIN, MACHINES, USERS, Components, Ports, Timing
+from tests.kubernetes.controlplane.components import (
+    ADMIN,
+    MACHINES,
+    USERS,
+    Components,
+    Ports,
+    Timing,
+)
 from tests.kubernetes.controlplane.guardian import Guardian
 from tests.kubernetes.controlplane.nodes import Nodes
 from tests.kubernetes.controlplane.ports import free_ports
+from tests.kubernetes.controlplane.probes import answers, post
 
 _PATIENCE = 120.0  # seconds for one process to get ready; it takes one to ten on an idle machine
 _POLL = 0.1
@@ -114,6 +120,18 @@ class ControlPlane:
             self.kill("kube-apiserver")
         self._run("kube-apiserver", self.components.api_server(*flags), self._api_ready)
 
+    def compact_etcd(self) -> None:
+        """Forget all old states, as etcd does every few minutes in production.
+
+        Lists that go on from an older state (`continue`) then end with 410 Gone, once the API
+        server runs with ``--feature-gates=ListFromCacheSnapshot=false``: it has a memory of its
+        own. Watches from before end so after `restart_api_server`.
+        """
+        gateway = f"{self.components.etcd_url}/v3/kv"
+        seen = post(f"{gateway}/range", {"key": base64.b64encode(b"any").decode()})
+        revision = seen["header"]["revision"]
+        post(f"{gateway}/compaction", {"revision": revision, "physical": True})
+
     def pids(self) -> dict[str, int]:
         """Process id of each process by name."""
         return {name: process.pid for name, process in self._running.items()}
@@ -131,30 +149,27 @@ class ControlPlane:
         parts.write_files(self._tokens)
         for process in USERS:
             self._account(process).kubeconfig().replace(parts.kubeconfig(process))
-        self._run("etcd", parts.etcd(), lambda: self._answers(parts.etcd_url + "/health"))
+        self._run("etcd", parts.etcd(), partial(answers, f"{parts.etcd_url}/health"))
         self._run("kube-apiserver", parts.api_server(), self._api_ready)
-        waiting = {
-            "kube-controller-manager": self._launch(
-                "kube-controller-manager", parts.controller_manager(), self._accounts_ready
-            ),
-            "kube-scheduler": self._launch(
-                "kube-scheduler", parts.scheduler(), self._https_ready(parts.ports.scheduler)
-            ),
-        }
+        scheduler = f"https://127.0.0.1:{parts.ports.scheduler}/healthz"
+        rest = [
+            ("kube-controller-manager", parts.controller_manager(), self._accounts_ready),
+            ("kube-scheduler", parts.scheduler(), partial(answers, scheduler)),
+        ]
         for name, port in zip(MACHINES, parts.ports.machines, strict=True):
-            address = f"http://127.0.0.1:{port}/healthz"
-            waiting[name] = self._launch(name, parts.kwok(name), lambda url=address: self._answers(url))
-        for name, ready in waiting.items():
+            ready = partial(answers, f"http://127.0.0.1:{port}/healthz")
+            rest.append((name, parts.kwok(name), ready))
+        for name, command, _ in rest:
+            self._launch(name, command)
+        for name, _, ready in rest:
             self._wait(name, ready)
 
     def _run(self, name: str, command: list[str], ready: Callable[[], bool]) -> None:
-        self._wait(name, self._launch(name, command, ready))
+        self._launch(name, command)
+        self._wait(name, ready)
 
-    def _launch(
-        self, name: str, command: list[str], ready: Callable[[], bool]
-    ) -> Callable[[], bool]:
+    def _launch(self, name: str, command: list[str]) -> None:
         self._running[name] = self._guardian.start(command, self.directory / f"{name}.log")
-        return ready
 
     def _wait(self, name: str, ready: Callable[[], bool]) -> None:
         deadline = time.monotonic() + _PATIENCE
@@ -176,27 +191,12 @@ class ControlPlane:
         )
 
     def _api_ready(self) -> bool:
-        return self._answers(self.url + "/readyz")
+        return self._api_answers("/readyz")
 
     def _accounts_ready(self) -> bool:
         """Pods can be made once the controller manager has made the default service account."""
-        return self._answers(self.url + "/api/v1/namespaces/default/serviceaccounts/default")
+        return self._api_answers("/api/v1/namespaces/default/serviceaccounts/default")
 
-    def _https_ready(self, port: int) -> Callable[[], bool]:
-        """Its certificate is its own: what counts is that it answers."""
-        return lambda: self._answers(f"https://127.0.0.1:{port}/healthz", verify=False)
-
-    def _answers(self, url: str, *, verify: bool = True) -> bool:
-        context = None
-        headers = {}
-        if url.startswith("https"):
-            context = ssl.create_default_context(cafile=str(self.components.certificates.authority))
-            context.check_hostname = verify
-            context.verify_mode = ssl.CERT_REQUIRED if verify else ssl.CERT_NONE
-            headers = {"Authorization": f"Bearer {self._tokens[ADMIN]}"} if verify else {}
-        request = urllib.request.Request(url, headers=headers)
-        try:
-            with urllib.request.urlopen(request, context=context, timeout=5) as answer:
-                return answer.status == 200
-        except OSError:  # refused, reset, or an HTTP error: not ready yet
-            return False
+    def _api_answers(self, path: str) -> bool:
+        authority = self.components.certificates.authority
+        return answers(self.url + path, authority, self._tokens[ADMIN])

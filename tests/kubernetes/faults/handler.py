@@ -11,7 +11,6 @@ import http.client
 import os
 import select
 import socket
-import ssl
 import struct
 import threading
 from collections.abc import Iterator
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from tests.kubernetes.faults.proxy import _Server
 
 _OF_ONE_CONNECTION = {
-    *("connection", "keep-alive", "transfer-encoding", "te", "trailer", "upgrade"),
+    *("connection", "keep-alive", "transfer-encoding", "upgrade"),
     *("host", "content-length", "proxy-authorization", "accept-encoding"),
 }
 _POLL = 0.2  # seconds between two looks whether the client of a quiet watch is still there
@@ -112,7 +111,7 @@ class Handler(BaseHTTPRequestHandler):
         try:
             if limit == 0:
                 return True
-            for number, event in enumerate(_events(answer), start=1):
+            for number, event in enumerate(events(answer), start=1):
                 self.wfile.write(b"%x\r\n%b\r\n" % (len(event), event))
                 if number == limit:
                     return True
@@ -157,8 +156,12 @@ def _passed_on(answer: http.client.HTTPResponse) -> dict[str, str]:
     return {k: v for k, v in answer.getheaders() if k.lower() not in _OF_ONE_CONNECTION}
 
 
-def _events(answer: http.client.HTTPResponse) -> Iterator[bytes]:
-    """Lines of a watch, as they come."""
+def events(answer: http.client.HTTPResponse) -> Iterator[bytes]:
+    """Lines of a watch, as they come.
+
+    Raises IncompleteRead or ConnectionResetError if it is cut, which iterating over the answer
+    would take for its end.
+    """
     rest = b""
     while piece := answer.read1(1 << 16):
         *lines, rest = (rest + piece).split(b"\n")

@@ -1,4 +1,4 @@
-"""A validating webhook that refuses, hangs or breaks when a test says so, on the real API server."""
+"""A validating webhook of the real API server that refuses, hangs or breaks on demand."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ class FaultyWebhook:
             def log_message(self, *_: object) -> None:
                 """The test knows what it asked for."""
 
-            def do_POST(self) -> None:  # noqa: N802
+            def do_POST(self) -> None:
                 review = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
                 webhook.asked += 1
                 probe = review["request"]["resource"]["resource"] == "limitranges"

@@ -10,7 +10,6 @@ from __future__ import annotations
 import base64
 import json
 import shutil
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,11 +17,12 @@ from typing import Any
 
 import yaml
 
-from tests.kubernetes.controlplane.access import apply
+from tests.kubernetes.controlplane.access import apply, define
 from tests.kubernetes.controlplane.gobuild import GoProgram, ensure, module_directory
 from tests.kubernetes.controlplane.guardian import Guardian
 from tests.kubernetes.controlplane.plane import ControlPlane
 from tests.kubernetes.controlplane.ports import free_ports
+from tests.kubernetes.controlplane.probes import answers
 from tests.kubernetes.controlplane.waiting import until
 
 _MODULE = "sigs.k8s.io/jobset"
@@ -39,7 +39,7 @@ def running_jobset(plane: ControlPlane) -> Iterator[None]:
     components = module_directory(JOBSET, _MODULE) / "config" / "components"
     webhook_port, health_port = free_ports(2)
     crd = components / "crd" / "bases" / "jobset.x-k8s.io_jobsets.yaml"
-    apply(plane.client, yaml.safe_load_all(crd.read_text()))
+    define(plane.client, yaml.safe_load_all(crd.read_text()))
     account = plane.service_account(_ACCOUNT, _NAMESPACE, _rights(components))
     home = plane.directory / "jobset"
     home.mkdir()
@@ -51,7 +51,8 @@ def running_jobset(plane: ControlPlane) -> Iterator[None]:
         config.write_text(json.dumps(_configuration(home, webhook_port, health_port)))
         command = [str(binary), f"--config={config}", f"--kubeconfig={account.kubeconfig()}"]
         process = guardian.start(command, plane.directory / "jobset.log")
-        until(lambda: process.poll() is not None or _ready(health_port), "JobSet is ready", 120)
+        ready = f"http://127.0.0.1:{health_port}/readyz"
+        until(lambda: process.poll() is not None or answers(ready), "JobSet is ready", 120)
         if process.poll() is not None:
             raise RuntimeError((plane.directory / "jobset.log").read_text())
         webhooks = _webhooks(components, webhook_port, files.authority)
@@ -106,11 +107,3 @@ def _webhooks(components: Path, port: int, authority: Path) -> list[dict[str, An
             if webhook["rules"][0]["resources"] == ["pods"]:
                 webhook["objectSelector"] = {"matchExpressions": [of_jobsets]}
     return found
-
-
-def _ready(port: int) -> bool:
-    try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=5) as answer:
-            return answer.status == 200
-    except OSError:
-        return False
