@@ -16,7 +16,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 import urllib3
-from kubernetes import client, config  # type: ignore[import-untyped]
+from kubernetes import client, config
 
 from oasis.kubernetes.api_errors import ApiError, LostAnswerError, parsed_error
 from oasis.model.errors import OasisError

@@ -93,7 +93,9 @@ class Controller:
         The API server is asked about each write, so that refusals are among the answers.
         """
         kinds = {OASIS_JOBS: self.settings.watched, PODS: None, NODES: None}
-        seen = {kind.plural: self._objects.list(kind, where)[0] for kind, where in kinds.items()}
+        seen = {
+            kind.plural: self._objects.list_all(kind, where)[0] for kind, where in kinds.items()
+        }
         brain = Brain.awake(self._objects, self._policy, self.settings, self.metrics, seen)
         brain.boundary_if_due(time.time(), seen)
         actions = brain.steps(seen, set(), time.time()).actions
@@ -195,8 +197,8 @@ class Controller:
         if not first:
             return
         ours = w.by_job(self.watchers["pods"].store.items())
-        for uid in first:
-            brain.note(uid, ours.get(uid, {}), last[uid], broken_at=first[uid])
+        for uid, at in first.items():
+            brain.note(uid, ours.get(uid, {}), last[uid], broken_at=at)
 
     def _gather(self, until: float) -> list[tuple[float, str, str, Any]]:
         """News, as they come; at once if there are any, and none at `until`."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 
 from oasis.kubernetes.api_errors import ApiError, LostAnswerError
@@ -62,10 +63,8 @@ class Lease(threading.Thread):
 
     def run(self) -> None:
         while not self._stopping.is_set():
-            try:
+            with suppress(ApiError, LostAnswerError):  # tried again; `is_held` ends by itself
                 self._try()
-            except (ApiError, LostAnswerError):
-                pass  # it is tried again; `is_held` becomes false by itself
             if self.is_held != self._was_held:
                 self._was_held = self.is_held
                 self._on_change(self._was_held)

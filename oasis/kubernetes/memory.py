@@ -15,8 +15,8 @@ from oasis.kubernetes.checkpoint import Checkpoint
 from oasis.kubernetes.conditions import ADMITTED
 from oasis.kubernetes.metrics import Metrics
 from oasis.kubernetes.objects import Clock
-from oasis.kubernetes.policy_state import decode, encode
 from oasis.kubernetes.pods import condition
+from oasis.kubernetes.policy_state import decode, encode
 from oasis.kubernetes.settings import Settings
 from oasis.scheduling.policy import Policy
 from oasis.scheduling.site import Site
@@ -72,14 +72,16 @@ def restored(
     and jobs are those of the checkpoint; otherwise all live jobs arrive once more, with the work
     that is left of them.
     """
-    usable = found is not None and found.get("format") == FORMAT
-    usable = usable and found["slot_seconds"] == settings.slot_seconds
-    epoch = found["epoch"] if usable else _epoch(seen, settings)
+    if found is not None and (
+        found.get("format") != FORMAT or found["slot_seconds"] != settings.slot_seconds
+    ):
+        found = None
+    epoch = _epoch(seen, settings) if found is None else found["epoch"]
     clock = Clock(settings.slot_seconds, settings.startup_seconds, epoch)
     brain = cls(make(), settings, clock, checkpoint, metrics, seen)
     now = time.time()
     specs = brain.read_specs(seen, now)
-    if not usable or found is None:
+    if found is None:
         _from_objects(brain, specs)
         return brain
     brain.done.update(found["done"])

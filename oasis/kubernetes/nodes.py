@@ -201,8 +201,9 @@ def cluster_of(site: Site) -> Cluster:
 
     Examples
     --------
-    >>> machines = (Machine("a", (4.0,), frozenset({"worker"})), Machine("b", (1.0,), frozenset({"ps"})))
-    >>> cluster_of(Site(("gpu",), machines, unit_seconds=60.0)).ps_ids
+    >>> one = Machine("a", (4.0,), frozenset({"worker"}))
+    >>> other = Machine("b", (1.0,), frozenset({"ps"}))
+    >>> cluster_of(Site(("gpu",), (one, other), unit_seconds=60.0)).ps_ids
     ('b',)
     """
     servers: dict[str, list[Server]] = {group: [] for group in GROUPS}

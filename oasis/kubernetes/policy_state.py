@@ -1,7 +1,7 @@
 """The state of any policy as plain data, and back, without running what is read.
 
-A policy is written down attribute by attribute. It is read back into a fresh one of the same making:
-functions are those of the fresh one, and classes are only those of this project.
+A policy is written down attribute by attribute. It is read back into a fresh one of the same
+making: functions are those of the fresh one, and classes are only those of this project.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import importlib
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -82,14 +82,9 @@ class _Encoder:
     def value(self, value: Any) -> Any:
         if value is None or isinstance(value, (bool, str)) or type(value) in (int, float):
             return value
-        if isinstance(value, PolicyJob):
-            return {"is": "job", "index": value.index}
-        if isinstance(value, Site):
-            return {"is": "site"}
-        if isinstance(value, np.generic):
-            return {"is": "number", "type": value.dtype.str, "value": value.item()}
-        if callable(value) and not hasattr(type(value), "__dataclass_fields__"):
-            return {"is": "function"}
+        leaf = _leaf(value)
+        if leaf is not None:
+            return leaf
         if id(value) in self._seen:
             return {"is": "again", "number": self._seen[id(value)]}
         number = self._seen[id(value)] = len(self._kept)
@@ -128,6 +123,19 @@ class _Encoder:
         }
 
 
+def _leaf(value: Any) -> dict[str, Any] | None:
+    """What is written in one piece; None for what has parts."""
+    if isinstance(value, PolicyJob):
+        return {"is": "job", "index": value.index}
+    if isinstance(value, Site):
+        return {"is": "site"}
+    if isinstance(value, np.generic):
+        return {"is": "number", "type": value.dtype.str, "value": value.item()}
+    if callable(value) and not hasattr(type(value), "__dataclass_fields__"):
+        return {"is": "function"}
+    return None
+
+
 def attributes(value: Any) -> dict[str, Any]:
     """What an object holds, in its dictionary and in its slots."""
     found = dict(getattr(value, "__dict__", {}))
@@ -143,72 +151,90 @@ class _Decoder:
     def __init__(self, jobs: Mapping[int, PolicyJob], site: Site) -> None:
         self._jobs, self._site = jobs, site
         self._made: dict[int, Any] = {}
+        self._kinds: dict[str, Callable[[dict[str, Any], Any], Any]] = {
+            "job": lambda data, _: self._jobs.get(data["index"]),
+            "site": lambda _, __: self._site,
+            "number": lambda data, _: np.dtype(data["type"]).type(data["value"]),
+            "again": lambda data, _: self._made[data["number"]],
+            "function": _function,
+            "array": _array,
+            "random": _generator,
+            "dict": self._mapping,
+            "list": self._row,
+            "deque": self._row,
+            "tuple": self._fixed,
+            "set": self._fixed,
+            "frozenset": self._fixed,
+            "named": self._named,
+            "object": self._object,
+        }
 
     def value(self, data: Any, fresh: Any = None) -> Any:
         if not isinstance(data, dict):
             return data
-        kind = data["is"]
-        if kind == "job":
-            return self._jobs.get(data["index"])
-        if kind == "site":
-            return self._site
-        if kind == "number":
-            return np.dtype(data["type"]).type(data["value"])
-        if kind == "function":
-            if not callable(fresh):
-                raise OasisError("policy state: a function has no counterpart in a fresh policy")
-            return fresh
-        if kind == "again":
-            return self._made[data["number"]]
-        made = self._compound(kind, data, fresh)
-        self._made[data["number"]] = made
+        made = self._kinds[data["is"]](data, fresh)
+        if data["is"] != "again" and "number" in data:
+            self._made[data["number"]] = made
         return made
 
-    def _compound(self, kind: str, data: dict[str, Any], fresh: Any) -> Any:
-        number = data["number"]
-        if kind == "array":
-            shape, type_ = data["shape"], np.dtype(data["type"])
-            content = base64.b64decode(data["data"])
-            array = np.frombuffer(content, dtype=type_).reshape(shape).copy()
-            array.flags.writeable = not data["fixed"]
-            return array
-        if kind == "random":
-            generator = np.random.default_rng()
-            generator.bit_generator.state = data["state"]
-            return generator
-        if kind == "dict":
-            mapping: Any = fresh if type(fresh) is dict else {}
-            before = dict(mapping)
-            mapping.clear()
-            self._made[number] = mapping
-            for key, item in data["items"]:
-                name = self.value(key)
-                mapping[name] = self.value(item, before.get(name))
-            return mapping
-        if kind in ("list", "deque"):
-            row: Any = fresh if type(fresh) is _SEQUENCES[kind] else _SEQUENCES[kind]()
-            olds = list(row)
-            row.clear()
-            self._made[number] = row
-            for k, item in enumerate(data["items"]):
-                row.append(self.value(item, olds[k] if k < len(olds) else None))
-            return row
-        if kind in _SEQUENCES:
-            olds = list(fresh) if type(fresh) is tuple else []
-            items = [
-                self.value(item, olds[k] if k < len(olds) else None)
-                for k, item in enumerate(data["items"])
-            ]
-            return _SEQUENCES[kind](items)
-        cls = _class(data["class"])
-        if kind == "named":
-            return tuple.__new__(cls, [self.value(item) for item in data["items"]])
-        made = fresh if type(fresh) is cls else object.__new__(cls)
-        self._made[number] = made
-        olds_by_name = attributes(made)
-        for name, item in data["items"].items():
-            object.__setattr__(made, name, self.value(item, olds_by_name.get(name)))
+    def _mapping(self, data: dict[str, Any], fresh: Any) -> dict[Any, Any]:
+        made: dict[Any, Any] = fresh if type(fresh) is dict else {}
+        before = dict(made)
+        made.clear()
+        self._made[data["number"]] = made
+        for key, item in data["items"]:
+            name = self.value(key)
+            made[name] = self.value(item, before.get(name))
         return made
+
+    def _row(self, data: dict[str, Any], fresh: Any) -> Any:
+        kind = _SEQUENCES[data["is"]]
+        made = fresh if type(fresh) is kind else kind()
+        before = list(made)
+        made.clear()
+        self._made[data["number"]] = made
+        for k, item in enumerate(data["items"]):
+            made.append(self.value(item, before[k] if k < len(before) else None))
+        return made
+
+    def _fixed(self, data: dict[str, Any], fresh: Any) -> Any:
+        before = list(fresh) if type(fresh) is tuple else []
+        return _SEQUENCES[data["is"]](
+            self.value(item, before[k] if k < len(before) else None)
+            for k, item in enumerate(data["items"])
+        )
+
+    def _named(self, data: dict[str, Any], _: Any) -> Any:
+        cls: Any = _class(data["class"])
+        return tuple.__new__(cls, [self.value(item) for item in data["items"]])
+
+    def _object(self, data: dict[str, Any], fresh: Any) -> Any:
+        cls = _class(data["class"])
+        made: Any = fresh if type(fresh) is cls else object.__new__(cls)
+        self._made[data["number"]] = made
+        before = attributes(made)
+        for name, item in data["items"].items():
+            object.__setattr__(made, name, self.value(item, before.get(name)))
+        return made
+
+
+def _function(_: dict[str, Any], fresh: Any) -> Any:
+    if not callable(fresh):
+        raise OasisError("policy state: a function has no counterpart in a fresh policy")
+    return fresh
+
+
+def _array(data: dict[str, Any], _: Any) -> Any:
+    content = base64.b64decode(data["data"])
+    made = np.frombuffer(content, dtype=np.dtype(data["type"])).reshape(data["shape"]).copy()
+    made.flags.writeable = not data["fixed"]
+    return made
+
+
+def _generator(data: dict[str, Any], _: Any) -> np.random.Generator:
+    made = np.random.default_rng()
+    made.bit_generator.state = data["state"]
+    return made
 
 
 def _class(name: str) -> type[Any]:

@@ -71,7 +71,7 @@ class Objects:
                 return None
             raise
 
-    def list(
+    def list_all(
         self, kind: Kind, namespace: str | None = None, selector: str | None = None
     ) -> tuple[list[Object], str]:
         """All objects, page by page, and the version of the list."""

@@ -10,12 +10,17 @@ Schema = dict[str, Any]
 
 
 def _object(
-    description: str, properties: Schema, required: tuple[str, ...] = (), **more: Any
+    description: str,
+    properties: Schema,
+    required: tuple[str, ...] = (),
+    rules: list[dict[str, str]] | None = None,
 ) -> Schema:
     found: Schema = {"type": "object", "description": description, "properties": properties}
     if required:
         found["required"] = list(required)
-    return found | more
+    if rules:
+        found["x-kubernetes-validations"] = rules
+    return found
 
 
 def _number(description: str, minimum: float = 0, **more: Any) -> Schema:
@@ -103,7 +108,7 @@ def _utility() -> Schema:
             },
         },
         ("kind",),
-        **{"x-kubernetes-validations": rules},
+        rules=rules,
     )
 
 
@@ -121,14 +126,12 @@ def _work() -> Schema:
             "minibatchSeconds": _number("Seconds in which a worker trains a minibatch."),
             "gradientMb": _number("Megabytes that a worker pushes, and pulls, for each minibatch."),
         },
-        **{
-            "x-kubernetes-validations": [
-                _rule(
-                    f"has(self.workerSeconds) ? ({lacks}) : ({has})",
-                    f"expected workerSeconds alone, or all of {', '.join(parts)}",
-                )
-            ]
-        },
+        rules=[
+            _rule(
+                f"has(self.workerSeconds) ? ({lacks}) : ({has})",
+                f"expected workerSeconds alone, or all of {', '.join(parts)}",
+            )
+        ],
     )
 
 
@@ -142,18 +145,18 @@ def _spec() -> Schema:
             "template": _template("worker"),
         },
         ("maximum", "template"),
-        **{
-            "x-kubernetes-validations": [
-                _rule("self.minimum <= self.maximum", "minimum: expected at most maximum"),
-                _rule(
-                    "!has(self.initial) || (self.minimum <= self.initial && self.initial <= self.maximum)",
-                    "initial: expected minimum..maximum",
-                ),
-            ]
-        },
+        rules=[
+            _rule("self.minimum <= self.maximum", "minimum: expected at most maximum"),
+            _rule(
+                "!has(self.initial) || (self.minimum <= self.initial"
+                " && self.initial <= self.maximum)",
+                "initial: expected minimum..maximum",
+            ),
+        ],
     )
     ps = _object(
-        "The parameter servers, ceil(n b / B) for n workers that reserve b of the bandwidth B of one.",
+        "The parameter servers, ceil(n b / B) for n workers that reserve b of the bandwidth B "
+        "of one.",
         {"template": _template("parameter server")},
         ("template",),
     )
@@ -165,8 +168,8 @@ def _spec() -> Schema:
             "workers": workers,
             "parameterServers": ps,
             "resizePolicy": _text(
-                "elastic: pods come and go; restart: all pods are ended, with time for a checkpoint, "
-                "and started again.",
+                "elastic: pods come and go; restart: all pods are ended, with time for a "
+                "checkpoint, and started again.",
                 "elastic",
                 "restart",
                 default="elastic",
@@ -181,14 +184,12 @@ def _spec() -> Schema:
             ),
         },
         ("utility", "work", "workers"),
-        **{
-            "x-kubernetes-validations": [
-                _rule(
-                    "!has(self.work.chunks) || self.work.chunks >= self.workers.maximum",
-                    "work.chunks: expected at least workers.maximum",
-                )
-            ]
-        },
+        rules=[
+            _rule(
+                "!has(self.work.chunks) || self.work.chunks >= self.workers.maximum",
+                "work.chunks: expected at least workers.maximum",
+            )
+        ],
     )
 
 

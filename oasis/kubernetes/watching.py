@@ -134,7 +134,7 @@ class Watcher(threading.Thread):
                 self._stopping.wait(PAUSE)
 
     def _list(self) -> str:
-        items, version = self._objects.list(self._kind, self._namespace)
+        items, version = self._objects.list_all(self._kind, self._namespace)
         self.lists += 1
         self.store.replace(items, int(version))
         self.failure = None

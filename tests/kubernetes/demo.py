@@ -1,8 +1,8 @@
 """``make kubernetes-demo``: the shipped example on a real control plane, beside the simulator.
 
-Each job becomes an ``OasisJob`` half a slot before the slot of its arrival. ``oasis kubernetes run``
-schedules them with the shipped rights; at the end the table says what each earned there, and what
-the simulator says.
+Each job becomes an ``OasisJob`` half a slot before the slot of its arrival. The command
+``oasis kubernetes run`` schedules them with the shipped rights; at the end the table says what each
+earned there, and what the simulator says.
 """
 
 from __future__ import annotations
@@ -86,11 +86,11 @@ def run_controller(scene: Scene, instance: oasis.Instance, policy: str) -> None:
 
 def imported(scene: Scene, instance: oasis.Instance) -> oasis.Instance:
     """The instance as it is read back from the cluster."""
-    nodes = {node["metadata"]["name"]: node for node in scene.admin.list(NODES)[0]}
+    nodes = {node["metadata"]["name"]: node for node in scene.admin.list_all(NODES)[0]}
     clock, resources = scene.clock, DEFAULT_RESOURCES
     site = site_of(places_of(nodes.values(), None), nodes, {}, resources, clock.work_seconds)
     arrivals = {job.id: job.arrival for job in instance.jobs}
-    items = {i["metadata"]["name"]: i for i in scene.admin.list(OASIS_JOBS, scene.namespace)[0]}
+    items = {i["metadata"]["name"]: i for i in scene.admin.list_all(OASIS_JOBS, scene.namespace)[0]}
     specs = [
         (parse_job(items[job.id], clock, resources), arrivals[job.id])
         for job in instance.jobs_by_arrival()

@@ -1,8 +1,7 @@
-"""The adapter on a control plane: what is installed, the nodes and jobs of an instance, controllers."""
+"""The adapter on a control plane: what is installed, nodes and jobs of an instance, controllers."""
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -46,7 +45,7 @@ class Scene:
 
     def _served(self) -> bool:
         try:
-            self.admin.list(OASIS_JOBS)
+            self.admin.list_all(OASIS_JOBS)
         except oasis.OasisError:
             return False
         return True
@@ -92,7 +91,7 @@ class Scene:
 
     def statuses(self) -> dict[str, dict[str, Any]]:
         """Status of each job by name."""
-        items, _ = self.admin.list(OASIS_JOBS, self.namespace)
+        items, _ = self.admin.list_all(OASIS_JOBS, self.namespace)
         return {item["metadata"]["name"]: item.get("status") or {} for item in items}
 
     def phases(self) -> dict[str, str]:
@@ -150,7 +149,7 @@ class Scene:
         """Pods of the adapter by uid of their job."""
         from oasis.kubernetes.resources import PODS
 
-        items, _ = self.admin.list(PODS, self.namespace)
+        items, _ = self.admin.list_all(PODS, self.namespace)
         return by_job(items)
 
 

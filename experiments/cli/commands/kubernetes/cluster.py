@@ -79,7 +79,7 @@ def jobs_of(objects: Objects, namespace: str | None) -> list[dict[str, Any]]:
     """OasisJobs by namespace and name."""
     from oasis.kubernetes.resources import OASIS_JOBS  # noqa: PLC0415 (needs an extra)
 
-    items, _ = objects.list(OASIS_JOBS, namespace)
+    items, _ = objects.list_all(OASIS_JOBS, namespace)
     return sorted(items, key=lambda item: (item["metadata"]["namespace"], item["metadata"]["name"]))
 
 

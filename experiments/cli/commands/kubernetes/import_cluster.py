@@ -63,8 +63,8 @@ def command(
     objects = connect(kubeconfig, context)
     from oasis.kubernetes.resources import NODES, PODS  # noqa: PLC0415 (needs an extra)
 
-    nodes = {node["metadata"]["name"]: node for node in objects.list(NODES)[0]}
-    pods, _ = objects.list(PODS)
+    nodes = {node["metadata"]["name"]: node for node in objects.list_all(NODES)[0]}
+    pods, _ = objects.list_all(PODS)
     places = places_of(nodes.values(), share(ps_share))
     site = site_of(places, nodes, foreign_use(pods), resources, clock.work_seconds)
     specs = []

@@ -6,16 +6,13 @@ import logging
 import os
 import signal
 import socket
-from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-import oasis
 from experiments.cli import console
 from experiments.cli.commands.kubernetes.cluster import (
-    DRY,
     GPU,
     NAME,
     STORAGE,
