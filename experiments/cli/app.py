@@ -11,6 +11,7 @@ from experiments.cli.commands import (
     figure,
     generate,
     import_trace,
+    kubernetes,
     learn,
     policies,
     quote,
@@ -49,6 +50,7 @@ app.command("schema")(schema.command)
 app.command("learn")(learn.command)
 app.command("sweep")(sweep.command)
 app.command("figure")(figure.command)
+app.add_typer(kubernetes.app, name="kubernetes")
 
 
 def _print_version(wanted: bool) -> None:

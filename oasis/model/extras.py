@@ -14,6 +14,7 @@ EXTRAS = {
     "matplotlib": "plot",
     **dict.fromkeys(("pydantic", "pandas", "pyarrow", "joblib", "scipy", "threadpoolctl"), "sweep"),
     "distributed": "dask",
+    **dict.fromkeys(("kubernetes", "prometheus_client", "yaml", "urllib3"), "kubernetes"),
 }  # package -> the extra that brings it
 
 
