@@ -1,4 +1,5 @@
-# Everything here needs Python 3.11 or newer and make, nothing else; `make help` lists the targets.
+# Everything here needs Python 3.11 or newer and make, and the kubernetes targets Go; nothing else.
+# `make help` lists the targets.
 
 VENV ?= .venv
 DOCS_BUILD ?= docs/_build
@@ -12,13 +13,14 @@ PYTHON ?= $(shell for name in python3.11 python3 python; do \
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
-.PHONY: help example test nightly mutants bench check lint types imports spelling docs clean
+.PHONY: help example test nightly kubernetes-build kubernetes-test mutants bench check lint types \
+  imports spelling docs clean
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 
 help: ## list the targets
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1@\2/p' $(firstword $(MAKEFILE_LIST)) | \
-	  awk -F@ '{ printf "%-14s %s\n", $$1, $$2 }'
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1@\2/p' $(firstword $(MAKEFILE_LIST)) | \
+	  awk -F@ '{ printf "%-21s %s\n", $$1, $$2 }'
 
 example: $(VENV)/all.stamp ## install, then the competitive ratio on the shipped example
 	$(BIN)/oasis ratio $(EXAMPLE)
@@ -28,6 +30,12 @@ test: $(VENV)/test.stamp ## install, then run the tests on all cores
 
 nightly: $(VENV)/test.stamp ## the tests, with long searches
 	$(BIN)/python -m pytest -n auto --nightly
+
+kubernetes-build: | $(BIN)/python ## build the control plane that the next one needs (ten minutes, once)
+	@$(BIN)/python -m tests.kubernetes.controlplane.build
+
+kubernetes-test: kubernetes-build $(VENV)/test.stamp ## the tests on a real control plane; NIGHTLY=1 adds the long ones
+	$(BIN)/python -m pytest tests/kubernetes --kubernetes $(if $(NIGHTLY),--nightly)
 
 mutants: $(VENV)/mutants.stamp ## mutate the core at 150 random places; SEED= repeats, SAMPLE= shortens
 	$(BIN)/python -m tests.mutation $(if $(SEED),--seed $(SEED)) $(if $(SAMPLE),--sample $(SAMPLE))

@@ -10,6 +10,7 @@ from typing import Any
 from baselines.fair_shares import Fairness, Portions
 from baselines.placing import Placing
 from oasis.model import rounding
+from oasis.model.extras import require
 from oasis.scheduling import Allocation, JobBook, Plan, PolicyJob, Room, Site, View
 
 IDLE = "an answer with which nobody runs"
@@ -31,10 +32,10 @@ class Dorm:
     Chosen: a container is a worker, with b_i / B_i of a parameter server in its dominant share;
     parameter servers are as few as (6) allows, since more would be utilisation that does no work;
     n_max is N_i; m counts a resource of the worker servers and the same of the parameter-server
-    hosts as two; the shares of DRF are those of divisible workers (`fair_shares`). A job that runs
-    keeps at least its fewest workers; one that waits may go on waiting, but the objective first
-    counts the jobs that run, which is the source's n_min for all wherever that is possible.
-    Both thetas are 0.1, of the values that the source tries.
+    hosts as two, unless some machine hosts both (`Pools`); the shares of DRF are those of divisible
+    workers (`fair_shares`). A job that runs keeps at least its fewest workers; one that waits may
+    go on waiting, but the objective first counts the jobs that run, which is the source's n_min for
+    all wherever that is possible. Both thetas are 0.1, of the values that the source tries.
 
     Three concessions to time, all counted in `report`. The MILP decides on the jobs whose possible
     places number at most `places`: by turns the one that has waited longest and, of those that run,
@@ -118,6 +119,7 @@ class Dorm:
 
     def reset(self, site: Site) -> None:
         # here, so that whoever has no solver hears of it before the run
+        require("Dorm", "pulp", "highspy")
         from baselines.partition import Partition  # noqa: PLC0415 (needs an extra)
         from oasis.solvers import highs  # noqa: PLC0415
 

@@ -20,22 +20,34 @@ from oasis.scheduling import (
     View,
 )
 
+JOB, OWNER = "job", "owner"
+Entry = tuple[float, int, int, int]  # dominant share, index, workers and parameter servers so far
+
 
 class DRF:
-    """All jobs share the cluster so that their dominant shares are as equal as they can be.
+    """All share the cluster so that their dominant shares are as equal as they can be.
 
     Dominant Resource Fairness (Ghodsi et al., NSDI 2011, Algorithm 1) fixes: the dominant share of
     a job is its largest share of any resource; progressive filling gives the next task to the job
     with the smallest one, as long as it fits. The OASiS paper fixes (section V-A): counts are
     computed anew at each arrival and completion, placement round-robin on servers with room.
     Chosen: a resource of the worker servers and the same one of the parameter-server hosts are two
-    resources; a task is a worker together with the parameter servers that (6) then asks for (the
-    first task of a rigid job is the whole job); a job whose next task fits nowhere is full and the
-    filling goes on with the others; equal shares in order of arrival; all jobs are placed anew,
-    from the first server on, so that the same jobs always get the same places.
+    resources, unless some machine hosts both (`Pools`): then it counts once; a task is a worker
+    together with the parameter servers that (6) then asks for (the first task of a rigid job is the
+    whole job); a job whose next task fits nowhere is full and the filling goes on with the others;
+    equal shares in order of arrival; all jobs are placed anew, from the first server on, so that
+    the same jobs always get the same places.
+
+    Who shares are the jobs, as in the OASiS paper. A rigid job is one task, so all that wait have
+    the share 0 and there is nothing to be equalised: on a plain trace that is the order of arrival,
+    in which those that fit may pass, and an earlier job takes back its GPUs. With ``by="owner"``
+    users or virtual clusters share instead, as in the source: the next task goes to the owner with
+    the smallest dominant share over all its jobs, and among those to the job with the smallest one.
 
     Parameters
     ----------
+    by : {"job", "owner"}
+        Whose dominant shares are made equal: of jobs, or of those who submitted them.
     placement : str or None
         As for `Placing`.
 
@@ -54,12 +66,14 @@ class DRF:
     slotted = False
     told_remaining = False
 
-    def __init__(self, *, placement: str | None = None) -> None:
-        self._placing = Placing(placement)
+    def __init__(self, *, by: str = JOB, placement: str | None = None) -> None:
+        if by not in (JOB, OWNER):
+            raise ValueError(f"by: expected {JOB} or {OWNER}, got {by!r}")
+        self.by, self._placing = by, Placing(placement)
 
     @property
     def parameters(self) -> Mapping[str, Any]:
-        return self._placing.parameters
+        return {"by": self.by, **self._placing.parameters}
 
     def reset(self, site: Site) -> None:
         self._site = site
@@ -78,20 +92,30 @@ class DRF:
         """Progressive filling of `room`."""
         how, jobs = self._placing.on(self._site), self._book.jobs
         held: dict[int, tuple[dict[int, int], dict[int, int]]] = {i: ({}, {}) for i in jobs}
-        line = [(0.0, index, 0, 0) for index in jobs]
-        heapify(line)
-        while line:
+        lines: dict[object, list[Entry]] = {}
+        for index, job in jobs.items():
+            lines.setdefault(index if self.by == JOB else job.owner, []).append((0.0, index, 0, 0))
+        taken: dict[object, dict[int, int]] = {owner: {} for owner in lines}
+        # owners by their share, then by the job that is next; each job is in the line of its owner
+        owners = [(0.0, line[0][1], owner) for owner, line in lines.items()]
+        heapify(owners)
+        while owners:
+            share, _, owner = heappop(owners)
+            line = lines[owner]
             _, index, workers, ps = heappop(line)
             job = jobs[index]
             added = self._grow(job, workers, ps, room, how)
-            if added is None:
-                continue
-            for mine, tasks in zip(held[index], added, strict=True):
-                for machine, count in tasks:
-                    mine[machine] = mine.get(machine, 0) + count
-            workers, ps = workers + added.worker_count, ps + added.ps_count
-            if workers < job.max_workers:
-                heappush(line, (self._shares.dominant(job, workers, ps), index, workers, ps))
+            if added is not None:
+                for mine, tasks in zip(held[index], added, strict=True):
+                    for machine, count in tasks:
+                        mine[machine] = mine.get(machine, 0) + count
+                workers, ps = workers + added.worker_count, ps + added.ps_count
+                self._shares.add(taken[owner], job, added.worker_count, added.ps_count)
+                share = self._shares.largest(taken[owner])
+                if workers < job.max_workers:
+                    heappush(line, (self._shares.dominant(job, workers, ps), index, workers, ps))
+            if line:
+                heappush(owners, (share, line[0][1], owner))
         return {
             index: Allocation(*(tuple(sorted(tasks.items())) for tasks in both))
             if both[0]

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from baselines.pools import Pools
 from oasis.model.rounding import FloatArray
 from oasis.scheduling.allocation import Allocation
 from oasis.scheduling.job import PolicyJob
-from oasis.scheduling.site import GROUPS, Site
+from oasis.scheduling.site import Site
 
 NEGLIGIBLE = 1e-12
 
@@ -22,22 +23,21 @@ class Portions:
     Parameters
     ----------
     site : Site
-        A resource of the worker servers and the same one of the parameter-server hosts are two.
+        The machines, whose resources are those of `Pools`.
     """
 
     def __init__(self, site: Site) -> None:
-        self._site, self._grid = site, site.grid
-        self._size = len(site.resources)
-        self.totals = np.array([total for group in GROUPS for total in site.totals(group)])
+        self._pools, self._grid = Pools(site), site.grid
+        self.totals = self._pools.totals
         self.kinds = int(np.count_nonzero(self.totals))
 
     def of_task(self, job: PolicyJob, group: str) -> FloatArray:
-        """Share of each resource that one task of `group` takes, shape (2 R,)."""
+        """Share of each resource that one task of `group` takes, shape (K,)."""
         portion = np.zeros(len(self.totals))
-        offset = GROUPS.index(group) * self._size
         for resource, amount in job.worker if group == "worker" else job.ps:
-            total = self.totals[offset + resource] * self._grid
-            portion[offset + resource] = amount / total if total else 0.0  # it fits nowhere
+            place = self._pools.place(group, resource)
+            total = self.totals[place] * self._grid
+            portion[place] = amount / total if total else 0.0  # it fits nowhere
         return portion
 
     def of_worker(self, job: PolicyJob) -> FloatArray:
@@ -54,10 +54,7 @@ class Portions:
 
     def supply(self, capacity: Sequence[tuple[int, ...]]) -> FloatArray:
         """Share of each resource on machines of `capacity` (grid units), 1 unless some are down."""
-        there = np.zeros(len(self.totals))
-        for g, group in enumerate(GROUPS):
-            for machine in self._site.machines_for(group):
-                there[g * self._size : (g + 1) * self._size] += capacity[machine]
+        there = self._pools.sums(capacity)
         full = self.totals * self._grid
         found: FloatArray = np.minimum(1.0, np.divide(there, full, out=full * 0, where=full > 0))
         return found

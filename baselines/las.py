@@ -1,14 +1,18 @@
-"""Least attained service first, as in Tiresias."""
+"""Least attained service first."""
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Mapping
+from itertools import count
 from typing import Any
 
-from baselines.ordered import STRICT, Ordered
-from oasis.model.rounding import TOLERANCE
+from baselines.levels import Levels, check_levels
+from baselines.line import STRICT
+from baselines.ordered import Ordered, Rank
 from oasis.scheduling import PolicyJob, Site, View
+
+ARRIVAL, RUNNING_FIRST = "arrival", "running-first"
+RUNS, WAITS = 0, 1
 
 
 class LAS(Ordered):
@@ -17,10 +21,14 @@ class LAS(Ordered):
     Tiresias (Gu et al., NSDI 2019) fixes: service is GPUs times time ("two-dimensional"); queues
     with thresholds on attained service, a job falls to the next queue when it passes one; in a
     queue, first come first served; running jobs of lower queues are preempted; a job that does not
-    fit lets those behind it pass (``line="backfill"``). Chosen: the thresholds; order of arrival in
-    a queue (Tiresias: of first start); no promotion of starving jobs; a job without GPUs counts its
-    workers; a strict line, the rule by which the policies here are compared; the rest as in
-    `Ordered`.
+    fit lets those behind it pass (``line="fit"``). Chosen: the thresholds; no promotion of starving
+    jobs; a job without GPUs counts its workers; a strict line, the rule by which the policies here
+    are compared; the rest as in `Ordered`.
+
+    Who came first in a queue is read in two ways. ``order="arrival"``: who was submitted first, as
+    in the simulator of Lucid (Hu et al., ASPLOS 2023). ``order="running-first"``, as in the
+    simulator of Tiresias: a job enters its queue at the end, and after each decision those that run
+    stand before those that wait; wide jobs may then wait for very long.
 
     A threshold must suit the workload. On a slotted instance nobody is preempted within a slot, so
     no job falls to the next queue with less than a slot of service. Where one slot already exceeds
@@ -33,7 +41,9 @@ class LAS(Ordered):
         Of the counts.
     thresholds : tuple of float
         Ends of all queues but the last, in GPU-hours, increasing.
-    line : {"strict", "backfill"}
+    order : {"arrival", "running-first"}
+        Who goes first in a queue.
+    line : {"strict", "fit"}
         Whether a job that does not fit blocks those behind it.
     placement : str or None
         As for `Placing`.
@@ -55,45 +65,63 @@ class LAS(Ordered):
         seed: int = 0,
         thresholds: tuple[float, ...] = (1.0,),
         *,
+        order: str = ARRIVAL,
         line: str = STRICT,
         placement: str | None = None,
     ) -> None:
         super().__init__(seed, line=line, placement=placement)
-        if list(thresholds) != sorted(set(thresholds)) or min(thresholds, default=1.0) <= 0:
-            raise ValueError(f"thresholds: expected increasing numbers > 0, got {thresholds}")
-        self.thresholds = tuple(thresholds)
+        if order not in (ARRIVAL, RUNNING_FIRST):
+            raise ValueError(f"order: expected {ARRIVAL} or {RUNNING_FIRST}, got {order!r}")
+        self.thresholds, self.order = check_levels(thresholds, "thresholds"), order
 
     @property
     def parameters(self) -> Mapping[str, Any]:
-        return {**super().parameters, "thresholds": list(self.thresholds)}
+        own = {"thresholds": list(self.thresholds), "order": self.order}
+        return {**super().parameters, **own}
 
     def reset(self, site: Site) -> None:
         super().reset(site)
-        self._ends = [hours * 3600.0 / site.unit_seconds for hours in self.thresholds]
-        gpu = site.resources.index("gpu") if "gpu" in site.resources else None
-        self._gpu, self._grid = gpu, site.grid
+        self._levels = Levels(self.thresholds, site)
+        # of each job its queue, whether it stands there among those that run, and its place
+        self._stands: dict[int, tuple[int, int, int]] = {}
+        self._last, self._front = count(), count(-1, -1)
 
-    def key(self, job: PolicyJob, workers: int, view: View) -> float:
-        return float(self._queue(self._service(job, workers, view)))
+    def key(self, job: PolicyJob, workers: int, view: View) -> Rank:
+        if self.order == ARRIVAL:
+            return float(self._levels.level(self._levels.service(job, workers, view)))
+        if job.index not in self._stands:
+            self._stands[job.index] = 0, WAITS, next(self._last)
+        return self._stands[job.index]
+
+    def before_serving(self, view: View) -> None:
+        """Put those that passed a threshold at the end of their next queue, in order of time."""
+        if self.order == ARRIVAL:
+            return
+        for job in view.finished:
+            self._stands.pop(job.index, None)
+        fallen = []
+        for job, workers in self.running():
+            queue = self._levels.level(self._levels.service(job, workers, view))
+            if queue != self._stands[job.index][0]:
+                fallen.append((-self._levels.since_end(job, workers, view), job.index, queue))
+        for _, index, queue in sorted(fallen):
+            self._stands[index] = queue, WAITS, next(self._last)
+
+    def after_serving(self) -> None:
+        """Put those of each queue that run before those that wait, in the order that they had."""
+        if self.order == ARRIVAL:
+            return
+        for index in self._running:
+            queue, stand, _ = self._stands[index]
+            if stand == WAITS:
+                self._stands[index] = queue, RUNS, next(self._last)
+        for place in reversed(range(len(self._waiting))):
+            _, index = self._waiting[place]
+            queue, stand, _ = self._stands[index]
+            if stand == RUNS:
+                self._stands[index] = queue, WAITS, next(self._front)
+                self._waiting[place] = self._stands[index], index
 
     def wake_at(self, view: View) -> float | None:
         """When the next running job passes a threshold, if anybody waits for it."""
-        times = []
-        if self._waiting:
-            for job, workers in self.running():
-                service = self._service(job, workers, view)
-                queue = self._queue(service)
-                if queue < len(self._ends):
-                    left = (self._ends[queue] - service) / self._weight(job, workers)
-                    times.append(view.now + left)
-        return min(times, default=None)
-
-    def _service(self, job: PolicyJob, workers: int, view: View) -> float:
-        return view.attained(job) * self._weight(job, workers)
-
-    def _queue(self, service: float) -> int:
-        return bisect_right(self._ends, service * (1 + TOLERANCE))
-
-    def _weight(self, job: PolicyJob, workers: int) -> float:
-        each = dict(job.worker).get(self._gpu, 0) / self._grid if self._gpu is not None else 0.0
-        return workers * (each or 1.0)
+        return self._levels.next_end(self.running(), view) if self._waiting else None

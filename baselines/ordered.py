@@ -7,28 +7,42 @@ from collections.abc import Mapping
 from typing import Any
 
 from baselines.counts import FixedCounts
+from baselines.line import STRICT, check_line
 from baselines.placing import Placing
-from oasis.scheduling import NOTHING, JobBook, Plan, PolicyJob, Room, Site, View
+from baselines.turns import Turns
+from oasis.scheduling import NOTHING, JobBook, Plan, PolicyJob, Site, View
 
-Key = tuple[float, int]
+Rank = float | tuple[float, ...]
+Key = tuple[Rank, int]
 
-STRICT, BACKFILL = "strict", "backfill"
+
+def significant(value: float) -> float:
+    """`value` to 12 digits, so that equal ranks are equal however they were computed.
+
+    Examples
+    --------
+    >>> significant(0.1 + 0.2) == significant(0.3)
+    True
+    """
+    return float(f"{value:.12g}")
 
 
 class Ordered:
     """At every event, give the machines to the jobs in order until one does not fit.
 
     Counts of workers and parameter servers are fixed as for FIFO, so that only the order differs.
-    The jobs are placed one after the other on the empty cluster: one that runs stays where it is if
-    its machines still have room, else it is placed anew. If the line is strict, the first that does
-    not fit blocks those behind it, which are paused; with backfill it alone waits, and the others
-    take what there is. A job's place in the order may change only while it runs.
+    The jobs get their turns one after the other. One that runs stays where it is, unless a job
+    before it took its place; one that waits goes where there is free room and, only if it does not
+    fit there, displaces jobs whose turn comes later. A displaced job is placed anew at its turn. If
+    the line is strict, the first that does not fit blocks those behind it, which are paused; with
+    ``fit`` it alone waits, and the others take what there is. A job's place in the order may change
+    while it runs; where it changes for those who wait, `rank_anew` must be called.
 
     Parameters
     ----------
     seed : int
         Of the counts.
-    line : {"strict", "backfill"}
+    line : {"strict", "fit"}
         Whether a job that does not fit blocks those behind it.
     placement : str or None
         As for `Placing`.
@@ -38,9 +52,7 @@ class Ordered:
     told_remaining = False
 
     def __init__(self, seed: int = 0, *, line: str = STRICT, placement: str | None = None) -> None:
-        if line not in (STRICT, BACKFILL):
-            raise ValueError(f"line: expected {STRICT} or {BACKFILL}, got {line!r}")
-        self._seed, self.line = seed, line
+        self._seed, self.line = seed, check_line(line)
         self._counts, self._placing = FixedCounts(seed), Placing(placement)
 
     @property
@@ -55,9 +67,20 @@ class Ordered:
         self._waiting: list[Key] = []
         self._running: dict[int, PolicyJob] = {}
 
-    def key(self, job: PolicyJob, workers: int, view: View) -> float:
+    def key(self, job: PolicyJob, workers: int, view: View) -> Rank:
         """Jobs with smaller keys go first; among equals, those that arrived earlier."""
         raise NotImplementedError
+
+    def before_serving(self, view: View) -> None:
+        """Called at each event, when `running` is up to date, before keys are asked for."""
+
+    def rank_anew(self, view: View) -> None:
+        """Put those who wait in order: what they are ordered by has changed while they waited."""
+        jobs = self._book.jobs
+        self._waiting = sorted(self._key(jobs[index], view) for _, index in self._waiting)
+
+    def after_serving(self) -> None:
+        """Called when it is known who runs and who waits."""
 
     def wake_at(self, view: View) -> float | None:
         """When the order will change though nothing happens."""
@@ -68,6 +91,7 @@ class Ordered:
         self._update(view, plan)
         if self._waiting:
             self._serve(view, plan)
+            self.after_serving()
         plan.wake_at = self.wake_at(view)
         return plan
 
@@ -77,12 +101,12 @@ class Ordered:
         return [(job, counts[index][0]) for index, job in self._running.items()]
 
     def _update(self, view: View, plan: Plan) -> None:
-        for job in view.finished:
+        for job in (*view.finished, *view.evicted):
             del self._running[job.index]
+        self.before_serving(view)
         for job in self._book.update(view, plan):
             insort(self._waiting, self._key(job, view))
         for job in view.evicted:
-            del self._running[job.index]
             insort(self._waiting, self._key(job, view))
 
     def _key(self, job: PolicyJob, view: View) -> Key:
@@ -93,11 +117,9 @@ class Ordered:
         # so many of the waiting and of the running jobs have had their turn: those that run and go
         # before everybody who waits stay where they are
         served, first = 0, bisect_left(running, self._waiting[0])
-        jobs, counts = self._book.jobs, self._book.counts
+        jobs = self._book.jobs
         now_running = {index: jobs[index] for _, index in running[:first]}
-        room = Room(self._site, view.free())
-        for _, index in running[first:]:
-            room.release(jobs[index], view.allocation(jobs[index]))
+        turns = Turns(self._site, self._placement, view, [jobs[i] for _, i in running[first:]])
         passed: list[Key] = []  # jobs that did not fit and let others go before them
         while served < len(self._waiting) or first < len(running):
             waits = first == len(running) or (
@@ -105,9 +127,9 @@ class Ordered:
             )
             key = self._waiting[served] if waits else running[first]
             job = jobs[key[1]]
-            if not waits and room.hold(job, view.allocation(job)):
+            if not waits and turns.keep(job):
                 now_running[job.index] = job
-            elif allocation := self._placement.place(room, job, *counts[job.index]):
+            elif allocation := turns.start(job, *self._book.counts[job.index]):
                 plan.changes[job.index] = allocation
                 now_running[job.index] = job
             elif self.line == STRICT:

@@ -35,7 +35,7 @@ class Candidate:
         The job.
     held : Allocation
         What it holds; `NOTHING` if it waits.
-    portions : tuple of (2 R,) float array
+    portions : tuple of (K,) float array
         Share of each resource that one worker, and one parameter server, takes.
     per_worker : float
         Dominant share of one worker.
@@ -149,7 +149,7 @@ class Partition:
         loss = self.problem.add_variable(f"loss_{k}", 0)
         self._require(loss >= candidate.per_worker * count - candidate.fair, f"above_{k}")
         self._require(loss >= candidate.fair - candidate.per_worker * count, f"below_{k}")
-        # utilisation is at most 2 R: to run one job more comes before it
+        # utilisation is at most K: to run one job more comes before it
         self._objective.append((runs, 1.0 + len(candidate.portions[0])))
         used = zip((count, servers), candidate.portions, strict=True)
         self._objective += [(variable, float(portion.sum())) for variable, portion in used]

@@ -7,11 +7,18 @@ from collections.abc import Callable
 from typing import Any
 
 from baselines.dorm import Dorm
+from baselines.dragon import Dragon, LocalityAware
 from baselines.drf import DRF
+from baselines.easy import EASY
 from baselines.fifo import FIFO
+from baselines.finish_time_fairness import FinishTimeFairness
+from baselines.gittins import Gittins
+from baselines.kod2 import Kod2
 from baselines.kubernetes_default import KubernetesDefault
 from baselines.las import LAS
 from baselines.rrh import RRH
+from baselines.sjf import SJF
+from baselines.srsf import SRSF
 from baselines.srtf import SRTF
 from oasis.scheduling import Policy
 
@@ -24,11 +31,22 @@ POLICIES: dict[str, Callable[..., Policy]] = {
     "srtf": SRTF,
     "las": LAS,
 }
+# Policies of simulators of GPU clusters, at home on plain traces.
+QUEUES: dict[str, Callable[..., Policy]] = {
+    "sjf": SJF,
+    "srsf": SRSF,
+    "easy": EASY,
+    "gittins": Gittins,
+    "finish-time-fairness": FinishTimeFairness,
+}
 # Kubernetes controllers, at home on elastic workloads.
 CONTROLLERS: dict[str, Callable[..., Policy]] = {
     "kubernetes-default": KubernetesDefault,
+    "locality-aware": LocalityAware,
+    "dragon": Dragon,
+    "kod2": Kod2,
 }
-ALL: dict[str, Callable[..., Policy]] = POLICIES | CONTROLLERS
+ALL: dict[str, Callable[..., Policy]] = POLICIES | QUEUES | CONTROLLERS
 
 
 def make(name: str, seed: int = 0, **options: Any) -> Policy:
@@ -50,8 +68,8 @@ def make(name: str, seed: int = 0, **options: Any) -> Policy:
 
     Examples
     --------
-    >>> make("las", 3, line="backfill").parameters
-    {'seed': 3, 'line': 'backfill', 'placement': None, 'thresholds': [1.0]}
+    >>> make("srtf", 3, line="fit").parameters
+    {'seed': 3, 'line': 'fit', 'placement': None}
     """
     if name not in ALL:
         raise ValueError(f"policy: expected one of {', '.join(ALL)}, got {name!r}")

@@ -1,65 +1,122 @@
-"""OASiS: online primal-dual scheduling of distributed training jobs on shared clusters."""
+"""OASiS: online primal-dual scheduling of distributed training jobs on shared clusters.
 
-from oasis.certify.certificate import Certificate, certify
-from oasis.certify.duality import dual_bound
-from oasis.certify.verify import verify
-from oasis.model.decision import Decision, Rejection
-from oasis.model.errors import (
-    InstanceError,
-    OasisError,
-    PolicyError,
-    SolverError,
-    VerificationError,
-)
-from oasis.model.instance import Cluster, Instance, Job, Server
-from oasis.model.instance_file import read, write
-from oasis.model.resources import ResourceVector
-from oasis.model.schedule import Schedule
-from oasis.model.utility import Constant, Deadline, Piecewise, Sigmoid, Utility
-from oasis.online.best_schedule import BestSchedule, best_schedule
-from oasis.online.live import LiveScheduler
-from oasis.online.oasis import OASiS
-from oasis.online.prices import PriceBounds, PriceFunction
-from oasis.simulator import simulate
-from oasis.simulator.recourse import Recourse
-from oasis.simulator.result import Run
+The public names are those of `__all__`. Nearly all are imported when they are first used, so that
+``import oasis`` takes little longer than ``import numpy``.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+# At once, since its room has the same name: imported later, the room would take its place.
+from oasis.certify.certificate import certify as certify
 from oasis.version import __version__
-from oasis.workloads import generate
 
-__all__ = [
-    "BestSchedule",
-    "Certificate",
-    "Cluster",
-    "Constant",
-    "Deadline",
-    "Decision",
-    "Instance",
-    "InstanceError",
-    "Job",
-    "LiveScheduler",
-    "OASiS",
-    "OasisError",
-    "Piecewise",
-    "PolicyError",
-    "PriceBounds",
-    "PriceFunction",
-    "Recourse",
-    "Rejection",
-    "ResourceVector",
-    "Run",
-    "Schedule",
-    "Server",
-    "Sigmoid",
-    "SolverError",
-    "Utility",
-    "VerificationError",
+if TYPE_CHECKING:  # for type checkers and editors; at run time NAMES says where a name is
+    from oasis.certify.certificate import Certificate as Certificate
+    from oasis.certify.duality import dual_bound as dual_bound
+    from oasis.certify.verify import verify as verify
+    from oasis.model.cluster import Cluster as Cluster
+    from oasis.model.cluster import Server as Server
+    from oasis.model.decision import Decision as Decision
+    from oasis.model.decision import Rejection as Rejection
+    from oasis.model.errors import (
+        InstanceError as InstanceError,
+    )
+    from oasis.model.errors import (
+        OasisError as OasisError,
+    )
+    from oasis.model.errors import (
+        PolicyError as PolicyError,
+    )
+    from oasis.model.errors import (
+        SolverError as SolverError,
+    )
+    from oasis.model.errors import (
+        VerificationError as VerificationError,
+    )
+    from oasis.model.instance import Instance as Instance
+    from oasis.model.instance_file import read as read
+    from oasis.model.instance_file import write as write
+    from oasis.model.job import Job as Job
+    from oasis.model.resources import ResourceVector as ResourceVector
+    from oasis.model.schedule import Schedule as Schedule
+    from oasis.model.utility import (
+        Constant as Constant,
+    )
+    from oasis.model.utility import (
+        Deadline as Deadline,
+    )
+    from oasis.model.utility import (
+        Piecewise as Piecewise,
+    )
+    from oasis.model.utility import (
+        Sigmoid as Sigmoid,
+    )
+    from oasis.model.utility import (
+        Utility as Utility,
+    )
+    from oasis.online.best_schedule import (
+        BestSchedule as BestSchedule,
+    )
+    from oasis.online.best_schedule import (
+        best_schedule as best_schedule,
+    )
+    from oasis.online.live.scheduler import LiveScheduler as LiveScheduler
+    from oasis.online.oasis import OASiS as OASiS
+    from oasis.online.prices import PriceBounds as PriceBounds
+    from oasis.online.prices import PriceFunction as PriceFunction
+    from oasis.online.recourse.learned import LearnedPrices as LearnedPrices
+    from oasis.simulator.recourse import Recourse as Recourse
+    from oasis.simulator.result import Run as Run
+    from oasis.simulator.run import simulate as simulate
+    from oasis.workloads.generator import generate as generate
+
+NAMES = {
+    "certify.certificate": ("Certificate",),
+    "certify.duality": ("dual_bound",),
+    "certify.verify": ("verify",),
+    "model.cluster": ("Cluster", "Server"),
+    "model.decision": ("Decision", "Rejection"),
+    "model.errors": (
+        *("InstanceError", "OasisError", "PolicyError", "SolverError", "VerificationError"),
+    ),
+    "model.instance": ("Instance",),
+    "model.instance_file": ("read", "write"),
+    "model.job": ("Job",),
+    "model.resources": ("ResourceVector",),
+    "model.schedule": ("Schedule",),
+    "model.utility": ("Constant", "Deadline", "Piecewise", "Sigmoid", "Utility"),
+    "online.best_schedule": ("BestSchedule", "best_schedule"),
+    "online.live.scheduler": ("LiveScheduler",),
+    "online.oasis": ("OASiS",),
+    "online.prices": ("PriceBounds", "PriceFunction"),
+    "online.recourse.learned": ("LearnedPrices",),
+    "simulator.recourse": ("Recourse",),
+    "simulator.result": ("Run",),
+    "simulator.run": ("simulate",),
+    "workloads.generator": ("generate",),
+}
+ROOMS = ("model", "online", "scheduling", "simulator", "solvers", "traces", "workloads")
+_MODULE_OF = {name: f"oasis.{module}" for module, names in NAMES.items() for name in names}
+
+__all__ = [  # noqa: PLE0604 (they are texts)
+    *sorted([*_MODULE_OF, "certify"]),
     "__version__",
-    "best_schedule",
-    "certify",
-    "dual_bound",
-    "generate",
-    "read",
-    "simulate",
-    "verify",
-    "write",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name, or a room, when it is first used."""
+    if name in _MODULE_OF:
+        found = getattr(importlib.import_module(_MODULE_OF[name]), name)
+        globals()[name] = found
+        return found
+    if name in ROOMS:
+        return importlib.import_module(f"oasis.{name}")
+    raise AttributeError(f"module 'oasis' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, *ROOMS})

@@ -1,5 +1,9 @@
 """The offline problem (1)-(13): exact optima and certified intervals to judge OASiS by."""
 
+from oasis.model.extras import require
+
+require("solving offline", "pulp", "highspy")
+
 from oasis.solvers import Status
 from offline.benders.params import BendersParams
 from offline.benders.solve import solve_benders
@@ -7,6 +11,7 @@ from offline.column_generation.bound import ConfigurationBound, configuration_bo
 from offline.column_generation.params import ColumnGenerationParams, ConfigurationParams
 from offline.column_generation.solve import solve_configuration
 from offline.enumeration import EnumerationParams, solve_brute_force
+from offline.learning import learn_prices
 from offline.model.milp import solve_milp
 from offline.model.params import CompactParams
 from offline.result import Milestone, OfflineResult
@@ -30,6 +35,7 @@ __all__ = [
     "Status",
     "WarmStart",
     "configuration_bound",
+    "learn_prices",
     "solve",
     "solve_benders",
     "solve_brute_force",

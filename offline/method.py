@@ -8,6 +8,7 @@ from typing import Any, Generic, TypeVar
 
 from oasis.certify.verify import verify
 from oasis.model.instance import Instance
+from oasis.model.validation import LARGEST_SEED, integer
 from oasis.solvers import SolveProgress, Status, highs
 from oasis.solvers.budget import Budget, checked, limits
 from offline.params import Params
@@ -58,6 +59,7 @@ class Method(Generic[P]):
         """Solve an instance; see `offline.solve`."""
         time_limit = checked(time_limit)
         checked(work_limit, "work_limit", "units of work")
+        seed = integer(seed, "seed", maximum=LARGEST_SEED)
         chosen = self.checked_params(params)
         online = SolveState(Budget(), on_progress)
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -92,7 +93,9 @@ def _fits(
 ) -> bool:
     return all(
         fits(
-            sum(row[server] * demand[r] for row, demand in zip(placed, demands, strict=False)),
+            math.fsum(
+                row[server] * demand[r] for row, demand in zip(placed, demands, strict=False)
+            ),
             limit,
         )
         for r, limit in enumerate(limits)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from enum import StrEnum
 from typing import Any
 
@@ -14,6 +15,11 @@ from oasis.model.schedule import Schedule
 from oasis.solvers import PROOF, TRUST, SolveProgress, Status, relative_gap
 from oasis.solvers.budget import Budget
 from offline.result import Milestone, OfflineResult
+
+# Bounds come from sums of floats and from capacities of exactly 1, while schedules may exceed a
+# capacity by 1.001e-9. What results state is larger by this (relative), so that no schedule that
+# is verified, by whichever method, is worth more.
+OUTWARD = 2e-9
 
 RESOLUTION = 0.01  # of the elapsed time: how close together two milestones may be
 
@@ -45,6 +51,9 @@ class Phase(StrEnum):
     MASTER_IN_WHOLE_COUNTS = "master, whole counts"
     CUTS_AROUND_PLAN = "cuts around the plan"
     PLANS = "plans that fit"
+
+
+EXACT = (Phase.TRIVIAL, Phase.ENUMERATION)  # whose bounds are sums of utilities, rounded once
 
 
 class SolveState:
@@ -148,6 +157,16 @@ class SolveState:
             self._note()
         self.proved(progress.bound)
 
+    def withdraw(self) -> None:
+        """Forget solutions that a solver has told of, which were found to break a constraint."""
+        self._seen, known = None, self.incumbent
+        self.history = [
+            milestone
+            if milestone.objective is None or (known is not None and milestone.objective <= known)
+            else replace(milestone, objective=known)
+            for milestone in self.history
+        ]
+
     def saw_bound(self, progress: SolveProgress) -> None:
         """Do the same with the bound alone, where the solver solves a relaxation."""
         if not self.budget.is_repeatable:
@@ -156,17 +175,19 @@ class SolveState:
     def result(
         self, instance: Instance, status: Status, method: str, parameters: Mapping[str, Any]
     ) -> OfflineResult:
-        """What is known now; a time limit that came when schedules and bound agree is a proof."""
+        """What is known now; a time limit that came when schedules and bound agree is a proof.
+
+        The bound is rounded outward (`OUTWARD`) and never below the value of the schedules.
+        """
         _, schedules, found_by = self._best
         bound, proved_by = min(self._proof, (trivial_bound(instance), Phase.TRIVIAL.value))
         objective = verify(instance, schedules)
-        upper = max(bound, objective)
-        if status is self.budget.status and upper - objective <= PROOF * abs(objective):
+        if status is self.budget.status and bound - objective <= PROOF * abs(objective):
             status = Status.OPTIMAL
         return OfflineResult(
             status=status,
             objective=objective,
-            upper_bound=upper,
+            upper_bound=max(bound if proved_by in EXACT else bound * (1 + OUTWARD), objective),
             schedules=schedules,
             method=method,
             seconds=self.budget.seconds,
@@ -182,6 +203,10 @@ class SolveState:
             text = f"{by or 'the solver'} claims the bound {bound:.9g}"
             raise SolverError(f"{text}; a schedule is worth {known:.9g}")
 
+    def _shown_bound(self) -> float:
+        """The bound as others see it: not below the best schedules, as in the result."""
+        return max(self.bound, -math.inf if self.incumbent is None else self.incumbent)
+
     def _value(self) -> float | None:
         known = [value for value in (self.incumbent, self._seen) if value is not None]
         return max(known, default=None)
@@ -192,14 +217,15 @@ class SolveState:
             self.history.pop()
             self._noted.pop()
         self._noted.append(now)
-        self.history.append(Milestone(self.budget.seconds, self._value(), self.bound))
+        self.history.append(Milestone(self.budget.seconds, self._value(), self._shown_bound()))
         self._report()
 
     def _report(self) -> None:
         if self.on_progress is not None:
             value, now = self._value(), self.budget.seconds
-            gap = relative_gap(value, self.bound)
-            self.on_progress(SolveProgress(now, value, self.bound, gap, self.phase))
+            bound = self._shown_bound()
+            gap = relative_gap(value, bound)
+            self.on_progress(SolveProgress(now, value, bound, gap, self.phase))
 
 
 def trivial_bound(instance: Instance) -> float:

@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, settings
 # `from tests.strategies import ...` must also work under a bare `pytest`
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+_KUBERNETES = Path(__file__).resolve().parent / "kubernetes"
 _SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
 settings.register_profile(
     "default",
@@ -40,6 +41,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="2,000 fresh Hypothesis examples a property, and the tests marked nightly",
     )
+    parser.addoption(
+        "--kubernetes",
+        action="store_true",
+        help="also tests/kubernetes, on a real control plane (make kubernetes-test)",
+    )
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave tests/kubernetes alone unless it is asked for: it needs Go."""
+    inside = _KUBERNETES in (collection_path, *collection_path.parents)
+    unasked = inside and not config.getoption("--kubernetes")
+    return True if unasked else None
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -7,24 +7,29 @@ from typer.exceptions import TyperException
 
 from experiments.cli.commands import (
     compare,
+    describe,
     figure,
     generate,
     import_trace,
+    kubernetes,
+    learn,
+    policies,
     quote,
     ratio,
     replay,
     run,
+    schema,
     solve,
     sweep,
 )
 from experiments.cli.exit_codes import BAD_INPUT, INTERRUPTED
+from experiments.cli.version import print_version
 from oasis.model.errors import OasisError
-from oasis.version import __version__
 
 app = typer.Typer(
     name="oasis",
     no_args_is_help=True,
-    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
     help="Schedule distributed training jobs online, and know how far from optimal it was.",
@@ -33,19 +38,24 @@ app = typer.Typer(
 )
 app.command("generate")(generate.command)
 app.add_typer(import_trace.app, name="import")
+app.command("describe")(describe.command)
 app.command("run")(run.command)
 app.command("compare")(compare.command)
 app.command("replay")(replay.command)
 app.command("solve")(solve.command)
 app.command("ratio")(ratio.command)
 app.command("quote")(quote.command)
+app.command("policies")(policies.command)
+app.command("schema")(schema.command)
+app.command("learn")(learn.command)
 app.command("sweep")(sweep.command)
 app.command("figure")(figure.command)
+app.add_typer(kubernetes.app, name="kubernetes")
 
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"oasis-scheduler {__version__}")
+        print_version()
         raise typer.Exit
 
 

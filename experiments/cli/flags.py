@@ -72,6 +72,11 @@ def _flag_of(option: Option, only_given: bool) -> inspect.Parameter:
         name, _, text = option.denial.partition(": ")
         default = not default
     text = f"{text[:1].upper()}{text[1:]}{'' if text.endswith(']') else '.'}"
+    reader: dict[str, Any] = {}
+    if option.is_row:
+        reader = {"parser": _row_parser(option), "metavar": "NUMBER,..."}
+        kind = str
+        default = ",".join(f"{part:g}" for part in option.default)
     if only_given:
         shown = "" if kind is bool else f" [default: {default}]"
         kind, text, default = kind | None, text + shown, None
@@ -79,8 +84,20 @@ def _flag_of(option: Option, only_given: bool) -> inspect.Parameter:
         option.name,
         inspect.Parameter.KEYWORD_ONLY,
         default=default,
-        annotation=Annotated[kind, typer.Option(name, help=text)],
+        annotation=Annotated[kind, typer.Option(name, help=text, **reader)],
     )
+
+
+def _row_parser(option: Option) -> Callable[[str], Any]:
+    """Read numbers with commas between, as the help of a flag shows them."""
+
+    def parse(text: str) -> Any:
+        try:
+            return option.parse(text)
+        except ValueError as error:
+            raise typer.BadParameter(str(error)) from None
+
+    return parse
 
 
 def flag(name: str) -> str:

@@ -14,24 +14,16 @@ from experiments.cli.exit_codes import (
     InterruptedWorkError,
     ReaderGoneError,
 )
+from experiments.cli.version import print_version
 from oasis.model.errors import OasisError
-
-EXTRAS = {
-    "typer": "cli",
-    "rich": "cli",
-    "click": "cli",
-    "pulp": "solve",
-    "highspy": "solve",
-    "matplotlib": "plot",
-}
-EXTRAS |= dict.fromkeys(
-    ("pydantic", "pandas", "pyarrow", "joblib", "scipy", "threadpoolctl"), "sweep"
-)
-EXTRAS |= {"distributed": "dask"}
+from oasis.model.extras import EXTRAS, install_line
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit with a code of `experiments.cli.exit_codes`."""
+    if (sys.argv[1:] if arguments is None else arguments) == ["--version"]:
+        print_version()  # without the time that it takes to load the commands
+        _leave(DONE)
     try:
         from experiments.cli.app import run_app  # noqa: PLC0415 (needs an extra)
 
@@ -41,8 +33,7 @@ def main(arguments: list[str] | None = None) -> None:
         package = (error.name or "").partition(".")[0]
         if package not in EXTRAS:
             raise
-        hint = f"pip install 'oasis-scheduler[{EXTRAS[package]}]'"
-        code = _fail(f"this command needs {package}: {hint}")
+        code = _fail(f"this command needs {package}: {install_line(EXTRAS[package])}")
     except ReaderGoneError:  # as in `oasis run ... | head`
         code = DONE
     except KeyboardInterrupt:

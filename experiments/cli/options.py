@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from oasis.model.files import check_writable, is_standard_output
+from oasis.model.validation import LARGEST_SEED
 
 
-def _seconds(value: float | None) -> float | None:
-    if value is not None and not value >= 0:  # nor is NaN
-        raise typer.BadParameter(f"expected seconds >= 0, or inf, got {value:g}")
-    return value
+def _at_least_zero(unit: str) -> Callable[[float | None], float | None]:
+    """A check of a limit, in the user's words."""
+
+    def check(value: float | None) -> float | None:
+        if value is not None and not value >= 0:  # nor is NaN
+            raise typer.BadParameter(f"expected {unit} >= 0, or inf, got {value:g}")
+        return value
+
+    return check
 
 
 def limits_of(time_limit: float | None, work_limit: float | None) -> dict[str, Any]:
@@ -63,7 +70,7 @@ TimeLimit = Annotated[
     float | None,
     typer.Option(
         "--time-limit",
-        callback=_seconds,
+        callback=_at_least_zero("seconds"),
         help="Seconds to solve offline, after OASiS's run; inf: no limit. [default: 60]",
     ),
 ]
@@ -71,11 +78,17 @@ WorkLimit = Annotated[
     float | None,
     typer.Option(
         "--work-limit",
+        callback=_at_least_zero("units of work"),
         help="Units of work, about a second each, instead of seconds: the result then repeats on "
         "every machine. [default: a time limit]",
     ),
 ]
-Seed = Annotated[int, typer.Option("--seed", help="Of the random choices of the offline solve.")]
+Seed = Annotated[
+    int,
+    typer.Option(
+        "--seed", min=0, max=LARGEST_SEED, help="Of the random choices of the offline solve."
+    ),
+]
 Method = Annotated[
     str,
     typer.Option(

@@ -9,7 +9,7 @@ import typer
 
 from experiments.cli.flags import flag
 from experiments.evaluation.options import Option, OptionError
-from experiments.evaluation.policies import OASIS, POLICIES, SEED, entry_of, with_seed
+from experiments.evaluation.policies import LINE, OASIS, POLICIES, SEED, entry_of, having
 from oasis.model.errors import OasisError
 
 SET = "--set"
@@ -19,7 +19,7 @@ Set = Annotated[
     typer.Option(
         SET,
         metavar="P.OPTION=X",
-        help="Set an option of policy P, such as las.line=backfill; repeatable. An unknown one is "
+        help="Set an option of policy P, such as las.thresholds=1,5; repeatable. An unknown one is "
         "answered with those that there are.",
         show_default=False,
     ),
@@ -28,9 +28,19 @@ PolicySeed = Annotated[
     int | None,
     typer.Option(
         "--policy-seed",
-        help=f"The option seed of {', '.join(with_seed())} at once. [default: 0]",
+        help=f"The option seed of {', '.join(having(SEED))} at once. [default: 0]",
     ),
 ]
+PolicyLine = Annotated[
+    str | None,
+    typer.Option(
+        "--line",
+        metavar="strict|fit",
+        help="Whether a job that does not fit blocks those behind it, or they may pass: the option "
+        f"line of {', '.join(having(LINE))} at once. [default: strict]",
+    ),
+]
+SHARED = {SEED: "--policy-seed", LINE: "--line"}
 
 Chosen = dict[str, dict[str, Any]]
 
@@ -79,7 +89,7 @@ def read_assignments(
     found: Chosen = {}
     for text in texts:
         place, equals, value = text.partition("=")
-        owner, dot, name = place.strip().partition(".")
+        owner, dot, name = place.strip().rpartition(".")
         if not (equals and dot and owner and name):
             raise OasisError(f"{SET}: expected POLICY.OPTION=VALUE, got {text!r}")
         where = f"{SET} {owner}.{name}"
@@ -102,7 +112,7 @@ def choose_options(
     assignments: Sequence[str] | None,
     *,
     oasis: Mapping[str, Any] | None = None,
-    seed: int | None = None,
+    shared: Mapping[str, Any] | None = None,
 ) -> Chosen:
     """What the user has set of each policy that a command runs, checked.
 
@@ -114,8 +124,9 @@ def choose_options(
         What ``--set`` was given.
     oasis : mapping, optional
         Options of OASiS that were given by flags of their own.
-    seed : int, optional
-        What ``--policy-seed`` was given; for the policies that draw something.
+    shared : mapping, optional
+        Values of the options in `SHARED`, for every policy that has them and for which ``--set``
+        says nothing else; None stands for no value.
 
     Raises
     ------
@@ -127,7 +138,7 @@ def choose_options(
     >>> choose_options(["fifo", "drf"], ["fifo.seed=2"])
     {'fifo': {'seed': 2}, 'drf': {}}
     """
-    given = read_assignments(assignments or (), {name: POLICIES[name].options for name in names})
+    given = read_assignments(assignments or (), {name: entry_of(name).options for name in names})
     for option, value in (oasis or {}).items():
         spelling = _spelling(option)
         if OASIS not in names:
@@ -135,22 +146,27 @@ def choose_options(
         if option in given.setdefault(OASIS, {}):
             raise OasisError(f"{spelling}: expected no {SET} {OASIS}.{option} beside it")
         given[OASIS][option] = value
-    for name in with_seed(names) if seed is not None else ():
-        given.setdefault(name, {}).setdefault(SEED, seed)
+    for option, value in (shared or {}).items():
+        found = having(option, names) if value is not None else []
+        if option == LINE and value is not None and not found:
+            expected = f"expected one of {', '.join(having(LINE))}"
+            raise OasisError(f"--line: {expected} among the policies, got {', '.join(names)}")
+        for name in found:
+            given.setdefault(name, {}).setdefault(option, value)
     return {name: _checked(name, given.get(name, {}), oasis or {}) for name in names}
 
 
 def _checked(name: str, given: Mapping[str, Any], flagged: Mapping[str, Any]) -> dict[str, Any]:
     try:
-        whole = POLICIES[name].resolve(given)
+        whole = entry_of(name).resolve(given)
         return {option: whole[option] for option in given}
     except OptionError as error:
         option = error.option
         where = f"{SET} {name}" + (f".{option}" if option else "")
         if name == OASIS and option is not None and option in flagged:
             where = _spelling(option)
-        elif option == SEED:
-            where = f"{where} or --policy-seed"
+        elif option in SHARED:
+            where = f"{where} or {SHARED[option]}"
         raise OasisError(f"{where}: {error.expected}") from None
 
 

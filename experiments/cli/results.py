@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def deliver(
-    document: dict[str, Any],
+    document: dict[str, Any] | Callable[[], dict[str, Any]],
     show: Callable[[], None],
     *,
     as_json: bool,
@@ -33,8 +33,8 @@ def deliver(
 
     Parameters
     ----------
-    document : dict
-        The result as plain data.
+    document : dict or callable
+        The result as plain data, or what makes it; called only if the document is wanted.
     show : callable
         Prints it for people.
     as_json : bool
@@ -52,8 +52,11 @@ def deliver(
         If a file could not be written; raised when the result has been printed.
     """
     failures: list[OSError] = []
+    plain: dict[str, Any] = {}
+    if output is not None or as_json:
+        plain = document() if callable(document) else document
     if output is not None and not is_stdout(output):
-        _attempt(failures, lambda: write_text(output, console.json_text(document)))
+        _attempt(failures, lambda: write_text(output, console.json_text(plain)))
     if plot is not None and draw is not None:
         from experiments.plotting import save  # noqa: PLC0415 (needs an extra)
 
@@ -61,7 +64,7 @@ def deliver(
         _attempt(failures, lambda: save(picture, plot))
     try:
         if as_json or is_stdout(output):
-            console.print_json(document)
+            console.print_json(plain)
         else:
             show()
     finally:
@@ -70,11 +73,16 @@ def deliver(
 
 def write_instance(instance: oasis.Instance, output: Path) -> None:
     """Write an instance to the file that was asked for, which may be standard output."""
+    write_document(instance_to_dict(instance), output)
+
+
+def write_document(document: dict[str, Any], output: Path) -> None:
+    """Write one JSON document to the file that was asked for, which may be standard output."""
     if is_stdout(output):
-        console.print_json(instance_to_dict(instance))
+        console.print_json(document)
         return
     failures: list[OSError] = []
-    _attempt(failures, lambda: oasis.write(instance, output))
+    _attempt(failures, lambda: write_text(output, console.json_text(document)))
     refuse(failures)
 
 

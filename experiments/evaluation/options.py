@@ -191,6 +191,8 @@ def _sentences(document: str) -> dict[str, str]:
 
 def _is_known(kind: Any) -> bool:
     kind = without_none(kind)
+    if get_origin(kind) in (Union, UnionType):
+        return False
     if get_origin(kind) is tuple:
         return all(part in (int, float, Ellipsis) for part in get_args(kind))
     return get_origin(kind) is Literal or kind in WORDS
@@ -201,11 +203,15 @@ def _takes_none(kind: Any) -> bool:
 
 
 def without_none(kind: Any) -> Any:
-    """The other type of an annotation that also allows None; the annotation itself otherwise."""
-    if not _takes_none(kind):
+    """The type of an annotation that text can express, where others and None are allowed beside it.
+
+    The annotation itself if there is no such choice.
+    """
+    if get_origin(kind) not in (Union, UnionType):
         return kind
-    (other,) = [part for part in get_args(kind) if part is not NoneType] or [None]
-    return other
+    others = [part for part in get_args(kind) if part is not NoneType]
+    expressible = [part for part in others if _is_known(part)] if len(others) > 1 else others
+    return expressible[0] if len(expressible) == 1 else kind
 
 
 def _number(text: str) -> Any:

@@ -8,19 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
+from inspect import getdoc
 from typing import Any
 
 import baselines
 import oasis
+from experiments.evaluation.imported import import_policy, is_import_name
 from experiments.evaluation.options import Option, OptionError, described, options_of
 from oasis.model.validation import number
 from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION
 from oasis.online.recourse import RecourseParams
+from oasis.online.recourse.learned import learned_from
 from oasis.online.search import Granularity, check_granularity
 from oasis.simulator import Policy, Scheduler
 
 OASIS, RECOURSE = "oasis", "recourse"
-SEED = "seed"
+SEED, LINE = "seed", "line"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +34,8 @@ class OasisOptions:
     ----------
     scale, min_utility_fraction, granularity, normalize
         As for `OASiS.from_instance`.
+    bounds : str, optional
+        File of learned prices (``oasis learn``) whose U and L take the place of the instance's.
 
     Raises
     ------
@@ -52,12 +57,22 @@ class OasisOptions:
         denial="--raw-units: price bounds (25)(26) in raw units as printed, not normalised",
     )
 
+    bounds: str | None = described(
+        None, "take U and L, and the two options above, from this file of `oasis learn`"
+    )
+
     def __post_init__(self) -> None:
         number(self.scale, "scale", above=True)
         fraction = self.min_utility_fraction
         if not 0 <= fraction < 1:
             raise ValueError(f"min_utility_fraction: expected 0 <= fraction < 1, got {fraction:g}")
         check_granularity(self.granularity)
+        learned = learned_from(self.bounds, "bounds")
+        if learned is not None:
+            own = learned.bounds.min_utility_fraction
+            if fraction not in (DEFAULT_MIN_UTILITY_FRACTION, own):
+                expected = f"expected none beside bounds, whose file has {own:g}"
+                raise ValueError(f"min_utility_fraction: {expected}, got {fraction:g}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +89,8 @@ class PolicyEntry:
         Is called with all options as keyword arguments, and raises ValueError for wrong ones.
     build : callable
         Makes a fresh policy from an instance and all options.
+    summary : str
+        One sentence on what it does.
     needs_instance : bool
         Whether it must know the instance; the others also run on plain traces.
     """
@@ -82,6 +99,7 @@ class PolicyEntry:
     options: Mapping[str, Option]
     check: Callable[..., object]
     build: Callable[..., Policy | Scheduler]
+    summary: str
     needs_instance: bool = False
 
     def resolve(self, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -98,7 +116,7 @@ class PolicyEntry:
         {'seed': 3, 'placement': None}
         >>> entry_of("drf").resolve({"seed": 3})
         Traceback (most recent call last):
-        experiments.evaluation.options.OptionError: drf.seed: no such option; drf has placement
+        experiments.evaluation.options.OptionError: drf.seed: no such option; drf has by, placement
         """
         values = self._values(given)
         return {name: list(v) if isinstance(v, tuple) else v for name, v in values.items()}
@@ -149,7 +167,18 @@ def _oasis(instance: oasis.Instance, **options: Any) -> oasis.OASiS:
 
 
 def _baseline(name: str, policy: Callable[..., Policy]) -> PolicyEntry:
-    return PolicyEntry(name, options_of(policy), policy, lambda _, **options: policy(**options))
+    return PolicyEntry(
+        name,
+        options_of(policy),
+        policy,
+        lambda _, **options: policy(**options),
+        _summary(policy),
+    )
+
+
+def _summary(source: object) -> str:
+    """The first paragraph of a docstring, on one line."""
+    return " ".join((getdoc(source) or "").partition("\n\n")[0].split())
 
 
 def _recourse(_: oasis.Instance | None = None, **options: Any) -> oasis.Recourse:
@@ -159,13 +188,17 @@ def _recourse(_: oasis.Instance | None = None, **options: Any) -> oasis.Recourse
 
 
 RECOURSE_OPTIONS = {
-    **options_of(oasis.Recourse, without=("rounds", "params", "admission")),
+    **options_of(oasis.Recourse, without=("rounds", "params")),
     **options_of(RecourseParams),
 }
 
 POLICIES: Mapping[str, PolicyEntry] = {
-    OASIS: PolicyEntry(OASIS, options_of(OasisOptions), OasisOptions, _oasis, needs_instance=True),
-    RECOURSE: PolicyEntry(RECOURSE, RECOURSE_OPTIONS, _recourse, _recourse, needs_instance=True),
+    OASIS: PolicyEntry(
+        OASIS, options_of(OasisOptions), OasisOptions, _oasis, _summary(oasis.OASiS), True
+    ),
+    RECOURSE: PolicyEntry(
+        RECOURSE, RECOURSE_OPTIONS, _recourse, _recourse, _summary(oasis.Recourse), True
+    ),
     **{name: _baseline(name, policy) for name, policy in baselines.ALL.items()},
 }
 # Those that comparisons on instances take where none is named.
@@ -178,9 +211,9 @@ def entry_of(name: str, among: Iterable[str] = tuple(POLICIES)) -> PolicyEntry:
     Parameters
     ----------
     name : str
-        Its name.
+        Its name, or ``module:Name`` for a class that is not in the registry.
     among : iterable of str
-        Names that are allowed here.
+        Names that are allowed here, beside those of other modules.
 
     Raises
     ------
@@ -192,6 +225,8 @@ def entry_of(name: str, among: Iterable[str] = tuple(POLICIES)) -> PolicyEntry:
     >>> list(entry_of("rrh").options)
     ['seed', 'threshold', 'discount', 'weight', 'placement']
     """
+    if is_import_name(name):
+        return _baseline(name, import_policy(name))
     if name not in among:
         raise ValueError(f"expected one of {', '.join(among)}, got {name!r}")
     return POLICIES[name]
@@ -219,17 +254,17 @@ def make_policy(
     Examples
     --------
     >>> make_policy("las", thresholds=[0.5, 2]).parameters
-    {'seed': 0, 'line': 'strict', 'placement': None, 'thresholds': [0.5, 2.0]}
+    {'seed': 0, 'line': 'strict', 'placement': None, 'thresholds': [0.5, 2.0], 'order': 'arrival'}
     """
     return entry_of(name).make(instance, options)
 
 
-def with_seed(names: Iterable[str] = tuple(POLICIES)) -> list[str]:
-    """Policies among `names` that draw numbers, so have an option ``seed``.
+def having(option: str, names: Iterable[str] = tuple(POLICIES)) -> list[str]:
+    """Policies among `names` that have this option.
 
     Examples
     --------
-    >>> with_seed(["oasis", "fifo", "drf"])
-    ['fifo']
+    >>> having("seed", ["oasis", "fifo", "drf"]), having("line", ["rrh", "las"])
+    (['fifo'], ['las'])
     """
-    return [name for name in names if SEED in POLICIES[name].options]
+    return [name for name in names if option in entry_of(name).options]

@@ -42,7 +42,7 @@ def replay_each(
     --------
     >>> from oasis.simulator import PlainJob, rigid_workload
     >>> workload = rigid_workload([PlainJob("a", 0.0, 60.0, 1), PlainJob("b", 0.0, 30.0, 1)], 1, 1)
-    >>> found = replay_each(workload, {"fifo": {}, "srtf": {"line": "backfill"}})
+    >>> found = replay_each(workload, {"fifo": {}, "srtf": {"line": "fit"}})
     >>> {name: figures["mean_completion"] for name, figures in found.items()}
     {'fifo': 75.0, 'srtf': 60.0}
     """
@@ -86,7 +86,7 @@ def figures(policy: Policy, outcome: Outcome) -> dict[str, Any]:
     return {
         "finished": len(outcome.completions),
         "mean_completion": outcome.mean_completion,
-        "median_completion": outcome.completion_quantile(0.5),
+        "median_completion": outcome.median_completion,
         "p95_completion": outcome.completion_quantile(0.95),
         "mean_waiting": math.fsum(job.waiting for job in jobs) / len(jobs),
         "makespan": outcome.makespan,

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from experiments.evaluation.policies import OASIS, POLICIES, RIVALS, entry_of
+from experiments.evaluation.policies import OASIS, RIVALS, entry_of
 from oasis.workloads import PRESETS
 
 PAPER = (OASIS, "fifo", "drf", "rrh", "dorm")  # the policies of the paper, in its order
@@ -80,7 +80,7 @@ class FigureSettings:
             except ValueError as error:
                 raise ValueError(f"policies: {error}") from None
         for name, options in self.policy_options.items():
-            POLICIES[name].resolve(options)
+            entry_of(name).resolve(options)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON, which has no infinity: no time limit is None."""

@@ -1,5 +1,9 @@
 """Pictures of runs, comparisons and ratios; every function takes ``ax=None`` (docs/plots)."""
 
+from oasis.model.extras import require
+
+require("drawing", "matplotlib")
+
 from experiments.plotting.comparison import plot_comparison
 from experiments.plotting.files import FORMATS, check_picture, save
 from experiments.plotting.pages import comparison_page, ratio_page, run_page

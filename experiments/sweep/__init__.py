@@ -1,5 +1,9 @@
 """Sweeps (docs/sweeps): a grid of runs on every core or a Dask cluster, resumed if interrupted."""
 
+from oasis.model.extras import require
+
+require("sweeping", "pydantic", "pandas", "pyarrow", "joblib", "threadpoolctl")
+
 from experiments.sweep.cells import Cell, expand
 from experiments.sweep.config import (
     InstanceGrid,

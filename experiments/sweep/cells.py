@@ -13,7 +13,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from experiments.evaluation.policies import POLICIES, SEED, make_policy
+from experiments.evaluation.policies import SEED, entry_of, make_policy
 from experiments.sweep.config import SweepConfig
 from experiments.sweep.fingerprint import fingerprint
 from experiments.sweep.model import explain
@@ -116,7 +116,7 @@ class PolicyMaker:
         name = self.cell.policy
         if name is None:
             raise ValueError(f"task {self.cell.task.name}: a shared cell has no policy")
-        seed = {SEED: self.cell.seed} if SEED in POLICIES[name].options else {}
+        seed = {SEED: self.cell.seed} if SEED in entry_of(name).options else {}
         return make_policy(name, self.instance, **seed | dict(self.cell.policy_options))
 
 

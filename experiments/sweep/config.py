@@ -144,7 +144,7 @@ class PolicyGrid(Table):
         return [
             (name, point)
             for name in self.name
-            for point in _policy_points(POLICIES[name], self.model_extra or {})
+            for point in _policy_points(entry_of(name), self.model_extra or {})
         ]
 
 
@@ -217,10 +217,10 @@ def sweep_config(data: dict[str, Any]) -> SweepConfig:
     --------
     >>> config = sweep_config({
     ...     "instances": [{"preset": "testbed", "jobs": [6, 12]}],
-    ...     "policies": [{"name": "las", "line": ["strict", "backfill"]}],
+    ...     "policies": [{"name": "las", "line": ["strict", "fit"]}],
     ... })
     >>> [point["line"] for _, point in config.policies[0].points()]
-    ['strict', 'backfill']
+    ['strict', 'fit']
     """
     try:
         return SweepConfig.model_validate(data)

@@ -20,7 +20,7 @@ from experiments.sweep.task import (
     simulated,
 )
 from oasis.model.utility import Sigmoid
-from oasis.model.validation import LARGEST_COUNT
+from oasis.model.validation import LARGEST_SEED
 
 ROUNDING = 1e-6  # of a bound that a solver has proved
 
@@ -83,7 +83,7 @@ class RatioOptions(Options):
 
     time_limit: Limit = 60.0
     work_limit: Limit = None
-    seed: Annotated[int, Field(ge=0, le=LARGEST_COUNT)] = 0
+    seed: Annotated[int, Field(ge=0, le=LARGEST_SEED)] = 0
     method: Annotated[str, AfterValidator(_method)] = "auto"
 
     @model_validator(mode="before")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from oasis.model.schedule import Schedule
@@ -80,9 +80,16 @@ class Rejection:
     bottleneck: Bottleneck | None
 
 
+Explanation = tuple[str, Rejection | None]  # the reason and the rejection of a decision
+_LATER = ("reason", "rejection")
+
+
 @dataclass(frozen=True, slots=True)
 class Decision:
     """Outcome of quoting or submitting a job.
+
+    Explaining a rejection may take longer than deciding on it. So `reason` and `rejection` of
+    `Decision.rejected` are computed when one of them is first asked for.
 
     Parameters
     ----------
@@ -125,10 +132,41 @@ class Decision:
     schedule: Schedule | None = None
     reason: str | None = None
     rejection: Rejection | None = None
+    _explain: Callable[[], Explanation] | None = field(default=None, repr=False, compare=False)
+
+    @classmethod
+    def rejected(cls, job_id: str, explain: Callable[[], Explanation]) -> Decision:
+        """A rejection that `explain` explains when it is asked for, at most once.
+
+        Examples
+        --------
+        >>> from oasis.model.decision import Decision
+        >>> decision = Decision.rejected("j", lambda: (print("looking"), ("no room", None))[1])
+        >>> decision.admitted
+        False
+        >>> decision.reason
+        looking
+        'no room'
+        >>> decision.reason
+        'no room'
+        """
+        decision = cls(job_id, False, _explain=explain)
+        for name in _LATER:  # a slot without a value makes Python ask `__getattr__`
+            object.__delattr__(decision, name)
+        return decision
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in _LATER or self._explain is None:
+            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+        for later, value in zip(_LATER, self._explain(), strict=True):
+            object.__setattr__(self, later, value)
+        object.__setattr__(self, "_explain", None)
+        return getattr(self, name)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON; the inverse of `from_dict`."""
-        data = {name: getattr(self, name) for name in Decision.__slots__}
+        names = (name for name in Decision.__slots__ if name != "_explain")
+        data = {name: getattr(self, name) for name in names}
         data["schedule"] = self.schedule.to_dict() if self.schedule else None
         data["rejection"] = asdict(self.rejection) if self.rejection else None
         return data

@@ -13,7 +13,7 @@ from oasis.model.errors import InstanceError, located_at
 from oasis.model.resources import BANDWIDTH, ResourceVector
 from oasis.model.rounding import IntArray
 from oasis.model.utility import Utility
-from oasis.model.validation import describe, integer, number, text
+from oasis.model.validation import LARGEST_AMOUNT, describe, integer, number, text
 
 GBIT_PER_MB = 8e-3
 MOST_WORK = 1e300  # worker-slots: no horizon is that long, but sums of it are still finite
@@ -86,7 +86,8 @@ class Job:
         for name in ("epochs", "chunks", "minibatches"):
             object.__setattr__(self, name, integer(getattr(self, name), name, minimum=1))
         for name in ("minibatch_time", "gradient_mb"):
-            object.__setattr__(self, name, number(getattr(self, name), name))
+            value = number(getattr(self, name), name, maximum=LARGEST_AMOUNT)
+            object.__setattr__(self, name, value)
         for name in ("worker", "ps"):
             with located_at(name):
                 object.__setattr__(self, name, ResourceVector.of(getattr(self, name)))

@@ -9,7 +9,7 @@ import numpy as np
 
 from oasis.model.errors import InstanceError
 from oasis.model.rounding import FloatArray
-from oasis.model.validation import describe, number, text
+from oasis.model.validation import LARGEST_AMOUNT, describe, number, text
 
 BANDWIDTH = "bandwidth_gbps"
 
@@ -20,12 +20,12 @@ class ResourceVector(Mapping[str, float]):
     Parameters
     ----------
     amounts : mapping of str to float
-        Non-negative finite amounts, each in the unit its resource name states.
+        Amounts from 0 to 1e30, each in the unit its resource name states.
 
     Raises
     ------
     InstanceError
-        If an amount is not a finite number >= 0; its path is the resource name.
+        If an amount is no such number; its path is the resource name.
 
     Examples
     --------
@@ -40,7 +40,10 @@ class ResourceVector(Mapping[str, float]):
     def __init__(self, amounts: Mapping[str, float]) -> None:
         if not isinstance(amounts, Mapping):
             raise InstanceError("", f"expected an object of amounts, got {describe(amounts)}")
-        self._amounts = {text(name, "name"): number(v, name) for name, v in amounts.items()}
+        self._amounts = {
+            text(name, "name"): number(amount, name, maximum=LARGEST_AMOUNT)
+            for name, amount in amounts.items()
+        }
 
     def __getitem__(self, name: str) -> float:
         return self._amounts[name]

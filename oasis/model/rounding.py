@@ -51,6 +51,24 @@ def floor(x: npt.ArrayLike) -> FloatArray:
     return rounded
 
 
+def floor_counts(x: FloatArray) -> FloatArray:
+    """Round down as `floor` does, and to 0 what is below 0; quicker, and `x` is written over.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from oasis.model import rounding
+    >>> rounding.floor_counts(np.array([2.9999999999, 2.9, -0.5])).tolist()
+    [3.0, 2.0, 0.0]
+    """
+    slack = np.maximum(x, 1.0)  # whatever is below 0 becomes 0 anyway
+    slack *= TOLERANCE
+    np.minimum(slack, LARGEST_SLACK, out=slack)
+    x += slack
+    np.floor(x, out=x)
+    return np.maximum(x, 0.0, out=x)
+
+
 def units(capacity: FloatArray, demand: FloatArray, most: int) -> IntArray:
     """How many units of `demand` (R,) fit into capacities (..., R), at most `most`; shape (...).
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from oasis.model.errors import InstanceError
 from oasis.model.rounding import FloatArray
-from oasis.model.validation import describe, number
+from oasis.model.validation import LARGEST_AMOUNT, describe, number
 
 
 @runtime_checkable
@@ -53,10 +53,15 @@ def _log(values: FloatArray) -> FloatArray:
     return logs
 
 
-def _check(utility: Any, **minima: float) -> None:
-    for name, minimum in minima.items():
-        value = number(getattr(utility, name), name, minimum=minimum)
-        object.__setattr__(utility, name, value)
+def _check(utility: Any, *others: str, value: str) -> None:
+    """Check what the utility is worth, field `value`, and that the `others` are numbers >= 0."""
+    object.__setattr__(utility, value, _worth(getattr(utility, value), value))
+    for name in others:
+        object.__setattr__(utility, name, number(getattr(utility, name), name))
+
+
+def _worth(value: Any, path: str) -> float:
+    return number(value, path, maximum=LARGEST_AMOUNT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +91,7 @@ class Sigmoid:
     kind: ClassVar[str] = "sigmoid"
 
     def __post_init__(self) -> None:
-        _check(self, priority=0.0, decay=0.0, target=0.0)
+        _check(self, "decay", "target", value="priority")
 
     def __call__(self, delay: npt.ArrayLike) -> FloatArray:
         with np.errstate(over="ignore"):
@@ -116,7 +121,7 @@ class Constant:
     kind: ClassVar[str] = "constant"
 
     def __post_init__(self) -> None:
-        _check(self, value=0.0)
+        _check(self, value="value")
 
     def __call__(self, delay: npt.ArrayLike) -> FloatArray:
         return np.full(np.shape(delay), self.value)
@@ -141,7 +146,7 @@ class Deadline:
     kind: ClassVar[str] = "deadline"
 
     def __post_init__(self) -> None:
-        _check(self, value=0.0, deadline=0.0)
+        _check(self, "deadline", value="value")
 
     def __call__(self, delay: npt.ArrayLike) -> FloatArray:
         return np.where(np.asarray(delay) <= self.deadline, self.value, 0.0)
@@ -173,13 +178,13 @@ class Piecewise:
     kind: ClassVar[str] = "piecewise"
 
     def __post_init__(self) -> None:
-        for name in ("delays", "values"):
+        for name, check in (("delays", number), ("values", _worth)):
             points = getattr(self, name)
             if not isinstance(points, (list, tuple)) or not points:
                 raise InstanceError(
                     name, f"expected a non-empty list of numbers, got {describe(points)}"
                 )
-            checked = tuple(number(v, f"{name}[{k}]") for k, v in enumerate(points))
+            checked = tuple(check(v, f"{name}[{k}]") for k, v in enumerate(points))
             object.__setattr__(self, name, checked)
         if len(self.delays) != len(self.values):
             raise InstanceError("values", f"expected {len(self.delays)} values, one for each delay")

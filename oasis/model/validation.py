@@ -11,6 +11,8 @@ from oasis.model.errors import InstanceError
 
 LARGEST_COUNT = 2**53  # up to here every integer is a float, beyond it no longer
 LARGEST_SIZE = 10**6  # of slots and of servers, because arrays have a row for each
+LARGEST_AMOUNT = 1e30  # of a resource, a size or a utility: beyond it, sums and products overflow
+LARGEST_SEED = 2**31 - 1  # that HiGHS takes; NumPy takes larger ones
 
 
 def describe(value: Any) -> str:
@@ -19,8 +21,15 @@ def describe(value: Any) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
-def number(value: Any, path: str, *, minimum: float = 0.0, above: bool = False) -> float:
-    """Return `value` as a finite float at least (or, if `above`, greater than) `minimum`."""
+def number(
+    value: Any,
+    path: str,
+    *,
+    minimum: float = 0.0,
+    above: bool = False,
+    maximum: float = math.inf,
+) -> float:
+    """Return `value` as a finite float in [`minimum`, `maximum`], without `minimum` if `above`."""
     wanted = f"expected a finite number {'>' if above else '>='} {minimum:g}"
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise InstanceError(path, f"{wanted}, got {describe(value)}")
@@ -30,6 +39,8 @@ def number(value: Any, path: str, *, minimum: float = 0.0, above: bool = False) 
         raise InstanceError(path, f"{wanted}, got an integer too large for a float") from None
     if not math.isfinite(result) or result < minimum or (above and result == minimum):
         raise InstanceError(path, f"{wanted}, got {describe(value)}")
+    if result > maximum:
+        raise InstanceError(path, f"expected a number <= {maximum:g}, got {describe(value)}")
     return result
 
 

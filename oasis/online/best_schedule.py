@@ -13,7 +13,7 @@ from oasis.model.rounding import FloatArray
 from oasis.model.schedule import Schedule
 from oasis.online.cost import Cost, schedule_cost
 from oasis.online.ledger import Ledger
-from oasis.online.rejection import explain_rejection, why_none
+from oasis.online.rejection import explanation
 from oasis.online.search import Granularity, Search
 
 
@@ -149,16 +149,24 @@ def best_schedule(
 
 def result_of(search: Search) -> BestSchedule:
     """The best schedule that `search` finds, or the reason why there is none."""
-    split = search.best()
-    if split is not None:
-        schedule = search.schedule(split)
-        breakdown = schedule_cost(schedule, search.job, search.ledger)
-        utility = float(search.ends.utility[schedule.completion - search.ends.first])
-        cost = breakdown.total
-        if utility > cost:  # the sums above may round differently from those of the search
-            return BestSchedule(
-                utility - cost, utility, cost, schedule.completion, schedule, None, breakdown, None
-            )
-    rejection = explain_rejection(search)
-    reason = why_none(search, rejection)
+    found = found_by(search)
+    if found is not None:
+        return found
+    reason, rejection = explanation(search)
     return BestSchedule(0.0, 0.0, 0.0, None, None, reason, None, rejection)
+
+
+def found_by(search: Search) -> BestSchedule | None:
+    """The best schedule that `search` finds, None if no schedule has a positive payoff."""
+    split = search.best()
+    if split is None:
+        return None
+    schedule = search.schedule(split)
+    breakdown = schedule_cost(schedule, search.job, search.ledger)
+    utility = float(search.ends.utility[schedule.completion - search.ends.first])
+    cost = breakdown.total
+    if utility <= cost:  # these sums may round differently from those of the search
+        return None
+    return BestSchedule(
+        utility - cost, utility, cost, schedule.completion, schedule, None, breakdown, None
+    )

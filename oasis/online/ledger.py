@@ -154,9 +154,8 @@ class Ledger:
         first = max(schedule.start - self.origin, 1)
         end = min(schedule.completion - self.origin + 2, self.horizon)
         differs = np.zeros(max(end - first, 0), dtype=bool)
-        for group in (self.worker, self.ps):
-            for used in group.used:
-                differs |= (used[first:end] != used[first - 1 : end - 1]).any(axis=1)
+        for used in (self.worker.used, self.ps.used):
+            differs |= (used[:, first:end] != used[:, first - 1 : end - 1]).any(axis=(0, 2))
         self.changes[first:end] = differs
 
     def roll(self, origin: int, bounds: PriceBounds | None) -> None:
@@ -165,10 +164,17 @@ class Ledger:
         The ledger keeps its size. New slots have the prices of idle servers under `bounds`.
         Without `bounds` prices do not follow usage: they then belong to rows, not to slots, and
         stay where they are.
+
+        Raises
+        ------
+        ValueError
+            For a slot before the first one that the ledger still has.
         """
+        if origin < self.origin:
+            raise ValueError(f"origin: expected slot {self.origin} or a later one, got {origin}")
         gone = min(origin - self.origin, self.horizon)
         self.origin = origin
-        if gone <= 0:
+        if gone == 0:
             return
         left = self.horizon - gone
         busy = False
@@ -206,4 +212,6 @@ def _restored(
     capacity: FloatArray, arrays: Mapping[str, npt.NDArray[np.generic]], group: str
 ) -> ServerGroup:
     columns: dict[str, Any] = {name: arrays[f"{group}_{name}"] for name in _COLUMNS}
-    return ServerGroup(np.ascontiguousarray(capacity[columns["server"]].T), **columns)
+    restored = ServerGroup(np.ascontiguousarray(capacity[columns["server"]].T), **columns)
+    restored.count_spare()
+    return restored

@@ -5,19 +5,24 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping
+from copy import deepcopy
+from functools import partial
 from typing import Any
 
 from oasis.model.cluster import Cluster
-from oasis.model.decision import Decision
+from oasis.model.decision import Decision, Explanation
 from oasis.model.errors import InstanceError
 from oasis.model.files import read_archive, write_archive
 from oasis.model.instance import Instance
 from oasis.model.instance_file import cluster_from_dict, cluster_to_dict
 from oasis.model.job import Job
 from oasis.model.validation import integer
-from oasis.online.best_schedule import result_of
+from oasis.online.best_schedule import BestSchedule, found_by, result_of
 from oasis.online.ledger import Ledger
+from oasis.online.past import Past
 from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION, PriceBounds
+from oasis.online.recourse.learned import LearnedPrices, learned_from
+from oasis.online.rejection import explanation
 from oasis.online.search import Granularity, Search, check_granularity
 
 CHECKPOINT = "oasis-scheduler 1"
@@ -78,8 +83,14 @@ class OASiS:
         self.granularity: Granularity = granularity
         self.decisions: list[Decision] = []
         self.now = 0
+        self._bounds_from: str | None = None
         self._ids: set[str] = set()
-        self.ledger = Ledger.idle(cluster, horizon, bounds)
+        self._past = Past(partial(Ledger.idle, cluster, horizon, bounds), bounds)
+
+    @property
+    def ledger(self) -> Ledger:
+        """What is committed, and what it costs."""
+        return self._past.present
 
     @classmethod
     def from_instance(
@@ -90,21 +101,35 @@ class OASiS:
         min_utility_fraction: float = DEFAULT_MIN_UTILITY_FRACTION,
         scale: float = 1.0,
         granularity: Granularity = "worker-slot",
+        bounds: LearnedPrices | str | None = None,
     ) -> OASiS:
-        """Scheduler with the exact bounds of `instance`, U/L multiplied by `scale` (Fig. 6)."""
-        bounds = PriceBounds.from_instance(
-            instance, normalize=normalize, min_utility_fraction=min_utility_fraction
-        )
+        """Scheduler with the exact bounds of `instance`, U/L multiplied by `scale` (Fig. 6).
+
+        With `bounds`, learned prices or their file, U and L are those of past days instead, and
+        so are `normalize` and `min_utility_fraction`.
+        """
+        learned = learned_from(bounds, "bounds")
+        if learned is None:
+            own = PriceBounds.from_instance(
+                instance, normalize=normalize, min_utility_fraction=min_utility_fraction
+            )
+        else:
+            learned.check_resources(instance.cluster.resources, instance.slot_seconds)
+            own = learned.bounds
         if not 0 < scale < math.inf:
             raise ValueError(f"scale: expected a finite number > 0, got {scale}")
         if scale != 1.0:
-            bounds = bounds.scaled(scale)
-        return cls(instance.cluster, instance.horizon, bounds, granularity=granularity)
+            own = own.scaled(scale)
+        scheduler = cls(instance.cluster, instance.horizon, own, granularity=granularity)
+        if learned is not None:
+            scheduler._bounds_from = bounds if isinstance(bounds, str) else learned.name
+        return scheduler
 
     @property
     def parameters(self) -> Mapping[str, Any]:
         """The options that this scheduler was made with, as plain data."""
-        return {
+        learned = {} if self._bounds_from is None else {"bounds": self._bounds_from}
+        return learned | {
             "granularity": self.granularity,
             "normalize": self.bounds.normalize,
             "min_utility_fraction": self.bounds.min_utility_fraction,
@@ -114,21 +139,33 @@ class OASiS:
     def quote(self, job: Job) -> Decision:
         """Say how `submit` would decide on `job` now; nothing is committed.
 
+        Why a job is rejected is found out when `reason` or `rejection` is asked for. It is the
+        reason at the moment of the decision, whatever has been committed since.
+
         Raises
         ------
         InstanceError
             If the job does not fit the cluster's resources, the horizon or the order of arrival.
         """
         self._check(job)
-        return decide(Search(job, self.ledger, self.granularity, self.bounds.min_utility_fraction))
+        found = found_by(self._search(job, self.ledger))
+        if found is None:
+            return Decision.rejected(job.id, partial(self._explain, job, self._past.commits))
+        return _admitted(job.id, found)
 
     def submit(self, job: Job) -> Decision:
         """Decide on `job` and, if it is admitted, commit its schedule (Alg. 1, l. 5-12)."""
         decision = self.quote(job)
         if decision.schedule is not None:
-            self.ledger.commit(job, decision.schedule, self.bounds)
+            self._past.commit(job, decision.schedule)
         self._record(decision, job.arrival)
         return decision
+
+    def _search(self, job: Job, ledger: Ledger) -> Search:
+        return Search(job, ledger, self.granularity, self.bounds.min_utility_fraction)
+
+    def _explain(self, job: Job, commits: int) -> Explanation:
+        return explanation(self._search(job, self._past.after(commits)))
 
     def _record(self, decision: Decision, arrival: int) -> None:
         self.now = arrival
@@ -154,6 +191,7 @@ class OASiS:
             "now": self.now,
             "granularity": self.granularity,
             "bounds": self.bounds.to_dict(),
+            "bounds_from": self._bounds_from,
             "cluster": cluster_to_dict(self.cluster),
             "decisions": [decision.to_dict() for decision in self.decisions],
         }
@@ -175,7 +213,9 @@ class OASiS:
             PriceBounds.from_dict(state["bounds"]),
             granularity=state["granularity"],
         )
-        scheduler.ledger = Ledger.restored(scheduler.cluster, arrays)
+        scheduler._bounds_from = state.get("bounds_from")  # older versions do not say
+        saved = Ledger.restored(scheduler.cluster, arrays)
+        scheduler._past = Past(partial(deepcopy, saved), scheduler.bounds)
         for entry in state["decisions"]:
             scheduler._record(Decision.from_dict(entry), state["now"])
         return scheduler
@@ -186,6 +226,10 @@ def decide(search: Search) -> Decision:
     job_id, best = search.job.id, result_of(search)
     if best.schedule is None:
         return Decision(job_id, False, reason=best.reason, rejection=best.rejection)
+    return _admitted(job_id, best)
+
+
+def _admitted(job_id: str, best: BestSchedule) -> Decision:
     return Decision(
         job_id, True, best.payoff, best.utility, best.cost, best.completion, best.schedule
     )

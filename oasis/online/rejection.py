@@ -7,7 +7,7 @@ from enum import StrEnum
 import numpy as np
 
 from oasis.model.cluster import Cluster
-from oasis.model.decision import Bottleneck, Rejection
+from oasis.model.decision import Bottleneck, Explanation, Rejection
 from oasis.model.resources import as_array
 from oasis.model.rounding import FloatArray, IntArray
 from oasis.model.schedule import SERVER, SLOT, Schedule
@@ -22,6 +22,12 @@ class Reason(StrEnum):
     WORTHLESS = "worth nothing at its earliest completion"
     NO_ROOM = "no room"
     PAYOFF = "payoff not positive"
+
+
+def explanation(search: Search) -> Explanation:
+    """Why a search found no schedule of positive payoff, and what would have changed that."""
+    rejection = explain_rejection(search)
+    return why_none(search, rejection), rejection
 
 
 def why_none(search: Search, rejection: Rejection | None) -> str:

@@ -15,9 +15,11 @@ from oasis.model.rounding import FloatArray, IntArray
 from oasis.model.schedule import Schedule
 from oasis.online.completions import Completions, completions
 from oasis.online.dp import ChunkSplit, Split, best_split, smallest_cost, smallest_factor
+from oasis.online.dp.worker_slots import ULPS
 from oasis.online.ledger import Ledger
 
 Granularity = Literal["worker-slot", "chunk"]
+SERVED_MARGIN = 1e-6  # more than all rounding of the parameter servers that workers need
 
 
 def check_granularity(granularity: str) -> None:
@@ -105,7 +107,7 @@ class Search:
             as_array(amounts, ledger.cluster.resources) for amounts in (job.worker, job.ps)
         )
 
-    @property
+    @cached_property
     def utility(self) -> FloatArray:
         """f_i at completion in each slot from `start` to the last that counts; 0 if impossible."""
         counted = np.flatnonzero(self.ends.counted)
@@ -125,6 +127,33 @@ class Search:
         if self.granularity == "chunk":
             return self._chunk_split(rows, lengths).best(utility)
         return best_split(rows, lengths, utility, self.work, 0.0)
+
+    def soonest(self) -> int | None:
+        """A slot before which the work cannot be complete, by what is quickly known.
+
+        None if it cannot be complete by the last completion that counts.
+        """
+        end = self.start + len(self.utility)
+        if end <= self.start:
+            return None
+        starts, lengths = self.ledger.runs(self.start, end)
+        used = _first_slots(self._at_most(starts), lengths, self.work)
+        return None if used is None else self.start + int(used.sum()) - 1
+
+    def earliest(self, until: int) -> Split | None:
+        """The earliest completion that counts, by slot `until`, at the least cost it can have.
+
+        It is the best split if prices are next to nothing: no utility grows with time.
+        """
+        utility = self.utility[: until + 1 - self.start]
+        starts, lengths = self.ledger.runs(self.start, self.start + len(utility))
+        fit, room, ps_room = self._room(starts)
+        used = _first_slots(fit, lengths, self.work)
+        if used is None or utility[used.sum() - 1] <= 0:
+            return None
+        n = len(used)
+        rows = self._costs(starts[:n], fit[:n], room[:n], ps_room[:n])
+        return smallest_cost(rows, used, self.work, noise=ULPS * float(utility.max()))
 
     def cheapest(self) -> Split | None:
         """The cheapest split that completes by the horizon; its payoff is minus its cost."""
@@ -190,16 +219,39 @@ class Search:
         if end <= self.start:
             return None, np.zeros(0, dtype=np.int64)
         starts, lengths = self.ledger.runs(self.start, end)
+        if self._at_most(starts) @ lengths < self.work:
+            return None, lengths
         fit, room, ps_room = self._room(starts)
         if fit @ lengths < self.work:
             return None, lengths
+        return self._costs(starts, fit, room, ps_room), lengths
+
+    def _costs(
+        self, starts: IntArray, fit: IntArray, room: FloatArray, ps_room: FloatArray
+    ) -> FloatArray:
+        """COST_t in one slot of each run that starts in `starts`, given what `_room` found."""
         most = int(fit.max())
         rows = self.ledger.worker.total_costs(self._worker, starts, room, most)
         needed = self.job.ps_needed(np.arange(most + 1))  # (6)
         servers = int(needed[-1])
         if servers:
             rows += self.ledger.ps.total_costs(self._ps, starts, ps_room, servers)[:, needed]
-        return rows, lengths
+        return rows
+
+    def _at_most(self, starts: IntArray) -> IntArray:
+        """No more workers than so many fit in one slot of each run: what is quickly known of them.
+
+        It is what would fit if all servers of a group were one.
+        """
+        job = self.job
+        workers = self.ledger.worker.units_at_most(self._worker, starts, self._most)
+        if not job.needs_ps:
+            return workers
+        share = job.bandwidth / job.ps_bandwidth
+        servers = self.ledger.ps.units_at_most(self._ps, starts, self._most)
+        served = (servers * (1 + SERVED_MARGIN) + SERVED_MARGIN) / share  # (6)
+        served = np.minimum(served, self._most)
+        return np.minimum(workers, served.astype(np.int64))
 
     def _room(self, starts: IntArray) -> tuple[IntArray, FloatArray, FloatArray]:
         """Room in one slot of each of q runs of equal slots, which start at the given rows.
@@ -224,3 +276,18 @@ class Search:
         whole = np.minimum(rounding.floor(counts / chunk), total).astype(np.int64)
         whole[0] = 0
         return ChunkSplit.of(np.repeat(rows, lengths, axis=0), whole, total)
+
+
+def _first_slots(fit: IntArray, lengths: IntArray, work: int) -> IntArray | None:
+    """How many slots of each run it takes until `work` fits; None if it never does.
+
+    Runs that are not needed are left out.
+    """
+    done = (fit * lengths).cumsum()
+    last = int(done.searchsorted(work))
+    if last == len(done):
+        return None
+    used = lengths[: last + 1].copy()
+    before = int(done[last - 1]) if last else 0
+    used[last] = -((before - work) // int(fit[last]))
+    return used

@@ -11,6 +11,8 @@ from oasis.model.cluster import Server
 from oasis.model.rounding import FloatArray, IntArray
 from oasis.online.prices import PriceFunction
 
+SPARE_MARGIN = 1e-8  # relative; more than all rounding, of sums and of units on each server
+
 
 @dataclass(slots=True)
 class ServerGroup:
@@ -31,6 +33,9 @@ class ServerGroup:
         Index of the column's first server, increasing.
     copies : (C,) int array
         Servers in the column; more than one only while they are idle throughout.
+    spare : (R, T) float array or None
+        Units of resource r that are free on all servers together, or somewhat more; None where
+        nobody keeps count.
     """
 
     capacity: FloatArray
@@ -38,6 +43,7 @@ class ServerGroup:
     price: FloatArray
     server: IntArray
     copies: IntArray
+    spare: FloatArray | None = None
 
     @classmethod
     def idle(
@@ -53,7 +59,9 @@ class ServerGroup:
         columns = np.ascontiguousarray(capacity[first].T)
         used = np.zeros((len(columns), horizon, len(first)))
         idle = price(np.zeros_like(columns).T, columns.T).T
-        return cls(columns, used, np.repeat(idle[:, None], horizon, axis=1), first, copies)
+        group = cls(columns, used, np.repeat(idle[:, None], horizon, axis=1), first, copies)
+        group.count_spare()
+        return group
 
     @classmethod
     def of_arrays(cls, capacity: FloatArray, used: FloatArray, price: FloatArray) -> ServerGroup:
@@ -61,6 +69,26 @@ class ServerGroup:
         servers = np.arange(len(capacity))
         used, price = np.moveaxis(used, 2, 0), np.moveaxis(price, 2, 0)
         return cls(capacity.T, used, price, servers, np.ones_like(servers))
+
+    def count_spare(self) -> None:
+        """Begin to keep count of what is spare."""
+        free = np.maximum(self.capacity[:, None] - self.used, 0.0)
+        self.spare = free @ self.copies.astype(np.float64)
+
+    def units_at_most(self, demand: FloatArray, slots: IntArray, most: int) -> IntArray:
+        """No more units of `demand` (R,) than so many fit in each of `slots`, at most `most`.
+
+        It is what would fit if all servers were one, so it is quickly known; (q,).
+        """
+        asked = np.flatnonzero(demand)
+        if self.spare is None or not len(asked):
+            return np.full(len(slots), most)
+        totals = self.capacity[asked] @ self.copies
+        free = self.spare[asked[:, None], slots] + (SPARE_MARGIN * totals)[:, None]
+        with np.errstate(over="ignore"):  # the quotient by a tiny demand is inf, which `most` caps
+            units = (free / demand[asked, None]).min(axis=0)
+        units += SPARE_MARGIN * (units + int(self.copies.sum()))
+        return np.clip(units, 0.0, most).astype(np.int64)
 
     def expanded(self, array: FloatArray) -> FloatArray:
         """`used` or `price` of every server: a new array of shape (T, S, R)."""
@@ -78,12 +106,12 @@ class ServerGroup:
                 free = self.capacity[r] - self.used[r, slots]
                 free /= demand[r]
                 np.minimum(least, free, out=least)
-        return np.maximum(rounding.floor(least), 0.0)  # floor is monotone: rounding once is enough
+        return rounding.floor_counts(least)  # it is monotone: rounding once is enough
 
     def room(self, demand: FloatArray, slots: IntArray, most: int) -> FloatArray:
         """Units of `demand` (R,) that fit on all servers of each column; (q, C)."""
         fits = self.fits(demand, slots, most)
-        return fits if len(self.copies) == self.copies.sum() else fits * self.copies
+        return fits if self._is_open else fits * self.copies
 
     def unit_cost(self, demand: FloatArray, slots: IntArray) -> FloatArray:
         """sum_r p^r w^r of one unit on a server of each column in `slots`; (q, C)."""
@@ -134,7 +162,7 @@ class ServerGroup:
         slot, place = taken.nonzero()
         column, each, taken = order[slot, place], each[slot, place], taken[slot, place]
         server = self.server[column]
-        if len(self.copies) == self.copies[-1] + self.server[-1]:  # every server has its column
+        if self._is_open:
             return slot, server, taken
         machines = -(-taken // each)  # all servers of a column are full but perhaps the last
         slot, server, taken, full = (a.repeat(machines) for a in (slot, server, taken, each))
@@ -152,12 +180,13 @@ class ServerGroup:
 
         Amounts below zero take back what was added before. Without `price` prices stay.
         """
-        self._open(servers)
-        columns = self._column(servers)
+        columns = self._open(servers)
         used = self.used[:, slots, columns] + amounts.T
         self.used[:, slots, columns] = used
         if price is not None:
             self.price[:, slots, columns] = price(used.T, self.capacity[:, columns].T).T
+        if self.spare is not None:
+            np.subtract.at(self.spare.T, slots, amounts)
 
     def reprice(self, price: PriceFunction) -> None:
         """Set every price anew from what is committed."""
@@ -168,13 +197,13 @@ class ServerGroup:
         self, server: int, capacity: FloatArray, price: PriceFunction | None = None
     ) -> None:
         """Change what one server holds (R,) in every slot; without `price` its prices stay."""
-        at = np.array([server])
-        self._open(at)
-        column = self._column(at)[0]
+        column = self._open(np.array([server]))[0]
         self.capacity = self.capacity.copy()
         self.capacity[:, column] = capacity
         if price is not None:
             self.price[:, :, column] = price(self.used[:, :, column].T, capacity).T
+        if self.spare is not None:
+            self.count_spare()
 
     def roll(self, slots: int, price: PriceFunction | None) -> None:
         """Drop the first `slots` rows of every server and append idle ones, at prices of `price`.
@@ -188,24 +217,38 @@ class ServerGroup:
             self.price[:, :left] = self.price[:, slots:]
             idle = price(np.zeros_like(self.capacity).T, self.capacity.T).T
             self.price[:, left:] = idle[:, None]
+        if self.spare is not None:
+            self.spare[:, :left] = self.spare[:, slots:]
+            self.spare[:, left:] = (self.capacity @ self.copies)[:, None]
+
+    @property
+    def _is_open(self) -> bool:
+        """Whether every server has a column of its own."""
+        return len(self.copies) == int(self.copies[-1] + self.server[-1])
 
     def _column(self, servers: IntArray) -> IntArray:
+        if self._is_open:
+            return servers
         return np.searchsorted(self.server, servers, side="right") - 1
 
-    def _open(self, servers: IntArray) -> None:
-        """Give every one of `servers` a column of its own.
+    def _open(self, servers: IntArray) -> IntArray:
+        """Give every one of `servers` a column of its own; the columns.
 
         A column is opened from its front, so the servers before the last one asked for get columns
         too. At least twice as many are opened as this column has opened before, so that this
         happens only a logarithmic number of times.
         """
         shared = self._column(servers)
-        for column in np.unique(shared[self.copies[shared] > 1])[::-1].tolist():
+        crowded = self.copies[shared] > 1
+        if not crowded.any():
+            return shared
+        for column in np.unique(shared[crowded])[::-1].tolist():
             opened = int(servers[shared == column].max() - self.server[column]) + 1
             copies = int(self.copies[column])
             neighbours = np.flatnonzero(self.copies[:column] > 1)
             alone = column - (int(neighbours[-1]) + 1 if len(neighbours) else 0)
             self._split(column, min(copies - 1, max(opened, 2 * alone)))
+        return self._column(servers)
 
     def _split(self, column: int, alone: int) -> None:
         """Turn the first `alone` servers of an idle column into columns of one server."""

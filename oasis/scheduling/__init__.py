@@ -8,6 +8,7 @@ from oasis.scheduling.allocation import NOTHING, Allocation
 from oasis.scheduling.book import NEVER_FITS, EmptyCluster, JobBook
 from oasis.scheduling.curve import TrainingCurve
 from oasis.scheduling.job import PolicyJob
+from oasis.scheduling.model_job import policy_job
 from oasis.scheduling.node_placement import MinimumOnOneNode, MostIdle, OneNode
 from oasis.scheduling.parameter_servers import ByBandwidth, FixedPs, PsRule
 from oasis.scheduling.placement import BestFit, FirstFit, Placement, RoundRobin, Spread
@@ -44,4 +45,5 @@ __all__ = [
     "View",
     "check_placement",
     "placement_named",
+    "policy_job",
 ]

@@ -55,6 +55,8 @@ class PolicyJob:
         Time in which one worker on its own computes a step, in units of the workload's time.
     curve : TrainingCurve or None
         What its evaluation function shows as it trains.
+    owner : str
+        The virtual cluster or the user that submitted it; empty if that is not known.
 
     Examples
     --------
@@ -84,6 +86,7 @@ class PolicyJob:
     gradient_mb: float = 0.0
     step_time: float = 0.0
     curve: TrainingCurve | None = None
+    owner: str = ""
 
     def __post_init__(self) -> None:
         if self.ps_rule is not None and self.ps_per_worker:

@@ -5,14 +5,11 @@ The order of machines of the same kind is by index wherever nothing else decides
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from oasis.scheduling.allocation import Allocation, Tasks
 from oasis.scheduling.job import Demand, PolicyJob
 from oasis.scheduling.room import Room
-from oasis.scheduling.site import Site
-
-Pair = tuple[int | None, int | None]  # the machine of the workers and that of the parameter servers
 
 
 class OneNode:
@@ -33,24 +30,24 @@ class OneNode:
     name = "one-node"
 
     def place(self, room: Room, job: PolicyJob, workers: int, ps: int) -> Allocation | None:
-        best: tuple[float, Pair, Allocation] | None = None
-        for pair in _pairs(room.site, bool(workers), bool(ps)):
-            found = Allocation(
-                *(
-                    ((machine, count),) if machine is not None and count else ()
-                    for machine, count in zip(pair, (workers, ps), strict=True)
-                )
-            )
-            if not room.hold(job, found):
-                continue
-            room.release(job, found)
-            idle = sum(room.idle_share(machine) for machine in pair if machine is not None)
-            if best is None or idle < best[0]:
-                best = idle, pair, found
-        if best is None:
+        site, asked, beside = room.site, _times(job.worker, workers), _times(job.ps, ps)
+        home: int | None = None
+        server: int | None = None
+        if workers and ps and site.machines_for_both:
+            home = server = _fullest(room, site.machines_for_both, asked + beside)
+        else:
+            if workers:
+                home = _fullest(room, site.machines_for("worker"), asked)
+            if ps:
+                server = _fullest(room, site.machines_for("ps"), beside)
+        if (workers and home is None) or (ps and server is None):
             return None
-        room.hold(job, best[2])
-        return best[2]
+        found = Allocation(
+            ((home, workers),) if home is not None else (),
+            ((server, ps),) if server is not None else (),
+        )
+        room.hold(job, found)
+        return found
 
 
 class MostIdle:
@@ -113,17 +110,18 @@ class MinimumOnOneNode:
         return Allocation(_sum(core.workers, more), core.ps)
 
 
-def _pairs(site: Site, workers: bool, ps: bool) -> Iterable[Pair]:
-    """The machines that can host all workers and all parameter servers of a job."""
-    hosts, ps_hosts = site.machines_for("worker"), site.machines_for("ps")
-    if not ps:
-        return ((machine, None) for machine in hosts)
-    if not workers:
-        return ((None, machine) for machine in ps_hosts)
-    both = [machine for machine in hosts if machine in set(ps_hosts)]
-    if both:
-        return ((machine, machine) for machine in both)
-    return ((machine, other) for machine in hosts for other in ps_hosts)
+def _times(demand: Demand, count: int) -> Demand:
+    """What `count` tasks of `demand` reserve together."""
+    return tuple((resource, count * amount) for resource, amount in demand)
+
+
+def _fullest(room: Room, machines: Sequence[int], demand: Demand) -> int | None:
+    """The machine with the smallest free share that has room for `demand`; None if none has."""
+    total: dict[int, int] = {}
+    for resource, amount in demand:
+        total[resource] = total.get(resource, 0) + amount
+    fitting = room.fitting(machines, tuple(total.items()))
+    return min(fitting, key=lambda machine: (room.idle_share(machine), machine), default=None)
 
 
 def _fill(room: Room, machines: Sequence[int], demand: Demand, count: int) -> Tasks | None:

@@ -42,6 +42,13 @@ class Room:
         row = self.free[machine]
         return all(row[resource] >= amount for resource, amount in demand)
 
+    def fitting(self, machines: Sequence[int], demand: Demand) -> Sequence[int]:
+        """Those of `machines` on which one task of `demand` fits, in their order."""
+        free = self.free
+        for resource, amount in demand:
+            machines = [machine for machine in machines if free[machine][resource] >= amount]
+        return machines
+
     def count(self, machine: int, demand: Demand, most: int) -> int:
         """How many tasks of `demand` fit there, at most `most`."""
         row = self.free[machine]
@@ -76,6 +83,12 @@ class Room:
                     self.free = before
                     return False
         return True
+
+    def occupy(self, job: PolicyJob, allocation: Allocation) -> None:
+        """Take all of `allocation`, be it there or not: what is free may become negative."""
+        for tasks, demand in ((allocation.workers, job.worker), (allocation.ps, job.ps)):
+            for machine, count in tasks:
+                self.take(machine, demand, count)
 
     def release(self, job: PolicyJob, allocation: Allocation) -> None:
         """Give back all of `allocation`."""

@@ -91,6 +91,7 @@ class Site:
     horizon: float | None = None
     partial_gangs: bool = False
     _hosts: Mapping[str, tuple[int, ...]] = field(init=False, repr=False, compare=False)
+    _both: tuple[int, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         hosts = {
@@ -98,6 +99,9 @@ class Site:
             for group in GROUPS
         }
         object.__setattr__(self, "_hosts", hosts)
+        servers = set(hosts["ps"])
+        both = tuple(machine for machine in hosts["worker"] if machine in servers)
+        object.__setattr__(self, "_both", both)
 
     @property
     def grid(self) -> int:
@@ -107,6 +111,11 @@ class Site:
     def machines_for(self, group: str) -> tuple[int, ...]:
         """Indices of the machines that may host tasks of `group`."""
         return self._hosts[group]
+
+    @property
+    def machines_for_both(self) -> tuple[int, ...]:
+        """Indices of the machines that may host workers and parameter servers alike."""
+        return self._both
 
     def totals(self, group: str) -> tuple[float, ...]:
         """Capacity of the machines for `group` together, by resource, in its unit."""

@@ -15,6 +15,8 @@ from oasis.scheduling.allocation import NOTHING, Allocation, Tasks
 from oasis.scheduling.policy import Plan, View
 from oasis.scheduling.site import Site
 
+REFUSAL = "not admitted; the decision says why"  # finding the reason may take time
+
 Rows = list[list[int]]
 
 
@@ -80,7 +82,7 @@ class Committed:
                 raise ValueError(f"policy {self.name} needs jobs of an instance, not plain ones")
             decision = self._submit(job.source)
             if decision.schedule is None:
-                plan.rejected[job.index] = decision.reason or "rejected"
+                plan.rejected[job.index] = REFUSAL
             else:
                 self._note(job.index, decision.schedule)
         active = {job.index for job in view.jobs()}

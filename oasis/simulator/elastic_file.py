@@ -14,6 +14,7 @@ from oasis.model.files import write_text
 from oasis.model.instance_file import UTILITIES, read_json
 from oasis.model.utility import Utility
 from oasis.model.validation import (
+    LARGEST_AMOUNT,
     LARGEST_COUNT,
     LARGEST_SIZE,
     check_keys,
@@ -199,7 +200,7 @@ def _job(data: Any, resources: Sequence[str]) -> dict[str, Any]:
     """The fields of a `PolicyJob`, and its speedup."""
     check_keys(data, JOB, JOB_MORE)
     least, initial, most = _workers(data["workers"])
-    gradient = number(data.get("gradient_mb", 0.0), "gradient_mb")
+    gradient = _amount(data, "gradient_mb")
     step = number(data.get("step_seconds", 0.0), "step_seconds")
     if gradient and not step:
         raise InstanceError("step_seconds", "expected a number > 0 where there are gradients")
@@ -213,8 +214,8 @@ def _job(data: Any, resources: Sequence[str]) -> dict[str, Any]:
         "initial_workers": initial,
         "max_workers": most,
         "ps_rule": _ps_rule(data.get("parameter_servers", 0)),
-        "worker_cpu": number(data.get("worker_cpu", 0.0), "worker_cpu"),
-        "ps_cpu": number(data.get("ps_cpu", 0.0), "ps_cpu"),
+        "worker_cpu": _amount(data, "worker_cpu"),
+        "ps_cpu": _amount(data, "ps_cpu"),
         "gradient_mb": gradient,
         "step_time": step,
         "speedup": tuple(
@@ -297,7 +298,11 @@ def _observation(data: Any) -> Observation:
 def _amounts(data: Any, path: str, resources: Sequence[str]) -> Amounts:
     with located_at(path):
         check_keys(data, (), resources)
-        return {name: number(amount, name) for name, amount in data.items()}
+        return {name: number(data[name], name, maximum=LARGEST_AMOUNT) for name in data}
+
+
+def _amount(data: Mapping[str, Any], name: str) -> float:
+    return number(data.get(name, 0.0), name, maximum=LARGEST_AMOUNT)
 
 
 def _time(value: Any, path: str, *, above: bool = False) -> float:

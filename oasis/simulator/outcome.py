@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
+from statistics import median
 from typing import Any
 
 from oasis.scheduling.site import GROUPS, Site
@@ -81,6 +82,21 @@ class Outcome:
         """Their mean; None if no job finished."""
         times = self.completions
         return math.fsum(times) / len(times) if times else None
+
+    @property
+    def median_completion(self) -> float | None:
+        """Their median, midway between the two in the middle; None if no job finished.
+
+        Examples
+        --------
+        >>> from baselines import FIFO
+        >>> from oasis.simulator import PlainJob, replay, rigid_workload
+        >>> jobs = [PlainJob("a", 0.0, 60.0, 8), PlainJob("b", 5.0, 30.0, 8)]
+        >>> replay(rigid_workload(jobs, servers=1, gpus_per_server=8), FIFO()).median_completion
+        72.5
+        """
+        times = self.completions
+        return median(times) if times else None
 
     def completion_quantile(self, share: float) -> float | None:
         """The smallest completion time that at least `share` of the finished jobs do not exceed."""

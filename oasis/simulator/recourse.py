@@ -17,8 +17,16 @@ from oasis.model.rounding import IntArray
 from oasis.model.schedule import SLOT, Schedule
 from oasis.online.prices import PriceBounds
 from oasis.online.recourse.admission import DEFAULT_FLOOR, AdmissionRule, AtPrices
+from oasis.online.recourse.futures import DEFAULT_SAMPLES
+from oasis.online.recourse.learned import LearnedPrices, learned_from
 from oasis.online.recourse.params import Commitment, RecourseParams, check_commitment
 from oasis.online.recourse.planner import Planner
+from oasis.online.recourse.rules import (
+    RuleName,
+    admission_rule,
+    check_unused,
+    rule_name,
+)
 from oasis.scheduling.allocation import NOTHING, Allocation, Tasks
 from oasis.scheduling.policy import Plan, View
 from oasis.scheduling.site import Site
@@ -42,13 +50,24 @@ class Recourse:
         Rounds of ruin and recreate in each decision; overrides that of `params`.
     seconds : float, optional
         No round begins so long after a decision began; the report counts where that happened.
+    admission : {"futures", "learned", "oasis"} or AdmissionRule, optional
+        Who is admitted under commitment on arrival: ``futures``: a job worth more than it takes
+        from sampled futures; ``learned``: a job worth more than its schedule costs at learned
+        prices; ``oasis``: a job that pays at OASiS's prices. Default: ``futures``, or ``oasis``
+        where `bounds` are given.
+    prices : LearnedPrices or path, optional
+        What `offline.learn_prices` or ``oasis learn`` found in past days: jobs for ``futures``,
+        prices for ``learned``, U and L for ``oasis``. ``learned`` needs it; the others otherwise
+        learn from the jobs that have arrived.
+    samples : int
+        Futures that are sampled for each decision.
     admission_floor : float
         Under commitment on arrival, only completions worth at least this fraction of the job's
-        best are promised; not used where `admission` is given.
+        best are promised; not used where `admission` is a rule of your own.
+    bounds : PriceBounds, optional
+        U and L for ``oasis``.
     params : RecourseParams, optional
         How plans are searched for and compared.
-    admission : AdmissionRule, optional
-        Who is admitted under commitment on arrival; default: whom OASiS's prices admit.
 
     Examples
     --------
@@ -75,22 +94,41 @@ class Recourse:
         seed: int = 0,
         rounds: int | None = None,
         seconds: float | None = None,
+        admission: RuleName | AdmissionRule | None = None,
+        prices: str | LearnedPrices | None = None,
+        samples: int = DEFAULT_SAMPLES,
         admission_floor: float = DEFAULT_FLOOR,
+        bounds: PriceBounds | None = None,
         params: RecourseParams | None = None,
-        admission: AdmissionRule | None = None,
     ) -> None:
         check_commitment(commitment)
         if seconds is not None and not seconds >= 0:
             raise ValueError(f"seconds: expected a number >= 0, got {seconds!r}")
-        if admission is not None and commitment != "arrival":
-            raise ValueError("admission: only jobs that are promised something are admitted by it")
         self.commitment: Commitment = commitment
         self.params = params or RecourseParams()
         if rounds is not None:
             self.params = replace(self.params, rounds=rounds)
-        at_prices = AtPrices(min_utility_fraction=admission_floor)
-        self.admission = (admission or at_prices) if commitment == "arrival" else None
-        self._admission_floor, self._own_rule = admission_floor, admission
+        learned = learned_from(prices, "prices")
+        self.admission: AdmissionRule | None = None
+        if commitment != "arrival":
+            check_unused(admission=admission, prices=prices, bounds=bounds)
+        elif admission is None or isinstance(admission, str):
+            admission = rule_name(admission, bounds)
+            self.admission = admission_rule(
+                admission,
+                prices=learned,
+                bounds=bounds,
+                samples=samples,
+                min_utility_fraction=admission_floor,
+                seed=seed,
+            )
+        else:
+            self.admission = admission
+        named = {"admission": admission, "samples": samples, "admission_floor": admission_floor}
+        name = prices.name if isinstance(prices, LearnedPrices) else prices
+        self._rule = named | {"prices": name}
+        if not (admission is None or isinstance(admission, str)):
+            self._rule = {"admission": dict(admission.parameters)}
         self._seed, self._seconds = seed, seconds
         self.planner: Planner | None = None
 
@@ -103,23 +141,17 @@ class Recourse:
         min_utility_fraction: float = DEFAULT_FLOOR,
         **options: Any,
     ) -> Recourse:
-        """With the exact U and L of `instance` where jobs are admitted at prices."""
+        """With the exact U and L of `instance`, and jobs admitted at OASiS's prices."""
         if commitment == "arrival":
             bounds = PriceBounds.from_instance(instance, min_utility_fraction=min_utility_fraction)
-            options["admission"] = AtPrices(bounds, min_utility_fraction)
+            options |= {"admission": AtPrices(bounds, min_utility_fraction)}
         return cls(commitment, **options)
 
     @property
     def parameters(self) -> Mapping[str, Any]:
         """What distinguishes this run from another, as plain data."""
-        own = {
-            "commitment": self.commitment,
-            "seed": self._seed,
-            "seconds": self._seconds,
-            "admission_floor": self._admission_floor,
-        }
-        rule = {} if self._own_rule is None else {"admission": dict(self._own_rule.parameters)}
-        return {**own, **asdict(self.params), **rule}
+        own = {"commitment": self.commitment, "seed": self._seed, "seconds": self._seconds}
+        return {**own, **self._rule, **asdict(self.params)}
 
     @property
     def report(self) -> Mapping[str, Any]:

@@ -9,6 +9,7 @@ from time import perf_counter
 from oasis.model.decision import Decision
 from oasis.model.instance import Instance
 from oasis.model.schedule import Schedule, placements
+from oasis.model.validation import describe
 from oasis.scheduling.policy import Policy
 from oasis.simulator.committed import Committed, Scheduler
 from oasis.simulator.costs import Costs
@@ -96,6 +97,8 @@ def simulate(
     ------
     PolicyError
         If the policy asks for what cannot run.
+    TypeError
+        If it is no policy, but the name or the class of one.
 
     Examples
     --------
@@ -105,6 +108,10 @@ def simulate(
     >>> [decision.job_id for decision in run.decisions if decision.admitted]
     ['j0', 'j2']
     """
+    decides = isinstance(policy, Scheduler) or callable(getattr(policy, "decide", None))
+    if isinstance(policy, type) or not decides:
+        expected = "expected a policy, such as oasis.Recourse() or baselines.FIFO()"
+        raise TypeError(f"policy: {expected}, got {describe(policy)}")
     workload = Workload.from_instance(instance)
     seed = instance.metadata.get("seed")
     if isinstance(policy, Scheduler):

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 
 from oasis.model.errors import InstanceError
 from oasis.model.instance import Instance
-from oasis.model.job import Job
 from oasis.model.validation import LARGEST_COUNT
 from oasis.scheduling.job import PolicyJob
-from oasis.scheduling.site import GROUPS, Machine, Site, demand_on, grid_for
+from oasis.scheduling.model_job import policy_job
+from oasis.scheduling.site import GROUPS, Machine, Site, grid_for
 from oasis.traces.plain_job import PlainJob
 
 
@@ -51,24 +51,7 @@ class Workload:
             for name, row in zip(ids, table, strict=True)
         )
         site = Site(cluster.resources, machines, cluster.slot_seconds, True, instance.horizon)
-        return cls.of(site, (_model_job(job, site, grid) for job in instance.jobs))
-
-
-def _model_job(job: Job, site: Site, grid: int) -> PolicyJob:
-    steps = job.epochs * job.chunks * job.minibatches
-    exact = steps * job.minibatch_slots(site.unit_seconds)
-    return PolicyJob(
-        id=job.id,
-        arrival=float(job.arrival),
-        # an excess that rounding forgives (5.9) is forgiven here too
-        work=min(exact, float(job.work(site.unit_seconds))),
-        worker=demand_on(grid, job.worker, site.resources),
-        ps=demand_on(grid, job.ps, site.resources),
-        max_workers=job.chunks,
-        ps_per_worker=job.bandwidth / job.ps_bandwidth if job.needs_ps else 0.0,
-        utility=job.utility,
-        source=job,
-    )
+        return cls.of(site, (policy_job(job, site) for job in instance.jobs))
 
 
 SECONDS = f"0..{LARGEST_COUNT:.0e} seconds"  # times add up to what a clock can still tell apart
@@ -120,4 +103,4 @@ def _rigid(k: int, job: PlainJob, most: int) -> PolicyJob:
         raise InstanceError(f"jobs[{k}].duration", f"expected {SECONDS}, got {job.duration:g}")
     if not 0 <= job.submitted <= LARGEST_COUNT:
         raise InstanceError(f"jobs[{k}].submitted", f"expected {SECONDS}, got {job.submitted:g}")
-    return PolicyJob(job.id, job.submitted, job.duration, ((0, job.gpus),))
+    return PolicyJob(job.id, job.submitted, job.duration, ((0, job.gpus),), owner=job.owner)

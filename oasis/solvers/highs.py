@@ -32,6 +32,12 @@ PRESOLVE_RULE_OFF = 4096 + 8192
 # HiGHS's default of 1e-6 would let a server that is short of a millionth of a worker take it.
 FEASIBILITY = 1e-9
 
+# Capacities are widened by 1.001e-9 for what rounding may add. What HiGHS forgives on top must be
+# far less, or it calls feasible in one part of its work what it refuses in another. Rows of
+# capacities are therefore multiplied by this (`row_scale` of `solve`); a power of two changes no
+# digit. CBC, which gets the same models for comparison, errs on such rows.
+ROW_SCALE = 1024.0
+
 NO_NODE_LIMIT = 2**31 - 1  # HiGHS's own default
 
 # Work of one solve, and between two of HiGHS's checks whether it should stop, which come at the
@@ -51,6 +57,7 @@ def solve(
     presolve: bool = True,
     proof: bool = True,
     seed: int = 0,
+    row_scale: float = 1.0,
 ) -> Solution:
     """Solve a PuLP model with HiGHS, to a gap of zero unless something else is asked for.
 
@@ -81,6 +88,9 @@ def solve(
         between the two and stops; False accepts that, for callers that only use the bound.
     seed : int
         HiGHS's random seed.
+    row_scale : float
+        What rows with coefficients that are no whole numbers are multiplied by. HiGHS lets every
+        row exceed its limit by 1e-9: the larger the row, the less that is of it.
 
     Raises
     ------
@@ -96,6 +106,7 @@ def solve(
         presolve=presolve,
         proof=proof,
         seed=seed,
+        row_scale=row_scale,
     )
     return run.finish(on_progress)
 
@@ -110,6 +121,7 @@ def start(
     presolve: bool = True,
     proof: bool = True,
     seed: int = 0,
+    row_scale: float = 1.0,
 ) -> RunningSolve:
     """Begin what `solve` does and return at once; the model may change meanwhile."""
     budget = Budget() if budget is None else budget
@@ -117,7 +129,7 @@ def start(
     scale = objective_scale(problem)
     highs = configured(None if budget.is_repeatable else budget.left, node_limit, presolve, seed)
     accept(highs.setOptionValue("mip_abs_gap", gap * scale), "refused the gap")
-    lp = translated(problem, variables, scale)
+    lp = translated(problem, variables, scale, row_scale)
     accept(highs.passModel(lp), "refused the model")
     if warm_start is not None:
         values = np.array([warm_start.get(variable.name, 0.0) for variable in variables])

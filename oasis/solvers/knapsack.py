@@ -6,6 +6,7 @@ Built without PuLP and solved without a thread of its own, in a few milliseconds
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import highspy
 import numpy as np
@@ -14,6 +15,7 @@ from oasis.model.errors import SolverError
 from oasis.model.rounding import FloatArray, IntArray
 from oasis.solvers import highs
 from oasis.solvers.budget import Budget
+from oasis.solvers.highs import ROW_SCALE
 
 NODES = 20_000
 KNAPSACK_WORK, NODE_WORK = 2e-3, 2e-4  # of one knapsack and of one node, in units of about a second
@@ -38,7 +40,12 @@ _PLAIN: dict[str, float | bool] = {
 
 
 def knapsack(
-    values: FloatArray, shares: FloatArray, upper: IntArray, limit: float, budget: Budget
+    values: FloatArray,
+    shares: FloatArray,
+    upper: IntArray,
+    limit: float,
+    budget: Budget,
+    covers: Sequence[Sequence[tuple[IntArray, int]]] = (),
 ) -> tuple[float, IntArray]:
     """The most valuable items that fit together.
 
@@ -54,6 +61,8 @@ def knapsack(
         Most of each resource.
     budget : Budget
         What the work is charged to; a knapsack is never cut short by it.
+    covers : sequence of sequences of ((n,) int array, int)
+        Items and a number of units. Of one pair of each sequence, a selection has fewer units.
 
     Returns
     -------
@@ -73,15 +82,18 @@ def knapsack(
         solver.setOptionValue(name, value)
     lp = highspy.HighsLp()
     rows = np.flatnonzero(upper @ shares > limit)
-    table = shares[:, rows].T
+    table, limits = shares[:, rows].T * ROW_SCALE, np.full(len(rows), limit * ROW_SCALE)
+    items, scale = len(values), float(values.max())
+    if covers:
+        table, limits = _with_covers(table, limits, upper, covers)
     entries = [np.flatnonzero(row) for row in table]
-    scale = float(values.max())
-    lp.num_col_, lp.num_row_ = len(values), len(rows)
+    more = table.shape[1] - items
+    lp.num_col_, lp.num_row_ = items + more, len(table)
     lp.sense_ = highspy.ObjSense.kMaximize
-    lp.col_cost_ = values / scale
-    lp.col_lower_, lp.col_upper_ = np.zeros(len(values)), upper.astype(float)
-    lp.row_lower_, lp.row_upper_ = np.full(len(rows), -math.inf), np.full(len(rows), limit)
-    lp.integrality_ = [highspy.HighsVarType.kInteger] * len(values)
+    lp.col_cost_ = np.r_[values / scale, np.zeros(more)]
+    lp.col_lower_, lp.col_upper_ = np.zeros(items + more), np.r_[upper.astype(float), np.ones(more)]
+    lp.row_lower_, lp.row_upper_ = np.full(len(table), -math.inf), limits
+    lp.integrality_ = [highspy.HighsVarType.kInteger] * (items + more)
     lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
     lp.a_matrix_.start_ = np.cumsum([0, *map(len, entries)], dtype=np.int32)
     lp.a_matrix_.index_ = np.array([k for row in entries for k in row], np.int32)
@@ -95,8 +107,33 @@ def knapsack(
         text = solver.modelStatusToString(solver.getModelStatus())
         raise SolverError(f"HiGHS ended a knapsack with the status {text!r}")
     found = solver.getSolution()
-    units = np.zeros(len(values), dtype=np.int64)
+    units = np.zeros(items, dtype=np.int64)
     if found.value_valid:
-        units = np.rint(np.array(found.col_value)).astype(np.int64)
-    bound = solver.getInfo().mip_dual_bound if rows.size else float(values @ upper) / scale
+        units = np.rint(np.array(found.col_value)[:items]).astype(np.int64)
+    bound = solver.getInfo().mip_dual_bound if len(table) else float(values @ upper) / scale
     return max(bound * scale, float(values @ units)), units
+
+
+def _with_covers(
+    table: FloatArray,
+    limits: FloatArray,
+    upper: IntArray,
+    covers: Sequence[Sequence[tuple[IntArray, int]]],
+) -> tuple[FloatArray, FloatArray]:
+    """Rows (M, I) and their limits with those of covers; more columns say which pair is reached."""
+    items, more = len(upper), sum(len(pairs) for pairs in covers if len(pairs) > 1)
+    rows, highest = [np.pad(table, ((0, 0), (0, more)))], [limits]
+    column = items
+    for pairs in covers:
+        block = np.zeros((len(pairs) + (len(pairs) > 1), items + more))
+        for row, (members, count) in zip(block, pairs, strict=False):
+            row[members] = 1.0
+            if len(pairs) > 1:
+                row[column] = -max(0.0, float(upper[members].sum() - count + 1))
+                block[-1, column] = 1.0
+                column += 1
+        rows.append(block)
+        highest.append(np.array([count - 1.0 for _, count in pairs]))
+        if len(pairs) > 1:
+            highest.append(np.array([len(pairs) - 1.0]))
+    return np.concatenate(rows), np.concatenate(highest)

@@ -11,8 +11,10 @@ from oasis.model.instance import Instance
 from oasis.traces.mapping import build
 from oasis.traces.openb_nodes import GB_PER_MIB, NODE_COLUMNS, Node, cluster_of, parse_node
 from oasis.traces.openb_options import OpenbOptions
+from oasis.traces.source import read_source
 from oasis.traces.table import MalformedError, Table, read_table, real, whole
-from oasis.traces.window import Record, select
+from oasis.traces.times import window_start
+from oasis.traces.window import Record, check_choice, select
 
 POD_COLUMNS = (
     *("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli", "qos"),
@@ -67,15 +69,15 @@ def read_openb(
     ('pod-0', ('node-0',))
     """
     options = OpenbOptions() if options is None else options
-    start = None
-    if options.start not in ("busiest", "first"):
-        try:
-            start = real(options.start, "start")
-        except MalformedError:
-            expected = "expected busiest, first or seconds since the trace began"
-            raise ValueError(f"start: {expected}, got {options.start!r}") from None
-    pod_table: Table[tuple[str, Record | None]] = read_table(pods, POD_COLUMNS, _pod, key="name")
-    node_table: Table[Node] = read_table(nodes, NODE_COLUMNS, parse_node, key="sn")
+    start = window_start(
+        options.start, lambda text: real(text, "start"), "seconds since the trace began"
+    )
+    pod_table: Table[tuple[str, Record | None]] = read_table(
+        read_source(pods), POD_COLUMNS, _pod, key="name"
+    )
+    node_table: Table[Node] = read_table(read_source(nodes), NODE_COLUMNS, parse_node, key="sn")
+    check_choice("qos", options.qos, (qos for qos, _ in pod_table.rows))
+    check_choice("model", options.model, (node.model for node in node_table.rows))
     ran = [(qos, record) for qos, record in pod_table.rows if record is not None]
     records = [record for qos, record in ran if options.qos in ("", qos)]
     window = select(records, options, start)

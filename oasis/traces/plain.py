@@ -5,16 +5,20 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from oasis.model.errors import InstanceError
 from oasis.traces import philly
-from oasis.traces.philly import submission_time
+from oasis.traces.job_table import TraceRow
 from oasis.traces.plain_job import PlainJob
+from oasis.traces.source import Source, read_source
 from oasis.traces.table import Table, read_header, read_table, real, whole
+from oasis.traces.times import submission_time
+from oasis.traces.window import check_choice
 
 COLUMNS = ("id", "submitted", "duration", "gpus")
+CLUSTER = "cluster"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +49,6 @@ class PlainTrace:
     malformed: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
-    """A job and the virtual cluster it was sent to."""
-
-    job: PlainJob
-    cluster: str = ""
-
-
 def read_plain(
     path: str | os.PathLike[str],
     *,
@@ -64,9 +60,11 @@ def read_plain(
     """Plain jobs of a CSV file, in the simple format or in that of the Philly trace.
 
     The simple format has the columns ``id,submitted,duration,gpus``, in any order: a name that is
-    not repeated, seconds after any fixed moment, seconds, a whole number. Every row must be good;
-    blank ones are skipped. A file with a column ``timestamp`` or ``num_gpus`` is read as Philly's,
-    ``timestamp,duration,num_gpus,gpu_time,cluster``, whose bad rows are left out and counted.
+    not repeated, seconds after any fixed moment, seconds, a whole number. A column ``owner`` may
+    name the user who submitted each job. Every row must be good; blank ones are skipped. A file
+    with a column ``timestamp`` or ``num_gpus`` is read as Philly's,
+    ``timestamp,duration,num_gpus,gpu_time,cluster``, whose bad rows are left out and counted; the
+    owner of a job is its virtual cluster.
 
     Parameters
     ----------
@@ -102,18 +100,20 @@ def read_plain(
     >>> [(job.id, job.submitted) for job in trace.jobs]
     [('a', 0.0), ('b', 30.0)]
     """
-    header = read_header(path)
+    source = read_source(path)
+    header = read_header(source)
     if "timestamp" in header or "num_gpus" in header:
-        kind, table = "philly", read_table(path, philly.COLUMNS, _philly_row)
+        kind, table = "philly", read_table(source, philly.COLUMNS, _philly_row)
+        check_choice("cluster", virtual_cluster, (row.labels[CLUSTER] for row in table.rows))
     else:
-        kind, table = "plain", read_table(path, COLUMNS, _plain_row, key="id")
-        _refuse_faults(table)
+        kind, table = "plain", read_plain_rows(source)
         if virtual_cluster:
             raise InstanceError("cluster", "expected a trace in Philly's format")
     wanted = [
         row.job
         for row in table.rows
-        if virtual_cluster in ("", row.cluster) and (max_gpus is None or row.job.gpus <= max_gpus)
+        if virtual_cluster in ("", row.labels.get(CLUSTER, ""))
+        and (max_gpus is None or row.job.gpus <= max_gpus)
     ]
     wanted.sort(key=lambda job: job.submitted)
     wanted = wanted[first:] if jobs is None else wanted[first : first + jobs]
@@ -121,7 +121,7 @@ def read_plain(
         raise InstanceError("jobs", f"expected at least one job, got none from {path}")
     begin = wanted[0].submitted
     return PlainTrace(
-        tuple(PlainJob(j.id, j.submitted - begin, j.duration, j.gpus) for j in wanted),
+        tuple(replace(job, submitted=job.submitted - begin) for job in wanted),
         kind,
         table.malformed,
     )
@@ -156,10 +156,11 @@ def read_philly_plain(
     ...     path = Path(directory, "philly.csv")
     ...     _ = path.write_text(rows)
     ...     read_philly_plain(path)
-    [PlainJob(id='philly-2', submitted=0.0, duration=3600.0, gpus=4)]
+    [PlainJob(id='philly-2', submitted=0.0, duration=3600.0, gpus=4, owner='a')]
     """
+    header = read_header(read_source(path))
     for name in philly.COLUMNS:
-        if name not in read_header(path):
+        if name not in header:
             expected = f"expected this column once in the header of {Path(path).name}"
             raise InstanceError(name, expected)
     trace = read_plain(
@@ -168,18 +169,27 @@ def read_philly_plain(
     return list(trace.jobs)
 
 
-def _philly_row(line: int, row: Mapping[str, str]) -> _Row:
+def read_plain_rows(source: Source) -> Table[TraceRow]:
+    """The rows of a file in the simple format; every one of them must be good."""
+    table = read_table(source, COLUMNS, _plain_row, key="id")
+    _refuse_faults(table)
+    return table
+
+
+def _philly_row(line: int, row: Mapping[str, str]) -> TraceRow:
     gpus = whole(row["num_gpus"], "num_gpus", 1)
     duration = real(row["duration"], "duration")
     submitted = submission_time(row["timestamp"])
-    return _Row(PlainJob(f"philly-{line}", submitted, duration, gpus), row["cluster"])
+    cluster = row["cluster"]
+    job = PlainJob(f"philly-{line}", submitted, duration, gpus, cluster)
+    return TraceRow(job, {CLUSTER: cluster})
 
 
-def _plain_row(line: int, row: Mapping[str, str]) -> _Row:
+def _plain_row(line: int, row: Mapping[str, str]) -> TraceRow:
     submitted = _cell(line, row, "submitted", float, -math.inf)
     duration = _cell(line, row, "duration", float, 0.0)
     gpus = _cell(line, row, "gpus", int, 1)
-    return _Row(PlainJob(row["id"], submitted, duration, int(gpus)))
+    return TraceRow(PlainJob(row["id"], submitted, duration, int(gpus), row.get("owner", "")), {})
 
 
 def _cell(
@@ -202,7 +212,7 @@ def _cell(
     raise InstanceError(f"row {line}, {column}", f"expected {kind}{bound}, got {text!r:.40}")
 
 
-def _refuse_faults(table: Table[_Row]) -> None:
+def _refuse_faults(table: Table[TraceRow]) -> None:
     faults = {kind: found for kind, found in table.malformed.items() if kind != "blank row"}
     if faults:
         kind = min(faults, key=lambda fault: faults[fault]["first_row"])

@@ -19,6 +19,8 @@ class PlainJob:
         Seconds it runs once started.
     gpus : int
         GPUs it holds all that time.
+    owner : str
+        The virtual cluster or the user that submitted it; empty if the trace does not say.
 
     Examples
     --------
@@ -32,3 +34,4 @@ class PlainJob:
     submitted: float
     duration: float
     gpus: int
+    owner: str = ""

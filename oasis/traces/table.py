@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import csv
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
-from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from oasis.model.errors import InstanceError
 from oasis.model.instance import Instance
+from oasis.traces.source import Source
 
 Row = TypeVar("Row")
 
@@ -41,44 +40,59 @@ class Table(Generic[Row]):
 
 
 def read_table(
-    path: str | os.PathLike[str],
+    source: Source,
     columns: Sequence[str],
     parse: Callable[[int, Mapping[str, str]], Row],
     key: str | None = None,
+    delimiter: str = ",",
 ) -> Table[Row]:
-    """Parse a CSV file whose header names at least `columns`, in any order.
+    """Parse a table whose header names at least `columns`, in any order.
 
     Parameters
     ----------
+    source : Source
+        The lines, as `read_source` gives them.
+    columns : sequence of str
+        Columns that must be there; the others are there for `parse` too.
     parse : callable
         Takes the line number and the cells by column; raises `MalformedError` for a bad row.
     key : str, optional
         Column that must be filled, and differently in every row.
+    delimiter : str
+        What stands between cells; quotes have a meaning beside commas alone.
 
     Raises
     ------
     InstanceError
-        Naming the column that the header lacks or repeats.
-    OSError
-        If the file cannot be read.
+        Naming the column that the header lacks or repeats, or if there are rows and not one of
+        them is good.
     """
     table: Table[Row] = Table()
     seen = {""}
+    header = _cells(source.header, delimiter)
+    _check_header(header, columns, source.name)
     # Line by line, so that a stray quote or byte spoils only its own row.
-    with Path(path).open(encoding="utf-8-sig", errors="replace") as stream:
-        header = _cells(stream.readline())
-        _check_header(header, columns, Path(path).name)
-        for line, text in enumerate(stream, start=2):
-            try:
-                row = _by_column(_cells(text), header)
-                if key is not None and row[key] in seen:
-                    table.reject(f"repeated {key}" if row[key] else f"no {key}", line)
-                    continue
-                table.rows.append(parse(line, row))
-                seen.add(row.get(key or "", ""))
-            except MalformedError as fault:
-                table.reject(str(fault), line)
+    for line, text in enumerate(source.lines[1:], start=2):
+        try:
+            row = _by_column(_cells(text, delimiter), header)
+            if key is not None and row[key] in seen:
+                table.reject(f"repeated {key}" if row[key] else f"no {key}", line)
+                continue
+            table.rows.append(parse(line, row))
+            seen.add(row.get(key or "", ""))
+        except MalformedError as fault:
+            table.reject(str(fault), line)
+    refuse_all_malformed(table, source.name)
     return table
+
+
+def refuse_all_malformed(table: Table[Row], name: str) -> None:
+    """Raise `InstanceError` if there are rows and not one of them is good; `name` is the file's."""
+    if table.malformed and not table.rows:
+        count = sum(found["count"] for found in table.malformed.values())
+        kind, first = min(table.malformed.items(), key=lambda entry: entry[1]["first_row"])
+        what = f"none of the {count} rows of {name} can be used"
+        raise InstanceError(f"row {first['first_row']}", f"{kind}; {what}")
 
 
 def real(text: str, column: str, minimum: float = 0.0) -> float:
@@ -130,15 +144,16 @@ def malformed_sentences(report: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def read_header(path: str | os.PathLike[str]) -> list[str]:
+def read_header(source: Source) -> list[str]:
     """The cells of the first line of a CSV file."""
-    with Path(path).open(encoding="utf-8-sig", errors="replace") as stream:
-        return _cells(stream.readline())
+    return _cells(source.header, ",")
 
 
-def _cells(text: str) -> list[str]:
+def _cells(text: str, delimiter: str) -> list[str]:
+    if delimiter != ",":
+        return [cell.strip() for cell in text.split(delimiter)]
     try:
-        return [cell.strip() for cell in next(csv.reader([text.rstrip("\r\n")]), [])]
+        return [cell.strip() for cell in next(csv.reader([text]), [])]
     except csv.Error:
         return [text]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -51,6 +51,26 @@ class Window:
     start: float
     records: tuple[Record, ...]
     left_out: Mapping[str, int]
+
+
+MOST_NAMED = 12  # choices in an error message
+
+
+def check_choice(option: str, wanted: str, there: Iterable[str]) -> None:
+    """Check that the `wanted` value of an option occurs in the trace; empty: all are wanted.
+
+    Raises
+    ------
+    InstanceError
+        Naming the option and what there is.
+    """
+    names = sorted({name for name in there if name})
+    if wanted and wanted not in names:
+        more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+        choices = (
+            f"one of {', '.join(names[:MOST_NAMED])}{more}" if names else "none: there is none"
+        )
+        raise InstanceError(option, f"expected {choices}, got {wanted!r}")
 
 
 def select(records: Sequence[Record], options: TraceOptions, start: float | None) -> Window:

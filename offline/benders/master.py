@@ -20,6 +20,8 @@ from oasis.model.schedule import COUNT, SERVER, SLOT, Schedule, placements
 from offline.benders.cuts import Cut
 from offline.model import constraints
 from offline.model.arrays import GROUPS, OfflineArrays
+from offline.model.capacities import fewer, share_row
+from offline.model.covers import Level
 from offline.model.schedule_model import ScheduleModel
 
 
@@ -49,7 +51,7 @@ class CountModel(ScheduleModel):
                 self.problem.addConstraint(row)
         self.cuts: dict[str, list[Cut]] = {group: [] for group in GROUPS}
         self._placed: set[tuple[str, int, int]] = set()
-        self._forbidden: list[list[tuple[pulp.LpVariable, str, int]]] = []
+        self._forbidden: list[list[tuple[str, str, int]]] = []
         for group in GROUPS:
             for cut in self._totals(group):
                 for row in self.add(group, cut, range(arrays.horizon)):
@@ -85,27 +87,26 @@ class CountModel(ScheduleModel):
             can_bind = not rounding.fits(sum(w * v.upBound for w, v in terms), 1.0)
             if can_bind and (group, number, slot) not in self._placed:
                 self._placed.add((group, number, slot))
-                yield constraints.share_row(terms)
+                yield share_row(terms)
 
     def forbid(self, group: str, counts: IntArray, slots: Iterable[int]) -> list[pulp.LpConstraint]:
         """Rows that keep the counts of these slots from reaching `counts` (I,) in every job.
 
         Some job has at least one unit less: a binary variable a job says which.
         """
-        rows = []
+        rows: list[pulp.LpConstraint] = []
+        items = np.flatnonzero(counts)
+        levels = [Level(np.array([k]), int(counts[i])) for k, i in enumerate(items.tolist())]
         for slot in slots:
-            fewer, number = [], len(self._forbidden)
-            here = [
-                (self.jobs[i].units(group)[slot, 0], int(counts[i]))
-                for i in np.flatnonzero(counts).tolist()
-            ]
-            for k, (variable, count) in enumerate(here):
-                less = self.problem.add_variable(f"less_{number}_{k}", 0, 1, pulp.LpInteger)
-                most = int(variable.upBound)
-                rows.append(variable <= most - (most - count + 1) * less)
-                fewer.append((less, variable.name, count))
-            rows.append(pulp.lpSum(less for less, _, _ in fewer) >= 1)
-            self._forbidden.append(fewer)
+            name = f"less_{len(self._forbidden)}"
+            here = [self.jobs[i].units(group)[slot, 0] for i in items.tolist()]
+            rows += fewer(self.problem, here, levels, name)
+            self._forbidden.append(
+                [
+                    (f"{name}_{k}", variable.name, level.count)
+                    for k, (variable, level) in enumerate(zip(here, levels, strict=True))
+                ]
+            )
         return rows
 
     def near(self, plan: Mapping[str, int], window: int) -> list[pulp.LpConstraint]:
@@ -162,7 +163,7 @@ class CountModel(ScheduleModel):
         counts = {name: merged(schedule) for name, schedule in schedules.items()}
         values = super().values_of(counts)
         for less, name, count in chain.from_iterable(self._forbidden):
-            values[less.name] = float(values.get(name, 0.0) < count)
+            values[less] = float(values.get(name, 0.0) < count)
         return values
 
     def _terms(self, group: str, number: int, slot: int) -> list[tuple[float, pulp.LpVariable]]:

@@ -10,12 +10,15 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from oasis.model.errors import SolverError
 from oasis.model.rounding import CAPACITY_TOLERANCE, FloatArray, IntArray
 from oasis.solvers.budget import Budget
 from oasis.solvers.knapsack import knapsack
 from offline.model.arrays import units_that_fit
+from offline.model.covers import Cover, Level, fits
 
 SAFETY = 1e-9  # relative, on top of a knapsack's bound, for HiGHS's tolerances
+CLOSE = 1e-10  # relative: from how far below its limit a sum of floats is added up exactly
 LIMIT = 1.0 + CAPACITY_TOLERANCE  # of the shares of a capacity, as `oasis.model.rounding.fits` says
 
 
@@ -50,12 +53,14 @@ class PatternPool:
     patterns: list[dict[bytes, IntArray]] = field(init=False)
     _shares: FloatArray = field(init=False)
     _above: list[list[int]] = field(init=False)
+    _covers: list[list[list[Level]]] = field(init=False)
 
     def __post_init__(self) -> None:
         order = np.lexsort(self.capacity.T[::-1])[::-1]  # the largest first
         self.capacity, self.number = self.capacity[order], self.number[order]
         self.room = units_that_fit(self.capacity, self.demand, self.most).T
         self.patterns = [{} for _ in self.capacity]
+        self._covers = [[] for _ in self.capacity]
         with np.errstate(divide="ignore", invalid="ignore"):
             shares = self.demand / self.capacity[:, None]
         self._shares = np.where(self.demand > 0, shares, 0.0)
@@ -91,6 +96,9 @@ class PatternPool:
                 left -= take[:, None] * np.where(take[:, None] > 0, share, 0.0)
             is_better = units @ weights > best @ weights
             best[is_better] = units[is_better]
+        for k, row in enumerate(best):
+            if not self._fits(k, row):
+                best[k] = 0
         for known, row in zip(self.patterns, best, strict=True):
             known[row.tobytes()] = row
         return best
@@ -103,11 +111,7 @@ class PatternPool:
         found: list[tuple[float, IntArray]] = []
         for k, above in enumerate(self._above):
             fitting = [found[j] for j in above if (found[j][1] <= self.room[k]).all()]
-            fitting = [
-                (value, row)
-                for value, row in fitting
-                if (row @ self.demand <= self.capacity[k] * LIMIT).all()
-            ]
+            fitting = [(value, row) for value, row in fitting if self._fits(k, row)]
             best = min(fitting, key=lambda pair: pair[0], default=None)
             found.append(self._filled(k, weights, budget) if best is None else best)
             self.patterns[k][found[k][1].tobytes()] = found[k][1]
@@ -120,8 +124,34 @@ class PatternPool:
         if not items.size:
             return 0.0, pattern
         shares, room = self._shares[k, items], self.room[k, items]
-        bound, pattern[items] = knapsack(weights[items], shares, room, LIMIT, budget)
-        return bound * (1.0 + SAFETY), pattern
+        while True:
+            covers = self._covers_of(k, items)
+            bound, pattern[items] = knapsack(weights[items], shares, room, LIMIT, budget, covers)
+            if self._fits(k, pattern):
+                return bound * (1.0 + SAFETY), pattern
+            if any(all(level.is_reached(pattern) for level in c) for c in self._covers[k]):
+                raise SolverError("HiGHS breaks a row of whole numbers")
+            self._cut_off(k, pattern)
+
+    def _fits(self, k: int, pattern: IntArray) -> bool:
+        """Whether the verification accepts a pattern (I,) on a server of class k."""
+        capacity, used = self.capacity[k], pattern @ self.demand
+        close = np.flatnonzero(used > capacity * LIMIT * (1.0 - CLOSE)).tolist()
+        counts = pattern.tolist()
+        return all(fits(self.demand[:, r].tolist(), counts, float(capacity[r])) for r in close)
+
+    def _cut_off(self, k: int, pattern: IntArray) -> None:
+        """Keep all later knapsacks of class k from a pattern (I,) that does not fit."""
+        for amounts, limit in zip(self.demand.T.tolist(), self.capacity[k].tolist(), strict=True):
+            if not fits(amounts, pattern.tolist(), limit):
+                self._covers[k].append(Cover.within(amounts, pattern.tolist(), limit).levels())
+
+    def _covers_of(self, k: int, items: IntArray) -> list[list[tuple[IntArray, int]]]:
+        """What knapsacks of class k must not reach, in the positions of these items."""
+        return [
+            [(np.flatnonzero(np.isin(items, level.items)), level.count) for level in levels]
+            for levels in self._covers[k]
+        ]
 
     def maximal(self) -> list[IntArray]:
         """Known patterns (P, I) by class that are not below another one."""

@@ -7,19 +7,21 @@ for the MILP with a variable for each item on each server, which also proves.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pulp
 
 from oasis.model import rounding
 from oasis.model.rounding import FloatArray, IntArray
-from oasis.solvers import Solution, Status, highs
+from oasis.solvers import Solution, Status
 from oasis.solvers.budget import Budget
 from offline.benders.cuts import CutGenerator
 from offline.benders.params import CutParams
 from offline.benders.patterns import PatternPool
 from offline.benders.server_classes import classes
 from offline.model.arrays import units_that_fit
-from offline.model.constraints import capacity_rows
+from offline.model.capacities import Limit, limits_of_server, solve_within
 
 
 def place(
@@ -135,13 +137,15 @@ def _by_servers(
     for i in items:
         here = [variables[i] for variables in on if i in variables]
         problem.addConstraint(pulp.lpSum(here) <= int(counts[i]))
-    for limits, variables in zip(capacity, on, strict=True):
-        for row in capacity_rows(limits, [(demand[i], v) for i, v in variables.items()]):
-            problem.addConstraint(row)
+    limits: list[Limit] = []
+    for room, variables in zip(capacity, on, strict=True):
+        limits += limits_of_server(room, [(demand[i], v) for i, v in variables.items()])
+    for limit in limits:
+        problem.addConstraint(limit.row())
     problem.setObjective(
         pulp.lpSum(float(worth[i]) * v for variables in on for i, v in variables.items())
     )
-    solution = _solved(problem, budget)
+    solution = _solved(problem, budget, limits)
     units = np.zeros((len(counts), len(capacity)), dtype=np.int64)
     for s, variables in enumerate(on):
         for i, variable in variables.items():
@@ -149,8 +153,8 @@ def _by_servers(
     return units, solution.status
 
 
-def _solved(problem: pulp.LpProblem, budget: Budget) -> Solution:
-    solution = highs.solve(problem, budget=budget, proof=False)
+def _solved(problem: pulp.LpProblem, budget: Budget, limits: Sequence[Limit] = ()) -> Solution:
+    solution = solve_within(problem, lambda: limits, budget=budget, proof=False)
     if solution.status is Status.INTERRUPTED:
         raise KeyboardInterrupt
     return solution

@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from oasis.model.rounding import FloatArray
-from oasis.solvers import Status, highs
+from oasis.solvers import Status
 from oasis.solvers.budget import Budget
 from offline.heuristics.partial_solution import PartialSolution
 from offline.model import constraints
 from offline.model.arrays import GROUPS, OfflineArrays, units_that_fit
+from offline.model.capacities import Limit, limits_of, solve_within
 from offline.model.schedule_model import ScheduleModel
 
 
@@ -31,10 +32,16 @@ class ResidualModel(ScheduleModel):
                 self.problem.addConstraint(row)
         for group, free in zip(GROUPS, (worker_free, ps_free), strict=True):
             self._limit(group, free)
+        self._limits: list[Limit] = []
         for group, free in zip(GROUPS, (worker_free, ps_free), strict=True):
             demand = arrays.group(group).demand
-            for row in constraints.capacity_of(free, demand, self.jobs, group):
-                self.problem.addConstraint(row)
+            self._limits += limits_of(free, demand, self.jobs, group)
+        for limit in self._limits:
+            self.problem.addConstraint(limit.row())
+
+    def limits(self) -> list[Limit]:
+        """(4) and (5) within what is free."""
+        return self._limits
 
     def _limit(self, group: str, free: FloatArray) -> None:
         """Limit each variable to what is free in its slot."""
@@ -70,7 +77,8 @@ def exchange(
     old = {arrays.jobs[k].id: trial.remove(k) for k in leaving}
     chosen = sorted(leaving + invited)
     model = ResidualModel(arrays.part(chosen), *trial.free())
-    solution = highs.solve(model.problem, budget=budget, warm_start=model.values_of(old))
+    known = model.values_of(old)
+    solution = solve_within(model.problem, model.limits, budget=budget, warm_start=known)
     if solution.status is Status.INTERRUPTED:
         raise KeyboardInterrupt
     found = model.schedules_of(solution.values)

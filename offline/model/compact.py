@@ -7,9 +7,12 @@ f_i(t - a_i), so that (1) is linear. Only variables that can be positive exist: 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from oasis.solvers.budget import Budget
 from offline.model import constraints
 from offline.model.arrays import OfflineArrays
+from offline.model.capacities import Limit, limits_of_empty_servers
 from offline.model.schedule_model import ScheduleModel
 
 NO_LIMIT = Budget()
@@ -40,6 +43,10 @@ class CompactModel(ScheduleModel):
             budget.charge(ROW_WORK)
             if budget.passed:
                 raise TimeoutError("the time limit passed while the model was built")
+
+    def limits(self) -> Iterator[Limit]:
+        """(4) and (5) in every slot, as the rows of the model have them."""
+        return limits_of_empty_servers(self.arrays, self.jobs)
 
 
 def compact_size(arrays: OfflineArrays) -> int:

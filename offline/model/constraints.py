@@ -1,21 +1,19 @@
 """The objective and the constraints of the compact model, one function for each equation.
 
 Every row is written so that the solver accepts exactly the schedules that `oasis.model.rounding`
-accepts: (6) has integer coefficients, and capacities are scaled to 1 and widened by the common
-tolerance.
+accepts: (6) has integer coefficients. The capacities (4)(5) are in `offline.model.capacities`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import pulp
 
-from oasis.model import rounding
 from oasis.model.job import Job
-from oasis.model.rounding import CAPACITY_TOLERANCE, FloatArray
-from offline.model.arrays import GROUPS, OfflineArrays
+from offline.model.arrays import OfflineArrays
+from offline.model.capacities import limits_of_empty_servers
 from offline.model.variables import JobVariables
 
 Rows = Iterator[pulp.LpConstraint]
@@ -50,58 +48,6 @@ def workers_at_most_chunks(c: JobVariables) -> Rows:
     """(3): at most N_i workers in a slot (or what fits), and none unless the job is running."""
     for slot in c.slots:
         yield c.workers_in(slot) <= c.parallel * c.running(slot)
-
-
-def worker_capacity(arrays: OfflineArrays, jobs: Sequence[JobVariables]) -> Rows:
-    """(4): sum_i w_i^r y_ih(t) <= c_h^r."""
-    return _group_capacity(arrays, jobs, GROUPS[0])
-
-
-def ps_capacity(arrays: OfflineArrays, jobs: Sequence[JobVariables]) -> Rows:
-    """(5): sum_i s_i^r z_ik(t) <= c_k^r."""
-    return _group_capacity(arrays, jobs, GROUPS[1])
-
-
-def _group_capacity(arrays: OfflineArrays, jobs: Sequence[JobVariables], group: str) -> Rows:
-    """(4) or (5) with the capacities of the empty servers, which are the same in every slot."""
-    capacity = arrays.group(group).capacity
-    every_slot = np.broadcast_to(capacity, (arrays.horizon, *capacity.shape))
-    return capacity_of(every_slot, arrays.group(group).demand, jobs, group)
-
-
-def capacity_of(
-    capacity: FloatArray, demand: FloatArray, jobs: Sequence[JobVariables], group: str
-) -> Rows:
-    """(4) or (5) with the capacities (T, S, R) that each slot has, demands (I, R) by job."""
-    users: dict[tuple[int, int], list[tuple[FloatArray, pulp.LpVariable]]] = {}
-    for c in jobs:
-        for place, variable in c.units(group).items():
-            if variable.upBound > 0:
-                users.setdefault(place, []).append((demand[c.index], variable))
-    for place, here in users.items():
-        yield from capacity_rows(capacity[place], here)
-
-
-def capacity_rows(
-    capacity: FloatArray, users: Iterable[tuple[FloatArray, pulp.LpVariable]]
-) -> Rows:
-    """One row a resource: what units of these demands (R,) use is at most the capacity (R,).
-
-    Divided by the capacity and widened as `oasis.model.rounding.fits` says; a row that cannot
-    bind, whatever the variables are, is left out.
-    """
-    here = list(users)
-    for r, limit in enumerate(capacity.tolist()):
-        terms = [(float(demand[r]), var) for demand, var in here if demand[r] > 0]
-        if not rounding.fits(sum(amount * var.upBound for amount, var in terms), limit):
-            yield share_row([(amount / limit, var) for amount, var in terms])
-
-
-def share_row(
-    terms: Iterable[tuple[float, pulp.LpVariable]], limit: float = 1.0
-) -> pulp.LpConstraint:
-    """The row of one capacity: shares of it add up to at most `limit`, widened."""
-    return pulp.lpSum(share * var for share, var in terms) <= limit * (1.0 + CAPACITY_TOLERANCE)
 
 
 def ps_bandwidth(c: JobVariables) -> Rows:
@@ -160,5 +106,5 @@ def of_all(arrays: OfflineArrays, jobs: Sequence[JobVariables]) -> Rows:
     for c in jobs:
         yield from of_job(c)
         yield from no_worker_after_completion(c)
-    yield from worker_capacity(arrays, jobs)
-    yield from ps_capacity(arrays, jobs)
+    for limit in limits_of_empty_servers(arrays, jobs):
+        yield limit.row()

@@ -9,9 +9,10 @@ from oasis.certify.verify import verify
 from oasis.model.errors import SolverError, VerificationError
 from oasis.model.instance import Instance
 from oasis.model.schedule import Schedule
-from oasis.solvers import TRUST, Solution, SolveProgress, Status, highs
+from oasis.solvers import TRUST, Solution, SolveProgress, Status
 from offline.method import Method
 from offline.model.arrays import OfflineArrays
+from offline.model.capacities import solve_within
 from offline.model.compact import CompactModel
 from offline.model.params import CompactParams
 from offline.result import OfflineResult
@@ -71,8 +72,10 @@ def _run(
         return state.budget.status
     state.proved(model.trivial_bound, Phase.TRIVIAL)
     known = state.schedules
-    solution = highs.solve(
+    solution = solve_within(
         model.problem,
+        model.limits,
+        state.withdraw,
         budget=state.budget,
         warm_start=model.values_of(known) if known else None,
         on_progress=state.saw,

@@ -76,9 +76,20 @@ PARTS = (
         "engine",
         ("oasis/simulator/engine.py", "oasis/simulator/execution.py"),
         (
+            U + "simulator/test_execution.py",
             U + "simulator/test_simulator_engine*.py",
             U + "simulator/test_simulate.py",
             P + "test_simulator.py",
+        ),
+    ),
+    Part(
+        "capacities",
+        ("offline/model/covers.py", "offline/model/capacities.py"),
+        (
+            U + "offline/test_covers.py",
+            U + "offline/test_capacities.py",
+            U + "offline/test_model.py",
+            O + "test_capacity_by_a_hair.py",
         ),
     ),
     Part(

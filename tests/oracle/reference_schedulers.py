@@ -1,9 +1,9 @@
-"""FIFO, SRTF and LAS for rigid jobs in forty lines, sharing nothing with the engine.
+"""FIFO, SJF, SRTF, SRSF and LAS for rigid jobs in fifty lines, sharing nothing with the engine.
 
-Jobs are (submitted, duration, gpus) in order of arrival; `free` lists the GPUs of each server.
+Jobs are (submitted, duration, gpus) in order of arrival; `servers` lists the GPUs of each server.
 The rule: strict head of the line, unless `fills`; at one instant first all completions, then all
 arrivals in file order, then one decision; best fit, lowest server index; a job that goes on stays
-where it is.
+where it is; one that begins takes what nobody has, and only failing that what jobs behind it have.
 """
 
 
@@ -11,10 +11,10 @@ def never(job, left, now):
     return float("inf")
 
 
-def mean_completion(jobs, servers, order, preempts, crossing=never, fills=False):
-    """Mean of end - submitted; `order(k, duration, left, gpus)` is what the line is sorted by."""
+def ends(jobs, servers, order, preempts, crossing=never, fills=False):
+    """End of each job; `order(k, left)` is what the line is sorted by."""
     left = [duration for _, duration, _ in jobs]
-    where, total, now, arrived = {}, 0.0, 0.0, 0
+    where, found, now, arrived = {}, [None] * len(jobs), 0.0, 0
     waiting = set()
     while waiting or where or arrived < len(jobs):
         times = [now + left[k] for k in where]
@@ -24,20 +24,26 @@ def mean_completion(jobs, servers, order, preempts, crossing=never, fills=False)
             left[k] -= after - now
         now = after
         for k in [k for k in where if left[k] == 0]:
-            total += now - jobs[k][0]
+            found[k] = now
             del where[k]
         while arrived < len(jobs) and jobs[arrived][0] == now:
             waiting.add(arrived)
             arrived += 1
         kept = {} if preempts else dict(where)
+        later = dict(where) if preempts else {}
         free = list(servers)
         for k, server in kept.items():
             free[server] -= jobs[k][2]
         for k in sorted(waiting | (where.keys() - kept.keys()), key=lambda k: order(k, left[k])):
             gpus = jobs[k][2]
-            server = where.get(k)
+            server = later.pop(k, None)
             if server is None or free[server] < gpus:
-                fitting = [(room, s) for s, room in enumerate(free) if room >= gpus]
+                idle = [
+                    room - sum(jobs[j][2] for j, there in later.items() if there == s)
+                    for s, room in enumerate(free)
+                ]
+                unused = [(room, s) for s, room in enumerate(idle) if room >= gpus]
+                fitting = unused or [(room, s) for s, room in enumerate(free) if room >= gpus]
                 if not fitting and fills:
                     continue
                 if not fitting:
@@ -47,19 +53,27 @@ def mean_completion(jobs, servers, order, preempts, crossing=never, fills=False)
             kept[k] = server
         waiting = (waiting | where.keys()) - kept.keys()
         where = kept
-    return total / len(jobs)
+    return found
 
 
-def fifo(jobs, servers):
-    return mean_completion(jobs, servers, lambda k, left: k, preempts=False)
+def fifo(jobs, servers, fills=False):
+    return ends(jobs, servers, lambda k, left: k, preempts=False, fills=fills)
+
+
+def sjf(jobs, servers, fills=False):
+    return ends(jobs, servers, lambda k, left: (jobs[k][1], k), preempts=False, fills=fills)
 
 
 def srtf(jobs, servers, fills=False):
-    return mean_completion(jobs, servers, lambda k, left: (left, k), True, fills=fills)
+    return ends(jobs, servers, lambda k, left: (left, k), True, fills=fills)
+
+
+def srsf(jobs, servers, fills=False):
+    return ends(jobs, servers, lambda k, left: (left * jobs[k][2], k), True, fills=fills)
 
 
 def las(jobs, servers, threshold, fills=False):
-    """Two queues by attained GPU-seconds."""
+    """Two queues by attained GPU-seconds, in each the order of arrival."""
 
     def service(job, left):
         return (job[1] - left) * job[2]
@@ -71,4 +85,4 @@ def las(jobs, servers, threshold, fills=False):
         short = threshold - service(job, left)
         return short / job[2] if short > 0 else float("inf")
 
-    return mean_completion(jobs, servers, order, True, crossing, fills)
+    return ends(jobs, servers, order, True, crossing, fills)

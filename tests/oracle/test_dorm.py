@@ -33,9 +33,14 @@ ANSWERED = ("optimal", "node_limit")
 
 @st.composite
 def tiny_workloads(draw):
-    kinds = st.sampled_from([("worker",), ("ps",), ("worker", "ps")])
-    machines = [Machine("m0", (3.0, 3.0), frozenset({"worker", "ps"}))]
-    for k in range(draw(st.integers(0, 2))):
+    if draw(st.booleans()):  # some machine hosts both
+        kinds = st.sampled_from([("worker",), ("ps",), ("worker", "ps")])
+        machines = [Machine("m0", (3.0, 3.0), frozenset({"worker", "ps"}))]
+    else:
+        kinds = st.sampled_from([("worker",), ("ps",)])
+        hosts = [("worker", (3.0, 3.0)), ("ps", (2.0, 3.0))]
+        machines = [Machine(f"m{kind}", row, frozenset({kind})) for kind, row in hosts]
+    for k in range(draw(st.integers(0, 3 - len(machines)))):
         amounts = (float(draw(st.integers(0, 4))), float(draw(st.integers(1, 4))))
         machines.append(Machine(f"m{k + 1}", amounts, frozenset(draw(kinds))))
     jobs = []
@@ -76,9 +81,16 @@ class Ledger:
 
     def __init__(self, machines, up, jobs):
         self.machines, self.up, self.jobs = machines, up, jobs
-        groups = [[m for m in machines if group in m.hosts] for group in ("worker", "ps")]
-        self.total = [[sum(m.amounts[r] for m in ms) for r in (0, 1)] for ms in groups]
-        self.limit_factor = 2 * sum(total > 0 for row in self.total for total in row)
+        if any(len(m.hosts) == 2 for m in machines):  # who hosts both counts once
+            self.pools = [machines, machines]
+            self.names = ["all", "all"]
+        else:
+            self.pools = [[m for m in machines if group in m.hosts] for group in ("worker", "ps")]
+            self.names = ["worker", "ps"]
+        self.total = [[sum(m.amounts[r] for m in ms) for r in (0, 1)] for ms in self.pools]
+        pairs = zip(self.names, self.total, strict=True)
+        kinds = {(name, r) for name, row in pairs for r in (0, 1) if row[r] > 0}
+        self.limit_factor = 2 * len(kinds)
         self.fair = self.fill()
 
     def portions(self, job):
@@ -91,14 +103,17 @@ class Ledger:
 
     def per_worker(self, job):
         worker, ps = self.portions(job)
-        return [*worker, *(job.ps_per_worker * share for share in ps)]
+        part = [job.ps_per_worker * share for share in ps]
+        if self.names[0] == self.names[1]:
+            return [w + p for w, p in zip(worker, part, strict=True)] + [0.0, 0.0]
+        return [*worker, *part]
 
     def fill(self):
         """Progressive filling in small steps is slow; go by bisection from freeze to freeze."""
         there = [
-            sum(m.amounts[r] for k, m in enumerate(self.machines) if g in m.hosts and k in self.up)
+            sum(m.amounts[r] for m in pool if self.machines.index(m) in self.up)
             / (self.total[i][r] or 1.0)
-            for i, g in enumerate(("worker", "ps"))
+            for i, pool in enumerate(self.pools)
             for r in (0, 1)
         ]
         vectors = {j.index: self.per_worker(j) for j in self.jobs}

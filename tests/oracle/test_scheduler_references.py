@@ -1,14 +1,15 @@
-"""FIFO, SRTF and LAS against forty independent lines, on the Philly trace and on random jobs."""
+"""FIFO, SJF, SRTF, SRSF and LAS against fifty independent lines, on Philly and on random jobs."""
 
 import os
 from pathlib import Path
+from statistics import fmean
 
 import pytest
 import reference_schedulers as reference
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from baselines import FIFO, LAS, SRTF
+from baselines import FIFO, LAS, SJF, SRSF, SRTF
 from oasis import InstanceError
 from oasis.simulator import PlainJob, replay, rigid_workload
 from oasis.traces import read_philly_plain
@@ -18,10 +19,13 @@ DATA = Path(os.environ.get("OASIS_DATA", Path(__file__).parents[2] / "../shared/
 TRACE = DATA / "philly_sia.csv"
 PAIRS = {
     "fifo": (FIFO, reference.fifo),
+    "sjf": (SJF, reference.sjf),
     "srtf": (SRTF, reference.srtf),
-    "las": (LAS, lambda jobs, servers: reference.las(jobs, servers, 3600.0)),
+    "srsf": (SRSF, reference.srsf),
+    "las": (LAS, lambda jobs, servers, fills: reference.las(jobs, servers, 3600.0, fills)),
 }
 SERVERS = {"pooled": [64], "whole": [8] * 8}
+LINES = ("strict", "fit")
 plain_jobs = st.lists(
     st.tuples(st.integers(0, 40), st.integers(0, 30), st.sampled_from([1, 2, 4])),
     min_size=1,
@@ -29,61 +33,51 @@ plain_jobs = st.lists(
 )
 
 
+def compare(jobs, policy, expected, placement):
+    """Every job ends when the reference says, and so the means agree."""
+    outcome = replay(rigid_workload(jobs, 8, 8, placement), policy)
+    rows = [(job.submitted, job.duration, job.gpus) for job in jobs]
+    ends = expected(rows, SERVERS[placement], policy.line == "fit")
+    assert [times.end for times in outcome.jobs] == pytest.approx(ends, rel=1e-12)
+    means = fmean(end - job.submitted for end, job in zip(ends, jobs, strict=True))
+    assert f"{outcome.mean_completion:.6f}" == f"{means:.6f}"
+    return outcome
+
+
 @pytest.mark.skipif(not TRACE.exists(), reason=f"no Philly trace at {TRACE}")
 @pytest.mark.parametrize("placement", ["pooled", "whole"])
 @pytest.mark.parametrize("name", PAIRS)
-def test_mean_completion_on_a_philly_virtual_cluster_is_that_of_the_reference(name, placement):
+def test_every_job_of_a_philly_virtual_cluster_ends_when_the_reference_says(name, placement):
     jobs = read_philly_plain(TRACE, virtual_cluster="0e4a51")
     assert len(jobs) == 1435
     policy, expected = PAIRS[name]
-    outcome = replay(rigid_workload(jobs, 8, 8, placement), policy())
-    rows = [(job.submitted, job.duration, job.gpus) for job in jobs]
-    assert f"{outcome.mean_completion:.6f}" == f"{expected(rows, SERVERS[placement]):.6f}"
+    compare(jobs, policy(), expected, placement)
 
 
-@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("line", LINES)
 @pytest.mark.parametrize("placement", ["pooled", "whole"])
 @pytest.mark.parametrize("name", PAIRS)
-def test_mean_completion_on_a_trace_of_phillys_shape_is_that_of_the_reference(
-    name, placement, seed
-):
-    jobs = philly_shaped(600, seed)
+def test_every_job_of_a_trace_of_phillys_shape_ends_when_the_reference_says(name, placement, line):
     policy, expected = PAIRS[name]
-    outcome = replay(rigid_workload(jobs, 8, 8, placement), policy())
-    rows = [(job.submitted, job.duration, job.gpus) for job in jobs]
+    outcome = compare(philly_shaped(600, 1), policy(line=line), expected, placement)
     assert sum(times.waiting > 0 for times in outcome.jobs) > 50  # the cluster is full at times
-    assert f"{outcome.mean_completion:.6f}" == f"{expected(rows, SERVERS[placement]):.6f}"
 
 
+@pytest.mark.parametrize("line", LINES)
 @pytest.mark.parametrize("name", PAIRS)
 @given(jobs=plain_jobs, servers=st.sampled_from([[4], [4, 4], [4, 4, 4]]))
 @example(jobs=[(0, 0, 1), (0, 0, 4), (0, 5, 4)], servers=[4])
-def test_mean_completion_on_random_jobs_is_that_of_the_reference(name, jobs, servers):
+def test_every_random_job_ends_when_the_reference_says(name, line, jobs, servers):
     jobs = sorted(jobs, key=lambda job: job[0])
     policy, expected = PAIRS[name]
-    policy = policy()
+    policy = policy(line=line)
     if name == "las":
-        policy = LAS(thresholds=(0.0025,))
-        expected = lambda rows, room: reference.las(rows, room, 9.0)  # noqa: E731
+        policy = LAS(thresholds=(0.0025,), line=line)
+        expected = lambda rows, room, fills: reference.las(rows, room, 9.0, fills)  # noqa: E731
     plain = [PlainJob(f"j{k}", *job) for k, job in enumerate(jobs)]
     outcome = replay(rigid_workload(plain, len(servers), 4, "whole"), policy)
-    assert len(outcome.completions) == len(jobs)
-    assert outcome.mean_completion == pytest.approx(expected(jobs, servers), rel=1e-12)
-
-
-@pytest.mark.parametrize("name", ["srtf", "las"])
-@given(jobs=plain_jobs, servers=st.sampled_from([[4], [4, 4]]))
-def test_with_backfill_the_mean_completion_is_that_of_the_reference_too(name, jobs, servers):
-    jobs = sorted(jobs, key=lambda job: job[0])
-    if name == "las":
-        policy = LAS(thresholds=(0.0025,), line="backfill")
-        expected = reference.las(jobs, servers, 9.0, fills=True)
-    else:
-        policy, expected = SRTF(line="backfill"), reference.srtf(jobs, servers, fills=True)
-    plain = [PlainJob(f"j{k}", *job) for k, job in enumerate(jobs)]
-    outcome = replay(rigid_workload(plain, len(servers), 4, "whole"), policy)
-    assert len(outcome.completions) == len(jobs)
-    assert outcome.mean_completion == pytest.approx(expected, rel=1e-12)
+    ends = expected(jobs, servers, line == "fit")
+    assert [times.end for times in outcome.jobs] == pytest.approx(ends, rel=1e-12)
 
 
 def test_jobs_larger_than_a_server_cannot_run_whole():

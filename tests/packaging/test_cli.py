@@ -33,6 +33,12 @@ COMMANDS = (
     "import",
     "import philly",
     "import openb",
+    "import plain",
+    "import slurm",
+    "import swf",
+    "schema",
+    "describe",
+    "policies",
 )
 
 
@@ -87,7 +93,7 @@ def test_an_unknown_policy_is_bad_usage(run: Oasis, small: Path) -> None:
         assert (code, out) == (2, "")
         assert (
             "expected one of oasis, recourse, fifo, drf, rrh, dorm, srtf, las, "
-            "kubernetes-default, got 'lifo'" in err
+            "kubernetes-default, locality-aware, dragon, kod2, got 'lifo'" in err
         )
 
 

@@ -33,10 +33,30 @@ from tests.packaging.commands import EXAMPLE, SMALL, Oasis, assert_refused, shel
             for command in (["solve", EXAMPLE], ["ratio", EXAMPLE], ["figure", "fig5"])
             for seconds in ("-1", "nan", "-inf")
         ),
+        *(
+            ([command, EXAMPLE, *option.split()], f"'{option.split()[0]}'")
+            for command in ("solve", "ratio")
+            for option in (
+                "--time-limit -1",
+                "--time-limit many",
+                "--work-limit -1",
+                "--work-limit nan",
+                "--work-limit many",
+                "--seed -1",
+                "--seed 2147483648",
+                "--seed 0.5",
+            )
+        ),
+        *(
+            (["ratio", EXAMPLE, option, value], f"{option}: expected")
+            for option in ("--scale", "--min-utility-fraction")
+            for value in ("-1", "nan", "inf")
+        ),
+        *((["sweep", EXAMPLE, "--jobs", value], "'--jobs'") for value in ("0", "-1", "many")),
         (["generate"], "--output"),
         (["generate", "--preset", "none", "-o", "x.json"], "preset"),
         (["generate", "--jobs", "0", "-o", "x.json"], "jobs"),
-        (["generate", "--mix", "0.5", "0.5", "0.5", "-o", "x.json"], "mix"),
+        (["generate", "--mix", "0.5,0.5,0.5", "-o", "x.json"], "mix"),
         (
             ["generate", "-o", Path("no", "such", "directory", "x.json")],
             "no/such/directory: No such directory",

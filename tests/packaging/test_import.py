@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).parents[2]
 HEAVY = (
@@ -18,12 +21,15 @@ PROBE = """
 import json, logging, multiprocessing, sys, threading, warnings
 before = list(warnings.filters), list(logging.getLogger().handlers), logging.getLogger().level
 import oasis
+at_once = sorted(sys.modules)
+everything = [getattr(oasis, name) for name in oasis.__all__]
 after = list(warnings.filters), list(logging.getLogger().handlers), logging.getLogger().level
 handlers = [
     name for name, logger in logging.Logger.manager.loggerDict.items()
     if name.split(".")[0] == "oasis" and getattr(logger, "handlers", [])
 ]
 print(json.dumps({
+    "at_once": at_once,
     "modules": sorted({name.partition(".")[0] for name in sys.modules}),
     "changed": before[1:] != after[1:],
     "handlers": handlers,
@@ -52,12 +58,38 @@ def test_import_needs_numpy_alone_and_leaves_no_trace() -> None:
     modules = found["modules"]
     assert isinstance(modules, list)
     assert "numpy" in modules
+    assert isinstance(found["at_once"], list)
+    assert "oasis.simulator" not in found["at_once"]  # most names are imported when first used
     assert [name for name in HEAVY if name in modules] == []
     assert found["solver"] is False
     assert found["changed"] is False
     assert found["handlers"] == []
     assert found["start_method"] is None
     assert found["threads"] == 1
+
+
+def test_type_checkers_see_the_names_that_are_imported_at_run_time() -> None:
+    import oasis
+
+    tree = ast.parse(Path(oasis.__file__).read_text(encoding="utf-8"))
+    (block,) = [node for node in tree.body if isinstance(node, ast.If)]
+    seen = {
+        (node.module, alias.name)
+        for node in block.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+        if alias.name == alias.asname
+    }
+    assert seen == {(f"oasis.{module}", n) for module, names in oasis.NAMES.items() for n in names}
+
+
+def test_rooms_are_imported_when_they_are_named() -> None:
+    import oasis
+
+    assert oasis.model.utility.Sigmoid is oasis.Sigmoid
+    assert set(dir(oasis)) >= {"simulate", "OASiS", "model", "__version__"}
+    with pytest.raises(AttributeError, match="module 'oasis' has no attribute 'simulated'"):
+        _ = oasis.simulated
 
 
 def test_everything_public_is_there_and_documented() -> None:

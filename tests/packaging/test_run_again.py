@@ -88,8 +88,8 @@ def test_set_reaches_the_policies_of_the_other_commands(run: Oasis, small: Path)
     assert document["parameters"]["scale"] == 2.0
     trace = small.with_name("trace.csv")
     trace.write_text("id,submitted,duration,gpus\na,0,9,1\n", encoding="utf-8")
-    words = ("replay", trace, "--policies", "srtf", "--set", "srtf.line=backfill", "--json")
-    assert json.loads(run(*words)[1])["policies"]["srtf"]["parameters"]["line"] == "backfill"
+    words = ("replay", trace, "--policies", "srtf", "--set", "srtf.line=fit", "--json")
+    assert json.loads(run(*words)[1])["policies"]["srtf"]["parameters"]["line"] == "fit"
 
 
 @pytest.mark.parametrize("command", ["run", "compare", "solve", "ratio"])
@@ -106,7 +106,7 @@ WRONG = [
     ("fifo.seed=1", "--set fifo.seed: expected an option of las, got 'fifo'"),
     ("las.lines=x", "--set las.lines: no such option; las has seed, thresholds, line"),
     ("las.seed=many", "--set las.seed: expected an integer, got 'many'"),
-    ("las.line=x", "--set las.line: expected strict or backfill, got 'x'"),
+    ("las.line=x", "--set las.line: expected strict or fit, got 'x'"),
     ("las.thresholds=2,1", "--set las.thresholds: expected increasing numbers > 0, got"),
 ]
 

@@ -50,6 +50,7 @@ def test_wheel_holds_every_module_of_every_package(wheel: zipfile.ZipFile) -> No
         path.relative_to(ROOT).as_posix() for name in TOP for path in (ROOT / name).rglob("*.py")
     }
     expected |= {f"{name}/py.typed" for name in TOP}
+    expected |= {p.relative_to(ROOT).as_posix() for p in (ROOT / "oasis").rglob("*.schema.json")}
     found = {name for name in wheel.namelist() if ".dist-info/" not in name}
     assert found == expected
 

@@ -52,3 +52,29 @@ def test_no_selection_is_worth_more_than_the_bound(gap: float, nodes: int) -> No
         patch.setattr(knapsack, "NODES", nodes)
         check()
     assert early > 0 or gap < 0.1  # else a selection would do for a bound
+
+
+@given(items(), st.integers(0, 10**6))
+def test_covers_are_kept_and_take_nothing_else(
+    drawn: tuple[FloatArray, FloatArray, IntArray], seed: int
+) -> None:
+    values, shares, upper = drawn
+    rng = np.random.default_rng(seed)
+    covers = [
+        [
+            (np.flatnonzero(rng.random(len(upper)) < 0.7), int(rng.integers(1, 5)))
+            for _ in range(rng.integers(1, 4))
+        ]
+        for _ in range(rng.integers(1, 3))
+    ]
+    bound, units = knapsack.knapsack(values, shares, upper, LIMIT, Budget(), covers)
+    selections = np.array(list(product(*(range(n + 1) for n in upper.tolist()))))
+
+    def kept(selection: IntArray) -> bool:
+        return all(any(selection[i].sum() < n for i, n in pairs) for pairs in covers)
+
+    assert kept(units)
+    allowed = [s for s in selections if kept(s) and (s @ shares <= 1.0 + 1e-12).all()]
+    best = max(float(s @ values) for s in allowed)
+    assert best * (1 - 2e-6) <= values @ units
+    assert best * (1 - 1e-9) <= bound <= best * (1 + 2e-6)

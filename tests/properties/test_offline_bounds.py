@@ -1,5 +1,6 @@
 """Offline bounds and solutions: intervals that contain the optimum, whatever stops the solve."""
 
+from dataclasses import replace
 from itertools import count
 
 import pytest
@@ -7,11 +8,13 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 import oasis
+from oasis import Constant
 from oasis.solvers import SolveProgress, Status
 from oasis.solvers.budget import Budget
-from offline import solve_brute_force, solve_milp
+from offline import solve, solve_brute_force, solve_milp
 from offline.column_generation.bound import configuration_bound
 from offline.column_generation.solve import solve_configuration
+from offline.state import SolveState
 from tests.oracle.tiny import seeded, tiny_instance
 from tests.strategies import fewer
 
@@ -77,3 +80,52 @@ def test_interrupt_leaves_the_interval_so_far() -> None:
     assert result.status is Status.INTERRUPTED
     assert oasis.verify(instance, result) == result.objective == calls[-1].incumbent
     assert result.objective < result.upper_bound == calls[-1].bound
+
+
+METHODS = ("bruteforce", "milp", "benders", "colgen")
+
+
+def assert_no_bound_is_below_a_schedule(instance: oasis.Instance) -> None:
+    """Whichever method found the schedule, and wherever the bound is shown."""
+    seen: list[SolveProgress] = []
+    results = [
+        solve(instance, method, work_limit=0.3, on_progress=seen.append) for method in METHODS
+    ]
+    best = max(oasis.verify(instance, result) for result in results)
+    for result in results:
+        assert result.upper_bound >= best
+        for milestone in result.history:
+            assert milestone.objective is None or milestone.upper_bound >= milestone.objective
+    for progress in seen:
+        assert progress.incumbent is None or progress.bound >= progress.incumbent
+
+
+@given(SEEDS)
+@fewer(5)
+def test_no_bound_is_below_a_schedule_of_any_method(seed: int) -> None:
+    assert_no_bound_is_below_a_schedule(tiny_instance(seeded(seed)))
+
+
+@given(SEEDS, st.sampled_from([1e-6, 1e-9, 2e-10, 1e-10]))
+@fewer(5)
+def test_nor_of_schedules_that_are_worth_almost_the_same(seed: int, hair: float) -> None:
+    """A solve ends with a proof once a millionth is left, so what it found may not be the best."""
+    instance = tiny_instance(seeded(seed))
+    jobs = tuple(
+        replace(job, utility=Constant(7.0 * (1 + k * hair))) for k, job in enumerate(instance.jobs)
+    )
+    assert_no_bound_is_below_a_schedule(replace(instance, jobs=jobs))
+
+
+@pytest.mark.parametrize("below", [1e-10, 0.9e-5])
+def test_a_bound_below_its_own_schedules_is_shown_as_their_value(below: float) -> None:
+    instance = oasis.generate("testbed", jobs=4, seed=3)
+    run = oasis.simulate(instance, oasis.OASiS.from_instance(instance))
+    seen: list[SolveProgress] = []
+    state = SolveState(Budget(), seen.append)
+    state.enter("LP")
+    state.found(run.total_utility, run.schedules)
+    state.proved(run.total_utility * (1 - below))
+    result = state.result(instance, Status.TIME_LIMIT, "m", {})
+    assert result.upper_bound >= result.objective
+    assert seen[-1].bound == result.history[-1].upper_bound == run.total_utility

@@ -15,7 +15,7 @@ from experiments.cli.policy_options import PolicySeed, Set, choose_options, know
 from experiments.cli.reading import read_instance
 from experiments.cli.results import deliver
 from experiments.evaluation.comparison import compare
-from experiments.evaluation.policies import POLICIES, RIVALS
+from experiments.evaluation.policies import POLICIES, RIVALS, SEED, entry_of
 from experiments.evaluation.provenance import instance_reference
 
 if TYPE_CHECKING:
@@ -55,9 +55,9 @@ def command(
     Example: oasis compare instance.json --policies oasis,fifo,drf
     """
     names = [known_policy(name, "--policies") for name in comma_list(policies, "--policies")]
-    chosen = choose_options(names, assignments, seed=policy_seed)
+    chosen = choose_options(names, assignments, shared={SEED: policy_seed})
     instance = read_instance(file)
-    makers = {name: partial(POLICIES[name].make, instance, chosen[name]) for name in names}
+    makers = {name: partial(entry_of(name).make, instance, chosen[name]) for name in names}
     with console.counter("comparing", len(makers)) as advance:
         comparison = compare(instance, makers, on_run=lambda _: advance())
     document = {

@@ -28,7 +28,7 @@ from experiments.cli.progress import solver_progress
 from experiments.cli.reading import read_instance
 from experiments.cli.results import deliver
 from experiments.evaluation.job_comparison import compare_jobs, to_dict
-from experiments.evaluation.policies import OASIS, POLICIES, OasisOptions
+from experiments.evaluation.policies import OASIS, POLICIES, OasisOptions, entry_of
 from experiments.evaluation.provenance import instance_reference
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def command(
     known_policy(policy, "--policy")
     (options,) = choose_options([policy], assignments, oasis=oasis_options).values()
     instance = read_instance(file)
-    make = partial(POLICIES[policy].make, instance, options)
+    make = partial(entry_of(policy).make, instance, options)
     who = "OASiS" if policy == OASIS else policy
     solve_offline = partial(solve, method=method, seed=seed, **limits)
     with CtrlC() as ctrl_c:

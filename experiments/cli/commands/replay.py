@@ -11,9 +11,10 @@ import oasis
 from experiments.cli import console
 from experiments.cli.flags import comma_list
 from experiments.cli.options import AsJson, ResultFile
-from experiments.cli.policy_options import Chosen, Set, choose_options, known_policy
+from experiments.cli.policy_options import Chosen, PolicyLine, Set, choose_options, known_policy
 from experiments.cli.reading import errors_name
 from experiments.cli.results import deliver
+from experiments.evaluation.policies import LINE
 from experiments.evaluation.replay import PLAIN, replay_each
 from oasis.simulator import ElasticWorkload, Workload, read_elastic, rigid_workload
 from oasis.traces import PlainTrace, malformed_sentences, read_plain
@@ -44,6 +45,7 @@ def command(
     policies: Annotated[
         str, typer.Option(help=f"Some of {', '.join(PLAIN)}, with commas between.")
     ] = "fifo,srtf,las",
+    line: PolicyLine = None,
     assignments: Set = None,
     cluster: Annotated[
         str, typer.Option(help="Only this virtual cluster (Philly's format). [default: all]")
@@ -64,12 +66,12 @@ def command(
 
     A JSON file holds elastic jobs and their machines instead (docs: simulator).
 
-    Example: oasis replay jobs.csv --servers 8 --gpus 8 --placement whole
+    Example: oasis replay jobs.csv --policies srsf,las --line fit --placement whole
     """
     names = comma_list(policies, "--policies")
     for name in names:
         known_policy(name, "--policies", PLAIN)
-    chosen = choose_options(names, assignments)
+    chosen = choose_options(names, assignments, shared={LINE: line})
     if placement not in ("pooled", "whole"):
         raise ValueError(f"--placement: expected pooled or whole, got {placement!r}")
     if is_elastic(file):
@@ -82,8 +84,8 @@ def command(
         trace = read_plain(
             file, virtual_cluster=cluster, max_gpus=max_gpus, first=first, jobs=limit
         )
-    for line in malformed_sentences({"jobs": trace.malformed}):
-        console.note(f"left out: {line}")
+    for sentence in malformed_sentences({"jobs": trace.malformed}):
+        console.note(f"left out: {sentence}")
     with errors_name(file):
         workload = _workload(trace, servers, gpus, placement)
     document: dict[str, Any] = {

@@ -15,7 +15,7 @@ from experiments.cli.options import AsJson, Picture, ResultFile
 from experiments.cli.policy_options import PolicySeed, Set, choose_options, known_policy
 from experiments.cli.reading import read_instance, read_recipe
 from experiments.cli.results import deliver
-from experiments.evaluation.policies import OASIS, POLICIES, OasisOptions
+from experiments.evaluation.policies import OASIS, POLICIES, SEED, OasisOptions, entry_of
 from experiments.evaluation.provenance import Recipe, instance_reference
 
 if TYPE_CHECKING:
@@ -63,12 +63,12 @@ def command(
     The JSON result holds the policy, all its options and the instance's file and digest:
     --from makes it again, the same bytes but for measured times.
 
-    Example: oasis run instance.json --policy las --set las.line=backfill
+    Example: oasis run instance.json --policy las --set las.line=fit
     """
     if result is None:
         name = known_policy(policy or OASIS, "--policy")
         (options,) = choose_options(
-            [name], assignments, oasis=oasis_options, seed=policy_seed
+            [name], assignments, oasis=oasis_options, shared={SEED: policy_seed}
         ).values()
         instance, path = _instance(file)
     else:
@@ -78,17 +78,20 @@ def command(
         name, options = _recorded(recipe, result)
         instance, path = _instance(file or _named(recipe, result))
         _check_same(recipe, instance, path)
-    scheduler = POLICIES[name].make(instance, options)
+    scheduler = entry_of(name).make(instance, options)
     with console.counter("deciding", len(instance.jobs)) as advance:
         run = oasis.simulate(instance, scheduler, on_decision=lambda _: advance())
     oasis.verify(instance, run)
     utilisation = run.outcome.utilisation if run.outcome else {}
-    document = run.to_dict() | {
-        "utilisation": utilisation,
-        "instance": instance_reference(instance, str(path)),
-    }
     deliver(
-        document,
+        lambda: (
+            run.to_dict()
+            | {
+                "policy": name,
+                "utilisation": utilisation,
+                "instance": instance_reference(instance, str(path)),
+            }
+        ),
         lambda: _print(run, utilisation, len(run.decisions) if every_job else MOST_ROWS),
         as_json=as_json,
         output=output,
@@ -107,7 +110,7 @@ def _recorded(recipe: Recipe, result: Path) -> tuple[str, dict[str, Any]]:
     """Policy and options of a result, checked like those of the command line."""
     name = known_policy(recipe.policy, f"--from {result}: policy")
     try:
-        return name, POLICIES[name].resolve(recipe.parameters)
+        return name, entry_of(name).resolve(recipe.parameters)
     except ValueError as error:
         raise oasis.OasisError(f"--from {result}: {error}") from None
 

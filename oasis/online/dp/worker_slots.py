@@ -134,8 +134,12 @@ def cheapest(
     return bound + extra, done
 
 
-def smallest_cost(rows: FloatArray, lengths: IntArray, demand: int) -> Split | None:
+def smallest_cost(
+    rows: FloatArray, lengths: IntArray, demand: int, noise: float = 0.0
+) -> Split | None:
     """The cheapest split that does the work in all the slots; its payoff is minus its cost.
+
+    Differences of cost up to `noise` do not count.
 
     Examples
     --------
@@ -150,7 +154,7 @@ def smallest_cost(rows: FloatArray, lengths: IntArray, demand: int) -> Split | N
     envelope = Envelope(rows, lengths, demand)
     if envelope.earliest >= len(free):
         return None
-    cost, slots = cheapest(envelope, len(free) - 1, np.inf, 0.0)
+    cost, slots = cheapest(envelope, len(free) - 1, np.inf, noise)
     assert slots is not None  # there is room, and no limit
     counts = slots.per_slot(len(free))
     return Split(-cost, int(np.flatnonzero(counts)[-1]), counts)

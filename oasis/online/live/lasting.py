@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from numbers import Integral
 from pathlib import Path
 from typing import Any, Self
@@ -18,6 +19,7 @@ from oasis.online.live.calls import Answer, carry_out
 from oasis.online.live.core import Core
 from oasis.online.live.irrevocable import OasisCore
 from oasis.online.live.journal import Journal, checksum, read_journal
+from oasis.online.live.lock import JournalLock
 from oasis.online.live.with_recourse import RecourseCore
 
 SNAPSHOT = "oasis-live-scheduler 1"
@@ -46,6 +48,7 @@ class LastingCalls:
         self.last_change = Change()
         self.notes: tuple[str, ...] = ()
         self._journal: Journal | None = None
+        self._lock: JournalLock | None = None
         self._unusable: str | None = None
 
     def _call(self, call: str, **arguments: Any) -> Answer:
@@ -60,8 +63,13 @@ class LastingCalls:
         except OasisError:  # refused before anything changed
             self._unusable = None
             raise
+        except BaseException:
+            self._release()
+            raise
         entry = {"call": call, "arguments": plain, "number": self.calls}
-        self._journal.append(entry | {"rounds": self.core.rounds_done, "answer": _sum_of(answer)})
+        entry |= {"rounds": self.core.rounds_done, "answer": _sum_of(answer)}
+        with self._released_on_failure():
+            self._journal.append(entry)
         self._unusable = None
         return answer
 
@@ -121,15 +129,17 @@ class LastingCalls:
         Raises
         ------
         OasisError
-            If a journal is open already, or `path` exists.
+            If a journal is open already, `path` exists, or another scheduler is about to make it.
         """
         self._check_usable()
         if self._journal is not None:
             raise OasisError(f"journal: {self._journal.path} is open already")
         if Path(path).exists():
             raise OasisError(f"journal: expected a new file, {os.fspath(path)} exists")
-        self.save(_snapshot_of(path))
-        self._journal = Journal.begin(path, self.calls)
+        self._lock = JournalLock(path)
+        with self._released_on_failure():
+            self.save(_snapshot_of(path))
+            self._journal = Journal.begin(path, self.calls)
 
     @classmethod
     def reopen(cls, path: str | os.PathLike[str]) -> Self:
@@ -138,16 +148,24 @@ class LastingCalls:
         Raises
         ------
         OasisError
-            If the journal is damaged, or does not follow on its snapshot.
+            If the journal is damaged, does not follow on its snapshot, or is open in another
+            scheduler, of this process or of another one.
         """
-        scheduler = cls.load(_snapshot_of(path))
-        contents = read_journal(path)
-        for entry in contents.entries:
-            if entry["number"] > scheduler.calls:
-                scheduler._repeat(entry, os.fspath(path))
-        scheduler.core.rounds_given = None
-        scheduler.notes = (contents.note,) if contents.note else ()
-        scheduler._journal = Journal.resume(path, contents)
+        Path(_snapshot_of(path)).stat()  # where there is no journal, no lock is left behind
+        lock = JournalLock(path)
+        try:
+            scheduler = cls.load(_snapshot_of(path))
+            contents = read_journal(path)
+            for entry in contents.entries:
+                if entry["number"] > scheduler.calls:
+                    scheduler._repeat(entry, os.fspath(path))
+            scheduler.core.rounds_given = None
+            scheduler.notes = (contents.note,) if contents.note else ()
+            scheduler._journal = Journal.resume(path, contents)
+        except BaseException:
+            lock.release()
+            raise
+        scheduler._lock = lock
         return scheduler
 
     def _repeat(self, entry: Mapping[str, Any], path: str) -> None:
@@ -169,12 +187,28 @@ class LastingCalls:
         path = self._journal.path
         self.save(_snapshot_of(path))
         self._unusable = INTERRUPTED
-        self._journal = Journal.begin(path, self.calls)
+        with self._released_on_failure():
+            self._journal = Journal.begin(path, self.calls)
         self._unusable = None
 
     def close(self) -> None:
-        """Close the journal; calls go on without one."""
+        """Close the journal, so that others may open it; calls go on without one."""
         self._journal = None
+        self._release()
+
+    def _release(self) -> None:
+        if self._lock is not None:
+            self._lock.release()
+            self._lock = None
+
+    @contextmanager
+    def _released_on_failure(self) -> Iterator[None]:
+        """Whatever fails inside leaves the journal to the next who opens it."""
+        try:
+            yield
+        except BaseException:
+            self._release()
+            raise
 
 
 def _snapshot_of(path: str | os.PathLike[str]) -> str:

@@ -16,7 +16,10 @@ from oasis.online.live.lasting import LastingCalls
 from oasis.online.live.with_recourse import RecourseCore
 from oasis.online.prices import PriceBounds
 from oasis.online.recourse.admission import DEFAULT_FLOOR
+from oasis.online.recourse.futures import DEFAULT_SAMPLES
+from oasis.online.recourse.learned import LearnedPrices, learned_from
 from oasis.online.recourse.params import Commitment, RecourseParams
+from oasis.online.recourse.rules import RuleName
 
 
 class LiveScheduler(LastingCalls):
@@ -73,7 +76,10 @@ class LiveScheduler(LastingCalls):
         params: RecourseParams | None = None,
         seed: int = 0,
         seconds: float | None = None,
+        admission: RuleName | None = None,
+        prices: LearnedPrices | str | None = None,
         bounds: PriceBounds | None = None,
+        samples: int = DEFAULT_SAMPLES,
         min_utility_fraction: float = DEFAULT_FLOOR,
     ) -> Self:
         """Plan all live jobs again at every call that changes what there is to plan.
@@ -89,9 +95,9 @@ class LiveScheduler(LastingCalls):
         patience : int, optional
             A completion counts within so many slots from the arrival on; a job that cannot make
             it any more is given up. Default: twice `lookahead`.
-        bounds, min_utility_fraction
-            Prices and floor of admission under commitment on arrival. By default the prices
-            follow from the last arrivals.
+        admission, prices, bounds, samples, min_utility_fraction
+            Who is admitted under commitment on arrival, as for `oasis.Recourse`, where the last
+            is called ``admission_floor``. Slot 0 is the first slot of a day.
         """
         core = RecourseCore(
             cluster,
@@ -101,7 +107,10 @@ class LiveScheduler(LastingCalls):
             params=params,
             seed=seed,
             seconds=seconds,
+            admission=admission,
+            prices=learned_from(prices, "prices"),
             bounds=bounds,
+            samples=samples,
             min_utility_fraction=min_utility_fraction,
         )
         return cls(core)

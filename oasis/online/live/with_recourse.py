@@ -15,10 +15,13 @@ from oasis.online.ledger import Ledger
 from oasis.online.live.core import Arrays, Core, Events, Server, completed
 from oasis.online.prices import PriceBounds
 from oasis.online.recourse.admission import DEFAULT_FLOOR, AtPrices
+from oasis.online.recourse.futures import DEFAULT_SAMPLES
+from oasis.online.recourse.learned import LearnedPrices
 from oasis.online.recourse.live_job import LiveJob
 from oasis.online.recourse.params import Commitment, RecourseParams
 from oasis.online.recourse.planner import Planner
 from oasis.online.recourse.record import Record
+from oasis.online.recourse.rules import RuleName, admission_rule, check_unused, rule_name
 
 WAITS = "waits: there is no room for it yet"
 
@@ -32,10 +35,9 @@ class RecourseCore(Core):
         As for `Core`.
     commitment, params, seed, seconds
         As for `oasis.online.recourse.Planner`.
-    bounds : PriceBounds, optional
-        Prices of admission under commitment on arrival. Default: those of the last arrivals.
-    min_utility_fraction : float
-        The floor of admission under commitment on arrival.
+    admission, prices, bounds, samples, min_utility_fraction
+        As for `oasis.online.recourse.rules.admission_rule`: who is admitted under commitment on
+        arrival.
     """
 
     name: ClassVar[str] = "recourse"
@@ -50,15 +52,28 @@ class RecourseCore(Core):
         params: RecourseParams | None = None,
         seed: int = 0,
         seconds: float | None = None,
+        admission: RuleName | None = None,
+        prices: LearnedPrices | None = None,
         bounds: PriceBounds | None = None,
+        samples: int = DEFAULT_SAMPLES,
         min_utility_fraction: float = DEFAULT_FLOOR,
     ) -> None:
         super().__init__(cluster, lookahead, patience)
-        if bounds is not None and commitment != "arrival":
-            raise ValueError("bounds: only jobs that are promised something are admitted by prices")
+        if commitment != "arrival":
+            check_unused(admission=admission, prices=prices, bounds=bounds)
         self._seed = integer(seed, "seed")
         self._seconds = None if seconds is None else number(seconds, "seconds")
-        self._rule = AtPrices(bounds, min_utility_fraction)
+        self._how = {
+            "admission": rule_name(admission, bounds) if commitment == "arrival" else None,
+            "samples": samples,
+            "min_utility_fraction": min_utility_fraction,
+        }
+        self._prices, self._bounds = prices, bounds
+        self._rule = (
+            admission_rule(**self._how, prices=prices, bounds=bounds, seed=self._seed)
+            if commitment == "arrival"
+            else None
+        )
         self.planner = Planner(
             cluster,
             self.lookahead,
@@ -66,7 +81,7 @@ class RecourseCore(Core):
             params=params,
             seed=self._seed,
             seconds=self._seconds,
-            admission=self._rule if commitment == "arrival" else None,
+            admission=self._rule,
             patience=self.patience,
         )
         self._next = 0
@@ -153,16 +168,12 @@ class RecourseCore(Core):
 
     @property
     def shared(self) -> Iterable[object]:
-        plan = self.planner.plan
-        return [self.planner.params, plan.bounds, self._rule.given, *self._seen]
-
-    @property
-    def _seen(self) -> tuple[Job, ...]:
-        return self._rule.seen if self.planner.admission is not None else ()
+        plan, rule = self.planner.plan, () if self._rule is None else self._rule.shared
+        return [self.planner.params, plan.bounds, self._bounds, self._prices, *rule]
 
     @property
     def parameters(self) -> dict[str, Any]:
-        given = self._rule.given
+        prices, bounds = self._prices, self._bounds
         return {
             "lookahead": self.lookahead,
             "patience": self.patience,
@@ -170,24 +181,28 @@ class RecourseCore(Core):
             "params": asdict(self.planner.params),
             "seed": self._seed,
             "seconds": self._seconds,
-            "bounds": None if given is None else given.to_dict(),
-            "min_utility_fraction": self._rule.min_utility_fraction,
+            "prices": None if prices is None else prices.to_dict(),
+            "bounds": None if bounds is None else bounds.to_dict(),
+            **self._how,
         }
 
     @classmethod
     def made_with(cls, cluster: Cluster, parameters: Mapping[str, Any]) -> Self:
         given = dict(parameters)
         given["params"] = RecourseParams(**given["params"])
+        if given["prices"] is not None:
+            given["prices"] = LearnedPrices.from_dict(given["prices"])
         if given["bounds"] is not None:
             given["bounds"] = PriceBounds.from_dict(given["bounds"])
         return cls(cluster, **given)
 
     def state(self) -> tuple[dict[str, Any], Arrays]:
-        plan = self.planner.plan
+        plan, rule = self.planner.plan, self._rule
         state = self.common_state() | {
             "next": self._next,
             "random": self.planner.rng.bit_generator.state,
-            "seen": [job_to_dict(job) for job in self._seen],
+            "seen": [] if rule is None else [job_to_dict(job) for job in rule.seen],
+            "arrived": 0 if rule is None else rule.arrived,
             "bounds": None if plan.bounds is None else plan.bounds.to_dict(),
         }
         return state, plan.ledger.arrays()
@@ -197,12 +212,13 @@ class RecourseCore(Core):
         planner.rng.bit_generator.state = state["random"]
         self._next = state["next"]
         floor = planner.params.min_utility_fraction
-        if planner.admission is not None:
+        if self._rule is not None:
             floor = self._rule.min_utility_fraction
             seen = [job_from_dict(entry) for entry in state["seen"]]
-            self._rule.reset(self.cluster, self.lookahead, seen)
-        if state["bounds"] is not None:  # the rule compares by identity
-            plan.bounds = self._rule.given or PriceBounds.from_dict(state["bounds"])
+            self._rule.reset(self.cluster, self.lookahead, self.patience, seen, state["arrived"])
+        if state["bounds"] is not None:
+            given = self._rule.given if isinstance(self._rule, AtPrices) else None
+            plan.bounds = given or PriceBounds.from_dict(state["bounds"])  # compared by identity
         plan.now = state["now"]
         plan.ledger = Ledger.restored(self.cluster, arrays, plan.now)
         for group, index in state["lost"]:

@@ -1,7 +1,19 @@
 """Recourse: planning all live jobs again whenever something happens, not once and for all."""
 
 from oasis.online.recourse.admission import AdmissionRule, AtPrices
+from oasis.online.recourse.futures import SampledFutures
+from oasis.online.recourse.learned import LearnedPrices
+from oasis.online.recourse.learned_admission import AtLearnedPrices
 from oasis.online.recourse.params import Commitment, RecourseParams
 from oasis.online.recourse.planner import Planner
 
-__all__ = ["AdmissionRule", "AtPrices", "Commitment", "Planner", "RecourseParams"]
+__all__ = [
+    "AdmissionRule",
+    "AtLearnedPrices",
+    "AtPrices",
+    "Commitment",
+    "LearnedPrices",
+    "Planner",
+    "RecourseParams",
+    "SampledFutures",
+]

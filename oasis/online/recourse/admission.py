@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any, Protocol
 
 from oasis.model.cluster import Cluster
@@ -30,12 +31,40 @@ class AdmissionRule(Protocol):
         """What distinguishes this rule from another, as plain data."""
         ...
 
-    def reset(self, cluster: Cluster, horizon: int) -> None:
-        """Begin a new run."""
+    @property
+    def seen(self) -> tuple[Job, ...]:
+        """The last arrivals, as far as decisions depend on them."""
         ...
 
-    def learn(self, job: Job) -> PriceBounds:
-        """Take note of an arriving job; the prices from its decision on."""
+    @property
+    def arrived(self) -> int:
+        """How many jobs have arrived in this run."""
+        ...
+
+    @property
+    def shared(self) -> Iterable[object]:
+        """What a copy may share with the original because nobody changes it."""
+        ...
+
+    def reset(
+        self,
+        cluster: Cluster,
+        horizon: int,
+        patience: int | None = None,
+        seen: Iterable[Job] = (),
+        arrived: int = 0,
+    ) -> None:
+        """Begin a new run, or go on with one in which `arrived` jobs came, `seen` the last.
+
+        `horizon` and `patience` are those of `Planner`.
+        """
+        ...
+
+    def learn(self, job: Job) -> PriceBounds | None:
+        """Take note of an arriving job; the prices from its decision on.
+
+        None leaves prices next to nothing: jobs then complete as early as they can.
+        """
         ...
 
     def accepts(self, live: LiveJob, plan: WorkingPlan) -> bool:
@@ -90,15 +119,34 @@ class AtPrices:
         """The last arrivals, which give the bounds if none were given."""
         return tuple(self._seen)
 
-    def reset(self, cluster: Cluster, horizon: int, seen: Iterable[Job] = ()) -> None:
-        """Begin a new run, or go on with one in which the last arrivals were `seen`."""
-        self._cluster, self._horizon = cluster, horizon
+    @property
+    def arrived(self) -> int:
+        """How many jobs have arrived in this run."""
+        return self._arrived
+
+    @property
+    def shared(self) -> Iterable[object]:
+        """What a copy may share with the original because nobody changes it."""
+        return [self._given, *self._seen]
+
+    def reset(
+        self,
+        cluster: Cluster,
+        horizon: int,
+        patience: int | None = None,
+        seen: Iterable[Job] = (),
+        arrived: int = 0,
+    ) -> None:
+        """Begin a new run, or go on with one in which `arrived` jobs came, `seen` the last."""
+        self._cluster, self._horizon, self._rolling = cluster, horizon, patience is not None
+        self._arrived = arrived
         self._seen: deque[Job] = deque(seen, maxlen=self._memory)
 
     def learn(self, job: Job) -> PriceBounds:
+        self._arrived += 1
         if self._given is not None:
             return self._given
-        self._seen.append(job)
+        self._seen.append(replace(job, arrival=0) if self._rolling else job)
         return PriceBounds.from_jobs(
             self._seen,
             self._cluster,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -21,7 +21,7 @@ LEAST_SHARE = 1e-12  # of a job that demands next to nothing: densities stay fin
 
 @dataclass(slots=True, eq=False)
 class LiveJob:
-    """One job that has arrived, is not finished and has not been given up.
+    """One job that has arrived, is not finished and has not been given up; or that may arrive.
 
     Parameters
     ----------
@@ -88,9 +88,24 @@ class LiveJob:
         """The last slot in which it may complete."""
         return self.last if self.promise is None else min(self.last, self.promise)
 
+    def arriving(self, key: int, slot: int, end: int) -> LiveJob:
+        """This job, which arrived in slot 0 and has not run, if it arrived in `slot` instead.
+
+        Completions from slot `end` on are worth nothing.
+        """
+        table = self.table[: end - slot]
+        counted = np.flatnonzero(table)
+        last = slot + int(counted[-1]) if len(counted) else NEVER
+        job = replace(self.job, arrival=slot)
+        return LiveJob(key, job, table, last, self.size, self.remaining)
+
+    def begin(self, now: int) -> int:
+        """The first slot from `now` on in which it may run."""
+        return max(now, self.job.arrival)
+
     def earliest(self, now: int) -> int:
         """The first slot in which it could complete on an idle cluster."""
-        return now - 1 - (-self.remaining // self.job.chunks)
+        return self.begin(now) - 1 - (-self.remaining // self.job.chunks)
 
     def utility_at(self, slot: int) -> float:
         """F at completion in `slot`."""
@@ -101,7 +116,7 @@ class LiveJob:
         first = self.earliest(now)
         utility = self.table[first - self.job.arrival : until - self.job.arrival + 1] + lift
         counted = np.where(utility > 0, 0.0, -np.inf)
-        return Rest(now, self.remaining, Completions(first, utility, counted))
+        return Rest(self.begin(now), self.remaining, Completions(first, utility, counted))
 
     def run_until(self, now: int) -> int:
         """Do what is planned before slot `now`; returns the worker-slots done."""

@@ -30,14 +30,14 @@ class RecourseParams:
     noise : float
         Standard deviation of the logarithm of the densities by which a round inserts its jobs.
     growth : float
-        While prices are no more than a preference (unless the commitment is on arrival), they
-        grow by so much of the first slot's for each slot: work is done early, because what is
-        idle now is lost and what is idle later may serve jobs to come.
+        While prices are no more than a preference (unless jobs are admitted at OASiS's), they grow
+        by so much of the first slot's for each slot: work is done early, because what is idle now
+        is lost and what is idle later may serve jobs to come.
     tries : int
         How often promised jobs are packed again to make room for a newcomer, before it is refused.
     first_window, widening : int
-        Completions are looked for in so many slots after the earliest possible one; if there is no
-        room, in `widening` times as many, and so on.
+        Completions are looked for in so many slots after the earliest one for which all servers
+        together have room; if none fits, in `widening` times as many, and so on.
     """
 
     rounds: int = 20

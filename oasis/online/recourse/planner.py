@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from copy import deepcopy
-from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
@@ -12,7 +11,8 @@ import numpy as np
 
 from oasis.model.cluster import Cluster
 from oasis.model.job import Job
-from oasis.online.recourse.admission import AdmissionRule, AtPrices
+from oasis.online.recourse.admission import AdmissionRule
+from oasis.online.recourse.futures import SampledFutures
 from oasis.online.recourse.grid import grid_of
 from oasis.online.recourse.live_job import LiveJob
 from oasis.online.recourse.params import Commitment, RecourseParams, check_commitment
@@ -20,7 +20,8 @@ from oasis.online.recourse.record import Record
 from oasis.online.recourse.ruin import by_density, draw, ruin_and_recreate, start_over
 from oasis.online.recourse.working_plan import WorkingPlan
 
-REFUSED = "no schedule pays at the prices of admission"
+NO_SCHEDULE = "no schedule pays beside what is promised"
+REFUSED = "worth less than what it would take from other jobs"
 LATE = "can no longer complete in time to be worth anything"
 
 
@@ -44,7 +45,7 @@ class Planner:
         No new round begins so long after a decision began. Which plan comes out then depends on
         the machine; `record.cut_short` counts the decisions in which that happened.
     admission : AdmissionRule
-        Used under commitment on arrival.
+        Used under commitment on arrival. Default: `SampledFutures`.
     patience : int, optional
         Makes the horizon roll: there is no last slot, and the plan always reaches `horizon` slots
         ahead. A completion then counts if it comes within so many slots from the arrival on.
@@ -78,9 +79,11 @@ class Planner:
         check_commitment(commitment)
         self.commitment = commitment
         self.params = params or RecourseParams()
-        self.admission = (admission or AtPrices()) if commitment == "arrival" else None
+        self.admission = (
+            (admission or SampledFutures(seed=seed)) if commitment == "arrival" else None
+        )
         if self.admission is not None:
-            self.admission.reset(cluster, horizon)
+            self.admission.reset(cluster, horizon, patience)
         self.plan = WorkingPlan(cluster, horizon, self.params, rolling=patience is not None)
         self.record = Record()
         self.rounds_done = 0
@@ -217,17 +220,19 @@ class Planner:
         plan = self.plan
         refused: dict[int, str] = {}
         for key, job in arrivals.items():
-            bounds = rule.learn(job if self._patience is None else replace(job, arrival=0))
-            if bounds is not plan.bounds:
+            bounds = rule.learn(job)
+            if bounds is not None and bounds is not plan.bounds:
                 plan.set_prices(bounds)
             live, mark = self._add(key, job, rule.min_utility_fraction), plan.mark
-            if (plan.insert(live) or self._make_room(live)) and rule.accepts(live, plan):
+            is_planned = plan.insert(live) or self._make_room(live)
+            if is_planned and rule.accepts(live, plan):
                 assert live.schedule is not None
                 live.promise = live.schedule.completion
-            else:
-                plan.undo(mark)
-                refused[key] = REFUSED if live.earliest(plan.now) <= live.last else LATE
-                self._drop(live, completed=False)
+                continue
+            plan.undo(mark)
+            is_late = live.earliest(plan.now) > live.last
+            refused[key] = LATE if is_late else REFUSED if is_planned else NO_SCHEDULE
+            self._drop(live, completed=False)
         return refused
 
     def _make_room(self, newcomer: LiveJob) -> bool:

@@ -10,6 +10,7 @@ import numpy as np
 from oasis.model.cluster import Cluster
 from oasis.model.resources import as_array
 from oasis.model.schedule import SERVER, Schedule
+from oasis.online.dp import Split
 from oasis.online.ledger import Ledger
 from oasis.online.prices import PriceBounds, PriceFunction
 from oasis.online.recourse.live_job import LiveJob
@@ -106,7 +107,7 @@ class WorkingPlan:
     def worth(self, live: LiveJob, completion: int) -> float:
         """What completing `live` in a slot is worth when plans are compared."""
         bonus = 1.0 + self.params.started_bonus if live.started else 1.0
-        ahead = completion - self.now
+        ahead = completion - live.begin(self.now)
         return live.utility_at(completion) * bonus * self.params.discount**ahead
 
     def density(self, live: LiveJob) -> float:
@@ -184,17 +185,22 @@ class WorkingPlan:
         first, last = live.earliest(self.now), min(live.deadline, self.ledger.end - 1)
         if first > last:
             return None
-        lift = self._lift(live)
-        width = last - first if self.bounds is not None else self.params.first_window
+        search = Search(live.job, self.ledger, rest=live.rest(self.now, last, self._lift(live)))
+        split = search.best() if self.bounds is not None else self._earliest(search, last)
+        self.insertions += 1
+        return search.schedule(split) if split is not None else None
+
+    def _earliest(self, search: Search, last: int) -> Split | None:
+        """At prices that no utility notices, the earliest completion is the best one."""
+        soonest = search.soonest()
+        if soonest is None:
+            return None
+        width = self.params.first_window
         while True:
-            until = min(first + width, last)
-            self.insertions += 1
-            search = Search(live.job, self.ledger, rest=live.rest(self.now, until, lift))
-            split = search.best()
-            if split is not None:
-                return search.schedule(split)
-            if until == last:
-                return None
+            until = min(soonest + width, last)
+            split = search.earliest(until)
+            if split is not None or until == last:
+                return split
             width *= self.params.widening
 
 

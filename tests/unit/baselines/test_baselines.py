@@ -7,9 +7,14 @@ import pytest
 
 import baselines
 import oasis
-from baselines import DRF, FIFO, LAS, RRH, SRTF, Dorm
 from baselines.counts import FixedCounts
+from baselines.dorm import Dorm
+from baselines.drf import DRF
+from baselines.fifo import FIFO
+from baselines.las import LAS
 from baselines.prospects import Prospects, worth_by_slot
+from baselines.rrh import RRH
+from baselines.srtf import SRTF
 from oasis import Cluster, Constant, Deadline, Instance, Job, Piecewise, Server
 from oasis.scheduling import EmptyCluster
 from oasis.scheduling.placement import place
@@ -110,8 +115,8 @@ def test_las_finishes_nothing_while_a_slot_exceeds_its_threshold_and_jobs_keep_c
 def test_a_job_that_does_not_fit_blocks_the_line_or_is_passed():
     rows = [(0, 10, 3), (0, 12, 2), (0, 13, 1)]
     assert ends(SRTF(), rows) == [10.0, 22.0, 23.0]
-    assert ends(SRTF(line="backfill"), rows) == [10.0, 22.0, 13.0]
-    with pytest.raises(ValueError, match="line: expected strict or backfill, got 'x'"):
+    assert ends(SRTF(line="fit"), rows) == [10.0, 22.0, 13.0]
+    with pytest.raises(ValueError, match="line: expected strict or fit, got 'x'"):
         SRTF(line="x")
 
 
@@ -281,7 +286,7 @@ def test_every_policy_runs_plain_jobs_rigidly(name):
 def test_unknown_policies_are_refused_by_name():
     with pytest.raises(
         ValueError,
-        match="expected one of fifo, drf, rrh, dorm, srtf, las, kubernetes-default, got 'x'",
+        match=r"expected one of fifo, drf, rrh, .*, kubernetes-default, got 'x'",
     ):
         baselines.make("x")
 

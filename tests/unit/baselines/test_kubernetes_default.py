@@ -2,7 +2,8 @@
 
 import pytest
 
-from baselines import DRF, FIFO
+from baselines.drf import DRF
+from baselines.fifo import FIFO
 from baselines.kubernetes_default import KubernetesDefault
 from oasis.simulator import (
     Engine,

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import oasis
-from oasis import Certificate, Decision
-from oasis.certify.certificate import _log_growth
+from oasis import Decision
+from oasis.certify.certificate import Certificate, _log_growth
 
 ONE = Certificate(
     alpha=2.0, log_alpha_x=math.log(3.0), initial_dual=5.0, payoff_gap=7.0, online_utility=10.0

@@ -148,14 +148,18 @@ def test_what_is_given_of_each_policy() -> None:
         ["oasis", "fifo", "drf", "las"],
         ["las.seed=3", "las.thresholds=1,2", "oasis.normalize=false"],
         oasis={"scale": 2.0},
-        seed=9,
+        shared={"seed": 9, "line": "fit"},
     )
     assert chosen == {
         "oasis": {"scale": 2.0, "normalize": False},
-        "fifo": {"seed": 9},
+        "fifo": {"seed": 9, "line": "fit"},
         "drf": {},
-        "las": {"seed": 3, "thresholds": [1.0, 2.0]},
+        "las": {"seed": 3, "line": "fit", "thresholds": [1.0, 2.0]},
     }
+    with pytest.raises(oasis.OasisError, match=r"^--line: expected one of fifo, .*, got drf$"):
+        choose_options(["drf"], None, shared={"line": "fit"})
+    with pytest.raises(oasis.OasisError, match=r"or --line: expected strict or fit, got 'x'$"):
+        choose_options(["fifo"], None, shared={"line": "x"})
     assert known_policy("las", "--policy") == "las"
     with pytest.raises(oasis.OasisError, match=r"^--policy: expected one of a, b, got 'las'$"):
         known_policy("las", "--policy", ("a", "b"))

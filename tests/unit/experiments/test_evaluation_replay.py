@@ -11,7 +11,7 @@ WORKLOAD = rigid_workload([PlainJob(f"j{k}", k, 30.0 - k, 1 + k % 2) for k in ra
 
 
 def test_every_policy_but_those_that_need_an_instance_replays_with_its_options() -> None:
-    options = {name: {} for name in PLAIN} | {"las": {"line": "backfill"}}
+    options = {name: {} for name in PLAIN} | {"las": {"line": "fit"}}
     settled: list[None] = []
     found = replay_each(WORKLOAD, options, on_settled=lambda: settled.append(None))
     assert list(found) == list(PLAIN)
@@ -20,7 +20,8 @@ def test_every_policy_but_those_that_need_an_instance_replays_with_its_options()
     assert found["las"]["parameters"] == {
         "seed": 0,
         "thresholds": [1.0],
-        "line": "backfill",
+        "order": "arrival",
+        "line": "fit",
         "placement": None,
     }
     assert found["fifo"]["makespan"] >= 30.0

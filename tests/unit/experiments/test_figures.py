@@ -29,7 +29,9 @@ from experiments.figures.oasis.utility_bars import PUBLISHED_STYLE
 from experiments.figures.reproduction import reproduce
 from experiments.figures.rows import for_people, geometric, interval, read_csv, write_csv
 from experiments.figures.settings import SHOWN, FigureSettings
-from experiments.sweep import SweepProgress, expand, sweep_config
+from experiments.sweep.cells import expand
+from experiments.sweep.config import sweep_config
+from experiments.sweep.run import SweepProgress
 from tests.unit.experiments.test_plotting import assert_readable
 
 SMALL = FigureSettings(seeds=2, scale=0.1)
@@ -422,7 +424,7 @@ def test_failed_runs_are_left_out_and_said(tmp_path, monkeypatch):
         (("fig3", "--min-utility-fraction", "1"), "--min-utility-fraction: expected"),
         (("fig6", "--set", "oasis.scale=2"), "--set: the figure varies oasis.scale itself"),
         (("fig6", "--set", "las.line=strict"), "--set: expected options of oasis, got las"),
-        (("fig3", "--set", "las.line=x"), "--set las.line: expected strict or backfill, got 'x'"),
+        (("fig3", "--set", "las.line=x"), "--set las.line: expected strict or fit, got 'x'"),
     ],
 )
 def test_bad_usage_is_one_line_and_writes_nothing(tmp_path, monkeypatch, capfd, words, message):

@@ -22,8 +22,8 @@ from experiments.evaluation.policies import (
     POLICIES,
     OasisOptions,
     entry_of,
+    having,
     make_policy,
-    with_seed,
 )
 from tests.unit.experiments.unusual import UNUSUAL
 
@@ -93,11 +93,11 @@ def test_a_new_policy_gets_its_options_for_free(monkeypatch: pytest.MonkeyPatch)
             {},
             f"expected one of {', '.join(POLICIES)}, got 'lifo'",
         ),
-        ("fifo", {"line": "strict"}, "fifo.line: no such option; fifo has seed, placement"),
-        ("drf", {"seed": 1}, "drf.seed: no such option; drf has placement"),
+        ("rrh", {"line": "fit"}, "rrh.line: no such option; rrh has seed, threshold"),
+        ("drf", {"seed": 1}, "drf.seed: no such option; drf has by, placement"),
         ("fifo", {"seed": 1.5}, "fifo.seed: expected an integer, got 1.5"),
         ("fifo", {"seed": -1}, "fifo.seed: expected an integer >= 0, got -1"),
-        ("las", {"line": "x"}, "las.line: expected strict or backfill, got 'x'"),
+        ("las", {"line": "x"}, "las.line: expected strict or fit, got 'x'"),
         ("dorm", {"theta_1": 2.0}, "dorm: expected theta_1 and theta_2 in 0..1, got 2.0, 0.1"),
         (OASIS, {"scale": 0}, "oasis.scale: expected a finite number > 0, got 0"),
         (OASIS, {"granularity": "x"}, "oasis.granularity: expected worker-slot or chunk, got 'x'"),
@@ -113,8 +113,10 @@ def test_wrong_options_are_refused_by_name(
 
 
 def test_policies_that_draw_are_those_with_a_seed() -> None:
-    assert with_seed() == ["recourse", "fifo", "rrh", "srtf", "las", "kubernetes-default"]
-    assert list(entry_of("drf").options) == ["placement"]
+    found = having("seed")
+    assert found[:5] == ["recourse", "fifo", "rrh", "srtf", "las"]
+    assert set(found) == set(POLICIES) - {OASIS, "drf", "dorm"}
+    assert list(entry_of("drf").options) == ["by", "placement"]
     with pytest.raises(ValueError, match=r"^expected one of fifo, got 'oasis'$"):
         entry_of(OASIS, ("fifo",))
 

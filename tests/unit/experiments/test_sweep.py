@@ -63,17 +63,17 @@ def test_a_value_and_a_list_of_it_are_the_same_axis() -> None:
 
 def test_options_of_every_policy_are_axes() -> None:
     policies = [
-        {"name": "las", "thresholds": [[1.0], [0.5, 2]], "line": ["strict", "backfill"]},
+        {"name": "las", "thresholds": [[1.0], [0.5, 2]], "line": ["strict", "fit"]},
         {"name": "rrh", "weight": [0.2, 0.8]},
-        {"name": ["srtf", "las"], "line": "backfill", "seed": 7},
+        {"name": ["srtf", "las"], "line": "fit", "seed": 7},
     ]
     cells = expand(_one(policies=policies))
     found = [(cell.policy, dict(cell.policy_options)) for cell in cells]
     assert [(name, o["thresholds"], o["line"]) for name, o in found[:4]] == [
         ("las", [1.0], "strict"),
-        ("las", [1.0], "backfill"),
+        ("las", [1.0], "fit"),
         ("las", [0.5, 2.0], "strict"),
-        ("las", [0.5, 2.0], "backfill"),
+        ("las", [0.5, 2.0], "fit"),
     ]
     assert [o["weight"] for name, o in found if name == "rrh"] == [0.2, 0.8]
     assert all("seed" not in options for _, options in found[:6]), "it is the cell's"
@@ -111,7 +111,7 @@ def test_key_depends_on_everything_that_the_result_follows_from() -> None:
         _one(task={"name": "ratio", "seed": 1}),
         _one(policies=[{"name": "fifo"}]),
         _one(policies=[{"name": "fifo", "seed": 1}]),
-        _one(policies=[{"name": "las", "line": "backfill"}]),
+        _one(policies=[{"name": "las", "line": "fit"}]),
     ]
     keys = {cell.key for config in others for cell in expand(config)}
     assert len(keys) == len(others)
@@ -375,7 +375,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"policies": [{"name": ["oasis", "drf"], "scale": 2.0}]}, "policies[0]: expected scale with"),
     ({"policies": [{"name": "oasis", "granularity": "x"}]}, "policies[0].granularity: expected "),
     ({"policies": [{"name": "fifo", "speed": 1}]}, "policies[0]: unknown key 'speed'; fifo has"),
-    ({"policies": [{"name": "las", "line": "x"}]}, "policies[0].line: expected strict or backfill"),
+    ({"policies": [{"name": "las", "line": "x"}]}, "policies[0].line: expected strict or fit"),
     ({"policies": [{"name": "las", "line": []}]}, "policies[0].line: expected at least one value"),
     ({"policies": [{"name": "las", "thresholds": 1.0}]}, "policies[0].thresholds: expected number"),
     ({"policies": [{"name": "fifo", "seed": -1}]}, "policies[0].seed: expected an integer >= 0"),
@@ -391,6 +391,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"task": {"name": "ratio", "time_limit": math.nan}}, "task.time_limit: expected a finite"),
     ({"task": {"name": "ratio", "time_limit": -math.inf}}, "task.time_limit: expected a finite"),
     ({"task": {"name": "ratio", "seed": -1}}, "task.seed: expected greater than or equal to 0"),
+    ({"task": {"name": "ratio", "seed": 2**31}}, "task.seed: expected less than or equal to 2147"),
     ({"task": {"name": "ratio", "work_limit": -1}}, "task.work_limit: expected greater than or "),
     (
         {"task": {"name": "ratio", "work_limit": 1, "time_limit": 1}},

@@ -6,8 +6,7 @@ import pickle
 
 import pytest
 
-from oasis import InstanceError, OasisError, SolverError, VerificationError
-from oasis.model.errors import located_at
+from oasis.model.errors import InstanceError, OasisError, SolverError, VerificationError, located_at
 
 
 @pytest.mark.parametrize("error", [InstanceError, SolverError, VerificationError])

@@ -16,7 +16,8 @@ from typing import Any
 import pytest
 
 import oasis
-from oasis import Instance, InstanceError
+from oasis.model.errors import InstanceError
+from oasis.model.instance import Instance
 
 GONE = object()
 
@@ -59,6 +60,7 @@ FINITE = "expected a finite number >= 0, got "
 POSITIVE = "expected a finite number > 0, got "
 COUNT = "expected an integer >= 1, got "
 SLOT = "expected an integer >= 0, got "
+LARGE = "expected a number <= 1e+30, got "
 NAME = "expected a non-empty string, got "
 MISSING = "missing; this key is required"
 UNKNOWN = "expected one of the resources gpu, cpu, memory_gb, storage_gb, bandwidth_gbps"
@@ -128,6 +130,11 @@ BAD_FIELDS: list[tuple[str, Any, str]] = [
     ("ps_servers[0].id", "w0", "duplicate server id 'w0'"),
     ("ps_servers[0].id", "w1#1", "duplicate server id 'w1#1'"),
     ("ps_servers[0].capacity.cpu", math.inf, FINITE + "inf"),
+    ("ps_servers[0].capacity.cpu", 1e300, LARGE + "1e+300"),
+    ("worker_servers[0].capacity.gpu", 1.1e30, LARGE + "1.1e+30"),
+    ("jobs[3].gradient_mb", 1e300, LARGE + "1e+300"),
+    ("jobs[3].minibatch_time", 1e300, LARGE + "1e+300"),
+    ("jobs[3].worker.gpu", 1e300, LARGE + "1e+300"),
     ("metadata", [1], "expected an object, got [1]"),
     ("metadata", {"a": math.nan}, "expected finite numbers, got NaN or infinity"),
     ("jobs", GONE, MISSING),
@@ -199,6 +206,16 @@ BAD_FIELDS: list[tuple[str, Any, str]] = [
 
 # the same, where the message names another field than the one changed
 BAD_ELSEWHERE: list[tuple[str, Any, str]] = [
+    (
+        "jobs[3].utility",
+        {"kind": "constant", "value": 1e308},
+        f"jobs[3].utility.value: {LARGE}1e+308",
+    ),
+    (
+        "jobs[3].utility",
+        {"kind": "piecewise", "delays": [0, 1], "values": [1e308, 0]},
+        f"jobs[3].utility.values[0]: {LARGE}1e+308",
+    ),
     (
         "resources",
         ["cpu"],

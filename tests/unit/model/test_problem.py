@@ -12,15 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oasis import (
-    Cluster,
-    Constant,
-    Instance,
-    InstanceError,
-    Job,
-    ResourceVector,
-    Server,
-)
+from oasis.model.cluster import Cluster, Server
+from oasis.model.errors import InstanceError
+from oasis.model.instance import Instance
+from oasis.model.job import Job
+from oasis.model.resources import ResourceVector
+from oasis.model.utility import Constant
 from tests.oracle.reference_search import minibatch_slots, ps_for, total_work
 from tests.strategies import clusters, instances, jobs
 

@@ -8,7 +8,10 @@ import numpy as np
 import pytest
 
 import oasis
-from oasis import Cluster, Constant, Job, Schedule, Server
+from oasis.model.cluster import Cluster, Server
+from oasis.model.job import Job
+from oasis.model.schedule import Schedule
+from oasis.model.utility import Constant
 
 WORKERS = [[3, 0, 1], [1, 1, 2], [1, 0, 3]]
 

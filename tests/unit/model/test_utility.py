@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oasis import Constant, Deadline, InstanceError, Piecewise, Sigmoid, Utility
+from oasis.model.errors import InstanceError
+from oasis.model.utility import Constant, Deadline, Piecewise, Sigmoid, Utility
 from tests.strategies import utilities
 
 DELAYS = np.arange(0, 40)

@@ -8,7 +8,8 @@ import oasis
 from oasis import Cluster, Instance, Job, Server
 from oasis.model.utility import Utility
 from oasis.solvers import Status
-from offline import configuration_bound, solve
+from offline import solve
+from offline.column_generation.bound import configuration_bound
 
 CLUSTER = Cluster(("gpu",), (Server("w", {"gpu": 1}),), (Server("p", {}),), slot_seconds=3600.0)
 

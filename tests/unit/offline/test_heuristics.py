@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 import oasis
 from oasis.model.errors import VerificationError
 from oasis.solvers.budget import Budget, WorkCounter
-from offline import solve_milp
 from offline.heuristics.best_solution import BestSolution, is_better
 from offline.heuristics.dual_values import DualValues
 from offline.heuristics.fix_and_optimise import Neighbourhoods
@@ -27,6 +26,7 @@ from offline.heuristics.params import (
 from offline.heuristics.partial_solution import PartialSolution
 from offline.heuristics.ruin_and_recreate import ruin_and_recreate
 from offline.model.arrays import OfflineArrays
+from offline.model.milp import solve_milp
 from offline.state import SolveState
 from offline.warm_start import warm_start_of
 from tests.strategies import fewer, small_instances

@@ -16,9 +16,9 @@ import oasis
 from oasis.solvers import SolveProgress, Status
 from oasis.solvers.budget import Budget
 from oasis.solvers.running import RunningSolve
-from offline import BendersParams, solve_benders
 from offline.benders.decomposition import LEVELS
-from offline.benders.params import MasterParams
+from offline.benders.params import BendersParams, MasterParams
+from offline.benders.solve import solve_benders
 from tests.oracle.odds import CROSSED, at_odds, unit_job
 from tests.oracle.test_benders import unaided
 

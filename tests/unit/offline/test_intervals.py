@@ -7,7 +7,8 @@ import sys
 
 import pytest
 
-from offline import Milestone, OfflineResult, Status
+from offline import Status
+from offline.result import Milestone, OfflineResult
 from tests.benchmarks import intervals, offline
 from tests.benchmarks.intervals import Interval
 

@@ -9,13 +9,16 @@ import pytest
 import oasis
 import offline
 from oasis import Schedule
+from oasis.model.validation import LARGEST_SEED
 from oasis.solvers.budget import Budget
-from offline import METHODS, OfflineResult, Phase, Status, WarmStart, configuration_bound, solve
+from offline import Status, solve
+from offline.column_generation.bound import configuration_bound
 from offline.method import Method
 from offline.model.params import CompactParams
-from offline.solve import METHOD_BY_NAME
-from offline.state import SolveState
-from offline.warm_start import decide, warm_start_of
+from offline.result import OfflineResult
+from offline.solve import METHOD_BY_NAME, METHODS
+from offline.state import Phase, SolveState
+from offline.warm_start import WarmStart, decide, warm_start_of
 
 TINY = oasis.generate("testbed", jobs=2, worker_servers=1, ps_servers=1, horizon=3, seed=3)
 ONLINE = oasis.simulate(TINY, oasis.OASiS.from_instance(TINY))
@@ -47,6 +50,35 @@ def test_a_method_by_name_and_by_its_function_are_the_same(method: str) -> None:
         same.objective,
         same.parameters,
     )
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(
+    ("argument", "value", "message"),
+    [
+        ("time_limit", -1.0, "time_limit: expected seconds >= 0, or None for no limit, got -1.0"),
+        (
+            "work_limit",
+            -1.0,
+            "work_limit: expected units of work >= 0, or None for no limit, got -1.0",
+        ),
+        ("seed", -1, "seed: expected an integer >= 0, got -1"),
+        ("seed", 2**31, "seed: expected an integer <= 2147483647, got 2147483648"),
+        ("seed", 0.5, "seed: expected an integer >= 0, got 0.5"),
+    ],
+)
+def test_a_number_that_is_not_allowed_is_refused_by_its_name(
+    method: str, argument: str, value: float, message: str
+) -> None:
+    """NumPy and HiGHS refused seeds in words of their own, or not at all."""
+    with pytest.raises(ValueError) as caught:  # noqa: PT011 (the message is compared below)
+        solve(TINY, method, **{argument: value})  # type: ignore[arg-type]
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_largest_seed_is_taken_by_every_solver(method: str) -> None:
+    assert solve(TINY, method, seed=LARGEST_SEED).status is Status.OPTIMAL or method == "colgen"
 
 
 @pytest.fixture

@@ -16,8 +16,8 @@ from oasis.solvers.budget import Budget
 from offline.benders.master import CountModel
 from offline.enumeration import EnumerationParams, solve_brute_force
 from offline.model.arrays import GROUPS, OfflineArrays, units_that_fit
+from offline.model.capacities import limits_of_server
 from offline.model.compact import CompactModel, compact_size
-from offline.model.constraints import capacity_rows
 from offline.model.milp import solve_milp
 from offline.model.schedule_model import ScheduleModel
 from offline.model.variables import variables_of
@@ -72,7 +72,8 @@ def test_units_that_fit_are_the_most_whose_use_fits(capacity, demand, most) -> N
 def test_capacity_rows_accept_exactly_what_fits(capacity, demand) -> None:
     problem = pulp.LpProblem("rows", pulp.LpMaximize)
     units = [problem.add_variable(f"n_{i}", 0, 4, pulp.LpInteger) for i in range(2)]
-    rows = list(capacity_rows(capacity, list(zip(demand, units, strict=True))))
+    limits = limits_of_server(capacity, list(zip(demand, units, strict=True)))
+    rows = [limit.row() for limit in limits]
     for counts in product(range(5), repeat=2):
         used = np.array(counts) @ demand
         values = dict(zip(units, counts, strict=True))

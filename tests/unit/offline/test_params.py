@@ -11,20 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import oasis
-from offline import (
-    METHODS,
-    AutoParams,
-    BendersParams,
-    ColumnGenerationParams,
-    CompactParams,
-    ConfigurationParams,
-    EnumerationParams,
-    solve,
-)
-from offline.benders.params import CutParams, MasterParams
+from offline import solve
+from offline.benders.params import BendersParams, CutParams, MasterParams
+from offline.column_generation.params import ColumnGenerationParams, ConfigurationParams
+from offline.enumeration import EnumerationParams
 from offline.heuristics.params import NeighbourhoodParams
+from offline.model.params import CompactParams
 from offline.params import Params, Range, hints_of
-from offline.solve import METHOD_BY_NAME
+from offline.solve import METHOD_BY_NAME, METHODS, AutoParams
 
 KINDS = (AutoParams, BendersParams, ConfigurationParams, CompactParams, EnumerationParams)
 TINY = oasis.generate("testbed", jobs=2, worker_servers=1, ps_servers=1, horizon=3, seed=3)

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import oasis
 from oasis.solvers import SolveProgress
-from offline import METHODS, Phase, solve
-from offline.solve import AutoParams
+from offline import solve
+from offline.solve import METHODS, AutoParams
+from offline.state import Phase
 
 CLI = (Path(__file__).parents[3] / "docs" / "cli.md").read_text(encoding="utf-8")
 

@@ -10,9 +10,12 @@ import pytest
 import oasis
 from oasis.solvers import TRUST, SolveProgress, Status
 from oasis.solvers.budget import Budget
-from offline import METHODS, Milestone, OfflineResult, configuration_bound, solve
 from offline import result as results
+from offline import solve
+from offline.column_generation.bound import configuration_bound
 from offline.method import concluded
+from offline.result import Milestone, OfflineResult
+from offline.solve import METHODS
 from offline.state import SolveState, trivial_bound
 
 EXAMPLE = oasis.generate("testbed", jobs=4, seed=3)
@@ -59,6 +62,27 @@ def test_what_a_solver_says_is_shown_but_is_no_solution() -> None:
     assert (state.incumbent, state.bound) == (None, 9.0)
     assert state.history[-1].objective == 5.0
     assert state.result(EXAMPLE, Status.TIME_LIMIT, "m", {}).objective == 0.0
+
+
+def test_what_a_solver_said_and_was_refused_is_forgotten() -> None:
+    state = SolveState(Clock())
+    for Clock.now in (1.0, 2.0, 3.0):
+        state.saw(SolveProgress(0.0, 5.0 + Clock.now, 1e6 - Clock.now, math.inf))
+    state.withdraw()
+    assert {m.objective for m in state.history} == {None}
+    state.found(1.0, {})
+    Clock.now = 4.0
+    state.saw(SolveProgress(0.0, 9.0, 20.0, math.inf))
+    assert state.history[-1].objective == 9.0
+    state.withdraw()
+    Clock.now = 5.0
+    state.proved(19.0)
+    objectives = [m.objective for m in state.history]
+    known = objectives.index(1.0)
+    assert set(objectives[:known]) == {None}
+    assert set(objectives[known:]) == {1.0}
+    assert (state.history[-1].upper_bound, state.incumbent) == (19.0, 1.0)
+    Clock.now = 0.0
 
 
 def told(bound: float, bound_first: bool) -> OfflineResult:

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from oasis import Cluster, Constant, Job, PriceBounds, PriceFunction, Schedule, Server
+from oasis import Cluster, Constant, Job, Schedule, Server
 from oasis.online.ledger import Ledger
+from oasis.online.prices import PriceBounds, PriceFunction
 
 CLUSTER = Cluster(
     ("cpu", "gpu"),

@@ -93,6 +93,18 @@ def test_what_is_used_in_the_last_slot_differs_from_the_idle_slots_that_come() -
         assert differing(ledger) == steps == rows
 
 
+@pytest.mark.parametrize("origin", [1, 0, -1])
+def test_a_ledger_does_not_roll_back(origin: int) -> None:
+    """What went is gone: the origin moved without the contents."""
+    ledger = rolled(2)
+    before = by_calendar(ledger)
+    with pytest.raises(ValueError, match=rf"^origin: expected slot 2 or .*, got {origin}$"):
+        ledger.roll(origin, BOUNDS)
+    assert (ledger.origin, by_calendar(ledger)) == (2, before)
+    ledger.roll(2, BOUNDS)
+    assert (ledger.origin, by_calendar(ledger)) == (2, before)
+
+
 def test_without_bounds_prices_stay_with_their_rows() -> None:
     ledger = Ledger.idle(CLUSTER, HORIZON, BOUNDS)
     for group in (ledger.worker, ledger.ps):

@@ -9,19 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from oasis import (
-    Cluster,
-    Constant,
-    Deadline,
-    InstanceError,
-    Job,
-    LiveScheduler,
-    OasisError,
-    PriceBounds,
-    Server,
-)
-from oasis.online.live import Change, Completion, Delay, Progress
-from oasis.online.recourse import RecourseParams
+from oasis import Cluster, Constant, Deadline, InstanceError, Job, OasisError, Server
+from oasis.online.live.answers import Change, Completion, Delay, Progress
+from oasis.online.live.scheduler import LiveScheduler
+from oasis.online.prices import PriceBounds
+from oasis.online.recourse.params import RecourseParams
 
 CLUSTER = Cluster(
     ("gpu",), (Server("w", {"gpu": 2.0}, 2),), (Server("p", {"gpu": 1.0}),), slot_seconds=1.0

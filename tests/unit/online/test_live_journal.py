@@ -11,8 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from oasis import LiveScheduler, OasisError
+from oasis import OasisError
 from oasis.online.live.journal import Journal, encoded, read_journal
+from oasis.online.live.scheduler import LiveScheduler
 from tests.live import CLUSTER, KINDS, LOOKAHEAD, Drill, frozen, random_job
 
 ROOT = Path(__file__).parents[3]
@@ -186,6 +187,7 @@ def test_decisions_made_under_a_limit_in_seconds_are_repeated(tmp_path: Path) ->
     Drill(scheduler, 4).run(20)
     assert scheduler.totals.cut_short > 0
     state = frozen(scheduler, tmp_path)
+    scheduler.close()
     reopened = LiveScheduler.reopen(path)
     assert frozen(reopened, tmp_path) == state
     assert reopened.core.rounds_given is None

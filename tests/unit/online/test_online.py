@@ -18,12 +18,12 @@ from oasis import (
     Instance,
     InstanceError,
     Job,
-    OASiS,
     OasisError,
-    PriceBounds,
     Server,
     Sigmoid,
 )
+from oasis.online.oasis import OASiS
+from oasis.online.prices import PriceBounds
 
 CLUSTER = Cluster(("cpu",), (Server("w", {"cpu": 2.0}),), (Server("p", {"cpu": 2.0}),), 1.0)
 JOB = Job("a", 1, 1, 2, 1, 1.0, 0.0, {"cpu": 1.0}, {}, Constant(4.0))

@@ -16,19 +16,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from oasis import (
-    Cluster,
-    Constant,
-    Deadline,
-    Instance,
-    Job,
-    OASiS,
-    Piecewise,
-    PriceBounds,
-    PriceFunction,
-    Server,
-    Sigmoid,
-)
+from oasis import Cluster, Constant, Deadline, Instance, Job, Piecewise, Server, Sigmoid
+from oasis.online.oasis import OASiS
+from oasis.online.prices import PriceBounds, PriceFunction
 
 CLUSTER = Cluster(
     ("cpu", "bandwidth_gbps"),
@@ -232,6 +222,6 @@ def test_price_function_arrays_are_read_only() -> None:
 
 def test_numbers_beyond_the_largest_float_are_no_crash() -> None:
     """eta and U overflow for a demand so small; still nobody pays more than the job is worth."""
-    tiny = replace(B, worker={"cpu": 1e-308}, utility=Constant(1e300))
+    tiny = replace(B, worker={"cpu": 1e-308}, utility=Constant(1e30))
     scheduler = OASiS(CLUSTER, 4, bounds(tiny))
     assert scheduler.submit(tiny).admitted

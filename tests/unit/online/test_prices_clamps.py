@@ -7,7 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from oasis import Cluster, Constant, Job, PriceBounds, PriceFunction, Server
+from oasis import Cluster, Constant, Job, Server
+from oasis.online.prices import PriceBounds, PriceFunction
 
 CLUSTER = Cluster(
     ("cpu", "bandwidth_gbps"),

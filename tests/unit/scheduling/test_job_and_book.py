@@ -4,19 +4,13 @@ from types import SimpleNamespace
 
 import pytest
 
-from oasis.scheduling import (
-    NEVER_FITS,
-    Allocation,
-    ByBandwidth,
-    EmptyCluster,
-    FixedPs,
-    JobBook,
-    Machine,
-    Plan,
-    PolicyJob,
-    Site,
-    TrainingCurve,
-)
+from oasis.scheduling.allocation import Allocation
+from oasis.scheduling.book import NEVER_FITS, EmptyCluster, JobBook
+from oasis.scheduling.curve import TrainingCurve
+from oasis.scheduling.job import PolicyJob
+from oasis.scheduling.parameter_servers import ByBandwidth, FixedPs
+from oasis.scheduling.policy import Plan
+from oasis.scheduling.site import Machine, Site
 
 
 def job(name="a", **changes):

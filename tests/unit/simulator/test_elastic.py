@@ -8,14 +8,10 @@ import pytest
 
 from baselines import FIFO
 from oasis import InstanceError
-from oasis.simulator import (
-    Linear,
-    elastic_from_dict,
-    generate_elastic,
-    read_elastic,
-    replay,
-    write_elastic,
-)
+from oasis.simulator.elastic_file import elastic_from_dict, read_elastic, write_elastic
+from oasis.simulator.elastic_generator import generate_elastic
+from oasis.simulator.run import replay
+from oasis.simulator.speed import Linear
 
 EXAMPLE = Path(__file__).parents[3] / "docs" / "examples" / "elastic.json"
 SMALL = {

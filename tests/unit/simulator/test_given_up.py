@@ -7,8 +7,10 @@ import pytest
 import oasis
 from baselines import DRF, FIFO, SRTF
 from experiments.evaluation.comparison import compare
-from oasis import Cluster, Deadline, Instance, Job, OASiS, Recourse, Server
-from oasis.simulator import ChangeCosts, Outage
+from oasis import Cluster, Deadline, Instance, Job, OASiS, Server
+from oasis.simulator.costs import ChangeCosts
+from oasis.simulator.events import Outage
+from oasis.simulator.recourse import Recourse
 
 CLUSTER = Cluster(
     ("gpu",), (Server("w", {"gpu": 4.0}),), (Server("p", {"gpu": 1.0}),), slot_seconds=1.0

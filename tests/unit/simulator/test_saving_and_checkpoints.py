@@ -2,21 +2,13 @@
 
 import pytest
 
-from oasis.simulator import (
-    NOTHING,
-    Allocation,
-    ChangeCosts,
-    Engine,
-    Machine,
-    Observation,
-    Outage,
-    Plan,
-    PolicyJob,
-    Site,
-    TrainingCurve,
-    Workload,
-    replay,
-)
+from oasis.simulator import NOTHING, Allocation, Machine, Plan, PolicyJob, Site, TrainingCurve
+from oasis.simulator.costs import ChangeCosts
+from oasis.simulator.engine import Engine
+from oasis.simulator.events import Outage
+from oasis.simulator.observation import Observation
+from oasis.simulator.run import replay
+from oasis.simulator.workload import Workload
 
 ON_A, ON_B, TWO = Allocation(((0, 1),)), Allocation(((1, 1),)), Allocation(((0, 2),))
 

@@ -5,21 +5,13 @@ import pickle
 import pytest
 
 from oasis import Instance, PolicyError
-from oasis.simulator import (
-    NOTHING,
-    Allocation,
-    ChangeCosts,
-    Engine,
-    Linear,
-    Machine,
-    Outage,
-    Plan,
-    PolicyJob,
-    ScalingTable,
-    Site,
-    Workload,
-    replay,
-)
+from oasis.simulator import NOTHING, Allocation, Machine, Plan, PolicyJob, Site
+from oasis.simulator.costs import ChangeCosts
+from oasis.simulator.engine import Engine
+from oasis.simulator.events import Outage
+from oasis.simulator.run import replay
+from oasis.simulator.speed import Linear, ScalingTable
+from oasis.simulator.workload import Workload
 
 ON_A = Allocation(((0, 1),))
 ON_B = Allocation(((1, 1),))

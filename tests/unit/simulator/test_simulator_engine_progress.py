@@ -7,19 +7,11 @@ from time import perf_counter
 
 import pytest
 
-from oasis.simulator import (
-    NOTHING,
-    Allocation,
-    Machine,
-    Outage,
-    Plan,
-    PolicyJob,
-    Site,
-    View,
-    Workload,
-    replay,
-)
-from oasis.simulator.state import Progress
+from oasis.simulator import NOTHING, Allocation, Machine, Plan, PolicyJob, Site, View
+from oasis.simulator.events import Outage
+from oasis.simulator.progress import Progress
+from oasis.simulator.run import replay
+from oasis.simulator.workload import Workload
 
 ON_A, ON_B = Allocation(((0, 1),)), Allocation(((1, 1),))
 

@@ -69,3 +69,15 @@ def test_knapsacks_are_charged_but_never_cut_short() -> None:
     bound, units = knapsack.knapsack(values, shares, np.array([1, 2]), 1.0, budget)
     assert (bound, units.tolist()) == (pytest.approx(4.0), [0, 2])
     assert budget.elapsed > 0
+
+
+def test_only_rows_with_fractions_are_scaled() -> None:
+    problem = pulp.LpProblem("rows", pulp.LpMaximize)
+    x, y = (problem.add_variable(name, 0, 3, pulp.LpInteger) for name in "xy")
+    problem.addConstraint(2 * x + 3 * y <= 5)
+    problem.addConstraint(0.5 * x + 3 * y <= 5.5)
+    problem.addConstraint(0.25 * x + y >= 0.75)
+    lp = translated(problem, [x, y], 1.0, 4.0)
+    assert list(lp.a_matrix_.value_) == [2.0, 3.0, 2.0, 12.0, 1.0, 4.0]
+    assert list(lp.row_upper_) == [5.0, 22.0, math.inf]
+    assert list(lp.row_lower_) == [-math.inf, -math.inf, 3.0]

@@ -5,10 +5,12 @@ import dataclasses
 import pytest
 
 from oasis import InstanceError
-from oasis.traces import OpenbOptions, PhillyOptions, malformed_lines
 from oasis.traces.mapping import build
+from oasis.traces.openb_options import OpenbOptions
 from oasis.traces.options import TraceOptions
-from oasis.traces.table import read_table, real
+from oasis.traces.philly import PhillyOptions
+from oasis.traces.source import read_source
+from oasis.traces.table import malformed_lines, read_table, real
 from oasis.traces.window import Record, select
 from oasis.workloads import generate
 
@@ -37,7 +39,9 @@ def one_job(rec, **options):
 def table(tmp_path, text, **options):
     path = tmp_path / "table.csv"
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    return read_table(path, ("a", "b"), lambda line, row: (line, real(row["a"], "a")), **options)
+    return read_table(
+        read_source(path), ("a", "b"), lambda line, row: (line, real(row["a"], "a")), **options
+    )
 
 
 def test_columns_may_come_in_any_order_and_number(tmp_path):

@@ -7,7 +7,8 @@ import pytest
 
 from oasis import InstanceError, OASiS, simulate
 from oasis.model import instance_file as io
-from oasis.traces import OpenbOptions, read_openb
+from oasis.traces.openb import read_openb
+from oasis.traces.openb_options import OpenbOptions
 
 POD_HEADER = (
     "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,"
@@ -78,8 +79,10 @@ def test_nodes_are_spread_over_the_list_and_serve_one_purpose(tmp_path):
 def test_nodes_can_be_chosen_by_model_and_size(tmp_path):
     assert imported(tmp_path, model="P100").cluster.worker_ids == ("n2", "n4")
     assert "n0" in imported(tmp_path, max_node_gpus=8).cluster.worker_ids
-    with pytest.raises(InstanceError, match=r"^worker_servers: expected 2 \+ 1 nodes, .* leave 0"):
+    with pytest.raises(InstanceError, match=r"^model: expected one of .*P100.*, got 'H100'"):
         imported(tmp_path, model="H100")
+    with pytest.raises(InstanceError, match=r"^worker_servers: expected 2 \+ 1 nodes, .* leave 0"):
+        imported(tmp_path, max_node_gpus=0)
 
 
 def test_every_kind_of_malformed_row_is_reported(tmp_path):

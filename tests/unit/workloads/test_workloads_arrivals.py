@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from oasis.workloads import generate
 from oasis.workloads.arrivals import read_counts, slot_weights
+from oasis.workloads.generator import generate
 
 
 def arrivals(**options):

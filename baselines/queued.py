@@ -1,0 +1,95 @@
+"""Policies that start jobs in some order and let them run to their end."""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections.abc import Mapping
+from typing import Any
+
+from baselines.counts import FixedCounts
+from baselines.line import FIT, STRICT, Misfits, check_line
+from baselines.placing import Placing
+from oasis.scheduling import JobBook, Plan, PolicyJob, Room, Site, View
+
+Key = tuple[float, int]
+
+
+class Queued:
+    """At every event, start the jobs that wait in order until one does not fit.
+
+    Nobody who runs is paused or moved. A job that lost a server returns to the line.
+
+    Parameters
+    ----------
+    seed : int
+        Of the counts (`FixedCounts`).
+    line : {"strict", "fit"}
+        Whether a job that does not fit blocks those behind it.
+    placement : str or None
+        As for `Placing`.
+    """
+
+    slotted = False
+    told_remaining = False
+
+    def __init__(self, seed: int = 0, *, line: str = STRICT, placement: str | None = None) -> None:
+        self._seed, self.line = seed, check_line(line)
+        self._counts, self._placing = FixedCounts(seed), Placing(placement)
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        return {"seed": self._seed, "line": self.line, **self._placing.parameters}
+
+    def reset(self, site: Site) -> None:
+        self._site = site
+        self._placement = self._placing.on(site)
+        self._counts.reset(self._placing.empty(site))
+        self._book = JobBook(self._counts.draw)
+        self._line: list[Key] = []
+
+    def key(self, job: PolicyJob, workers: int, view: View) -> float:
+        """Jobs with smaller keys go first; among equals, those that arrived earlier."""
+        raise NotImplementedError
+
+    def decide(self, view: View) -> Plan:
+        plan = Plan()
+        for job in self._book.update(view, plan):
+            self._enter(job, view)
+        for job in view.evicted:
+            self._enter(job, view)
+        if self._line:
+            self._serve(view, plan)
+        return plan
+
+    def _enter(self, job: PolicyJob, view: View) -> None:
+        workers, _ = self._book.counts[job.index]
+        insort(self._line, (self.key(job, workers, view), job.index))
+
+    def _serve(self, view: View, plan: Plan) -> None:
+        room, jobs, counts = Room(self._site, view.free()), self._book.jobs, self._book.counts
+        if self.line == FIT:
+            self._line = self._fit(room, plan)
+            return
+        started = 0
+        for _, index in self._line:
+            found = self._placement.place(room, jobs[index], *counts[index])
+            if found is None:
+                break
+            plan.changes[index] = found
+            started += 1
+        del self._line[:started]
+
+    def _fit(self, room: Room, plan: Plan) -> list[Key]:
+        """Start whoever fits into `room`; those who do not."""
+        misfits, passed = Misfits(), []
+        for key in self._line:
+            job, tasks = self._book.jobs[key[1]], self._book.counts[key[1]]
+            found = None
+            if not misfits.has(job, *tasks):
+                found = self._placement.place(room, job, *tasks)
+            if found is None:
+                misfits.add(job, *tasks)
+                passed.append(key)
+            else:
+                plan.changes[job.index] = found
+        return passed

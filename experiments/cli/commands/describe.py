@@ -1,0 +1,97 @@
+"""``oasis describe``: what an instance asks for, before any policy runs on it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from experiments.cli import console
+from experiments.cli.options import AsJson, InstanceFile, Picture, ResultFile
+from experiments.cli.reading import read_instance
+from experiments.cli.results import deliver
+from experiments.evaluation.description import NAMES, Description, describe_instance, remarks
+from experiments.evaluation.provenance import instance_reference
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+LOADS = (
+    ("resource", False),
+    ("of", False),
+    ("there is", True),
+    ("wanted", True),
+    ("most wanted", True),
+    ("in slot", True),
+)
+
+
+def command(
+    file: InstanceFile,
+    plot: Picture = None,
+    output: ResultFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Describe an instance: its jobs, its servers, and how scarce each resource is.
+
+    Wanted is what all jobs would use if each ran from its arrival on with all the workers that it
+    may have, as a multiple of what there is: over the whole horizon, and in the fullest slot.
+    Above 1, some job has to wait. --plot draws it over time.
+
+    Example: oasis describe instance.json --plot load.png
+    """
+    instance = read_instance(file)
+    description = describe_instance(instance)
+    document = {
+        "instance": instance_reference(instance, str(file)),
+        **description.to_dict(),
+    }
+
+    def draw() -> Figure:
+        from experiments.plotting.load import load_page  # noqa: PLC0415 (needs an extra)
+
+        return load_page(description)
+
+    deliver(
+        document,
+        lambda: _show(description, file),
+        as_json=as_json,
+        output=output,
+        plot=plot,
+        draw=draw,
+    )
+
+
+def _show(description: Description, file: Path) -> None:
+    found = description.to_dict()
+    jobs, work = found["jobs"], found["work"]
+    kinds = ", ".join(f"{count} {kind}" for kind, count in found["utilities"].items())
+    servers = ", ".join(f"{found['servers'][group]} {NAMES[group][4:]}" for group in NAMES)
+    facts = [
+        ("time", f"{found['horizon']} slots of {found['slot_seconds']:g} s"),
+        ("servers", servers),
+        ("jobs", f"{jobs} ({kinds})" if jobs else "none"),
+    ]
+    if jobs:
+        sizes = f"{work['least']} to {work['most']}, median {work['median']:g}"
+        facts += [
+            ("work", f"{work['total']} worker-slots; {sizes} a job"),
+            ("can finish", f"{found['can_finish']} of {jobs}, each alone on the cluster"),
+            ("utility", f"at most {console.number(found['most_utility'])}, if none had to wait"),
+        ]
+    facts += [("note" if not k else "", remark) for k, remark in enumerate(remarks(description))]
+    console.print_facts(str(file), facts)
+    if description.loads:
+        console.print_text("")
+        console.print_rows(LOADS, [_row(load.to_dict()) for load in description.loads])
+
+
+def _row(load: dict[str, object]) -> tuple[str, ...]:
+    mean, peak, capacity = load["mean"], load["peak"], load["capacity"]
+    return (
+        str(load["resource"]),
+        NAMES[str(load["group"])][4:],
+        f"{capacity:g}",
+        "-" if mean is None else f"{mean:.3g} x",
+        "-" if peak is None else f"{peak:.3g} x",
+        str(load["peak_slot"]),
+    )

@@ -1,0 +1,106 @@
+"""What the subcommands share: how to reach the cluster, and reading what is there."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+import oasis
+from oasis.kubernetes.names import BANDWIDTH
+from oasis.kubernetes.objects import Clock
+from oasis.kubernetes.quantities import ResourceMap
+
+if TYPE_CHECKING:
+    from oasis.kubernetes.resources import Objects
+
+Kubeconfig = Annotated[
+    Path | None,
+    typer.Option(help="Cluster to talk to. [default: as kubectl; in a pod, its service account]"),
+]
+Context = Annotated[str | None, typer.Option(help="Context of the kubeconfig.")]
+System = Annotated[str, typer.Option("--namespace", help="Namespace of the controller.")]
+Name = Annotated[str, typer.Option("--name", help="Name of its lease and of its checkpoint.")]
+JobNamespace = Annotated[
+    str | None, typer.Option("--jobs", help="Namespace of the jobs. [default: all]")
+]
+Gpu = Annotated[str, typer.Option("--gpu-resource", help="What the cluster calls GPUs.")]
+BandwidthResource = Annotated[
+    str,
+    typer.Option(
+        "--bandwidth-resource",
+        help="Extended resource for bandwidth, in bits a second; none: bandwidth is not planned.",
+    ),
+]
+Storage = Annotated[
+    str,
+    typer.Option("--storage-resource", help="What the cluster calls disk; none: not planned."),
+]
+
+SYSTEM, NAME = "oasis-system", "oasis-scheduler"
+GPU, STORAGE = "nvidia.com/gpu", "ephemeral-storage"
+DRY = "Only ask the API server whether it would be allowed; nothing is changed."
+
+
+def connect(kubeconfig: Path | None, context: str | None, *, dry_run: bool = False) -> Objects:
+    """Reads and writes of the cluster that the options name."""
+    from oasis.kubernetes.connection import Connection  # noqa: PLC0415 (needs an extra)
+    from oasis.kubernetes.resources import Objects  # noqa: PLC0415 (needs an extra)
+
+    path = None if kubeconfig is None else str(kubeconfig)
+    if path is not None and not Path(path).is_file():
+        raise oasis.OasisError(f"--kubeconfig: expected a file, got {path}")
+    return Objects(Connection.open(path, context), dry_run)
+
+
+def resource_map(gpu: str = GPU, bandwidth: str = BANDWIDTH, storage: str = STORAGE) -> ResourceMap:
+    """Resources by the names that the options give; ``none`` leaves one out."""
+    return ResourceMap.of(
+        gpu, None if bandwidth == "none" else bandwidth, None if storage == "none" else storage
+    )
+
+
+def share(text: str | None) -> Fraction | None:
+    """``--ps-share`` as an exact number between 0 and 1."""
+    if text is None:
+        return None
+    try:
+        found = Fraction(text)
+    except (ValueError, ZeroDivisionError):
+        found = Fraction(0)
+    if not 0 < found < 1:
+        raise oasis.OasisError(f"--ps-share: expected a number between 0 and 1, got {text!r}")
+    return found
+
+
+def jobs_of(objects: Objects, namespace: str | None) -> list[dict[str, Any]]:
+    """OasisJobs by namespace and name."""
+    from oasis.kubernetes.resources import OASIS_JOBS  # noqa: PLC0415 (needs an extra)
+
+    items, _ = objects.list_all(OASIS_JOBS, namespace)
+    return sorted(items, key=lambda item: (item["metadata"]["namespace"], item["metadata"]["name"]))
+
+
+def memory_of(objects: Objects, system: str, name: str) -> dict[str, Any]:
+    """What the controller remembers.
+
+    Raises
+    ------
+    OasisError
+        If there is nothing: no controller has run under that name.
+    """
+    from oasis.kubernetes.checkpoint import Checkpoint  # noqa: PLC0415 (needs an extra)
+
+    found = Checkpoint(objects, system, name).read()
+    if found is None:
+        expected = "expected the checkpoint of a controller"
+        raise oasis.OasisError(f"--name {name}: {expected} in namespace {system}; found none")
+    memory: dict[str, Any] = found
+    return memory
+
+
+def clock_of(memory: dict[str, Any]) -> Clock:
+    """The slots of the controller."""
+    return Clock(memory["slot_seconds"], memory["startup_seconds"], memory["epoch"])

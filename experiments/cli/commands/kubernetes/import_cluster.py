@@ -1,0 +1,90 @@
+"""``oasis kubernetes import``: what is on a cluster, as an instance file."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+import oasis
+from experiments.cli.commands.generate import describe
+from experiments.cli.commands.kubernetes.cluster import (
+    GPU,
+    STORAGE,
+    BandwidthResource,
+    Context,
+    Gpu,
+    JobNamespace,
+    Kubeconfig,
+    Storage,
+    connect,
+    jobs_of,
+    resource_map,
+    share,
+)
+from experiments.cli.console import note
+from experiments.cli.flags import naming_flags
+from experiments.cli.options import Output
+from experiments.cli.results import write_instance
+from oasis.kubernetes.instances import instance_of
+from oasis.kubernetes.nodes import foreign_use, places_of, site_of
+from oasis.kubernetes.objects import Clock, parse_job
+
+
+def command(
+    *,
+    output: Output,
+    slot_seconds: Annotated[float, typer.Option(help="Length of a slot.")] = 60.0,
+    startup_seconds: Annotated[
+        float, typer.Option(help="Part of a slot that pods may take to start.")
+    ] = 0.0,
+    horizon: Annotated[int, typer.Option(help="Number of slots.", min=1)] = 100,
+    ps_share: Annotated[
+        str | None, typer.Option(help="Part of nodes labelled `both` for parameter servers.")
+    ] = None,
+    gpu: Gpu = GPU,
+    bandwidth: BandwidthResource = "oasis-scheduler.io/bandwidth",
+    storage: Storage = STORAGE,
+    jobs: JobNamespace = None,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+) -> None:
+    """Write the nodes and the OasisJobs of a cluster as an instance file.
+
+    For oasis ratio and oasis compare: how good were the decisions, and would another policy have
+    earned more? Jobs arrive in the slots in which the controller took them in, counted from the
+    first; those that it has not read yet arrive last.
+
+    Example: oasis kubernetes import -o now.json && oasis compare now.json
+    """
+    with naming_flags(("slot_seconds", "startup_seconds")):
+        clock = Clock(slot_seconds, startup_seconds)
+    resources = resource_map(gpu, bandwidth, storage)
+    objects = connect(kubeconfig, context)
+    from oasis.kubernetes.resources import NODES, PODS  # noqa: PLC0415 (needs an extra)
+
+    nodes = {node["metadata"]["name"]: node for node in objects.list_all(NODES)[0]}
+    pods, _ = objects.list_all(PODS)
+    places = places_of(nodes.values(), share(ps_share))
+    site = site_of(places, nodes, foreign_use(pods), resources, clock.work_seconds)
+    specs = []
+    for item in jobs_of(objects, jobs):
+        try:
+            spec = parse_job(item, clock, resources)
+        except oasis.InstanceError as error:
+            meta = item["metadata"]
+            note(f"left out: {meta['namespace']}/{meta['name']}: {error}")
+            continue
+        age = item["metadata"].get("creationTimestamp", "")
+        specs.append(((item.get("status") or {}).get("arrivalSlot"), age, spec))
+    known = [slot for slot, _, _ in specs if slot is not None]
+    first, last = min(known, default=0), max(known, default=0)
+    rows = sorted(
+        ((last if slot is None else slot) - first, age, k, spec)
+        for k, (slot, age, spec) in enumerate(specs)
+    )
+    metadata = {"imported": "kubernetes", "server": objects.connection.host}
+    with naming_flags(("horizon",)):
+        instance = instance_of(((spec, at) for at, _, _, spec in rows), site, horizon, metadata)
+    write_instance(instance, output)
+    note(describe(instance, output))

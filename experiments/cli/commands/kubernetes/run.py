@@ -1,0 +1,183 @@
+"""``oasis kubernetes run``: the controller."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import socket
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from experiments.cli import console
+from experiments.cli.commands.kubernetes.cluster import (
+    GPU,
+    NAME,
+    STORAGE,
+    SYSTEM,
+    BandwidthResource,
+    Context,
+    Gpu,
+    JobNamespace,
+    Kubeconfig,
+    Name,
+    Storage,
+    System,
+    connect,
+    resource_map,
+    share,
+)
+from experiments.cli.flags import naming_flags
+from experiments.cli.options import AsJson
+from experiments.cli.policy_options import Set, choose_options, known_policy
+from experiments.cli.reading import errors_name
+from experiments.evaluation.cluster_policies import cluster_policy, read_bounds
+from experiments.evaluation.policies import OASIS, POLICIES
+from oasis.kubernetes.names import BANDWIDTH
+from oasis.kubernetes.settings import Settings
+
+if TYPE_CHECKING:
+    from oasis.kubernetes.brain import Brain
+    from oasis.kubernetes.controller import Controller
+
+LOG = "%(asctime)s %(levelname)s %(message)s"
+
+
+def command(
+    *,
+    policy: Annotated[str, typer.Option(help=f"One of {', '.join(POLICIES)}.")] = OASIS,
+    assignments: Set = None,
+    bounds: Annotated[
+        Path | None,
+        typer.Option(
+            help="U and L of OASiS: bounds as JSON, or an instance file with past jobs.",
+            show_default=False,
+        ),
+    ] = None,
+    slot_seconds: Annotated[float, typer.Option(help="Length of a slot.")] = 60.0,
+    startup_seconds: Annotated[
+        float,
+        typer.Option(help="Part of a slot that pods may take to start without being late."),
+    ] = 0.0,
+    lookahead: Annotated[
+        int, typer.Option(help="Slots that OASiS and recourse plan ahead.", min=1)
+    ] = 100,
+    horizon: Annotated[
+        int | None,
+        typer.Option(help="After so many slots nothing counts, as in an instance.", min=1),
+    ] = None,
+    first_slot_at: Annotated[
+        float | None,
+        typer.Option(help="When slot 0 begins, seconds since 1970. [default: at the first start]"),
+    ] = None,
+    ps_share: Annotated[
+        str | None,
+        typer.Option(help="Part of nodes labelled `both` for parameter servers, such as 0.2."),
+    ] = None,
+    gpu: Gpu = GPU,
+    bandwidth: BandwidthResource = BANDWIDTH,
+    storage: Storage = STORAGE,
+    jobs: JobNamespace = None,
+    namespace: System = SYSTEM,
+    name: Name = NAME,
+    lease_seconds: Annotated[
+        float, typer.Option(help="After so long without a sign of life another one takes over.")
+    ] = 15.0,
+    identity: Annotated[
+        str | None, typer.Option(help="Name among the controllers. [default: pod or host name]")
+    ] = None,
+    metrics_port: Annotated[
+        int, typer.Option(help="Answer Prometheus at /metrics of this port; 0: do not.")
+    ] = 0,
+    stop_after: Annotated[
+        int | None, typer.Option(help="End when this slot begins.", show_default=False)
+    ] = None,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print what would be done now, and end.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Schedule the OasisJobs of a cluster, slot by slot, until interrupted.
+
+    Several may run: one acts, the others wait for its lease. A restart goes on from the checkpoint.
+    OASiS needs U and L of its prices, which a cluster does not have: --bounds takes them from a
+    file, or from past jobs (oasis kubernetes import).
+
+    Example: oasis kubernetes run --policy recourse --slot-seconds 300 --startup-seconds 20
+    """
+    known_policy(policy, "--policy")
+    (options,) = choose_options([policy], assignments).values()
+    of = None
+    if bounds is not None:
+        with errors_name(bounds):
+            of = read_bounds(bounds, horizon or lookahead)
+    make = cluster_policy(policy, options, lookahead=lookahead, horizon=horizon, bounds=of)
+    with naming_flags(tuple(Settings.__dataclass_fields__)):
+        settings = Settings(
+            namespace=namespace,
+            name=name,
+            slot_seconds=slot_seconds,
+            startup_seconds=startup_seconds,
+            resources=resource_map(gpu, bandwidth, storage),
+            ps_share=share(ps_share),
+            horizon=horizon,
+            first_slot_at=first_slot_at,
+            watched=jobs,
+            lease_seconds=lease_seconds,
+        )
+        _check_clock(settings)
+    logging.basicConfig(level=logging.INFO, format=LOG)
+    objects = connect(kubeconfig, context, dry_run=dry_run)
+    from oasis.kubernetes.controller import Controller  # noqa: PLC0415 (needs an extra)
+    from oasis.kubernetes.metrics import Metrics  # noqa: PLC0415 (needs an extra)
+
+    metrics = Metrics()
+    objects.connection.on_attempt = metrics.attempt
+    who = identity or os.environ.get("POD_NAME") or f"{socket.gethostname()}-{os.getpid()}"
+    controller = Controller(objects, make, settings, who, metrics)
+    if dry_run:
+        _show(controller, as_json)
+        return
+    if metrics_port:
+        metrics.serve(metrics_port)
+    _run(controller, stop_after)
+
+
+def _check_clock(settings: Settings) -> None:
+    from oasis.kubernetes.objects import Clock  # noqa: PLC0415 (beside its only use)
+
+    Clock(settings.slot_seconds, settings.startup_seconds)
+
+
+def _run(controller: Controller, stop_after: int | None) -> None:
+    """Until the given slot, a signal, or an error that will not go away."""
+    former = {
+        number: signal.signal(number, lambda *_: controller.stop())
+        for number in (signal.SIGTERM, signal.SIGINT)
+    }
+
+    def over(brain: Brain) -> bool:
+        return stop_after is not None and (brain.driver.slot or 0) >= stop_after
+
+    try:
+        controller.run(over)
+    finally:
+        for number, handler in former.items():
+            signal.signal(number, handler)
+
+
+def _show(controller: Controller, as_json: bool) -> None:
+    """What the controller would do if it began now."""
+    found = controller.rehearse()
+    if as_json:
+        console.print_json(found)
+        return
+    rows = [[a["action"], a["job"], a["pod"], a["node"] or "-"] for a in found["actions"]]
+    columns = (("action", False), ("job", False), ("pod", False), ("node", False))
+    console.print_rows(columns, rows, title=f"slot {found['slot']}: {len(rows)} writes")
+    for job, message in found["jobs"].items():
+        console.print_text(f"{job}: {message}")

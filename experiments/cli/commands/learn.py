@@ -1,0 +1,76 @@
+"""``oasis learn``: what past days teach, for OASiS and recourse in days to come."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import oasis
+from experiments.cli import console
+from experiments.cli.options import Output, TimeLimit, WorkLimit, is_stdout, limits_of
+from experiments.cli.reading import read_instance
+from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION
+
+
+def command(
+    files: Annotated[
+        list[Path],
+        typer.Argument(metavar="PAST.json...", help="Instances of past days.", show_default=False),
+    ],
+    output: Output,
+    slots_per_day: Annotated[
+        int | None,
+        typer.Option(
+            "--slots-per-day",
+            min=1,
+            help="Slots after which prices repeat; each file begins a day. [default: the longest "
+            "horizon]",
+        ),
+    ] = None,
+    min_utility_fraction: Annotated[
+        float,
+        typer.Option(
+            "--min-utility-fraction",
+            help="For U and L, a completion worth less than this fraction of the job's best counts "
+            "as worthless.",
+        ),
+    ] = DEFAULT_MIN_UTILITY_FRACTION,
+    time_limit: TimeLimit = None,
+    work_limit: WorkLimit = None,
+) -> None:
+    """Learn prices from past days: the dual values of their configuration LPs, by slot of the day.
+
+    The file also holds U and L, estimated from the past jobs, and the jobs, from which futures are
+    sampled. The limit is for each past day; a day's prices are less exact where it ends the LP.
+
+    Example: oasis learn monday.json tuesday.json -o prices.json
+    """
+    from offline import learn_prices  # noqa: PLC0415 (needs an extra)
+
+    limits = limits_of(time_limit, work_limit)
+    if not 0 <= min_utility_fraction < 1:
+        expected = f"expected 0 <= fraction < 1, got {min_utility_fraction:g}"
+        raise oasis.OasisError(f"--min-utility-fraction: {expected}")
+    past = [read_instance(file) for file in files]
+    try:
+        learned = learn_prices(
+            past,
+            slots_per_day=slots_per_day,
+            min_utility_fraction=min_utility_fraction,
+            **limits,
+        )
+    except oasis.InstanceError as error:
+        where, _, field = error.path.partition(".")
+        index = where.removeprefix("past[").removesuffix("]")
+        if not index.isdigit():
+            raise
+        raise oasis.OasisError(f"{files[int(index)]}: {field}: {error.expected}") from None
+    if is_stdout(output):
+        console.print_json(learned.to_dict())
+    else:
+        learned.write(output)
+    days, jobs, slots = len(files), len(learned.jobs), learned.slots_per_day
+    where_to = "standard output" if is_stdout(output) else output
+    console.note(f"wrote {where_to}: prices of {slots} slots of the day from {jobs} jobs")

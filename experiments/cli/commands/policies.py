@@ -1,0 +1,109 @@
+"""``oasis policies``: the policies that there are, and what ``--set`` takes of each."""
+
+from __future__ import annotations
+
+from textwrap import fill
+from typing import Annotated, Any, Literal, get_args, get_origin
+
+import typer
+
+import oasis
+from experiments.cli import console
+from experiments.cli.options import AsJson, ResultFile
+from experiments.cli.policy_options import known_policy
+from experiments.cli.results import deliver
+from experiments.evaluation.options import Option, without_none
+from experiments.evaluation.policies import POLICIES, PolicyEntry, entry_of
+
+WORDS = {bool: "true, false", int: "integer", float: "number", str: "text"}
+
+
+def command(
+    name: Annotated[
+        str | None,
+        typer.Argument(metavar="NAME", help="Only this policy, with all its options."),
+    ] = None,
+    output: ResultFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the policies, or the options of one of them.
+
+    Wherever a policy is named, MODULE:NAME stands for a class of your own: mine:LeastWork is the
+    class LeastWork in mine.py of the working directory, or of any module that is installed.
+
+    Example: oasis policies las
+    """
+    names = list(POLICIES) if name is None else [known_policy(name, "NAME")]
+    entries = {name: entry_of(name) for name in names}
+    document = {
+        "policies": {name: _document(entry) for name, entry in entries.items()},
+        "version": oasis.__version__,
+    }
+
+    def show() -> None:
+        if name is None:
+            _list(entries)
+        else:
+            _explain(name, entries[name])
+
+    deliver(document, show, as_json=as_json, output=output)
+
+
+def _document(entry: PolicyEntry) -> dict[str, Any]:
+    return {
+        "summary": entry.summary,
+        "needs_instance": entry.needs_instance,
+        "options": {
+            name: {"type": kind_of(option), "default": option.default, "help": option.help}
+            for name, option in entry.options.items()
+        },
+    }
+
+
+def _list(entries: dict[str, PolicyEntry]) -> None:
+    rows = [
+        (name, ", ".join(entry.options) or "-", entry.summary) for name, entry in entries.items()
+    ]
+    console.print_rows((("policy", False), ("options", False), ("what it does", False)), rows)
+    console.print_text(
+        "\noasis policies NAME explains the options of one; --set NAME.OPTION=VALUE sets one."
+    )
+
+
+def _explain(name: str, entry: PolicyEntry) -> None:
+    where = "instances alone" if entry.needs_instance else "instances, plain traces and workloads"
+    console.print_facts(name, [("what it does", entry.summary), ("runs on", where)])
+    console.print_text("")
+    if not entry.options:
+        console.print_text(f"{name} has no options.")
+        return
+    for option in entry.options.values():
+        kind, default = kind_of(option), _default(option.default)
+        console.print_text(f"--set {name}.{option.name}=...  ({kind}; default {default})")
+        console.print_text(
+            fill(f"{option.help}.", 80, initial_indent="    ", subsequent_indent="    ")
+        )
+
+
+def kind_of(option: Option) -> str:
+    """What values an option takes, for people.
+
+    Examples
+    --------
+    >>> kind_of(POLICIES["recourse"].options["commitment"])
+    'arrival, start, none'
+    """
+    kind = without_none(option.kind)
+    if get_origin(kind) is Literal:
+        text = ", ".join(map(str, get_args(kind)))
+    elif option.is_row:
+        text = "numbers with commas between"
+    else:
+        text = WORDS[kind]
+    return text if kind is option.kind else f"{text}; none"
+
+
+def _default(value: object) -> str:
+    if isinstance(value, list | tuple):
+        return ",".join(map(str, value))
+    return str(value).lower() if isinstance(value, bool) or value is None else str(value)

@@ -1,0 +1,38 @@
+"""``oasis schema``: the JSON Schema of the files that the commands read."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from experiments.cli.console import note
+from experiments.cli.options import ResultFile
+from experiments.cli.results import deliver
+from oasis.model.errors import OasisError
+from oasis.model.schema import instance_schema
+from oasis.simulator.elastic_schema import elastic_schema
+
+SCHEMAS = {"instance": instance_schema, "workload": elastic_schema}
+
+
+def command(
+    kind: Annotated[
+        str, typer.Argument(metavar="KIND", help=f"Of which file: {' or '.join(SCHEMAS)}.")
+    ] = "instance",
+    output: ResultFile = None,
+) -> None:
+    """Print the JSON Schema of an instance file, or of a workload of elastic jobs.
+
+    An editor that knows it checks and completes such a file as you write it.
+
+    Example: oasis schema workload -o workload.schema.json
+    """
+    if kind not in SCHEMAS:
+        raise OasisError(f"KIND: expected {' or '.join(SCHEMAS)}, got {kind!r}")
+    deliver(
+        SCHEMAS[kind](),
+        lambda: note(f"wrote {output}: the schema of files of kind {kind}"),
+        as_json=output is None,
+        output=output,
+    )

@@ -1,0 +1,169 @@
+"""What an instance asks for and what there is, before any policy runs on it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from experiments.evaluation.alone import GROUPS, Alone, is_wide, run_alone, servers_of
+from experiments.evaluation.load import Load
+from oasis.model.instance import Instance
+from oasis.model.job import Job
+from oasis.model.resources import as_array
+from oasis.model.rounding import FloatArray
+
+NAMES = {"worker": "the worker servers", "ps": "the parameter-server hosts"}
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """Sizes of an instance, and the load that its jobs put on each resource.
+
+    Parameters
+    ----------
+    instance : Instance
+        The instance.
+    alone : tuple of Alone
+        For each job, in the order of the instance.
+    demand : mapping of str to ndarray
+        By group, "worker" and "ps": shape (T, R), amounts in use in each slot if every job ran from
+        its arrival on with as many workers as it could have alone, however full the servers.
+    capacity : mapping of str to ndarray
+        By group: shape (R,), amounts of all servers together.
+
+    Examples
+    --------
+    >>> import oasis
+    >>> from experiments.evaluation.description import describe_instance
+    >>> description = describe_instance(oasis.generate("testbed", jobs=4, seed=1))
+    >>> description.can_finish, description.busiest.resource
+    (4, 'cpu')
+    """
+
+    instance: Instance
+    alone: tuple[Alone, ...]
+    demand: Mapping[str, FloatArray]
+    capacity: Mapping[str, FloatArray]
+
+    @property
+    def can_finish(self) -> int:
+        """Jobs that would complete within the horizon if the cluster were their own."""
+        return sum(entry.completion is not None for entry in self.alone)
+
+    @property
+    def most_utility(self) -> float:
+        """What all jobs would earn if none stood in another's way; nothing can earn more."""
+        return sum(entry.utility for entry in self.alone)
+
+    @property
+    def loads(self) -> list[Load]:
+        """Each resource that somebody wants, the scarcest first."""
+        found = []
+        for group in GROUPS:
+            for k, resource in enumerate(self.instance.cluster.resources):
+                there, wanted = float(self.capacity[group][k]), self.demand[group][:, k]
+                if wanted.any():
+                    found.append(Load(group, resource, there, wanted))
+        return sorted(found, key=lambda load: -load.mean)
+
+    @property
+    def busiest(self) -> Load:
+        """The resource that is scarcest over the whole horizon.
+
+        Raises
+        ------
+        ValueError
+            If no job wants anything.
+        """
+        if not self.loads:
+            raise ValueError("instance: expected a job that wants something")
+        return self.loads[0]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data; loads by group and resource, with one number a slot."""
+        instance, jobs = self.instance, self.instance.jobs
+        work = [job.work(instance.slot_seconds) for job in jobs]
+        return {
+            "jobs": len(jobs),
+            "horizon": instance.horizon,
+            "slot_seconds": instance.slot_seconds,
+            "resources": list(instance.cluster.resources),
+            "servers": {
+                group: sum(server.count for server in servers_of(instance.cluster, group))
+                for group in GROUPS
+            },
+            "utilities": dict(Counter(_kind(job) for job in jobs)),
+            "work": {
+                "total": sum(work),
+                "least": min(work, default=None),
+                "median": float(np.median(work)) if work else None,
+                "most": max(work, default=None),
+            },
+            "can_finish": self.can_finish,
+            "most_utility": self.most_utility,
+            "loads": [load.to_dict() for load in self.loads],
+            "remarks": list(remarks(self)),
+        }
+
+
+def describe_instance(instance: Instance) -> Description:
+    """Describe `instance`; takes time in proportion to jobs times kinds of servers.
+
+    Examples
+    --------
+    >>> import oasis
+    >>> from experiments.evaluation.description import describe_instance
+    >>> instance = oasis.generate("testbed", jobs=4, seed=1)
+    >>> describe_instance(instance).demand["worker"].shape == (instance.horizon, 5)
+    True
+    """
+    cluster, horizon = instance.cluster, instance.horizon
+    alone = tuple(run_alone(job, instance) for job in instance.jobs)
+    steps = {group: np.zeros((horizon + 1, len(cluster.resources))) for group in GROUPS}
+    for job, entry in zip(instance.jobs, alone, strict=True):
+        if entry.workers:
+            work = job.work(instance.slot_seconds)
+            end = min(horizon, job.arrival - (-work // entry.workers))
+            for group, count in zip(GROUPS, (entry.workers, entry.ps), strict=True):
+                amounts = count * as_array(getattr(job, group), cluster.resources)
+                steps[group][job.arrival] += amounts
+                steps[group][end] -= amounts
+    demand = {group: np.maximum(0.0, steps[group].cumsum(axis=0)[:-1]) for group in GROUPS}
+    tables = (cluster.worker_capacity, cluster.ps_capacity)
+    capacity = {group: table.sum(axis=0) for group, table in zip(GROUPS, tables, strict=True)}
+    return Description(instance, alone, demand, capacity)
+
+
+def remarks(description: Description) -> Iterator[str]:
+    """Sentences on what makes the instance hard, or hopeless in part."""
+    jobs = description.instance.jobs
+    never = sum(not entry.workers for entry in description.alone)
+    late = len(jobs) - description.can_finish - never
+    if never:
+        yield f"{_jobs(never)} can never run: no server holds a worker, or its parameter server"
+    if late:
+        yield f"{_jobs(late)} cannot finish within the horizon, even alone on the cluster"
+    for load in description.loads[:1]:
+        if load.peak > 1:
+            what = f"{load.resource} of {NAMES[load.group]}"
+            yield (
+                f"{what} is the scarcest: {load.mean:.3g} times what there is over the horizon, "
+                f"{load.peak:.3g} times in slot {load.peak_slot}"
+            )
+        else:
+            yield "no resource is ever short: every job could run as soon as it arrives"
+    wide = sum(is_wide(job, description.instance.cluster) for job in jobs)
+    if wide:
+        yield f"{_jobs(wide)} with workers that need more than half of any server"
+
+
+def _jobs(count: int) -> str:
+    return f"{count} job{'s' if count > 1 else ''}"
+
+
+def _kind(job: Job) -> str:
+    return str(getattr(job.utility, "kind", type(job.utility).__name__))

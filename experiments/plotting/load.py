@@ -1,0 +1,71 @@
+"""What the jobs of an instance want over time, beside what there is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from experiments.plotting.canvas import LINES, axes, legend_below, new_figure, slot_axis
+
+if TYPE_CHECKING:
+    from experiments.evaluation.description import Description
+
+MOST = 4  # curves
+OWNERS = {"worker": "workers", "ps": "parameter servers"}
+
+
+def plot_load(description: Description, *, ax: Axes | None = None) -> Axes:
+    """Demand for the scarcest resources in each slot, in percent of what there is.
+
+    Parameters
+    ----------
+    description : Description
+        What `experiments.evaluation.description.describe_instance` found.
+    ax : Axes, optional
+        Where to draw; left out, on a new figure, ``ax.figure``.
+
+    Returns
+    -------
+    Axes
+        With one step curve a resource, and a line at 100 %.
+
+    Examples
+    --------
+    >>> import oasis
+    >>> from experiments.evaluation.description import describe_instance
+    >>> plot_load(describe_instance(oasis.generate("testbed", jobs=4, seed=1))).get_xlabel()
+    'time (slots)'
+    """
+    ax = axes(ax, 8.0, 4.2)
+    horizon = description.instance.horizon
+    edges = np.arange(horizon + 1) - 0.5
+    loads = [load for load in description.loads if load.capacity > 0][:MOST]
+    for k, load in enumerate(loads):
+        ax.stairs(
+            100.0 * load.wanted / load.capacity,
+            edges,
+            baseline=None,
+            linestyle=LINES[k % len(LINES)],
+            linewidth=1.6,
+            color=f"C{k}",
+            label=f"{load.resource} of {OWNERS[load.group]}",
+        )
+    ax.axhline(100.0, color="0.4", linewidth=0.8, label="all there is")
+    slot_axis(ax, horizon)
+    ax.set_ylim(bottom=0.0)
+    ax.set_ylabel("wanted (% of what there is)")
+    ax.set_title(
+        f"Demand of {len(description.instance.jobs)} jobs, if all ran from their arrival on"
+    )
+    legend_below(ax, 3)
+    return ax
+
+
+def load_page(description: Description) -> Figure:
+    """The demand on a page of its own: what `oasis describe --plot` draws."""
+    figure = new_figure(8.0, 4.2)
+    plot_load(description, ax=figure.add_subplot())
+    return figure

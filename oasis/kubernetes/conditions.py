@@ -1,0 +1,106 @@
+"""What is said about a job: conditions with reasons, and the sentences with the numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from oasis.model.decision import Decision
+
+ADMITTED, PLACED, COMPLETE, LATE, VALID = "Admitted", "Placed", "Complete", "Late", "Valid"
+
+# (beginning of a policy's reason, word for the condition)
+REASONS = (
+    ("payoff not positive", "PayoffNonPositive"),
+    ("no room", "NoRoom"),
+    ("does not fit", "NoRoom"),
+    ("cannot finish", "DeadlineUnreachable"),
+    ("worth nothing", "DeadlineUnreachable"),
+    ("given up", "GivenUp"),
+)
+
+
+def reason_word(reason: str) -> str:
+    """The word for a policy's reason.
+
+    Examples
+    --------
+    >>> reason_word("no room: 3 of 12 worker-slots free by slot 9"), reason_word("we are closed")
+    ('NoRoom', 'Rejected')
+    """
+    return next((word for begin, word in REASONS if reason.startswith(begin)), "Rejected")
+
+
+def time_text(time: float) -> str:
+    """A time as Kubernetes writes it, in UTC."""
+    return datetime.fromtimestamp(time, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def with_condition(
+    conditions: Iterable[Mapping[str, Any]],
+    kind: str,
+    status: str,
+    reason: str,
+    message: str,
+    now: float,
+    generation: int,
+) -> list[dict[str, Any]]:
+    """`conditions` with one set; its time changes only with its status.
+
+    Examples
+    --------
+    >>> made = with_condition([], "Placed", "True", "Running", "3 workers", 0.0, 1)
+    >>> made[0]["lastTransitionTime"], len(with_condition(made, "Placed", "True", "x", "y", 9.0, 1))
+    ('1970-01-01T00:00:00Z', 1)
+    """
+    found = {entry["type"]: dict(entry) for entry in conditions}
+    before = found.get(kind)
+    since = time_text(now)
+    if before is not None and before["status"] == status:
+        since = before["lastTransitionTime"]
+    found[kind] = {
+        "type": kind,
+        "status": status,
+        "reason": reason,
+        "message": message[:1024],
+        "lastTransitionTime": since,
+        "observedGeneration": generation,
+    }
+    return [found[kind] for kind in sorted(found)]
+
+
+def decision_message(decision: Decision | None, reason: str, completes: str | None) -> str:
+    """Why a job was admitted or not, with the numbers, and what would have to change.
+
+    Parameters
+    ----------
+    decision : Decision or None
+        Of a policy that says what a job is worth and would cost.
+    reason : str
+        Of the policy; empty if it admitted the job.
+    completes : str or None
+        When the job is planned to be complete.
+    """
+    if decision is None:
+        return reason or "accepted: the policy serves it as soon as its order allows"
+    if decision.admitted:
+        if decision.completion is None:
+            return decision.reason or "accepted"
+        when = f" and is planned to complete by {completes}" if completes else ""
+        return f"worth {decision.utility:.6g}, costs {decision.cost:.6g}{when}"
+    rejection = decision.rejection
+    if rejection is None:
+        return f"{reason}; no utility would have got it admitted"
+    parts = [f"{reason}; admitted if it were worth more than {rejection.smallest_utility:.6g}"]
+    if rejection.utility_factor is not None:
+        parts.append(
+            f", or its utility were multiplied by more than {rejection.utility_factor:.6g}"
+        )
+    spot = rejection.bottleneck
+    if spot is not None:
+        servers = ", ".join(spot.servers[:5]) + (" .." if len(spot.servers) > 5 else "")
+        parts.append(
+            f"; {spot.share:.0%} of the cost is {spot.resource} of the {spot.group} nodes {servers}"
+        )
+    return "".join(parts)

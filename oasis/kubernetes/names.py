@@ -1,0 +1,29 @@
+"""Names that the adapter uses on the cluster: the API group, labels, annotations and the gate."""
+
+from __future__ import annotations
+
+GROUP = "oasis-scheduler.io"
+VERSION = "v1alpha1"
+API_VERSION = f"{GROUP}/{VERSION}"
+KIND, PLURAL, SINGULAR = "OasisJob", "oasisjobs", "oasisjob"
+
+FIELD_MANAGER = "oasis-scheduler"
+GATE = f"{GROUP}/placement"
+
+# on nodes
+NODE_ROLE = f"{GROUP}/role"  # worker, ps or both
+HOSTNAME = "kubernetes.io/hostname"
+
+# on pods
+JOB_NAME = f"{GROUP}/job"
+JOB_UID = f"{GROUP}/job-uid"
+TASK = f"{GROUP}/task"  # worker or ps
+NODE = f"{GROUP}/node"
+PLAN = f"{GROUP}/plan"
+SLOT = f"{GROUP}/slot"
+
+# on pods, set by the training process
+PROGRESS = f"{GROUP}/progress"  # worker-seconds done by the whole job
+LOSS = f"{GROUP}/loss"
+
+BANDWIDTH = f"{GROUP}/bandwidth"  # extended resource, bits a second

@@ -1,0 +1,202 @@
+"""Amounts as Kubernetes writes them, exactly, and as the model counts them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from oasis.kubernetes.names import BANDWIDTH
+from oasis.model.errors import InstanceError
+from oasis.model.validation import describe
+
+Amounts = dict[str, Fraction]
+
+_SUFFIX = {
+    "n": Fraction(1, 10**9),
+    "u": Fraction(1, 10**6),
+    "m": Fraction(1, 1000),
+    "": Fraction(1),
+    "k": Fraction(10**3),
+    "M": Fraction(10**6),
+    "G": Fraction(10**9),
+    "T": Fraction(10**12),
+    "P": Fraction(10**15),
+    "E": Fraction(10**18),
+    **{f"{unit}i": Fraction(1024**power) for power, unit in enumerate("KMGTPE", start=1)},
+}
+_FORM = re.compile(
+    r"([+-]?(?:\d+\.?\d*|\.\d+))(?:[eE]([+-]?\d{1,3})|([numkMGTPE]|[KMGTPE]i)?)", re.ASCII
+)
+
+
+def quantity(value: Any, path: str) -> Fraction:
+    """An amount as Kubernetes writes it, exactly.
+
+    Parameters
+    ----------
+    value : str, int or float
+        Such as ``"500m"``, ``"16Gi"``, ``"1e3"`` or 4.
+    path : str
+        The field, for messages.
+
+    Raises
+    ------
+    InstanceError
+        If it is no amount, or a negative one.
+
+    Examples
+    --------
+    >>> quantity("500m", "cpu"), quantity("2Ki", "memory")
+    (Fraction(1, 2), Fraction(2048, 1))
+    """
+    found = _FORM.fullmatch(str(value)) if not isinstance(value, bool) else None
+    if found is None:
+        expected = "expected an amount such as 2, 500m or 16Gi"
+        raise InstanceError(path, f"{expected}, got {describe(value)}")
+    number, exponent, suffix = found.groups()
+    amount = Fraction(number) * (
+        Fraction(10) ** int(exponent) if exponent else _SUFFIX[suffix or ""]
+    )
+    if amount < 0:
+        raise InstanceError(path, f"expected an amount >= 0, got {describe(value)}")
+    return amount
+
+
+def written(amount: Fraction) -> str:
+    """An amount as Kubernetes reads it, rounded up to a whole number or a thousandth.
+
+    Examples
+    --------
+    >>> written(Fraction(3, 2)), written(Fraction(4096))
+    ('1500m', '4096')
+    """
+    if amount.denominator == 1:
+        return str(amount.numerator)
+    return f"{-(-amount.numerator * 1000 // amount.denominator)}m"
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceMap:
+    """Which resources of the cluster are which of the model, and in what unit.
+
+    Parameters
+    ----------
+    entries : tuple of (str, str, Fraction)
+        Name of the model, name of the cluster, and how much of the cluster's unit is one of the
+        model's.
+
+    Examples
+    --------
+    >>> found = DEFAULT_RESOURCES.amounts({"cpu": Fraction(1, 2), "memory": Fraction(8 * 10**9)})
+    >>> found["cpu"], found["memory_gb"], found["gpu"]
+    (0.5, 8.0, 0.0)
+    """
+
+    entries: tuple[tuple[str, str, Fraction], ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the model."""
+        return tuple(name for name, _, _ in self.entries)
+
+    def amounts(self, requests: Mapping[str, Fraction]) -> dict[str, float]:
+        """What `requests` are in the model; resources it does not know are left out."""
+        return {
+            name: float(requests.get(resource, Fraction(0)) / unit)
+            for name, resource, unit in self.entries
+        }
+
+    def requests(self, amounts: Mapping[str, float]) -> dict[str, str]:
+        """What `amounts` of the model are on the cluster, written; nothing of what is 0."""
+        found = {}
+        for name, resource, unit in self.entries:
+            amount = Fraction(amounts.get(name, 0.0)) * unit
+            if amount:
+                whole = resource not in ("cpu", "memory", "ephemeral-storage")
+                found[resource] = str(round(amount)) if whole else written(amount)
+        return found
+
+    @classmethod
+    def of(cls, gpu: str, bandwidth: str | None, storage: str | None) -> ResourceMap:
+        """The map with stated names for GPUs, bandwidth and storage; None leaves one out."""
+        giga = Fraction(10**9)
+        entries = [
+            ("gpu", gpu, Fraction(1)),
+            ("cpu", "cpu", Fraction(1)),
+            ("memory_gb", "memory", giga),
+        ]
+        if storage is not None:
+            entries.append(("storage_gb", storage, giga))
+        if bandwidth is not None:
+            entries.append(("bandwidth_gbps", bandwidth, giga))
+        return cls(tuple(entries))
+
+
+DEFAULT_RESOURCES = ResourceMap.of("nvidia.com/gpu", BANDWIDTH, "ephemeral-storage")
+
+
+def requests_of(pod_spec: Mapping[str, Any], path: str = "spec") -> Amounts:
+    """What a pod asks for: its containers together or its largest init container, and overhead.
+
+    A limit without a request counts as the request, as the API server sets it.
+
+    Parameters
+    ----------
+    pod_spec : mapping
+        ``spec`` of a pod.
+    path : str
+        Its place, for messages.
+
+    Examples
+    --------
+    >>> two = {"resources": {"requests": {"cpu": "1"}, "limits": {"nvidia.com/gpu": "2"}}}
+    >>> amounts = requests_of({"containers": [two, two]})
+    >>> int(amounts["cpu"]), int(amounts["nvidia.com/gpu"])
+    (2, 4)
+    """
+    sidecars: Amounts = {}
+    peak: Amounts = {}
+    for k, container in enumerate(pod_spec.get("initContainers") or ()):
+        asked = _asked(container, f"{path}.initContainers[{k}]")
+        if container.get("restartPolicy") == "Always":
+            sidecars = summed((sidecars, asked))
+        else:
+            peak = _most(peak, summed((sidecars, asked)))
+    containers = (
+        _asked(container, f"{path}.containers[{k}]")
+        for k, container in enumerate(pod_spec.get("containers") or ())
+    )
+    total = _most(peak, summed((sidecars, *containers))) | _asked(pod_spec, path)
+    overhead = pod_spec.get("overhead") or {}
+    return summed(
+        (total, {name: quantity(v, f"{path}.overhead.{name}") for name, v in overhead.items()})
+    )
+
+
+def _asked(owner: Mapping[str, Any], path: str) -> Amounts:
+    """Requests of a container, or of a pod as a whole."""
+    resources = owner.get("resources") or {}
+    found = {}
+    for kind in ("limits", "requests"):
+        for name, value in (resources.get(kind) or {}).items():
+            found[name] = quantity(value, f"{path}.resources.{kind}.{name}")
+    return found
+
+
+def _most(one: Amounts, other: Amounts) -> Amounts:
+    nothing = Fraction(0)
+    return {
+        name: max(one.get(name, nothing), other.get(name, nothing)) for name in {**one, **other}
+    }
+
+
+def summed(parts: Iterable[Mapping[str, Fraction]]) -> Amounts:
+    """The sum of several amounts, resource by resource."""
+    total: Amounts = {}
+    for part in parts:
+        for name, amount in part.items():
+            total[name] = total.get(name, Fraction(0)) + amount
+    return total

@@ -1,0 +1,318 @@
+"""The ``OasisJob`` as a custom resource: a structural schema, with rules between its fields."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from oasis.kubernetes.names import API_VERSION, GROUP, KIND, PLURAL, SINGULAR, VERSION
+
+Schema = dict[str, Any]
+
+
+def _object(
+    description: str,
+    properties: Schema,
+    required: tuple[str, ...] = (),
+    rules: list[dict[str, str]] | None = None,
+) -> Schema:
+    found: Schema = {"type": "object", "description": description, "properties": properties}
+    if required:
+        found["required"] = list(required)
+    if rules:
+        found["x-kubernetes-validations"] = rules
+    return found
+
+
+def _number(description: str, minimum: float = 0, **more: Any) -> Schema:
+    return {"type": "number", "minimum": minimum, "description": description, **more}
+
+
+def _integer(description: str, minimum: int = 1) -> Schema:
+    return {"type": "integer", "minimum": minimum, "description": description}
+
+
+def _text(description: str, *among: str, default: str | None = None) -> Schema:
+    found: Schema = {"type": "string", "description": description}
+    if among:
+        found["enum"] = list(among)
+    if default is not None:
+        found["default"] = default
+    return found
+
+
+def _rule(rule: str, message: str) -> dict[str, str]:
+    return {"rule": rule, "message": message}
+
+
+def _template(what: str) -> Schema:
+    """A pod template; the API server checks it when the pods are made, and so does the adapter."""
+    return {
+        "type": "object",
+        "description": f"The pod template of a {what}; its requests are what the plan reserves.",
+        "x-kubernetes-preserve-unknown-fields": True,
+        "x-kubernetes-validations": [
+            _rule("has(self.spec)", "expected a pod template with a spec"),
+        ],
+        "properties": {
+            "spec": {
+                "type": "object",
+                "x-kubernetes-preserve-unknown-fields": True,
+                "required": ["containers"],
+                "properties": {
+                    "containers": {
+                        "type": "array",
+                        "minItems": 1,
+                        "items": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
+                    }
+                },
+            }
+        },
+    }
+
+
+def _utility() -> Schema:
+    kinds = {
+        "sigmoid": ("priority", "decayPerSecond", "targetSeconds"),
+        "constant": ("value",),
+        "deadline": ("value", "deadlineSeconds"),
+        "piecewise": ("delaysSeconds", "values"),
+    }
+    names = sorted({name for fields in kinds.values() for name in fields})
+    rules = []
+    for kind, fields in kinds.items():
+        has = " && ".join(
+            f"has(self.{name})" if name in fields else f"!has(self.{name})" for name in names
+        )
+        rules.append(
+            _rule(f"self.kind != '{kind}' || ({has})", f"{kind} has exactly {', '.join(fields)}")
+        )
+    points = {"type": "array", "minItems": 1, "maxItems": 100}
+    return _object(
+        "What completing the job some time after its arrival is worth.",
+        {
+            "kind": _text("Form of the function.", *kinds),
+            "priority": _number("sigmoid: value of an immediate completion (gamma1)."),
+            "decayPerSecond": _number("sigmoid: how fast it falls at the target (gamma2)."),
+            "targetSeconds": _number("sigmoid: target, in seconds after arrival (gamma3)."),
+            "value": _number("constant and deadline: the value."),
+            "deadlineSeconds": _number("deadline: worth nothing later than this after arrival."),
+            "delaysSeconds": {
+                **points,
+                "items": _number("A delay."),
+                "description": "piecewise: increasing delays.",
+            },
+            "values": {
+                **points,
+                "items": _number("A value."),
+                "description": "piecewise: a value for each delay.",
+            },
+        },
+        ("kind",),
+        rules=rules,
+    )
+
+
+def _work() -> Schema:
+    parts = ("epochs", "chunks", "minibatches", "minibatchSeconds")
+    has = " && ".join(f"has(self.{name})" for name in parts)
+    lacks = " && ".join(f"!has(self.{name})" for name in (*parts, "gradientMb"))
+    return _object(
+        "How much there is to do: worker-seconds, or epochs over chunks of minibatches.",
+        {
+            "workerSeconds": _number("Seconds that one worker would need.", exclusiveMinimum=True),
+            "epochs": _integer("Passes over the data."),
+            "chunks": _integer("Data chunks; at most so many workers train at a time."),
+            "minibatches": _integer("Minibatches of a chunk."),
+            "minibatchSeconds": _number("Seconds in which a worker trains a minibatch."),
+            "gradientMb": _number("Megabytes that a worker pushes, and pulls, for each minibatch."),
+        },
+        rules=[
+            _rule(
+                f"has(self.workerSeconds) ? ({lacks}) : ({has})",
+                f"expected workerSeconds alone, or all of {', '.join(parts)}",
+            )
+        ],
+    )
+
+
+def _spec() -> Schema:
+    workers = _object(
+        "The workers; each is a pod.",
+        {
+            "minimum": _integer("It works with so many workers, or not at all.") | {"default": 1},
+            "initial": _integer("Workers that policies without resizing give it."),
+            "maximum": _integer("At most so many workers at a time."),
+            "template": _template("worker"),
+        },
+        ("maximum", "template"),
+        rules=[
+            _rule("self.minimum <= self.maximum", "minimum: expected at most maximum"),
+            _rule(
+                "!has(self.initial) || (self.minimum <= self.initial"
+                " && self.initial <= self.maximum)",
+                "initial: expected minimum..maximum",
+            ),
+        ],
+    )
+    ps = _object(
+        "The parameter servers, ceil(n b / B) for n workers that reserve b of the bandwidth B "
+        "of one.",
+        {"template": _template("parameter server")},
+        ("template",),
+    )
+    return _object(
+        "The job.",
+        {
+            "utility": _utility(),
+            "work": _work(),
+            "workers": workers,
+            "parameterServers": ps,
+            "resizePolicy": _text(
+                "elastic: pods come and go; restart: all pods are ended, with time for a "
+                "checkpoint, and started again.",
+                "elastic",
+                "restart",
+                default="elastic",
+            ),
+            "gracePeriodSeconds": _integer("Time for a checkpoint before a pod ends.", 0)
+            | {"default": 30},
+            "onRejection": _text(
+                "What becomes of it if it is not admitted: it fails, or is tried again later.",
+                "fail",
+                "retry",
+                default="fail",
+            ),
+        },
+        ("utility", "work", "workers"),
+        rules=[
+            _rule(
+                "!has(self.work.chunks) || self.work.chunks >= self.workers.maximum",
+                "work.chunks: expected at least workers.maximum",
+            )
+        ],
+    )
+
+
+def _status() -> Schema:
+    time = {"type": "string", "format": "date-time"}
+    condition = _object(
+        "One side of the job's state.",
+        {
+            "type": _text("Which side."),
+            "status": _text("Whether it is so.", "True", "False", "Unknown"),
+            "reason": _text("Why, in one word."),
+            "message": _text("Why, with the numbers."),
+            "lastTransitionTime": time,
+            "observedGeneration": _integer("Generation of the spec that it is about.", 0),
+        },
+        ("type", "status", "reason", "message", "lastTransitionTime"),
+    )
+    slot = _object(
+        "What runs in one slot.",
+        {
+            "slot": _integer("The slot.", 0),
+            "workers": {
+                "type": "object",
+                "additionalProperties": {"type": "integer"},
+                "description": "Workers by node.",
+            },
+            "parameterServers": {
+                "type": "object",
+                "additionalProperties": {"type": "integer"},
+                "description": "Parameter servers by node.",
+            },
+        },
+    )
+    progress = _object(
+        "Work done.",
+        {
+            "workerSeconds": _number("Counted while the whole gang was Running and Ready."),
+            "total": _number("Worker-seconds in all."),
+            "percent": _integer("Share that is done.", 0),
+        },
+    )
+    resizes = _object(
+        "Changes of a running gang.",
+        {
+            "count": _integer("How many.", 0),
+            "restarts": _integer("How many of them ended all pods.", 0),
+            "lastSeconds": _number("How long no work was done at the last one."),
+            "seconds": _number("How long no work was done at all of them."),
+        },
+    )
+    return _object(
+        "What became of the job; written by the adapter alone.",
+        {
+            "phase": _text("Where it is.", *PHASES),
+            "conditions": {
+                "type": "array",
+                "items": condition,
+                "x-kubernetes-list-type": "map",
+                "x-kubernetes-list-map-keys": ["type"],
+                "description": "Its sides.",
+            },
+            "observedGeneration": _integer("Generation of the spec that was read last.", 0),
+            "arrivalSlot": _integer("Slot in which it arrived.", 0),
+            "promisedCompletion": time | {"description": "When it was promised to be complete."},
+            "promisedSlot": _integer("The slot of that.", 0),
+            "completionSlot": _integer("The slot in which it completed.", 0),
+            "utility": _number("What it earned."),
+            "workers": _integer("Workers that it holds in this slot.", 0),
+            "plan": {"type": "array", "items": slot, "description": "The next slots."},
+            "progress": progress,
+            "resizes": resizes,
+        },
+    )
+
+
+PHASES = ("Pending", "Waiting", "Running", "Completed", "Rejected", "GivenUp", "Invalid")
+TERMINAL = frozenset({"Completed", "Rejected", "GivenUp"})
+
+
+def custom_resource() -> dict[str, Any]:
+    """The CustomResourceDefinition of ``OasisJob``, as plain data.
+
+    Examples
+    --------
+    >>> custom_resource()["metadata"]["name"]
+    'oasisjobs.oasis-scheduler.io'
+    """
+    columns = [
+        ("Phase", "string", ".status.phase"),
+        ("Workers", "integer", ".status.workers"),
+        ("Done", "integer", ".status.progress.percent"),
+        ("Promised", "date", ".status.promisedCompletion"),
+        ("Utility", "number", ".status.utility"),
+        ("Age", "date", ".metadata.creationTimestamp"),
+    ]
+    schema = _object(
+        "A distributed training job that is scheduled by what it is worth and when.",
+        {
+            "apiVersion": {"type": "string"},
+            "kind": {"type": "string"},
+            "metadata": {"type": "object"},
+            "spec": _spec(),
+            "status": _status(),
+        },
+        ("spec",),
+    )
+    version = {
+        "name": VERSION,
+        "served": True,
+        "storage": True,
+        "subresources": {"status": {}},
+        "schema": {"openAPIV3Schema": schema},
+        "additionalPrinterColumns": [
+            {"name": name, "type": kind, "jsonPath": path} for name, kind, path in columns
+        ],
+    }
+    names = {"plural": PLURAL, "singular": SINGULAR, "kind": KIND, "shortNames": ["oj"]}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{PLURAL}.{GROUP}"},
+        "spec": {"group": GROUP, "scope": "Namespaced", "names": names, "versions": [version]},
+    }
+
+
+__all__ = ["API_VERSION", "PHASES", "TERMINAL", "custom_resource"]

@@ -1,0 +1,117 @@
+"""What is known of the cluster at one moment, and what follows from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from oasis.kubernetes import names
+from oasis.kubernetes import pods as p
+from oasis.kubernetes.nodes import allocatable, has_ended
+from oasis.kubernetes.quantities import Amounts, quantity, requests_of
+
+Object = Mapping[str, Any]
+
+
+def owner_uid(pod: Object) -> str | None:
+    """Uid of the ``OasisJob`` that owns `pod`; None unless we made it for that job."""
+    uid = (pod["metadata"].get("labels") or {}).get(names.JOB_UID)
+    if uid is None:
+        return None
+    owned = any(
+        owner.get("kind") == names.KIND and owner.get("uid") == uid and owner.get("controller")
+        for owner in pod["metadata"].get("ownerReferences") or ()
+    )
+    made = any(
+        entry.get("manager") == names.FIELD_MANAGER
+        for entry in pod["metadata"].get("managedFields") or ()
+    )
+    return uid if owned and made else None
+
+
+@dataclass(slots=True)
+class Requests:
+    """What pods ask for, worked out once for each."""
+
+    _known: dict[str, Amounts] = field(default_factory=dict)
+
+    def of(self, pod: Object) -> Amounts:
+        """Requests of `pod`, itself counted as one of ``pods``."""
+        uid = pod["metadata"]["uid"]
+        if uid not in self._known:
+            self._known[uid] = {**requests_of(pod["spec"]), "pods": Fraction(1)}
+        return self._known[uid]
+
+    def forget_others(self, pods: Iterable[Object]) -> None:
+        """Keep only those of `pods`."""
+        there = {pod["metadata"]["uid"] for pod in pods}
+        self._known = {uid: found for uid, found in self._known.items() if uid in there}
+
+
+def by_job(pods: Iterable[Object]) -> dict[str, dict[str, Object]]:
+    """Our pods by uid of their job and by name."""
+    found: dict[str, dict[str, Object]] = {}
+    for pod in pods:
+        uid = owner_uid(pod)
+        if uid is not None:
+            found.setdefault(uid, {})[pod["metadata"]["name"]] = pod
+    return found
+
+
+def free_room(
+    nodes: Mapping[str, Object], pods: Iterable[Object], requests: Requests
+) -> dict[str, dict[str, Fraction]]:
+    """What is left of each node beside every pod that is there or on its way there."""
+    free = {name: dict(allocatable(node)) for name, node in nodes.items()}
+    for pod in pods:
+        if has_ended(pod):
+            continue
+        room = free.get(p.target_node(pod) or "")
+        if room is not None:
+            for name, amount in requests.of(pod).items():
+                room[name] = room.get(name, Fraction(0)) - amount
+    return free
+
+
+def working_gang(
+    wanted: Iterable[p.WantedPod],
+    pods: Mapping[str, Object],
+    min_workers: int,
+    ps_needed: Any,
+) -> list[str]:
+    """Uids of the workers that do work now: none unless the gang is complete.
+
+    Where parameter servers are missing, so many workers count as the others can serve.
+    """
+    workers, ps = [], 0
+    for pod in wanted:
+        found = pods.get(pod.name)
+        if found is not None and p.is_working(found):
+            if pod.task == "worker":
+                workers.append(found["metadata"]["uid"])
+            else:
+                ps += 1
+    while workers and int(ps_needed(len(workers))) > ps:
+        workers.pop()
+    return workers if len(workers) >= min_workers else []
+
+
+def reported_progress(pods: Iterable[Object]) -> float | None:
+    """Worker-seconds that a training process says its job has done; the most of its pods."""
+    found = []
+    for pod in pods:
+        value = (pod["metadata"].get("annotations") or {}).get(names.PROGRESS)
+        if value is not None:
+            found.append(float(quantity(value, names.PROGRESS)))
+    return max(found, default=None)
+
+
+def all_succeeded(wanted: Iterable[p.WantedPod], pods: Mapping[str, Object]) -> bool:
+    """Whether every worker that the job is to have has ended well by itself."""
+    workers = [pod.name for pod in wanted if pod.task == "worker"]
+    return bool(workers) and all(
+        name in pods and (pods[name].get("status") or {}).get("phase") == "Succeeded"
+        for name in workers
+    )

@@ -1,0 +1,66 @@
+"""The optional parts of the installation, and one clear line where one is missing."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+PROJECT = "oasis-scheduler"
+EXTRAS = {
+    "typer": "cli",
+    "rich": "cli",
+    "click": "cli",
+    "pulp": "solve",
+    "highspy": "solve",
+    "matplotlib": "plot",
+    **dict.fromkeys(("pydantic", "pandas", "pyarrow", "joblib", "scipy", "threadpoolctl"), "sweep"),
+    "distributed": "dask",
+    **dict.fromkeys(("kubernetes", "prometheus_client", "yaml", "urllib3"), "kubernetes"),
+}  # package -> the extra that brings it
+
+
+def require(what: str, *packages: str) -> None:
+    """Check that the packages of an optional part are installed; none of them is imported.
+
+    Parameters
+    ----------
+    what : str
+        The part, for the message.
+    *packages : str
+        Keys of `EXTRAS`.
+
+    Raises
+    ------
+    ModuleNotFoundError
+        Naming the first package that is missing, and how to install it.
+
+    Examples
+    --------
+    >>> from oasis.model.extras import require
+    >>> require("this page")
+    >>> require("this page", "not_a_package")
+    Traceback (most recent call last):
+    KeyError: 'not_a_package'
+    """
+    for package in packages:
+        extra = EXTRAS[package]
+        if not _is_installed(package):
+            message = f"{what} needs {package}: {install_line(extra)}"
+            raise ModuleNotFoundError(message, name=package)
+
+
+def _is_installed(package: str) -> bool:
+    try:
+        return find_spec(package) is not None
+    except ModuleNotFoundError:  # a finder that refuses it
+        return False
+
+
+def install_line(extra: str) -> str:
+    """What to type to install an extra.
+
+    Examples
+    --------
+    >>> install_line("solve")
+    "pip install 'oasis-scheduler[solve]'"
+    """
+    return f"pip install '{PROJECT}[{extra}]'"

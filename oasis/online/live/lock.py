@@ -1,0 +1,51 @@
+"""One process at a time writes a journal."""
+
+from __future__ import annotations
+
+import os
+import sys
+import weakref
+
+from oasis.model.errors import OasisError
+from oasis.model.files import naming
+
+if sys.platform != "win32":
+    import fcntl
+
+
+class JournalLock:
+    """The right to write a journal, until `release` or the end of the process, however it ends.
+
+    It is held on a file of its own, `path` with ``.lock`` added, because a checkpoint replaces the
+    journal. That file stays; it says nothing by being there. Systems other than POSIX have no such
+    locks: there nothing keeps a second process away.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The journal; it need not exist.
+
+    Raises
+    ------
+    OasisError
+        If another scheduler, of this process or of another one, holds it.
+    OSError
+        If the file cannot be made.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        name = f"{os.fspath(path)}.lock"
+        with naming(name):
+            descriptor = os.open(name, os.O_RDWR | os.O_CREAT, 0o666)
+        self._closing = weakref.finalize(self, os.close, descriptor)
+        if sys.platform != "win32":
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                self.release()
+                where = f"journal: {os.fspath(path)}"
+                raise OasisError(f"{where} is open in another scheduler; close it first") from None
+
+    def release(self) -> None:
+        """Let others have it; a second time does nothing."""
+        self._closing()

@@ -1,0 +1,216 @@
+"""Admission by sampled futures: what would a promise cost the jobs that may still come?"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from oasis.model.cluster import Cluster
+from oasis.model.job import Job
+from oasis.model.rounding import FloatArray
+from oasis.online.recourse.admission import DEFAULT_FLOOR, MEMORY
+from oasis.online.recourse.grid import grid_of
+from oasis.online.recourse.learned import LearnedPrices
+from oasis.online.recourse.live_job import LiveJob
+from oasis.online.recourse.working_plan import WorkingPlan
+
+DEFAULT_SAMPLES = 8
+EARLIEST = 4  # so many futures that agree make others unnecessary
+TIE = 1e-9  # share of the utility below which a gain is a rounding error
+MOST_JOBS = 40
+FIRST_KEY = 2**62  # beyond every key of a job that has arrived
+
+
+class SampledFutures:
+    """A job is promised a completion if it earns more than it takes from sampled futures.
+
+    A future is a list of jobs that could arrive until the job completes. Each is planned twice by
+    the same insertion in order of density: beside the promised jobs and the newcomer, and beside
+    the promised jobs alone. The newcomer is admitted if it is worth at least what the futures lose
+    by it on average. Both plans see the same futures, so that what they have in common cancels.
+
+    Numbers of arrivals are drawn from Poisson distributions, jobs evenly from those known.
+
+    Parameters
+    ----------
+    learned : LearnedPrices, optional
+        The jobs of past days, and how many of them came in each slot of the day. Default: the
+        jobs that have arrived so far, the deciding one included, at their mean rate since the
+        first of them.
+    samples : int
+        Futures for each decision.
+    min_utility_fraction : float
+        phi: only completions worth at least this much of a job's best are promised.
+    memory : int
+        So many of the last arrivals are drawn from.
+    most_jobs : int
+        Futures end after so many jobs.
+    seed : int
+        Of the futures. Those of a decision depend on it and on the number of jobs that have
+        arrived, on nothing else.
+
+    References
+    ----------
+    Van Hentenryck and Bent, Online Stochastic Combinatorial Optimization, MIT Press 2006: the
+    algorithms Expectation and Regret.
+
+    Examples
+    --------
+    >>> import oasis
+    >>> from oasis.online.recourse import SampledFutures
+    >>> instance = oasis.generate("testbed", jobs=12, seed=2)
+    >>> rule = SampledFutures(samples=4)
+    >>> run = oasis.simulate(instance, oasis.Recourse("arrival", admission=rule))
+    >>> run.report["broken_promises"]
+    []
+    """
+
+    def __init__(
+        self,
+        learned: LearnedPrices | None = None,
+        *,
+        samples: int = DEFAULT_SAMPLES,
+        min_utility_fraction: float = DEFAULT_FLOOR,
+        memory: int = MEMORY,
+        most_jobs: int = MOST_JOBS,
+        seed: int = 0,
+    ) -> None:
+        for name, value in (("samples", samples), ("memory", memory), ("most_jobs", most_jobs)):
+            if type(value) is not int or value < 1:
+                raise ValueError(f"{name}: expected an integer >= 1, got {value!r}")
+        if not 0 <= min_utility_fraction < 1:
+            expected = "expected 0 <= phi < 1"
+            raise ValueError(f"min_utility_fraction: {expected}, got {min_utility_fraction}")
+        if learned is not None and not learned.jobs:
+            raise ValueError("prices: expected at least one past job to sample futures from")
+        self.min_utility_fraction = min_utility_fraction
+        self._learned, self._samples = learned, samples
+        self._memory, self._most_jobs, self._seed = memory, most_jobs, seed
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        return {
+            "admission": "futures",
+            "samples": self._samples,
+            "min_utility_fraction": self.min_utility_fraction,
+            "learned": None if self._learned is None else self._learned.digest,
+            "memory": self._memory,
+            "most_jobs": self._most_jobs,
+            "seed": self._seed,
+        }
+
+    @property
+    def seen(self) -> tuple[Job, ...]:
+        """The last arrivals; none where past jobs are known."""
+        return tuple(replace(live.job.original, arrival=slot) for slot, live in self._known)
+
+    @property
+    def shared(self) -> Iterable[object]:
+        """What a copy may share with the original because nobody changes it."""
+        return [self._learned, self._past, *(live for _, live in self._known)]
+
+    @property
+    def arrived(self) -> int:
+        """How many jobs have arrived in this run."""
+        return self._arrived
+
+    def reset(
+        self,
+        cluster: Cluster,
+        horizon: int,
+        patience: int | None = None,
+        seen: Iterable[Job] = (),
+        arrived: int = 0,
+    ) -> None:
+        """Begin a new run, or go on with one in which `arrived` jobs came, `seen` the last."""
+        if self._learned is not None:
+            self._learned.check_resources(cluster.resources, cluster.slot_seconds)
+        self._cluster, self._horizon, self._patience = cluster, horizon, patience
+        self._grid = grid_of(cluster)
+        self._known: deque[tuple[int, LiveJob]] = deque(maxlen=self._memory)
+        for job in seen:
+            self._remember(job)
+        self._arrived = arrived
+        past = () if self._learned is None else self._learned.jobs
+        self._past = [self._template(job) for job in past]
+
+    def learn(self, job: Job) -> None:
+        """Take note of an arriving job; prices stay next to nothing."""
+        self._remember(job)
+        self._arrived += 1
+
+    def accepts(self, live: LiveJob, plan: WorkingPlan) -> bool:
+        """Whether `live` is worth more than its schedule takes from the sampled futures."""
+        schedule = live.schedule
+        assert schedule is not None
+        rng = np.random.default_rng((self._seed, self._arrived))
+        end = min(schedule.completion + 1, plan.ledger.end)
+        utility = live.utility_at(schedule.completion)
+        gains: list[float] = []
+        for sample in range(self._samples):
+            if sample == EARLIEST and (min(gains) >= 0 or max(gains) < 0):
+                break
+            future = self._future(rng, plan, end)
+            beside, mark = earned(plan, future), plan.mark
+            plan.remove(live)
+            gain = utility + beside - earned(plan, future)
+            gains.append(0.0 if abs(gain) <= TIE * utility else gain)
+            plan.undo(mark)
+        return sum(gains) >= 0
+
+    def rates(self, now: int, end: int) -> FloatArray:
+        """Jobs expected in the rest of slot `now` and in each slot after it, shape (end - now,).
+
+        Half of the present slot's jobs are taken to have come.
+        """
+        if self._learned is not None:
+            rates = self._learned.rates(now, end)
+        else:
+            first, _ = self._known[0]
+            rates = np.full(end - now, len(self._known) / (now + 1 - first))
+        rates[0] *= 0.5
+        return rates
+
+    def _future(self, rng: np.random.Generator, plan: WorkingPlan, end: int) -> list[LiveJob]:
+        """Jobs that may arrive until the slot before `end`, the densest first."""
+        known = self._past or [live for _, live in self._known]
+        slots = plan.now + np.repeat(
+            np.arange(end - plan.now), rng.poisson(self.rates(plan.now, end))
+        )
+        drawn = rng.integers(len(known), size=len(slots))
+        future = []
+        for k in range(min(len(slots), self._most_jobs)):
+            live = self._arriving(known[int(drawn[k])], FIRST_KEY + k, int(slots[k]))
+            if live.earliest(plan.now) <= live.deadline:
+                future.append(live)
+        return sorted(future, key=lambda live: (-plan.density(live), live.key))
+
+    def _remember(self, job: Job) -> None:
+        if self._learned is None:
+            self._known.append((job.arrival, self._template(job)))
+
+    def _template(self, job: Job) -> LiveJob:
+        """`job` as if it arrived in slot 0."""
+        end = self._horizon if self._patience is None else self._patience
+        job = replace(job, arrival=0)
+        return LiveJob.of(0, job, self._cluster, end, self._grid, self.min_utility_fraction)
+
+    def _arriving(self, template: LiveJob, key: int, slot: int) -> LiveJob:
+        end = self._horizon if self._patience is None else slot + self._patience
+        return template.arriving(key, slot, end)
+
+
+def earned(plan: WorkingPlan, future: Sequence[LiveJob]) -> float:
+    """Utility that the jobs of a future earn if they are inserted in this order; then undone."""
+    mark = plan.mark
+    total = 0.0
+    for live in future:
+        if plan.insert(live):
+            assert live.schedule is not None
+            total += live.utility_at(live.schedule.completion)
+    plan.undo(mark)
+    return total

@@ -1,0 +1,250 @@
+"""What past days teach: prices by slot of the day, U and L, and the jobs that arrived."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from oasis.model.errors import InstanceError, located_at
+from oasis.model.files import write_text
+from oasis.model.instance_file import job_from_dict, job_to_dict, read_json
+from oasis.model.job import Job
+from oasis.model.rounding import FloatArray
+from oasis.model.validation import LARGEST_SIZE, check_keys, check_list, describe, integer, number
+from oasis.online.prices import PriceBounds
+
+FORMAT, VERSION = "oasis-prices", 1
+GROUPS = ("worker", "ps")
+_TOP = ("format", "version", "slots_per_day", "slot_seconds", "resources", "days")
+_REST = (*GROUPS, "bounds", "jobs")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LearnedPrices:
+    """What `offline.learn_prices` found in past days, for the days to come.
+
+    Parameters
+    ----------
+    resources : tuple of str
+        Names of the R resource types.
+    slot_seconds : float
+        Length of a slot.
+    days : (S,) float array
+        How many of the past days had each of the S slots of a day.
+    worker, ps : (S, R) float arrays
+        Price of one unit of each resource for one slot, by slot of the day: the dual values of the
+        configuration LP, averaged over the capacity of the group and over the past days.
+    bounds : PriceBounds
+        U and L of the past jobs.
+    jobs : tuple of Job
+        The past jobs; the arrival of each is its slot of the day.
+
+    Raises
+    ------
+    InstanceError
+        If sizes do not agree, or a price is negative or not finite.
+
+    Examples
+    --------
+    >>> import oasis
+    >>> from offline import learn_prices
+    >>> past = [oasis.generate("testbed", jobs=4, seed=seed) for seed in (1, 2)]
+    >>> learned = learn_prices(past)
+    >>> learned.slots_per_day, learned.worker.shape, len(learned.jobs)
+    (10, (10, 5), 8)
+    """
+
+    resources: tuple[str, ...]
+    slot_seconds: float
+    days: FloatArray
+    worker: FloatArray
+    ps: FloatArray
+    bounds: PriceBounds
+    jobs: tuple[Job, ...]
+
+    def __post_init__(self) -> None:
+        size = (len(self.days), len(self.resources))
+        for name in ("days", *GROUPS):
+            array = np.array(getattr(self, name), dtype=np.float64)
+            if array.shape != (size if name in GROUPS else size[:1]):
+                raise InstanceError(name, f"expected {size[0]} rows of {size[1]} prices")
+            if not (np.isfinite(array) & (array >= 0)).all():
+                raise InstanceError(name, "expected finite numbers >= 0")
+            array.flags.writeable = False
+            object.__setattr__(self, name, array)
+        for k, job in enumerate(self.jobs):
+            with located_at(f"jobs[{k}]"):
+                integer(job.arrival, "arrival", maximum=self.slots_per_day - 1)
+                if self.days[job.arrival] == 0:
+                    raise InstanceError("arrival", "expected a slot that a past day had")
+
+    @property
+    def slots_per_day(self) -> int:
+        """Slots of a day, S."""
+        return len(self.days)
+
+    def rates(self, first: int, end: int) -> FloatArray:
+        """Jobs that arrived in each of the slots ``first .. end - 1``, shape (end - first,).
+
+        They are means over the past days of the same slot of the day.
+        """
+        counts = np.bincount([job.arrival for job in self.jobs], minlength=self.slots_per_day)
+        means = np.divide(counts, self.days, out=np.zeros(len(counts)), where=self.days > 0)
+        rates: FloatArray = means[np.arange(first, end) % self.slots_per_day]
+        return rates
+
+    def prices(self, group: str, slots: Any) -> FloatArray:
+        """Prices of a group, "worker" or "ps", in each of n slots, shape (n, R)."""
+        by_slot: FloatArray = getattr(self, group)
+        prices: FloatArray = by_slot[np.asarray(slots, dtype=np.int64) % self.slots_per_day]
+        return prices
+
+    def check_resources(self, resources: tuple[str, ...], slot_seconds: float) -> None:
+        """Raise `InstanceError` unless a cluster has the same resources and length of a slot."""
+        if resources != self.resources:
+            raise InstanceError("resources", f"expected {list(resources)}, got {self.resources}")
+        if slot_seconds != self.slot_seconds:
+            seconds = f"expected {slot_seconds:g}, got {self.slot_seconds:g}"
+            raise InstanceError("slot_seconds", seconds)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the content."""
+        content = json.dumps(self.to_dict(), allow_nan=False)
+        return hashlib.sha256(content.encode("utf-8")).hexdigest()
+
+    @property
+    def name(self) -> str:
+        """What results call these prices where no file is known: their digest."""
+        return f"sha256:{self.digest}"
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write a file so that `read` gives the same; it appears whole or not at all."""
+        write_text(path, json.dumps(self.to_dict(), indent=1, allow_nan=False) + "\n")
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> LearnedPrices:
+        """Read what `write` wrote.
+
+        Raises
+        ------
+        InstanceError
+            If the file is no valid file of learned prices; names the file, the field and what was
+            expected there.
+        OSError
+            If the file cannot be read.
+        """
+        try:
+            return cls.from_dict(read_json(path))
+        except InstanceError as error:
+            raise InstanceError("", f"{os.fspath(path)}: {error}") from None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON; the inverse of `from_dict`."""
+        return {
+            "format": FORMAT,
+            "version": VERSION,
+            "slots_per_day": self.slots_per_day,
+            "slot_seconds": self.slot_seconds,
+            "resources": list(self.resources),
+            "days": self.days.tolist(),
+            "worker": self.worker.tolist(),
+            "ps": self.ps.tolist(),
+            "bounds": self.bounds.to_dict(),
+            "jobs": [job_to_dict(job) for job in self.jobs],
+        }
+
+    @classmethod
+    def from_dict(cls, data: Any) -> LearnedPrices:
+        """Rebuild from `to_dict`, bit for bit; everything is checked."""
+        check_keys(data, (*_TOP, *_REST))
+        if data["format"] != FORMAT:
+            raise InstanceError("format", f"expected {FORMAT!r}, got {describe(data['format'])}")
+        if type(data["version"]) is not int or data["version"] != VERSION:
+            raise InstanceError("version", f"expected {VERSION}, got {describe(data['version'])}")
+        size = integer(data["slots_per_day"], "slots_per_day", minimum=1, maximum=LARGEST_SIZE)
+        resources = tuple(check_list(data["resources"], "resources"))
+        for k, name in enumerate(resources):
+            if not isinstance(name, str):
+                raise InstanceError(f"resources[{k}]", f"expected text, got {describe(name)}")
+        tables = {group: _table(data[group], group, (size, len(resources))) for group in GROUPS}
+        jobs = []
+        for k, entry in enumerate(check_list(data["jobs"], "jobs")):
+            with located_at(f"jobs[{k}]"):
+                jobs.append(job_from_dict(entry))
+        with located_at("bounds"):
+            bounds = _bounds(data["bounds"], len(resources))
+        return cls(
+            resources,
+            number(data["slot_seconds"], "slot_seconds", above=True),
+            np.array(_row(data["days"], "days", size)),
+            **tables,
+            bounds=bounds,
+            jobs=tuple(jobs),
+        )
+
+
+def learned_from(
+    prices: LearnedPrices | str | os.PathLike[str] | None, option: str
+) -> LearnedPrices | None:
+    """Learned prices, read from their file where only that was given.
+
+    Raises
+    ------
+    InstanceError
+        If the file cannot be read or is no file of learned prices; names `option` and the file.
+    """
+    if prices is None or isinstance(prices, LearnedPrices):
+        return prices
+    try:
+        return LearnedPrices.read(prices)
+    except InstanceError as error:
+        raise InstanceError(option, str(error)) from None
+    except OSError as error:
+        raise InstanceError(option, f"{os.fspath(prices)}: {error.strerror}") from None
+
+
+def _table(value: Any, path: str, size: tuple[int, int]) -> FloatArray:
+    rows = check_list(value, path)
+    if len(rows) != size[0]:
+        raise InstanceError(path, f"expected {size[0]} rows, one for a slot, got {len(rows)}")
+    return np.array([_row(row, f"{path}[{k}]", size[1]) for k, row in enumerate(rows)])
+
+
+def _row(value: Any, path: str, size: int) -> list[float]:
+    numbers = check_list(value, path)
+    if len(numbers) != size:
+        raise InstanceError(path, f"expected {size} numbers, got {len(numbers)}")
+    return [number(entry, f"{path}[{k}]") for k, entry in enumerate(numbers)]
+
+
+def _bounds(data: Any, size: int) -> PriceBounds:
+    check_keys(data, (*GROUPS, "normalize", "min_utility_fraction", "scale"))
+    for group in GROUPS:
+        with located_at(group):
+            _check_price_function(data[group], size)
+    if not isinstance(data["normalize"], bool):
+        raise InstanceError("normalize", f"expected true or false, got {data['normalize']!r}")
+    fraction = number(data["min_utility_fraction"], "min_utility_fraction")
+    if fraction >= 1:
+        raise InstanceError("min_utility_fraction", f"expected less than 1, got {fraction:g}")
+    number(data["scale"], "scale", above=True)
+    return PriceBounds.from_dict(data)
+
+
+def _check_price_function(data: Any, size: int) -> None:
+    check_keys(data, ("log_lower", "log_ratio", "eta"))
+    lowers = check_list(data["log_lower"], "log_lower")
+    _row(data["log_ratio"], "log_ratio", size)
+    if len(lowers) != size:
+        raise InstanceError("log_lower", f"expected {size} numbers, got {len(lowers)}")
+    for k, lower in enumerate(lowers):
+        if lower is not None:
+            number(lower, f"log_lower[{k}]", minimum=-np.inf)
+    if data["eta"] is not None:
+        number(data["eta"], "eta")

@@ -1,0 +1,76 @@
+"""Rules of admission by name, as options and saved schedulers name them."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+from oasis.online.prices import PriceBounds
+from oasis.online.recourse.admission import DEFAULT_FLOOR, AdmissionRule, AtPrices
+from oasis.online.recourse.futures import DEFAULT_SAMPLES, SampledFutures
+from oasis.online.recourse.learned import LearnedPrices
+from oasis.online.recourse.learned_admission import AtLearnedPrices
+
+RuleName = Literal["futures", "learned", "oasis"]
+
+
+def admission_rule(
+    admission: str,
+    *,
+    prices: LearnedPrices | None = None,
+    bounds: PriceBounds | None = None,
+    samples: int = DEFAULT_SAMPLES,
+    min_utility_fraction: float = DEFAULT_FLOOR,
+    seed: int = 0,
+) -> AdmissionRule:
+    """The rule of a name.
+
+    Parameters
+    ----------
+    admission : {"futures", "learned", "oasis"}
+        `SampledFutures`, `AtLearnedPrices` or `AtPrices`.
+    prices : LearnedPrices, optional
+        What past days teach: their jobs for ``futures``, their prices for ``learned``, their U and
+        L for ``oasis``. ``learned`` needs it; the others otherwise learn from the jobs so far.
+    bounds : PriceBounds, optional
+        U and L for ``oasis``, in place of `prices`.
+    samples, min_utility_fraction, seed
+        As for the rules.
+
+    Raises
+    ------
+    ValueError
+        Naming the argument that does not go with the rule.
+    """
+    check_rule_name(admission)
+    if bounds is not None and (admission != "oasis" or prices is not None):
+        raise ValueError("bounds: expected with admission 'oasis' alone, and no learned prices")
+    if admission == "futures":
+        return SampledFutures(
+            prices, samples=samples, min_utility_fraction=min_utility_fraction, seed=seed
+        )
+    if admission == "learned":
+        if prices is None:
+            raise ValueError("prices: expected learned prices for admission 'learned', got none")
+        return AtLearnedPrices(prices, min_utility_fraction)
+    return AtPrices(bounds if prices is None else prices.bounds, min_utility_fraction)
+
+
+def rule_name(name: RuleName | None, bounds: PriceBounds | None) -> RuleName:
+    """The name of a rule, or of the one that is taken where none is named."""
+    if name is not None:
+        return name
+    return "futures" if bounds is None else "oasis"
+
+
+def check_rule_name(name: str) -> None:
+    """Raise `ValueError` for an unknown rule of admission."""
+    if name not in get_args(RuleName):
+        expected = ", ".join(get_args(RuleName))
+        raise ValueError(f"admission: expected one of {expected}, got {name!r}")
+
+
+def check_unused(**given: object) -> None:
+    """Raise `ValueError` for arguments that matter only where jobs are admitted by a rule."""
+    used = [name for name, value in given.items() if value is not None]
+    if used:
+        raise ValueError(f"{used[0]}: only jobs that are promised something are admitted by it")

@@ -1,0 +1,219 @@
+"""Capacities (4)(5) as rows of a model, and solves that keep them as the verification does."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pulp
+
+from oasis.model import rounding
+from oasis.model.errors import SolverError
+from oasis.model.rounding import CAPACITY_TOLERANCE, FloatArray
+from oasis.solvers import Solution, Status, highs
+from offline.model.arrays import GROUPS, OfflineArrays
+from offline.model.covers import Cover, Level, fits
+from offline.model.variables import JobVariables
+
+Variables = Sequence[pulp.LpVariable]
+Covered = tuple[float, tuple[tuple[float | str, int], ...]]  # a capacity and units that exceed it
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """What variables in whole numbers use of a capacity is at most the capacity.
+
+    Parameters
+    ----------
+    capacity : float
+        Positive, or 0 if nothing is there.
+    amounts : tuple of float
+        What one unit of each variable takes, positive.
+    variables : tuple of pulp.LpVariable
+        The variables.
+    """
+
+    capacity: float
+    amounts: tuple[float, ...]
+    variables: Variables
+
+    def row(self) -> pulp.LpConstraint:
+        """The row for a solver: as shares of the capacity, widened as `fits` says."""
+        pairs = zip(self.amounts, self.variables, strict=True)
+        return share_row((amount / self.capacity, variable) for amount, variable in pairs)
+
+    def counts(self, values: Mapping[str, float]) -> list[int]:
+        """The variables in whole numbers."""
+        return [round(values.get(variable.name, 0.0)) for variable in self.variables]
+
+    def holds(self, values: Mapping[str, float]) -> bool:
+        """Whether `oasis.certify.verify` accepts the variables, rounded to whole numbers."""
+        return fits(self.amounts, self.counts(values), self.capacity)
+
+    def cover(self, values: Mapping[str, float]) -> Cover:
+        """Values that do not hold, as a cover."""
+        return Cover.within(self.amounts, self.counts(values), self.capacity)
+
+
+def share_row(
+    terms: Iterable[tuple[float, pulp.LpVariable]], limit: float = 1.0
+) -> pulp.LpConstraint:
+    """The row of one capacity: shares of it add up to at most `limit`, widened."""
+    return pulp.lpSum(share * var for share, var in terms) <= limit * (1.0 + CAPACITY_TOLERANCE)
+
+
+def limits_of_server(
+    capacity: FloatArray, users: Iterable[tuple[FloatArray, pulp.LpVariable]]
+) -> Iterator[Limit]:
+    """One limit a resource: what units of these demands (R,) use is at most the capacity (R,).
+
+    A limit that cannot bind, whatever the variables are, is left out.
+    """
+    here = list(users)
+    for r, capacity_r in enumerate(capacity.tolist()):
+        terms = [(float(demand[r]), var) for demand, var in here if demand[r] > 0]
+        if not rounding.fits(sum(amount * var.upBound for amount, var in terms), capacity_r):
+            amounts, variables = zip(*terms, strict=True)
+            yield Limit(capacity_r, amounts, variables)
+
+
+def limits_of(
+    capacity: FloatArray, demand: FloatArray, jobs: Iterable[JobVariables], group: str
+) -> Iterator[Limit]:
+    """(4) or (5) with the capacities (T, S, R) that each slot has, demands (I, R) by job."""
+    users: dict[tuple[int, int], list[tuple[FloatArray, pulp.LpVariable]]] = {}
+    for c in jobs:
+        for place, variable in c.units(group).items():
+            if variable.upBound > 0:
+                users.setdefault(place, []).append((demand[c.index], variable))
+    for place, here in users.items():
+        yield from limits_of_server(capacity[place], here)
+
+
+def limits_of_empty_servers(arrays: OfflineArrays, jobs: Iterable[JobVariables]) -> Iterator[Limit]:
+    """(4): sum_i w_i^r y_ih(t) <= c_h^r, and (5): sum_i s_i^r z_ik(t) <= c_k^r."""
+    users = list(jobs)
+    for group in GROUPS:
+        capacity = arrays.group(group).capacity
+        every_slot = np.broadcast_to(capacity, (arrays.horizon, *capacity.shape))
+        yield from limits_of(every_slot, arrays.group(group).demand, users, group)
+
+
+def solve_within(
+    problem: pulp.LpProblem,
+    limits: Callable[[], Iterable[Limit]],
+    on_refused: Callable[[], None] | None = None,
+    **options: Any,
+) -> Solution:
+    """`oasis.solvers.highs.solve`, with solutions that keep every limit exactly.
+
+    HiGHS lets a capacity be exceeded by a little more than is forgiven, even if its row is
+    multiplied by `highs.ROW_SCALE`. Such a solution is refused, cut off by rows of whole numbers
+    that everything keeps that fits, and the model is solved again. The bound holds throughout.
+
+    Parameters
+    ----------
+    problem : pulp.LpProblem
+        A maximisation with the rows of the limits; the rows that cut off are added to it.
+    limits : callable
+        Returns the limits that the solution must keep.
+    on_refused : callable, optional
+        Called after each solution that does not.
+    options
+        Of `oasis.solvers.highs.solve`.
+
+    Returns
+    -------
+    Solution
+        Without values if the budget was spent before one kept the limits.
+
+    Raises
+    ------
+    SolverError
+        As `oasis.solvers.highs.solve`, or if a solution has what was cut off before.
+    """
+    bound = math.inf
+    known: set[Covered] = set()
+    while True:
+        solution = highs.solve(problem, row_scale=highs.ROW_SCALE, **options)
+        bound = min(bound, solution.bound)
+        solution = replace(solution, bound=bound)
+        broken = [limit for limit in limits() if not limit.holds(solution.values)]
+        if not broken:
+            return solution
+        if on_refused is not None:
+            on_refused()
+        if solution.status is not Status.OPTIMAL:
+            return replace(solution, objective=None, gap=math.inf, values={})
+        new = _covers(broken, solution.values)
+        if not new.keys().isdisjoint(known):
+            raise SolverError("HiGHS breaks a row of whole numbers")
+        number = len(known)
+        known |= new.keys()
+        for here, levels in _cut_off(new.values(), limits()):
+            for row in fewer(problem, here, levels, f"cover_{number}"):
+                problem.addConstraint(row)
+            number += 1
+
+
+def _covers(
+    broken: Iterable[Limit], values: Mapping[str, float]
+) -> dict[Covered, tuple[Limit, Cover]]:
+    """The covers of limits that are broken, those that say the same taken together."""
+    found: dict[Covered, tuple[Limit, Cover]] = {}
+    for limit in broken:
+        cover = limit.cover(values)
+        units = [
+            (a, v, n)
+            for a, v, n in zip(limit.amounts, limit.variables, cover.counts, strict=True)
+            if n
+        ]
+        if cover.is_sure:
+            key = limit.capacity, tuple(sorted((a, n) for a, _, n in units))
+        else:
+            key = limit.capacity, tuple(sorted((v.name, n) for _, v, n in units))
+        found.setdefault(key, (limit, cover))
+    return found
+
+
+def _cut_off(
+    covers: Iterable[tuple[Limit, Cover]], limits: Iterable[Limit]
+) -> Iterator[tuple[Variables, list[Level]]]:
+    """Where a cover applies: on all capacities of its size, if rounding did not decide it."""
+    everywhere = list(limits)
+    for limit, cover in covers:
+        if not cover.is_sure:
+            yield limit.variables, cover.levels()
+            continue
+        for other in everywhere:
+            if other.capacity == limit.capacity:
+                yield other.variables, cover.levels(other.amounts)
+
+
+def fewer(
+    problem: pulp.LpProblem,
+    variables: Variables,
+    levels: Iterable[Level],
+    name: str,
+) -> Iterator[pulp.LpConstraint]:
+    """Rows that keep the variables below one of the levels: a binary variable a level says which.
+
+    None if one of the levels cannot be reached anyway.
+    """
+    sums = [([variables[i] for i in level.items.tolist()], level.count) for level in levels]
+    reached = [(here, n, sum(int(v.upBound) for v in here)) for here, n in sums]
+    if any(most < n for _, n, most in reached):
+        return
+    if len(reached) == 1:
+        [(here, n, _)] = reached
+        yield pulp.lpSum(here) <= n - 1
+        return
+    chosen = []
+    for k, (here, n, most) in enumerate(reached):
+        less = problem.add_variable(f"{name}_{k}", 0, 1, pulp.LpInteger)
+        yield pulp.lpSum(here) <= most - (most - n + 1) * less
+        chosen.append(less)
+    yield pulp.lpSum(chosen) >= 1

@@ -1,0 +1,131 @@
+"""Small clusters and small jobs for the tests of the adapter."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from oasis.kubernetes.names import API_VERSION, KIND, NODE_ROLE
+from oasis.kubernetes.objects import Clock
+from oasis.kubernetes.resources import OASIS_JOBS
+from tests.kubernetes.cluster import GPU, Cluster
+from tests.kubernetes.controlplane.waiting import until
+from tests.kubernetes.scene import Scene
+
+CLOCK = Clock(slot_seconds=4.0, startup_seconds=2.5)
+ENDED = {"Completed", "Rejected", "GivenUp"}
+
+
+def scene_of(cluster: Cluster, nodes: int = 2, gpus: int = 4, **more: Any) -> Scene:
+    """A scene with nodes that take tasks of both kinds."""
+    found = Scene(cluster.plane, cluster.namespace, CLOCK)
+    names = [f"n{k}" for k in range(nodes)]
+    for name in names:
+        room = {GPU: str(gpus), "cpu": "96", "memory": "1Ti"}
+        cluster.plane.nodes.add(name, room, {NODE_ROLE: "both"}, **more)
+    cluster.plane.nodes.wait_ready(*names)
+    return found
+
+
+def rigid(scene: Scene, name: str, workers: int, slots: float, **spec: Any) -> dict[str, Any]:
+    """A job of `workers` workers with a GPU each that runs for `slots` slots."""
+    seconds = workers * slots * scene.clock.work_seconds
+    return elastic(scene, name, workers, workers, seconds, **spec)
+
+
+def elastic(
+    scene: Scene, name: str, minimum: int, maximum: int, seconds: float, **spec: Any
+) -> dict[str, Any]:
+    """A job of `minimum` to `maximum` workers with a GPU each and `seconds` of work."""
+    resources = {"requests": {"cpu": "1"}, "limits": {GPU: "1"}}
+    container = {"name": "train", "image": "train", "resources": resources}
+    template = {"spec": {"containers": [container]}}
+    workers = {"minimum": minimum, "maximum": maximum, "template": template}
+    return {
+        "apiVersion": API_VERSION,
+        "kind": KIND,
+        "metadata": {"name": name, "namespace": scene.namespace},
+        "spec": {
+            "utility": {"kind": "constant", "value": 10},
+            "work": {"workerSeconds": seconds},
+            "workers": workers,
+            "gracePeriodSeconds": 0,
+            **spec,
+        },
+    }
+
+
+def wait_phases(scene: Scene, wanted: dict[str, str], within: float = 90.0) -> None:
+    """Wait until the jobs are in these phases."""
+    until(lambda: scene.phases().items() >= wanted.items(), f"phases {wanted}", within)
+
+
+def wait_ended(scene: Scene, jobs: int, within: float = 120.0) -> dict[str, str]:
+    """Wait until so many jobs have ended; their phases."""
+    until(
+        lambda: sum(phase in ENDED for phase in scene.phases().values()) == jobs,
+        f"{jobs} jobs have ended",
+        within,
+    )
+    return scene.phases()
+
+
+def running_workers(scene: Scene) -> dict[str, int]:
+    """Running pods of each job, by name of the job."""
+    found: dict[str, int] = {}
+    for pods in scene.our_pods().values():
+        for pod in pods.values():
+            owner = pod["metadata"]["ownerReferences"][0]["name"]
+            if pod["status"]["phase"] == "Running" and "deletionTimestamp" not in pod["metadata"]:
+                found[owner] = found.get(owner, 0) + 1
+    return found
+
+
+def delete_job(scene: Scene, name: str) -> None:
+    """As its owner would."""
+    scene.admin.connection.request("DELETE", OASIS_JOBS.path(scene.namespace, name))
+
+
+def edit_job(scene: Scene, name: str, spec: dict[str, Any]) -> None:
+    """A merge patch of the spec, as its owner would."""
+    scene.admin.connection.request(
+        "PATCH",
+        OASIS_JOBS.path(scene.namespace, name),
+        body={"spec": spec},
+        content_type="application/merge-patch+json",
+    )
+
+
+@contextmanager
+def watched_gangs(scene: Scene, wanted: dict[str, int]) -> Iterator[list[tuple[float, str, int]]]:
+    """Looks all the time; what it finds partly placed: time, job and pods."""
+    import threading
+
+    partly: list[tuple[float, str, int]] = []
+    over = threading.Event()
+
+    def look() -> None:
+        while not over.wait(0.1):
+            for name, count in running_workers(scene).items():
+                if count != wanted[name]:
+                    partly.append((time.time(), name, count))
+
+    thread = threading.Thread(target=look)
+    thread.start()
+    try:
+        yield partly
+    finally:
+        over.set()
+        thread.join()
+
+
+def longest_stretch(partly: list[tuple[float, str, int]], name: str) -> float:
+    """For how long a gang was partly there at a stretch, in seconds."""
+    longest, begin, before = 0.0, 0.0, float("-inf")
+    for at, job, _ in partly:
+        if job == name:
+            begin = begin if at - before < 1.0 else at
+            longest, before = max(longest, at - begin), at
+    return longest

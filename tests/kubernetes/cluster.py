@@ -1,0 +1,116 @@
+"""What a test of the control plane has for itself: a namespace, nodes, and pods in it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kubernetes.dynamic.exceptions import NotFoundError
+
+from tests.kubernetes.controlplane.plane import ControlPlane
+from tests.kubernetes.controlplane.waiting import until
+
+GATE = "oasis.test/placement"
+GPU = "nvidia.com/gpu"
+
+
+def pod(
+    name: str,
+    gpus: int,
+    *,
+    gated: bool = False,
+    annotations: Mapping[str, str] | None = None,
+    labels: Mapping[str, str] | None = None,
+) -> dict[str, Any]:
+    """A training pod. The annotations oasis.test/starts-after, succeeds-after, fails-after and
+    stops-after ("2s") say what kwok makes of it (controlplane/stages/pods.yaml)."""
+    resources = {"requests": {"cpu": "1"}, "limits": {GPU: str(gpus)}}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "labels": dict(labels or {}), "annotations": annotations or {}},
+        "spec": {
+            "schedulingGates": [{"name": GATE}] if gated else [],
+            "containers": [{"name": "train", "image": "train", "resources": resources}],
+        },
+    }
+
+
+def placement(node: str) -> list[dict[str, Any]]:
+    """JSON patch that sends a gated pod to `node`, if its gate is still ours."""
+    selector = {"kubernetes.io/hostname": node}
+    return [
+        {"op": "test", "path": "/spec/schedulingGates/0/name", "value": GATE},
+        {"op": "add", "path": "/spec/nodeSelector", "value": selector},
+        {"op": "remove", "path": "/spec/schedulingGates/0"},
+    ]
+
+
+class Cluster:
+    """`namespace` and all nodes of `plane` belong to one test."""
+
+    def __init__(self, plane: ControlPlane, namespace: str) -> None:
+        self.plane = plane
+        self.namespace = namespace
+        self.pods = plane.client.resources.get(api_version="v1", kind="Pod")
+        self._namespaces = plane.client.resources.get(api_version="v1", kind="Namespace")
+        self._configmaps = plane.client.resources.get(api_version="v1", kind="ConfigMap")
+        self._accounts = plane.client.resources.get(api_version="v1", kind="ServiceAccount")
+
+    def create_namespace(self) -> None:
+        """Make it, and wait for what the control plane puts into every new one: the service account
+        that pods need, and a ConfigMap."""
+        self._namespaces.create(body={"metadata": {"name": self.namespace}})
+        for kind in (self._accounts, self._configmaps):
+            until(lambda kind=kind: kind.get(namespace=self.namespace).items, "it is furnished")
+
+    def add_nodes(self, *names: str, gpus: int = 4, losable: bool = False) -> None:
+        """Ready nodes with `gpus` GPUs each."""
+        room = {GPU: str(gpus), "cpu": "96", "memory": "1Ti"}
+        for name in names:
+            self.plane.nodes.add(name, room, losable=losable)
+        self.plane.nodes.wait_ready(*names)
+
+    def create(self, *pods: dict[str, Any]) -> None:
+        for body in pods:
+            self.pods.create(body=body, namespace=self.namespace)
+
+    def place(self, name: str, node: str) -> None:
+        """Open the gate of pod `name` towards `node`."""
+        self.pods.patch(
+            body=placement(node),
+            name=name,
+            namespace=self.namespace,
+            content_type="application/json-patch+json",
+        )
+
+    def read(self) -> dict[str, dict[str, Any]]:
+        """All pods of the namespace by name."""
+        found = self.pods.get(namespace=self.namespace).items
+        return {pod.metadata.name: pod.to_dict() for pod in found}
+
+    def running(self) -> dict[str, str]:
+        """Node of each pod that is Running and not being deleted."""
+        return {
+            name: pod["spec"]["nodeName"]
+            for name, pod in self.read().items()
+            if pod["status"]["phase"] == "Running" and "deletionTimestamp" not in pod["metadata"]
+        }
+
+    def wait_running(self, *names: str, within: float = 60.0) -> dict[str, str]:
+        """Wait until exactly `names` are running; returns their nodes."""
+        until(lambda: set(self.running()) == set(names), f"just {names} run", within)
+        return self.running()
+
+    def delete(self, name: str, grace: int | None = None) -> None:
+        """Delete pod `name`; with grace 0, the control plane forgets it at once."""
+        body = {} if grace is None else {"gracePeriodSeconds": grace}
+        self.pods.delete(name=name, namespace=self.namespace, body=body)
+
+    def clear(self) -> None:
+        """Take away the nodes, the pods on them, and the namespace (which takes a while)."""
+        self.plane.nodes.clear()
+        try:
+            self._namespaces.delete(name=self.namespace)
+        except NotFoundError:
+            return  # the test did it

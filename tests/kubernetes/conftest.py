@@ -1,0 +1,50 @@
+"""The control plane that the tests of this directory share, and a clean corner of it for each.
+
+Only ``pytest tests/kubernetes --kubernetes`` comes here (``make kubernetes-test``), in one process:
+every worker of pytest-xdist would start a control plane of its own.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.kubernetes.cluster import Cluster
+from tests.kubernetes.controlplane.build import CONTROLPLANE
+from tests.kubernetes.controlplane.gobuild import GoMissingError, ensure
+from tests.kubernetes.controlplane.plane import ControlPlane
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    here = Path(__file__).parent
+    for item in items:
+        if here in item.path.parents:
+            item.add_marker(pytest.mark.kubernetes)
+
+
+@pytest.fixture(scope="session")
+def controlplane_binary() -> Path:
+    """The built control plane; without it and without Go, there is nothing to test on."""
+    try:
+        return ensure(CONTROLPLANE)
+    except GoMissingError as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture(scope="session")
+def shared_plane(controlplane_binary: Path) -> Iterator[ControlPlane]:
+    """The one control plane of the session. Tests take `cluster`, which they leave clean."""
+    with ControlPlane(controlplane_binary) as plane:
+        yield plane
+
+
+@pytest.fixture
+def cluster(shared_plane: ControlPlane) -> Iterator[Cluster]:
+    """No nodes, and a fresh namespace; both are taken away afterwards."""
+    cluster = Cluster(shared_plane, f"test-{secrets.token_hex(4)}")
+    cluster.create_namespace()
+    yield cluster
+    cluster.clear()

@@ -1,0 +1,123 @@
+"""Kubeconfigs, and service accounts that have exactly the rights of given manifests."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kubernetes.client import ApiClient
+from kubernetes.config import new_client_from_config_dict
+from kubernetes.dynamic import DynamicClient
+from kubernetes.dynamic.exceptions import ConflictError, NotFoundError, ResourceNotFoundError
+
+from tests.kubernetes.controlplane.waiting import until
+
+_TOKEN_SECONDS = 24 * 3600
+_MANAGER = "oasis-tests"
+
+
+@dataclass(frozen=True)
+class Account:
+    """Someone who may talk to the API server: `username` is what the audit log calls them."""
+
+    username: str
+    token: str
+    url: str
+    authority: Path
+    directory: Path
+
+    def config(self, server: str | None = None) -> dict[str, Any]:
+        """Kubeconfig as a dictionary; `server` leads through a proxy with the same authority."""
+        cluster = {"server": server or self.url, "certificate-authority": str(self.authority)}
+        return {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{"name": "test", "cluster": cluster}],
+            "users": [{"name": "test", "user": {"token": self.token}}],
+            "contexts": [{"name": "test", "context": {"cluster": "test", "user": "test"}}],
+            "current-context": "test",
+        }
+
+    def kubeconfig(self, server: str | None = None) -> Path:
+        """The same as a file in the control plane's directory."""
+        port = (server or self.url).rpartition(":")[2]
+        path = self.directory / f"{self.username.replace(':', '.')}.{port}.kubeconfig"
+        path.touch(mode=0o600)
+        path.write_text(json.dumps(self.config(server)))
+        return path
+
+    def api(self, server: str | None = None) -> ApiClient:
+        """A client of its own, as the official library makes it."""
+        return new_client_from_config_dict(self.config(server))
+
+    def client(self, server: str | None = None) -> DynamicClient:
+        """The dynamic client. What it learns of the API's kinds is kept in our directory."""
+        cache = self.directory / f"discovery-{self.username.replace(':', '.')}.json"
+        return DynamicClient(self.api(server), cache_file=str(cache))
+
+
+def apply(client: DynamicClient, manifests: Iterable[dict[str, Any]]) -> None:
+    """Server-side apply of `manifests`, in their order; what others own is taken over."""
+    for body in manifests:
+        kind = client.resources.get(api_version=body["apiVersion"], kind=body["kind"])
+        client.server_side_apply(
+            kind,
+            body=body,
+            name=body["metadata"]["name"],
+            namespace=body["metadata"].get("namespace"),
+            field_manager=_MANAGER,
+            force_conflicts=True,
+        )
+
+
+def define(client: DynamicClient, crds: Iterable[dict[str, Any]]) -> None:
+    """Apply CustomResourceDefinitions and wait until the API server serves what they define."""
+    crds = list(crds)
+    apply(client, crds)
+    for body in crds:
+        group, kind = body["spec"]["group"], body["spec"]["names"]["kind"]
+        for version in body["spec"]["versions"]:
+            served = f"{group}/{version['name']}"
+            until(lambda api=served, kind=kind: _served(client, api, kind), f"{served} is served")
+
+
+def _served(client: DynamicClient, api_version: str, kind: str) -> bool:
+    try:
+        client.resources.get(api_version=api_version, kind=kind).get(limit=1)
+    except (ResourceNotFoundError, NotFoundError):
+        client.resources.invalidate_cache()  # it remembers that there was none
+        return False
+    return True
+
+
+def service_account(
+    admin: Account,
+    name: str,
+    namespace: str,
+    manifests: Iterable[dict[str, Any]] = (),
+) -> Account:
+    """Account of ServiceAccount `name`, made if it is not there, with the rights of `manifests`."""
+    client = admin.client()
+    for api_version, kind, metadata in (
+        ("v1", "Namespace", {"name": namespace}),
+        ("v1", "ServiceAccount", {"name": name, "namespace": namespace}),
+    ):
+        resource = client.resources.get(api_version=api_version, kind=kind)
+        body = {"apiVersion": api_version, "kind": kind, "metadata": metadata}
+        try:
+            resource.create(body=body, namespace=metadata.get("namespace"))
+        except ConflictError:
+            continue  # it is there already
+    apply(client, manifests)
+    accounts = client.resources.get(api_version="v1", kind="ServiceAccount")
+    request = {
+        "apiVersion": "authentication.k8s.io/v1",
+        "kind": "TokenRequest",
+        "spec": {"expirationSeconds": _TOKEN_SECONDS},
+    }
+    answer = accounts.token.create(body=request, name=name, namespace=namespace)
+    username = f"system:serviceaccount:{namespace}:{name}"
+    return Account(username, answer.status.token, admin.url, admin.authority, admin.directory)

@@ -1,0 +1,105 @@
+"""What the API server wrote down about the requests of the accounts of tests."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Request:
+    """One finished request. `resource` carries the subresource ("pods/status"); `path` is given for
+    what is no resource. `allowed` is what RBAC said, `code` the answer's status: None where the
+    server's end cut it off."""
+
+    user: str
+    verb: str
+    group: str
+    resource: str
+    namespace: str
+    name: str
+    path: str
+    allowed: bool
+    code: int | None
+
+
+def read_audit(log: Path, user: str, start: int = 0) -> list[Request]:
+    """Requests of `user` in the order in which they ended, from byte `start` of the log on.
+
+    Left out is the line that an API server was writing when it was killed: the last of the file, or
+    the one into which the next server's first line runs. Any other broken line raises ValueError.
+    """
+    if not log.exists():
+        return []
+    found = []
+    with log.open("rb") as lines:
+        lines.seek(start)
+        for line in lines:
+            event = _event(line)
+            if event and event["user"]["username"] == user:
+                found.append(_request(event))
+    return found
+
+
+def verbs(requests: list[Request]) -> set[tuple[str, str, str]]:
+    """(group, resource, verb) of the requests that RBAC allowed: what the rights were used for."""
+    return {
+        (request.group, request.resource, request.verb)
+        for request in requests
+        if request.resource and request.allowed
+    }
+
+
+def granted(manifests: Iterable[Mapping[str, Any]]) -> set[tuple[str, str, str]]:
+    """(group, resource, verb) of all rules in the Roles and ClusterRoles of `manifests`, to be
+    compared with `verbs`. A wildcard is an error: it cannot be compared."""
+    rights = {
+        (group, resource, verb)
+        for body in manifests
+        if body["kind"] in {"Role", "ClusterRole"}
+        for rule in body["rules"]
+        for group in rule.get("apiGroups", [])
+        for resource in rule.get("resources", [])
+        for verb in rule["verbs"]
+    }
+    if wide := [right for right in rights if "*" in right]:
+        raise ValueError(f"expected rights that are named, not {wide[0]}")
+    return rights
+
+
+def denied(requests: list[Request]) -> list[Request]:
+    """Requests that RBAC refused."""
+    return [request for request in requests if not request.allowed]
+
+
+def _event(line: bytes) -> dict | None:
+    try:
+        return json.loads(line)
+    except ValueError:
+        whole = line.rfind(b'{"kind":"Event"')  # the next server writes behind what was cut off
+        if whole > 0:
+            return json.loads(line[whole:])
+        if not line.endswith(b"\n"):
+            return None
+        raise
+
+
+def _request(event: dict) -> Request:
+    target = event.get("objectRef", {})
+    resource = target.get("resource", "")
+    if resource and "subresource" in target:
+        resource += "/" + target["subresource"]
+    return Request(
+        user=event["user"]["username"],
+        verb=event["verb"],
+        group=target.get("apiGroup", ""),
+        resource=resource,
+        namespace=target.get("namespace", ""),
+        name=target.get("name", ""),
+        path=event["requestURI"].partition("?")[0],
+        allowed=event.get("annotations", {}).get("authorization.k8s.io/decision") == "allow",
+        code=event.get("responseStatus", {}).get("code"),
+    )

@@ -1,0 +1,144 @@
+"""Builds a Go program once and keeps it: the cache's key is a hash of all that decides its bytes.
+
+Needs nothing but the standard library, so that a fresh clone can start building before its Python
+environment is there.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+CACHE_VARIABLE = "OASIS_CONTROLPLANE_CACHE"
+_INSTALLED_BY_DEFAULT = Path("/usr/local/go/bin/go")
+# The same bytes on every machine: no C compiler, no paths, no version control in the binary.
+_ENVIRONMENT = {"CGO_ENABLED": "0", "GOFLAGS": "-mod=readonly -trimpath -buildvcs=false"}
+
+
+class GoMissingError(Exception):
+    """There is no Go to build with, and the cache holds no binary of the same sources."""
+
+
+class GoBuildError(Exception):
+    """Go is there and could not build the program."""
+
+
+@dataclass(frozen=True)
+class GoProgram:
+    """A main package in a directory with its own go.mod and go.sum.
+
+    `module` is the directory, `package` what to build seen from there, `linked` the values that
+    the linker sets, by the full name of their variable.
+    """
+
+    name: str
+    module: Path
+    package: str = "."
+    linked: tuple[tuple[str, str], ...] = ()
+
+    def arguments(self) -> list[str]:
+        """Arguments of ``go build`` that decide the bytes."""
+        values = "".join(f" -X {variable}={value}" for variable, value in self.linked)
+        return ["-ldflags", "-s -w" + values, self.package]
+
+    def sources(self) -> str:
+        """Hash of go.mod, go.sum, the Go files, and how they are built."""
+        files = [self.module / "go.mod", self.module / "go.sum", *sorted(self.module.glob("*.go"))]
+        digest = hashlib.sha256(repr((self.arguments(), sorted(_ENVIRONMENT.items()))).encode())
+        for file in files:
+            digest.update(f"\0{file.name}\0".encode() + file.read_bytes())
+        return digest.hexdigest()[:16]
+
+
+def cache_directory() -> Path:
+    """Where built programs are kept: $OASIS_CONTROLPLANE_CACHE, or ~/.cache/oasis-controlplane."""
+    return Path(os.environ.get(CACHE_VARIABLE) or Path.home() / ".cache" / "oasis-controlplane")
+
+
+def cached(program: GoProgram) -> Path | None:
+    """The binary of exactly these sources, or None; without Go, whichever Go built it."""
+    go = find_go()
+    version = _go(go, program, "env", "GOVERSION", "GOARCH").split() if go else ["*"]
+    found = sorted(cache_directory().glob(f"{_key(program, version)}/{program.name}"))
+    return found[-1] if found else None
+
+
+def ensure(program: GoProgram) -> Path:
+    """The binary of `program`: from the cache, or built now. Of several callers, one builds.
+
+    Raises
+    ------
+    GoMissingError
+        Without Go, unless the cache holds it.
+    GoBuildError
+        With Go's own messages.
+    """
+    if binary := cached(program):
+        return binary
+    go = find_go()
+    if go is None:
+        raise GoMissingError(
+            f"{program.name} is built with Go, which is neither on the PATH nor in"
+            f" {_INSTALLED_BY_DEFAULT.parent} (https://go.dev/dl), and no built one is in"
+            f" {cache_directory()}"
+        )
+    with _one_builder(program.name):
+        return cached(program) or _build(go, program)
+
+
+def find_go() -> str | None:
+    """The go command: the one on the PATH, else where Go's own installer puts it."""
+    default = str(_INSTALLED_BY_DEFAULT)
+    return shutil.which("go") or (default if os.access(default, os.X_OK) else None)
+
+
+def module_directory(program: GoProgram, module: str) -> Path:
+    """Where the module cache holds `module`, in the version that `program` is built from."""
+    go = find_go()
+    if go is None:
+        raise GoMissingError(f"the files of {module} are in Go's module cache, and Go is missing")
+    return Path(_go(go, program, "list", "-m", "-f", "{{.Dir}}", module).strip())
+
+
+def _build(go: str, program: GoProgram) -> Path:
+    version = _go(go, program, "env", "GOVERSION", "GOARCH").split()
+    home = cache_directory() / _key(program, version)
+    home.mkdir(parents=True, exist_ok=True)
+    unfinished = home / f"{program.name}.unfinished"
+    _go(go, program, "build", "-o", str(unfinished), *program.arguments())
+    return unfinished.replace(home / program.name)
+
+
+def _key(program: GoProgram, version: list[str]) -> str:
+    return "-".join([program.name, program.sources(), *version])
+
+
+def _go(go: str, program: GoProgram, *arguments: str) -> str:
+    done = subprocess.run(
+        [go, *arguments],
+        cwd=program.module,
+        env={**os.environ, **_ENVIRONMENT},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        command = " ".join(["go", *arguments[:2]])
+        raise GoBuildError(f"{program.name}: `{command}` failed: {done.stderr.strip()}")
+    return done.stdout
+
+
+@contextmanager
+def _one_builder(name: str) -> Iterator[None]:
+    cache_directory().mkdir(parents=True, exist_ok=True)
+    with (cache_directory() / f"{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # given back when the file is closed
+        yield

@@ -1,0 +1,163 @@
+"""Nodes of the control plane: made, cordoned, made not ready, lost with their machine, deleted."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+from collections.abc import Mapping
+from typing import Any
+
+from kubernetes.dynamic import DynamicClient
+from kubernetes.dynamic.exceptions import NotFoundError
+
+from tests.kubernetes.controlplane.components import MACHINES, MACHINES_ANNOTATION
+from tests.kubernetes.controlplane.waiting import until
+
+_UNREADY = "oasis.test/unready"
+_OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
+_NOT_READY = "node.kubernetes.io/not-ready"
+_UNREACHABLE = "node.kubernetes.io/unreachable"
+_MERGE = "application/merge-patch+json"
+_PODS_PER_NODE = "110"
+
+
+class Nodes:
+    """The machines of a control plane. Times that calls wait are in seconds."""
+
+    def __init__(
+        self, client: DynamicClient, processes: Mapping[str, subprocess.Popen[bytes]]
+    ) -> None:
+        self._nodes = client.resources.get(api_version="v1", kind="Node")
+        self._pods = client.resources.get(api_version="v1", kind="Pod")
+        self._processes = processes
+
+    def add(
+        self,
+        name: str,
+        allocatable: Mapping[str, str],
+        labels: Mapping[str, str] | None = None,
+        *,
+        losable: bool = False,
+    ) -> None:
+        """A node with `allocatable` ({"nvidia.com/gpu": "8", "cpu": "96"}); no wait until ready.
+
+        A `losable` node belongs to the machines that `lose_machines` takes.
+        """
+        room = {"pods": _PODS_PER_NODE, **allocatable}
+        body = {
+            "apiVersion": "v1",
+            "kind": "Node",
+            "metadata": {
+                "name": name,
+                "labels": {"kubernetes.io/hostname": name, **(labels or {})},
+                "annotations": {MACHINES_ANNOTATION: MACHINES[losable]},
+            },
+            "status": {"allocatable": room, "capacity": room},
+        }
+        self._nodes.create(body=body)
+
+    def wait_ready(self, *names: str, within: float = 60.0) -> None:
+        """Wait until all of `names` are Ready and schedulable as far as the control plane knows."""
+        until(lambda: self._ready().issuperset(names), f"{names} are ready", within)
+
+    def read(self, name: str) -> dict[str, Any]:
+        return self._nodes.get(name=name).to_dict()
+
+    def names(self) -> list[str]:
+        return sorted(node.metadata.name for node in self._nodes.get().items)
+
+    def cordon(self, name: str) -> None:
+        self._patch(name, {"spec": {"unschedulable": True}})
+
+    def uncordon(self, name: str) -> None:
+        self._patch(name, {"spec": {"unschedulable": None}})
+
+    def label(self, name: str, labels: Mapping[str, str | None]) -> None:
+        """Set labels; None removes one."""
+        self._patch(name, {"metadata": {"labels": dict(labels)}})
+
+    def resize(self, name: str, allocatable: Mapping[str, str]) -> None:
+        """What the node offers from now on, as when a device fails."""
+        room = {"pods": _PODS_PER_NODE, **allocatable}
+        self._nodes.status.patch(
+            body={"status": {"allocatable": room, "capacity": room}}, name=name, content_type=_MERGE
+        )
+
+    def break_down(self, name: str, within: float = 60.0) -> None:
+        """The node itself says that it is not ready; waits until the taint is there."""
+        self.label(name, {_UNREADY: "true"})
+        until(lambda: self._tainted(name, _NOT_READY), f"{name} is not ready", within)
+
+    def repair(self, name: str) -> None:
+        """The end of `break_down`; `wait_ready` tells when it is over."""
+        self.label(name, {_UNREADY: None})
+
+    def lose_machines(self) -> None:
+        """All losable nodes fall silent, as machines without power do.
+
+        Leave as many others: the control plane evicts nothing where more than 55 % are silent.
+        """
+        self._processes[MACHINES[True]].send_signal(signal.SIGSTOP)
+
+    def find_machines(self) -> None:
+        """The end of `lose_machines`."""
+        self._processes[MACHINES[True]].send_signal(signal.SIGCONT)
+
+    def wait_lost(self, *names: str, within: float = 90.0) -> None:
+        """Wait until the control plane has given up on `names`."""
+        until(
+            lambda: all(self._tainted(name, _UNREACHABLE) for name in names),
+            f"{names} are lost",
+            within,
+        )
+
+    def declare_dead(self, name: str) -> None:
+        """Out of service: the control plane may forget the pods that were on it."""
+        taint = {"key": _OUT_OF_SERVICE, "value": "nodeshutdown", "effect": "NoExecute"}
+        others = [t for t in self._taints(name) if t["key"] != _OUT_OF_SERVICE]
+        self._patch(name, {"spec": {"taints": [*others, taint]}})
+
+    def declare_alive(self, name: str) -> None:
+        """The end of `declare_dead`."""
+        others = [t for t in self._taints(name) if t["key"] != _OUT_OF_SERVICE]
+        self._patch(name, {"spec": {"taints": others}})
+
+    def delete(self, name: str) -> None:
+        """Remove the node; its pods are collected by the control plane a minute later."""
+        self._nodes.delete(name=name)
+
+    def clear(self, within: float = 60.0) -> None:
+        """Remove all nodes and, without grace, the pods on them."""
+        self.find_machines()
+        for pod in self._pods.get(field_selector="spec.nodeName!=").items:
+            try:
+                self._pods.delete(
+                    name=pod.metadata.name,
+                    namespace=pod.metadata.namespace,
+                    body={"gracePeriodSeconds": 0},
+                )
+            except NotFoundError:
+                continue  # it went by itself
+        for name in self.names():
+            self.delete(name)
+        until(lambda: not self.names(), "no node is left", within)
+
+    def _patch(self, name: str, body: dict[str, Any]) -> None:
+        self._nodes.patch(body=body, name=name, content_type=_MERGE)
+
+    def _taints(self, name: str) -> list[dict[str, Any]]:
+        return self.read(name)["spec"].get("taints") or []
+
+    def _tainted(self, name: str, key: str) -> bool:
+        return any(taint["key"] == key for taint in self._taints(name))
+
+    def _ready(self) -> set[str]:
+        """Names of the nodes that pods may go to, from one list."""
+        ready = set()
+        for node in (item.to_dict() for item in self._nodes.get().items):
+            conditions = node["status"].get("conditions") or []
+            taints = {taint["key"] for taint in node["spec"].get("taints") or []}
+            says = any(c["type"] == "Ready" and c["status"] == "True" for c in conditions)
+            if says and taints.isdisjoint({_NOT_READY, _UNREACHABLE}):
+                ready.add(node["metadata"]["name"])
+        return ready

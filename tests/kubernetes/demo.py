@@ -1,0 +1,136 @@
+"""``make kubernetes-demo``: the shipped example on a real control plane, beside the simulator.
+
+Each job becomes an ``OasisJob`` half a slot before the slot of its arrival. The command
+``oasis kubernetes run`` schedules them with the shipped rights; at the end the table says what each
+earned there, and what the simulator says.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+from typing import Any
+
+import oasis
+from experiments.cli import console
+from experiments.evaluation.policies import OASIS, POLICIES
+from oasis.kubernetes.checkpoint import Checkpoint
+from oasis.kubernetes.instances import instance_of
+from oasis.kubernetes.nodes import places_of, site_of
+from oasis.kubernetes.objects import Clock, parse_job
+from oasis.kubernetes.quantities import DEFAULT_RESOURCES
+from oasis.kubernetes.resources import NODES, OASIS_JOBS
+from tests.kubernetes.cluster import Cluster
+from tests.kubernetes.controlplane.build import CONTROLPLANE
+from tests.kubernetes.controlplane.gobuild import GoBuildError, GoMissingError, ensure
+from tests.kubernetes.controlplane.plane import ControlPlane
+from tests.kubernetes.controlplane.waiting import until
+from tests.kubernetes.scene import EXAMPLE, SYSTEM, Scene, drive
+
+NAMESPACE = "demo"
+PATIENCE = 60.0  # seconds for the controller to start
+
+
+def main() -> int:
+    """Run it; 0 if every decision was that of the simulator."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--policy", default=OASIS, choices=sorted(POLICIES))
+    parser.add_argument("--slot-seconds", type=float, default=2.0)
+    parser.add_argument("--startup-seconds", type=float, default=1.0)
+    options = parser.parse_args()
+    try:
+        binary = ensure(CONTROLPLANE)
+    except (GoMissingError, GoBuildError) as error:
+        console.note(f"kubernetes demo: {error}")
+        return 1
+    instance = oasis.read(EXAMPLE)
+    with ControlPlane(binary) as plane:
+        Cluster(plane, NAMESPACE).create_namespace()
+        clock = Clock(options.slot_seconds, options.startup_seconds, 0.0)
+        scene = Scene(plane, NAMESPACE, clock)
+        scene.add_nodes(instance.cluster)
+        run_controller(scene, instance, options.policy)
+        on_cluster = imported(scene, instance)
+        statuses = scene.statuses()
+    return report(statuses, on_cluster, options.policy)
+
+
+def run_controller(scene: Scene, instance: oasis.Instance, policy: str) -> None:
+    """`oasis kubernetes run` as a process of its own, while the jobs arrive."""
+    clock = scene.clock
+    words = [
+        *(sys.executable, "-m", "experiments.cli", "kubernetes", "run", "--policy", policy),
+        *("--slot-seconds", str(clock.slot_seconds)),
+        *("--startup-seconds", str(clock.startup_seconds)),
+        *("--horizon", str(instance.horizon)),
+        *("--namespace", SYSTEM, "--name", NAMESPACE, "--jobs", NAMESPACE),
+        *("--stop-after", str(instance.horizon + 1)),
+        *("--kubeconfig", str(scene.account.kubeconfig())),
+    ]
+    if policy == OASIS:
+        words += ["--bounds", str(EXAMPLE)]
+    early = [job for job in instance.jobs_by_arrival() if job.arrival == 0]
+    for job in early:
+        scene.submit(scene.job(job, instance.slot_seconds))
+    checkpoint = Checkpoint(scene.admin, SYSTEM, NAMESPACE)
+    with subprocess.Popen(words) as process:
+        until(lambda: checkpoint.read() is not None, "the controller is at work", PATIENCE)
+        epoch = checkpoint.read()["epoch"]
+        scene.clock = Clock(clock.slot_seconds, clock.startup_seconds, epoch)
+        drive(scene, instance, instance.horizon + 1, first=len(early))
+        process.wait(timeout=60.0)
+    if process.returncode:
+        raise RuntimeError(f"oasis kubernetes run ended with {process.returncode}")
+
+
+def imported(scene: Scene, instance: oasis.Instance) -> oasis.Instance:
+    """The instance as it is read back from the cluster."""
+    nodes = {node["metadata"]["name"]: node for node in scene.admin.list_all(NODES)[0]}
+    clock, resources = scene.clock, DEFAULT_RESOURCES
+    site = site_of(places_of(nodes.values(), None), nodes, {}, resources, clock.work_seconds)
+    arrivals = {job.id: job.arrival for job in instance.jobs}
+    items = {i["metadata"]["name"]: i for i in scene.admin.list_all(OASIS_JOBS, scene.namespace)[0]}
+    specs = [
+        (parse_job(items[job.id], clock, resources), arrivals[job.id])
+        for job in instance.jobs_by_arrival()
+    ]
+    return instance_of(specs, site, instance.horizon, {})
+
+
+def report(statuses: dict[str, dict[str, Any]], instance: oasis.Instance, policy: str) -> int:
+    """The table; 0 if the decisions are those of the simulator."""
+    run = oasis.simulate(instance, POLICIES[policy].make(instance))
+    rows, differ, sums = [], 0, [0.0, 0.0]
+    for decision in run.decisions:
+        status = statuses[decision.job_id.rpartition("/")[2]]
+        there, here = status.get("completionSlot"), decision.completion
+        earned = status.get("utility", 0.0), decision.utility if here is not None else 0.0
+        sums = [a + b for a, b in zip(sums, earned, strict=True)]
+        differ += (there is None) != (here is None)
+        rows.append(
+            (
+                decision.job_id.rpartition("/")[2],
+                status.get("phase", "-"),
+                "-" if there is None else str(there),
+                "-" if here is None else str(here),
+                *(console.number(value) for value in earned),
+            )
+        )
+    rows.append(("all", "", "", "", *(console.number(value) for value in sums)))
+    columns = (
+        ("job", False),
+        ("on the cluster", False),
+        ("completes", True),
+        ("simulated", True),
+        ("earned", True),
+        ("simulated", True),
+    )
+    console.print_rows(columns, rows, title=f"{policy} on the cluster and in the simulator")
+    if differ:
+        console.note(f"{differ} jobs completed on one side only")
+    return 0 if differ == 0 else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

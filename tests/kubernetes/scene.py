@@ -1,0 +1,162 @@
+"""The adapter on a control plane: what is installed, nodes and jobs of an instance, controllers."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import oasis
+from oasis.kubernetes.brain import Brain
+from oasis.kubernetes.connection import Connection, RetryParams
+from oasis.kubernetes.controller import Controller
+from oasis.kubernetes.instances import job_object, node_objects
+from oasis.kubernetes.manifests import rights
+from oasis.kubernetes.names import FIELD_MANAGER, HOSTNAME, NODE_ROLE
+from oasis.kubernetes.objects import Clock
+from oasis.kubernetes.quantities import DEFAULT_RESOURCES
+from oasis.kubernetes.resources import OASIS_JOBS, Objects
+from oasis.kubernetes.schema import custom_resource
+from oasis.kubernetes.settings import Settings
+from oasis.kubernetes.world import by_job
+from tests.kubernetes.controlplane.access import Account, apply
+from tests.kubernetes.controlplane.plane import ControlPlane
+from tests.kubernetes.controlplane.waiting import until
+
+EXAMPLE = Path(__file__).parents[2] / "docs/examples/congested.json"
+SYSTEM = "oasis-system"
+
+
+class Scene:
+    """Everything around the controllers of one test.
+
+    Jobs are in `namespace`, leases and checkpoints of the name `name` in `SYSTEM`.
+    """
+
+    def __init__(self, plane: ControlPlane, namespace: str, clock: Clock) -> None:
+        self.plane, self.namespace, self.clock = plane, namespace, clock
+        apply(plane.client, [custom_resource()])
+        self.account: Account = plane.service_account(FIELD_MANAGER, SYSTEM, rights(SYSTEM))
+        self.admin = Objects(Connection.open(str(plane.admin.kubeconfig())))
+        until(self._served, "OasisJobs are served", 30.0)
+
+    def _served(self) -> bool:
+        try:
+            self.admin.list_all(OASIS_JOBS)
+        except oasis.OasisError:
+            return False
+        return True
+
+    def settings(self, **more: Any) -> Settings:
+        """Those of the controllers here."""
+        given = {
+            "namespace": SYSTEM,
+            "name": self.namespace,
+            "slot_seconds": self.clock.slot_seconds,
+            "startup_seconds": self.clock.startup_seconds,
+            "watched": self.namespace,
+            "lease_seconds": 3.0,
+            "first_slot_at": self.clock.epoch or None,
+        }
+        return Settings(**(given | more))
+
+    def add_nodes(self, cluster: oasis.Cluster) -> None:
+        """The servers of `cluster` as nodes; waits until they are ready."""
+        nodes = node_objects(cluster, DEFAULT_RESOURCES)
+        for node in nodes:
+            labels = {NODE_ROLE: node["metadata"]["labels"][NODE_ROLE]}
+            self.plane.nodes.add(node["metadata"]["name"], node["status"]["allocatable"], labels)
+        self.plane.nodes.wait_ready(*(node["metadata"]["labels"][HOSTNAME] for node in nodes))
+
+    def job(self, job: oasis.Job, slot_seconds: float, **spec: Any) -> dict[str, Any]:
+        """The object of a job of an instance."""
+        made = job_object(
+            job,
+            self.clock,
+            DEFAULT_RESOURCES,
+            slot_seconds=slot_seconds,
+            namespace=self.namespace,
+        )
+        made["spec"] |= spec
+        return made
+
+    def submit(self, made: dict[str, Any]) -> dict[str, Any]:
+        """Make an object as its owner would."""
+        return self.admin.connection.request(
+            "POST", OASIS_JOBS.path(self.namespace), body=made, query={"fieldManager": "owner"}
+        )
+
+    def statuses(self) -> dict[str, dict[str, Any]]:
+        """Status of each job by name."""
+        items, _ = self.admin.list_all(OASIS_JOBS, self.namespace)
+        return {item["metadata"]["name"]: item.get("status") or {} for item in items}
+
+    def phases(self) -> dict[str, str]:
+        """Phase of each job by name."""
+        return {name: status.get("phase", "") for name, status in self.statuses().items()}
+
+    @contextmanager
+    def controller(
+        self,
+        policy: Callable[[], Any],
+        *,
+        server: str | None = None,
+        identity: str = "one",
+        params: RetryParams | None = None,
+        **settings: Any,
+    ) -> Iterator[Controller]:
+        """A controller in a thread, with the shipped rights alone; it is stopped at the end."""
+        made = self.make(policy, server=server, identity=identity, params=params, **settings)
+        failure: list[BaseException] = []
+
+        def work() -> None:
+            try:
+                made.run()
+            except BaseException as error:  # noqa: BLE001 (raised again below)
+                failure.append(error)
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        try:
+            yield made
+        finally:
+            made.stop()
+            thread.join(60.0)
+            if failure:
+                raise failure[0]
+
+    def make(
+        self,
+        policy: Callable[[], Any],
+        *,
+        server: str | None = None,
+        identity: str = "one",
+        params: RetryParams | None = None,
+        **settings: Any,
+    ) -> Controller:
+        """A controller that has not been started."""
+        connection = Connection.open(str(self.account.kubeconfig(server)), params=params)
+        return Controller(Objects(connection), policy, self.settings(**settings), identity)
+
+    def wait_for(self, what: Callable[[Brain | None], bool], name: str, within: float) -> None:
+        """Wait for something about the jobs."""
+        until(lambda: what(None), name, within)
+
+    def our_pods(self) -> dict[str, dict[str, Any]]:
+        """Pods of the adapter by uid of their job."""
+        from oasis.kubernetes.resources import PODS
+
+        items, _ = self.admin.list_all(PODS, self.namespace)
+        return by_job(items)
+
+
+def drive(scene: Scene, instance: oasis.Instance, until_slot: int, first: int = 0) -> None:
+    """Submit the jobs of `instance`, from the `first` on, in the slots before their arrival."""
+    for job in instance.jobs_by_arrival()[first:]:
+        at = scene.clock.begin(job.arrival) - 0.5 * scene.clock.slot_seconds
+        time.sleep(max(0.0, at - time.time()))
+        scene.submit(scene.job(job, instance.slot_seconds))
+    time.sleep(max(0.0, scene.clock.begin(until_slot) - time.time()))

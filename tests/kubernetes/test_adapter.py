@@ -1,0 +1,177 @@
+"""The adapter on a real control plane, with the shipped rights alone."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from baselines import DRF, FIFO
+from oasis.kubernetes.api_errors import ApiError
+from oasis.kubernetes.manifests import CLUSTER_RIGHTS, OWN_RIGHTS
+from oasis.kubernetes.resources import PODS
+from tests.kubernetes.adapter import (
+    delete_job,
+    edit_job,
+    elastic,
+    longest_stretch,
+    rigid,
+    running_workers,
+    scene_of,
+    wait_ended,
+    wait_phases,
+    watched_gangs,
+)
+from tests.kubernetes.cluster import Cluster
+from tests.kubernetes.controlplane.audit import denied, verbs
+from tests.kubernetes.controlplane.waiting import until
+
+
+def test_two_gangs_that_need_two_thirds_each_run_one_after_the_other(cluster: Cluster) -> None:
+    scene = scene_of(cluster, nodes=2, gpus=3)
+    start = cluster.plane.audit_position()
+    with scene.controller(FIFO), watched_gangs(scene, {"one": 4, "two": 4}) as partly:
+        for name in ("one", "two"):
+            scene.submit(rigid(scene, name, workers=4, slots=2))
+        wait_phases(scene, {"one": "Running", "two": "Waiting"})
+        assert set(wait_ended(scene, 2).values()) == {"Completed"}
+        until(lambda: not scene.our_pods(), "all pods are gone", 20.0)
+    statuses = scene.statuses()
+    slots = sorted(status["completionSlot"] for status in statuses.values())
+    assert slots[1] - slots[0] >= 2
+    for status in statuses.values():
+        assert status["progress"]["percent"] == 100
+    # pods of a gang start and end one by one, but a gang is never partly there for a slot
+    for name in ("one", "two"):
+        assert longest_stretch(partly, name) < scene.clock.slot_seconds
+    used = verbs(cluster.plane.requests(scene.account, start))
+    shipped = {
+        (group, resource, verb)
+        for group, resource, words in (*CLUSTER_RIGHTS, *OWN_RIGHTS)
+        for verb in words
+    }
+    assert used <= shipped
+    assert not denied(cluster.plane.requests(scene.account, start))
+
+
+def test_what_the_owner_edits_or_deletes_is_obeyed(cluster: Cluster) -> None:
+    scene = scene_of(cluster)
+    with scene.controller(DRF):
+        scene.submit(elastic(scene, "edited", 1, 2, seconds=1000.0))
+        scene.submit(rigid(scene, "deleted", workers=2, slots=100))
+        until(lambda: running_workers(scene) == {"edited": 2, "deleted": 2}, "both run", 40.0)
+        edit_job(scene, "edited", {"workers": {"maximum": 5}})
+        until(lambda: running_workers(scene).get("edited") == 5, "it has grown", 40.0)
+        edit_job(scene, "edited", {"workers": {"maximum": 1}})
+        until(lambda: running_workers(scene).get("edited") == 1, "it has shrunk", 40.0)
+        delete_job(scene, "deleted")
+        until(lambda: running_workers(scene) == {"edited": 1}, "only one is left", 40.0)
+        assert scene.statuses()["edited"]["progress"]["percent"] < 100
+
+
+def test_a_job_of_restarts_is_ended_whole_and_begun_anew(cluster: Cluster) -> None:
+    scene = scene_of(cluster)
+    with scene.controller(DRF):
+        scene.submit(elastic(scene, "job", 1, 2, seconds=1000.0, resizePolicy="restart"))
+        until(lambda: running_workers(scene) == {"job": 2}, "it runs", 40.0)
+        (before,) = scene.our_pods().values()
+        edit_job(scene, "job", {"workers": {"maximum": 3}})
+        until(lambda: running_workers(scene) == {"job": 3}, "it has grown", 40.0)
+        (after,) = scene.our_pods().values()
+        assert not before.keys() & after.keys()
+        until(lambda: "resizes" in scene.statuses()["job"], "the cost is told", 20.0)
+        assert scene.statuses()["job"]["resizes"]["seconds"] > 0
+
+
+def test_a_foreign_pod_that_takes_the_room_sends_the_gang_back(cluster: Cluster) -> None:
+    scene = scene_of(cluster, nodes=1, gpus=4)
+    foreign = {
+        "metadata": {"name": "foreign", "labels": {"oasis-scheduler.io/job-uid": "not-ours"}},
+        "spec": {
+            "nodeName": "n0",
+            "containers": [
+                {"name": "c", "image": "c", "resources": {"limits": {"nvidia.com/gpu": "2"}}}
+            ],
+        },
+    }
+    with scene.controller(FIFO):
+        cluster.create(foreign)
+        cluster.wait_running("foreign")
+        scene.submit(rigid(scene, "job", workers=4, slots=1))
+        time.sleep(3 * scene.clock.slot_seconds)
+        assert scene.phases()["job"] != "Completed"
+        assert running_workers(scene) == {}
+        cluster.pods.delete(
+            name="foreign", namespace=cluster.namespace, body={"gracePeriodSeconds": 0}
+        )
+        assert wait_ended(scene, 1) == {"job": "Completed"}
+
+
+MALFORMED = {
+    "no utility": ({"utility": None}, "utility"),
+    "a kind that there is not": ({"utility": {"kind": "linear", "value": 1}}, "utility.kind"),
+    "a field of another kind": (
+        {"utility": {"kind": "constant", "value": 1, "priority": 2}},
+        "exactly",
+    ),
+    "work told twice": ({"work": {"workerSeconds": 5, "epochs": 2}}, "workerSeconds"),
+    "no work": ({"work": {}}, "workerSeconds"),
+    "negative work": ({"work": {"workerSeconds": -5}}, "workerSeconds"),
+    "a text for a number": ({"work": {"workerSeconds": "many"}}, "workerSeconds"),
+    "more than the maximum": ({"workers": {"minimum": 9, "maximum": 2}}, "minimum"),
+    "an unknown policy": ({"resizePolicy": "magic"}, "resizePolicy"),
+    "nothing to run": (
+        {"workers": {"maximum": 1, "template": {"spec": {"containers": []}}}},
+        "containers",
+    ),
+}
+
+
+def test_malformed_jobs_are_refused_or_told_and_the_others_go_on(cluster: Cluster) -> None:
+    scene = scene_of(cluster)
+    with scene.controller(FIFO):
+        for k, (change, field) in enumerate(MALFORMED.values()):
+            made = rigid(scene, f"bad{k}", 1, 1)
+            for name, value in change.items():
+                if value is None:
+                    del made["spec"][name]
+                elif name == "workers":
+                    made["spec"][name] |= value
+                else:
+                    made["spec"][name] = value
+            with pytest.raises(ApiError, match=field.replace(".", r"\.")) as refused:
+                scene.submit(made)
+            assert refused.value.status == 422
+        piecewise = {"kind": "piecewise", "delaysSeconds": [0, 5], "values": [1, 2]}
+        scene.submit(rigid(scene, "told", 1, 1, utility=piecewise))
+        odd = rigid(scene, "odd", 1, 1)
+        resources = odd["spec"]["workers"]["template"]["spec"]["containers"][0]["resources"]
+        resources["requests"]["cpu"] = "four"
+        scene.submit(odd)
+        scene.submit(rigid(scene, "good", 2, 1))
+        wait_phases(scene, {"good": "Completed", "told": "Invalid", "odd": "Invalid"})
+        statuses = scene.statuses()
+    messages = {
+        name: {c["type"]: c["message"] for c in statuses[name]["conditions"]}["Valid"]
+        for name in ("told", "odd")
+    }
+    assert "spec.utility.values[1]" in messages["told"]
+    assert "spec.workers.template.spec.containers[0].resources.requests.cpu" in messages["odd"]
+
+
+def test_nothing_foreign_is_touched(cluster: Cluster) -> None:
+    """A pod with our labels that we did not make, and one of the same name."""
+    scene = scene_of(cluster)
+    made = scene.submit(rigid(scene, "job", workers=1, slots=1))
+    labels = {"oasis-scheduler.io/job-uid": made["metadata"]["uid"]}
+    cluster.create(
+        {
+            "metadata": {"name": "mine", "labels": labels},
+            "spec": {"containers": [{"name": "c", "image": "c"}]},
+        }
+    )
+    with scene.controller(FIFO):
+        assert wait_ended(scene, 1) == {"job": "Completed"}
+        until(lambda: not scene.our_pods(), "our pods are gone", 20.0)
+    names = [pod["metadata"]["name"] for pod in scene.admin.list_all(PODS, scene.namespace)[0]]
+    assert names == ["mine"]

@@ -1,0 +1,118 @@
+"""A control plane leaves nothing behind: no process, no file, however it ended."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from tests.kubernetes.controlplane.guardian import Guardian, started
+from tests.kubernetes.controlplane.plane import ControlPlane, StartError
+from tests.kubernetes.controlplane.waiting import until
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def scratch(tmp_path, monkeypatch):
+    """Where control planes put their directories, here and in processes that are started."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    yield tmp_path
+    monkeypatch.undo()
+    tempfile.tempdir = None
+
+
+def processes_of(directory: Path) -> list[str]:
+    """Command lines of the processes that name `directory`."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            line = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+        except OSError:
+            continue  # no process, or one that has just ended
+        if str(directory) in line and entry.name != str(os.getpid()):
+            found.append(line)
+    return found
+
+
+def test_ended_control_plane_leaves_nothing(controlplane_binary, scratch):
+    with ControlPlane(controlplane_binary) as plane:
+        assert plane.directory.parent == scratch
+        plane.nodes.add("node-0", {"cpu": "1"})
+        plane.nodes.wait_ready("node-0")
+        plane.nodes.lose_machines()  # a stopped process can be ended too
+        pids = list(plane.pids().values())
+        assert len(processes_of(scratch)) >= len(pids) == 6
+    assert [started(pid) for pid in pids] == [""] * 6
+    assert processes_of(scratch) == []
+    assert list(scratch.iterdir()) == []
+
+
+@pytest.mark.parametrize("broken", ["etcd", "kube-apiserver", "kwok"])
+def test_failed_start_says_which_process_and_leaves_nothing(
+    broken, controlplane_binary, scratch, tmp_path_factory
+):
+    script = tmp_path_factory.mktemp("binary") / "controlplane"
+    script.write_text(
+        f'#!/bin/sh\n[ "$1" = {broken} ] && echo "no good" && exit 3\n'
+        f'exec {controlplane_binary} "$@"\n'
+    )
+    script.chmod(0o755)
+    name = {"kwok": "machines"}.get(broken, broken)
+    with pytest.raises(StartError, match=rf"^{name} exited \(3\): no good$"):
+        ControlPlane(script).__enter__()
+    assert processes_of(scratch) == []
+    assert list(scratch.iterdir()) == []
+
+
+@pytest.fixture
+def elsewhere(scratch, controlplane_binary):
+    """A control plane in a process of its own."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "tests.kubernetes.controlplane", "--nodes", "1"],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        yield process
+        process.kill()
+
+
+@pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_owner_that_is_ended_takes_its_control_plane_along(ending, elsewhere, scratch):
+    about = json.loads(elsewhere.stdout.readline())
+    assert Path(about["directory"]).is_dir()
+    assert all(started(pid) for pid in about["pids"].values())
+    elsewhere.send_signal(ending)
+    until(lambda: not processes_of(scratch), "no process is left")
+    until(lambda: not list(scratch.iterdir()), "no file is left")
+    assert not any(started(pid) for pid in about["pids"].values())
+
+
+def test_owner_that_is_interrupted_while_it_starts_leaves_nothing(elsewhere, scratch):
+    until(lambda: list(scratch.glob("*/kube-apiserver.log")), "the API server is started")
+    elsewhere.send_signal(signal.SIGINT)
+    assert elsewhere.wait(60) == 0
+    assert processes_of(scratch) == []
+    assert list(scratch.iterdir()) == []
+
+
+def test_guardian_leaves_a_stranger_with_an_old_number_alone(tmp_path):
+    """A process id that was given to somebody else since is not ours to end."""
+    home = tmp_path / "home"
+    home.mkdir()
+    with subprocess.Popen(["sleep", "60"]) as stranger:
+        with Guardian(home) as guardian:
+            guardian._process.stdin.write(f"{stranger.pid} 1\n".encode())
+        assert stranger.poll() is None
+        stranger.kill()
+    assert not home.exists()

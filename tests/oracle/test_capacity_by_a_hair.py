@@ -1,0 +1,149 @@
+"""Capacities that are exceeded by about as much as the solver forgives: every method must agree.
+
+`oasis.model.rounding.fits` forgives 1.001e-9 of a capacity. HiGHS forgives 1e-9 on top of a row
+that is widened by that much, so that it takes for feasible what the verification refuses.
+"""
+
+from __future__ import annotations
+
+import random
+
+import pulp
+import pytest
+
+import oasis
+from oasis import Cluster, Constant, Instance, Job, Server
+from oasis.solvers import highs
+from offline import Status, solve
+from offline.model.arrays import OfflineArrays
+from offline.model.capacities import fewer
+from offline.model.compact import CompactModel
+from offline.model.covers import Cover, fits
+from tests.benchmarks import cpsat
+
+EXCESSES = (0.0, 0.9e-9, 1.0013e-9, 1.2e-9, 1.5e-9, 1.9e-9, 2.5e-9)
+PARTS = (
+    (1 / 2, 1 / 2),
+    (1 / 3, 2 / 3),
+    (1 / 3, 1 / 3, 1 / 3),
+    (0.1, 0.2, 0.7),
+    (0.314159, 0.685841),
+)
+
+
+def hair(excess: float, jobs: int = 2, servers: int = 1, horizon: int = 1) -> Instance:
+    """Jobs of which two exceed a server by `excess` of its capacity."""
+    cluster = Cluster(
+        ("gpu",),
+        tuple(Server(f"w{k}", {"gpu": 1.0}) for k in range(servers)),
+        (Server("p", {}),),
+        3600.0,
+    )
+    demand = {"gpu": 0.5 * (1.0 + excess)}
+    made = [Job(f"j{k}", 0, 1, 1, 1, 1.0, 0.0, demand, {}, Constant(1.0 + k)) for k in range(jobs)]
+    return Instance(horizon, cluster, made)
+
+
+def drawn(seed: int) -> Instance:
+    """Jobs whose demands are parts of a capacity, times 1 and a hair."""
+    rng = random.Random(seed)
+    capacity = rng.choice((1.0, 8.0, 0.3, 61.0))
+    excess = rng.choice(EXCESSES)
+    parts = rng.choice(PARTS)
+    servers = tuple(Server(f"w{k}", {"gpu": capacity}) for k in range(rng.randint(1, 2)))
+    ps = (Server("p", {"gpu": capacity}),)
+    cluster = Cluster(("gpu",), servers, ps, 3600.0)
+    jobs = []
+    for k in range(rng.randint(2, 4)):
+        amount, other = (capacity * rng.choice(parts) * (1.0 + excess) for _ in range(2))
+        chunks = rng.randint(1, 2)
+        needs_ps = rng.random() < 0.5
+        jobs.append(
+            Job(
+                f"j{k}",
+                0,
+                1,
+                chunks,
+                1,
+                1.0,
+                0.0,
+                {"gpu": amount, "bandwidth_gbps": 1.0} if needs_ps else {"gpu": amount},
+                {"gpu": other, "bandwidth_gbps": 2.0} if needs_ps else {},
+                Constant(float(rng.randint(1, 9))),
+            )
+        )
+    if any("bandwidth_gbps" in job.worker for job in jobs):
+        cluster = Cluster(
+            ("gpu", "bandwidth_gbps"),
+            tuple(Server(s.id, {**s.capacity, "bandwidth_gbps": 10.0}) for s in servers),
+            tuple(Server(s.id, {**s.capacity, "bandwidth_gbps": 10.0}) for s in ps),
+            3600.0,
+        )
+    return Instance(rng.randint(1, 2), cluster, jobs)
+
+
+def assert_agrees(instance: Instance, method: str) -> None:
+    exact = solve(instance, "bruteforce").objective
+    found = solve(instance, method, work_limit=0.2 if method == "colgen" else 2.0)
+    assert oasis.verify(instance, found) == found.objective <= found.upper_bound
+    assert found.upper_bound >= exact
+    if method in ("milp", "benders"):
+        assert found.status is Status.OPTIMAL
+        assert found.objective == pytest.approx(exact, rel=1e-6)
+    for milestone in found.history:
+        assert milestone.objective is None or milestone.objective <= found.objective
+
+
+METHODS = ("milp", "benders", "colgen")
+
+
+@pytest.mark.parametrize("excess", EXCESSES)
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("size", [(2, 1, 1), (5, 2, 1), (4, 1, 2)])
+def test_every_method_agrees_with_enumeration(method, excess, size):
+    instance = hair(excess, *size)
+    jobs, servers, slots = size
+    together = 2 if excess < 1e-9 else 1
+    most = sum(range(jobs, max(0, jobs - together * servers * slots), -1))
+    assert solve(instance, "bruteforce").objective == most
+    assert_agrees(instance, method)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("seed", range(12))
+def test_every_method_agrees_on_parts_of_a_capacity(method, seed):
+    assert_agrees(drawn(seed), method)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("block", range(10))
+def test_every_method_agrees_on_400_instances(method, block):
+    for seed in range(100 + 40 * block, 140 + 40 * block):
+        assert_agrees(drawn(seed), method)
+
+
+@pytest.mark.parametrize("excess", EXCESSES)
+def test_cbc_agrees_on_rows_of_whole_numbers(excess):
+    """CBC forgives more than HiGHS: only rows of whole numbers tell it what does not fit."""
+    instance = hair(excess, 4, 2)
+    model = CompactModel(OfflineArrays.of(instance))
+    for number, limit in enumerate(list(model.limits())):
+        pair = [1, 1, 0, 0]
+        if not fits(limit.amounts, pair, limit.capacity):
+            levels = Cover.within(limit.amounts, pair, limit.capacity).levels()
+            for row in fewer(model.problem, limit.variables, levels, f"cover_{number}"):
+                model.problem.addConstraint(row)
+    cbc = pulp.COIN_CMD(path=pulp.PULP_CBC_CMD.pulp_cbc_path, msg=False, threads=1)
+    assert model.problem.solve(cbc) == pulp.LpStatusOptimal
+    best = pytest.approx(solve(instance, "bruteforce").objective, rel=1e-6)
+    assert pulp.value(model.problem.objective) == best
+    assert highs.solve(model.problem, presolve=False).objective == best
+
+
+@pytest.mark.skipif(not cpsat.is_installed(), reason=cpsat.MISSING)
+@pytest.mark.parametrize("excess", [e for e in EXCESSES if not 1e-9 < e < 1.01e-9])
+def test_cpsat_agrees(excess):
+    instance = hair(excess, 3, 1, 1)
+    found = cpsat.solve_cpsat(instance)
+    assert found.objective == solve(instance, "bruteforce").objective

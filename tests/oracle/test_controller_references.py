@@ -1,0 +1,141 @@
+"""Every decision of DRAGON and KOD2 against references that share nothing with them."""
+
+import random
+from collections import Counter
+
+import pytest
+import reference_dragon
+import reference_kod2
+
+from baselines.dragon.locality_aware import LocalityAware
+from baselines.dragon.policy import Dragon
+from baselines.kod2.policy import Kod2
+from oasis.simulator import (
+    ChangeCosts,
+    Engine,
+    FixedPs,
+    Machine,
+    Outage,
+    PolicyJob,
+    Site,
+    Workload,
+)
+
+STATES = 2_000
+CASES = {
+    "locality-aware": (
+        LocalityAware(),
+        lambda sizes: reference_dragon.Reference(sizes, 0, 0, scaling=False),
+        (),
+    ),
+    "dragon-text": (
+        Dragon(4.0, 2.0),
+        lambda sizes: reference_dragon.Reference(sizes, 4.0, 2.0),
+        ("urgent", "shrunk", "in vain", "grown"),
+    ),
+    "dragon-code": (
+        Dragon(4.0, 2.0, reading="code"),
+        lambda sizes: reference_dragon.Reference(sizes, 4.0, 2.0, "code"),
+        ("urgent", "shrunk", "in vain", "grown"),
+    ),
+    "kod2": (
+        Kod2(6.0),
+        lambda sizes: reference_kod2.Reference(sizes, 6.0),
+        ("walk", "scale-in", "scale-in in vain", "grown", "starving"),
+    ),
+    "kod2-printed": (
+        Kod2(6.0, printed=True, form="difference"),
+        lambda sizes: reference_kod2.Reference(sizes, 6.0, True, "difference"),
+        ("walk", "scale-in", "scale-in in vain", "grown", "starving"),
+    ),
+}
+
+
+def draw_workload(rng):
+    """A few machines, elastic jobs with few sizes, and perhaps a machine that is lost."""
+    sizes = [[rng.randint(1, 5), rng.randint(3, 12)] for _ in range(rng.randint(1, 3))]
+    machines = [Machine(f"m{k}", tuple(map(float, row))) for k, row in enumerate(sizes)]
+    jobs = []
+    for k in range(rng.randint(3, 9)):
+        least = rng.randint(1, 2)
+        most = least + rng.randint(0, 3)
+        jobs.append(
+            PolicyJob(
+                f"j{k}",
+                float(rng.randint(0, 12)),
+                rng.choice([2.0, 7.5, 20.3]),
+                ((0, 1), (1, rng.choice([1, 1, 2]))),
+                ((1, 1),),
+                least,
+                most,
+                initial_workers=rng.randint(least, most),
+                ps_rule=FixedPs(rng.randint(0, 2)),
+            )
+        )
+    begin = float(rng.randint(1, 15))
+    lost = [Outage(rng.randrange(len(sizes)), begin, begin + 3.0)] if rng.random() < 0.4 else []
+    return sizes, Workload.of(Site(("gpu", "memory"), tuple(machines)), jobs), lost
+
+
+def plain(job, policy):
+    """A job as the references take it; `n` is what the policy's book says that it asks for."""
+    return {
+        "k": job.index,
+        "n": policy._book.counts[job.index][0],
+        "least": job.min_workers,
+        "most": job.max_workers,
+        "p": job.ps_needed(job.min_workers),
+        "memory": job.worker[1][1],
+    }
+
+
+class Twin:
+    """Asks the policy and the reference, and compares what they say."""
+
+    told_remaining = slotted = False
+
+    def __init__(self, policy, reference):
+        self.policy, self.reference = policy, reference
+        self.name, self.parameters, self.states = policy.name, {}, 0
+
+    def reset(self, site):
+        self.policy.reset(site)
+
+    def decide(self, view):
+        free = view.free()
+        plan = self.policy.decide(view)
+        came = [plain(job, self.policy) for job in view.arrived if job.index not in plan.rejected]
+        gone = [{"k": job.index} for job in view.finished]
+        evicted = [plain(job, self.policy) for job in view.evicted]
+        said = self.reference.decide(view.now, free, came, gone, evicted)
+        held = {
+            index: sorted(
+                (kind, machine)
+                for kind, tasks in (("worker", allocation.workers), ("ps", allocation.ps))
+                for machine, count in tasks
+                for _ in range(count)
+            )
+            for index, allocation in plan.changes.items()
+        }
+        expected = {k: sorted(pods) for k, pods in said.items()}
+        before = {
+            job.index: view.allocation(job) for job in view.jobs() if job.index in plan.changes
+        }
+        same = [k for k in held if plan.changes[k] == before[k]]  # taken and given back at once
+        assert {k: pods for k, pods in held.items() if k not in same or k in expected} == expected
+        self.states += 1
+        return plan
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_every_decision_is_that_of_the_reference(case):
+    policy, make, branches = CASES[case]
+    rng, states, seen = random.Random(7), 0, Counter()
+    while states < STATES:
+        sizes, work, lost = draw_workload(rng)
+        twin = Twin(policy, make(sizes))
+        costs = rng.choice([None, ChangeCosts(start=0.5, resize=1.0)])
+        Engine(work, twin, costs=costs, outages=lost).run()
+        states += twin.states
+        seen.update(twin.reference.seen)
+    assert all(seen[branch] >= 5 for branch in branches), seen  # none is missing by chance

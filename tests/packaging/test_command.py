@@ -1,0 +1,81 @@
+"""The command under its two names, whatever lies in the working directory."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import oasis
+from oasis.__main__ import main
+
+ROOT = Path(oasis.__file__).parents[1]
+
+
+def shell(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "dumb", "NO_COLOR": "1"}
+    return subprocess.run(
+        [sys.executable, *words],
+        cwd=cwd,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_python_m_oasis_is_the_command(tmp_path: Path) -> None:
+    done = shell("-m", "oasis", "--version", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == f"oasis-scheduler {oasis.__version__}\n"
+
+
+@pytest.mark.parametrize("option", ["-h", "--help"])
+def test_help_has_two_spellings(option: str, tmp_path: Path) -> None:
+    for words in ([], ["run"], ["import", "philly"]):
+        done = shell("-m", "oasis", *words, option, cwd=tmp_path)
+        assert done.returncode == 0
+        assert " ".join(["Usage: oasis", *words]) in done.stdout
+
+
+def test_folders_in_the_working_directory_are_not_taken_for_ours(tmp_path: Path) -> None:
+    for name in ("experiments", "offline", "baselines"):
+        package = tmp_path / name
+        package.mkdir()
+        (package / "__init__.py").write_text("raise RuntimeError('not this one')\n")
+    path = tmp_path / "small.json"
+    oasis.write(oasis.generate("testbed", jobs=3, worker_servers=2, ps_servers=2, seed=1), path)
+    for words in (["run"], ["ratio"], ["compare", "--policies", "fifo,drf"]):
+        command, *options = words
+        done = shell("-m", "oasis", command, str(path), *options, cwd=tmp_path)
+        assert (done.returncode, "not this one" in done.stderr) == (0, False), done.stderr
+
+
+def test_the_version_alone_loads_no_command(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    program = (
+        "import sys\n"
+        "sys.argv = ['oasis', '--version']\n"
+        "from oasis.__main__ import main\n"
+        "try:\n"
+        "    main()\n"
+        "finally:\n"
+        "    print(*({'typer', 'rich', 'baselines'} & set(sys.modules)))\n"
+    )
+    done = shell("-c", program, cwd=tmp_path)
+    assert done.stdout == f"oasis-scheduler {oasis.__version__}\n\n"
+    monkeypatch.setattr(sys, "argv", ["oasis", "--version"])
+    with pytest.raises(SystemExit) as caught:
+        main()
+    assert caught.value.code == 0
+    assert capsys.readouterr().out == f"oasis-scheduler {oasis.__version__}\n"
+
+
+def test_the_shell_can_complete(tmp_path: Path) -> None:
+    done = shell("-m", "oasis", "--show-completion", "bash", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "_OASIS_COMPLETE" in done.stdout

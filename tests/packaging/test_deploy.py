@@ -1,0 +1,26 @@
+"""The manifests under deploy/ are those that ``oasis kubernetes install`` prints."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from experiments.cli.commands.kubernetes.install import yaml_text
+from oasis.kubernetes.manifests import everything
+
+DEPLOY = Path(__file__).parents[2] / "deploy"
+
+
+def test_the_manifests_are_those_that_install_prints() -> None:
+    """After a change: ``oasis kubernetes install > deploy/oasis.yaml``."""
+    assert (DEPLOY / "oasis.yaml").read_text(encoding="utf-8") == yaml_text(everything())
+
+
+@pytest.mark.parametrize("name", ["oasis.yaml", "job.yaml"])
+def test_every_document_is_an_object(name: str) -> None:
+    documents = list(yaml.safe_load_all((DEPLOY / name).read_text(encoding="utf-8")))
+    assert documents
+    for document in documents:
+        assert {"apiVersion", "kind", "metadata"} <= document.keys()

@@ -1,0 +1,241 @@
+"""The policies of simulators of GPU clusters on cases worked out by hand."""
+
+import os
+from pathlib import Path
+from statistics import median
+
+import pytest
+
+from baselines.easy import EASY
+from baselines.fifo import FIFO
+from baselines.finish_time_fairness import FinishTimeFairness
+from baselines.gittins import Gittins, Services
+from baselines.gpu_time import Gpus
+from baselines.las import LAS
+from baselines.levels import Levels, check_levels
+from baselines.line import Misfits, check_line
+from baselines.ordered import significant
+from baselines.queued import Queued
+from baselines.sjf import SJF
+from baselines.srsf import SRSF
+from baselines.srtf import SRTF
+from baselines.turns import Turns
+from oasis.scheduling import Allocation, BestFit, Machine, PolicyJob, Room, Site
+from oasis.simulator import Outage, PlainJob, replay, rigid_workload
+from oasis.traces import read_philly_plain
+from tests.philly_shape import philly_shaped
+
+DATA = Path(os.environ.get("OASIS_DATA", Path(__file__).parents[3] / "../shared/data"))
+TRACE = DATA / "philly_sia.csv"
+
+
+def run(policy, rows, servers=1, gpus=4, **options):
+    jobs = [PlainJob(f"j{k}", *row) for k, row in enumerate(rows)]
+    return replay(rigid_workload(jobs, servers, gpus, "whole"), policy, **options)
+
+
+def ends(policy, rows, servers=1, gpus=4, **options):
+    return [times.end for times in run(policy, rows, servers, gpus, **options).jobs]
+
+
+def first_of_6c71a0():
+    """The first 500 jobs of 1, 2, 4 or 8 GPUs: it has no others of at most 8."""
+    jobs = read_philly_plain(TRACE, virtual_cluster="6c71a0", max_gpus=8, jobs=500)
+    assert {job.gpus for job in jobs} == {1, 2, 4, 8}
+    return jobs
+
+
+# --- what simulators of the field give ----------------------------------------------------------
+
+needs_trace = pytest.mark.skipif(not TRACE.exists(), reason=f"no Philly trace at {TRACE}")
+
+
+@needs_trace
+@pytest.mark.parametrize(
+    ("policy", "mean", "within"),
+    [
+        (FIFO(), 249_587.3, 5e-7),
+        (SRTF(line="fit"), 119_197.4, 5e-7),
+        (SRSF(line="fit"), 114_437.5, 5e-7),
+        (LAS(order="running-first", line="fit"), 131_882.9, 0.01),
+    ],
+    ids=lambda value: getattr(value, "name", ""),
+)
+def test_means_on_a_slice_of_philly_are_those_of_the_simulator_of_tiresias(policy, mean, within):
+    outcome = replay(rigid_workload(first_of_6c71a0(), 8, 8), policy)
+    assert outcome.mean_completion == pytest.approx(mean, rel=within)
+
+
+@needs_trace
+def test_jobs_are_moved_a_third_as_often_where_free_room_comes_first():
+    """Placing as if all behind were gone took 575 moves."""
+    outcome = replay(rigid_workload(first_of_6c71a0(), 8, 8, "whole"), SRTF())
+    assert sum(times.migrations for times in outcome.jobs) == 217
+
+
+@pytest.mark.parametrize("policy", [SRTF(), SRTF(line="fit"), LAS()])
+def test_no_job_is_moved_while_a_server_stands_idle(policy):
+    class Watched(type(policy)):
+        def decide(self, view):
+            places = {job.index: view.allocation(job) for job in view.running()}
+            idle = sum(row == (8,) for row in view.free())
+            new = len(view.arrived)
+            plan = super().decide(view)
+            if idle >= new and not self._waiting:
+                assert not places.keys() & plan.changes.keys()
+            return plan
+
+    watched = Watched(**{k: v for k, v in policy.parameters.items() if k != "seed"})
+    outcome = replay(rigid_workload(philly_shaped(400, 1), 8, 8, "whole"), watched)
+    assert sum(times.migrations for times in outcome.jobs) > 0
+
+
+def test_a_job_that_waits_takes_the_free_server_and_moves_nobody():
+    rows = [(0, 100, 4), (1, 10, 2)]
+    outcome = run(SRTF(), rows, servers=2)
+    assert [times.end for times in outcome.jobs] == [100.0, 11.0]
+    assert sum(times.migrations for times in outcome.jobs) == 0
+
+
+def test_the_median_of_two_is_midway():
+    assert run(FIFO(), [(0, 10, 4), (0, 20, 4)]).median_completion == 20.0
+    outcome = run(FIFO(), [(k, 10 * k + 1, 1) for k in range(4)])
+    assert outcome.median_completion == median(outcome.completions) == 16.0
+    assert (
+        run(FIFO(), [(0, 1, 4)], outages=[Outage(0, 0.5, float("inf"))]).median_completion is None
+    )
+
+
+# --- one policy after the other -----------------------------------------------------------------
+
+
+def test_sjf_starts_the_shortest_that_waits_and_pauses_nobody():
+    assert ends(SJF(), [(0, 10, 4), (1, 5, 4), (2, 3, 4)]) == [10.0, 18.0, 13.0]
+    rows = [(0, 10, 2), (1, 3, 4), (2, 5, 2)]
+    assert ends(SJF(), rows) == [10.0, 13.0, 18.0]
+    assert ends(SJF(line="fit"), rows) == [10.0, 13.0, 7.0]
+
+
+def test_fifo_lets_others_pass_if_asked_to():
+    rows = [(0, 10, 3), (1, 5, 2), (2, 1, 1)]
+    assert ends(FIFO(), rows) == [10.0, 15.0, 11.0]
+    assert ends(FIFO(line="fit"), rows) == [10.0, 15.0, 3.0]
+
+
+def test_srsf_weighs_time_by_gpus():
+    rows = [(0, 10, 1), (0, 5, 4)]
+    assert ends(SRSF(), rows) == [10.0, 15.0]
+    assert ends(SRTF(), rows) == [15.0, 5.0]
+
+
+def test_queued_jobs_that_lose_a_server_return_to_their_place():
+    rows = [(0, 10, 4), (1, 10, 4)]
+    assert ends(EASY(), rows, outages=[Outage(0, 5.0, 7.0)]) == [12.0, 22.0]
+    assert issubclass(EASY, Queued)
+
+
+def test_easy_passes_whom_it_does_not_delay():
+    """Four GPUs: the head needs all of them at 10; nine seconds fit before that, ten do not."""
+    assert ends(EASY(), [(0, 10, 2), (0, 5, 4), (1, 9, 2)]) == [10.0, 15.0, 10.0]
+    assert ends(EASY(), [(0, 10, 2), (0, 5, 4), (1, 10, 2)]) == [10.0, 15.0, 25.0]
+    beside = [(0, 10, 2), (0, 5, 3), (1, 50, 1)]
+    assert ends(EASY(), beside) == [10.0, 15.0, 51.0]
+
+
+def test_easy_knows_on_which_server_the_head_will_be():
+    """The head will take server 0 at 10: a long job may start on server 1, and only there."""
+    rows = [(0, 10, 3), (0, 40, 2), (1, 5, 4), (2, 30, 1), (2, 30, 1)]
+    outcome = run(EASY(), rows, servers=2)
+    assert [times.start for times in outcome.jobs] == [0.0, 0.0, 10.0, 2.0, 2.0]
+    assert ends(EASY(), [*rows, (2, 30, 1)], servers=2)[-1] == 45.0
+
+
+def test_gittins_prefers_who_is_likely_to_end_soon():
+    """With the history, ten GPU-seconds may be nearly all; a job beyond them has far to go."""
+    policy = Gittins(levels=(10 / 3600,), history=(8 / 3600, 9 / 3600, 1.0))
+    assert ends(policy, [(0, 10, 4), (3, 2, 4)]) == [12.0, 5.0]
+    nothing_known = Gittins(levels=(10 / 3600,))
+    assert ends(nothing_known, [(0, 10, 4), (3, 2, 4)]) == [10.0, 12.0]
+
+
+def test_gittins_indices_are_the_largest_ratios():
+    services = Services([2.0, 8.0])
+    assert services.indices() == [0.0, 0.0, 0.0]
+    for size in (0.0, 1.0, 3.0, 12.0):
+        services.add(size)
+    # from 0: 1/(1+2+2), 2/(1+3+8), 3/16; from 2: 1/(1+6), 2/(1+10); from 8: 1/4
+    assert services.indices() == [significant(value) for value in (1 / 5, 2 / 11, 1 / 4)]
+
+
+def test_leases_are_kept_and_then_the_worst_off_goes_first():
+    policy = FinishTimeFairness(lease=10 / 3600)
+    rows = [(0, 30, 4), (1, 5, 4)]
+    # at 10, rho is (9 + 5) / (5 * 2) of the second and (10 + 20) / (30 * 1.9) of the first
+    assert ends(policy, rows) == [35.0, 15.0]
+    assert ends(FinishTimeFairness(lease=1.0), rows) == [30.0, 35.0]
+
+
+# --- parts --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: FIFO(line="x"), "line: expected strict or fit, got 'x'"),
+        (lambda: LAS(order="x"), "order: expected arrival or running-first, got 'x'"),
+        (lambda: Gittins(levels=(2.0, 1.0)), r"levels: expected increasing numbers > 0, got \(2"),
+        (lambda: Gittins(history=(0.0,)), r"history: expected numbers > 0, got \(0.0,\)"),
+        (lambda: FinishTimeFairness(lease=0.0), "lease: expected a finite number > 0, got 0"),
+    ],
+)
+def test_wrong_options_are_refused(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_lines_levels_and_gpus():
+    assert check_line("fit") == "fit"
+    assert check_levels((1, 2), "levels") == (1, 2)
+    site = Site(("gpu",), (Machine("n0", (4.0,)),), unit_seconds=1800.0)
+    assert Levels((1.0,), site).ends == [2.0]
+    assert Levels((1.0,), site).level(2.0) == 1
+    job = PolicyJob("a", 0.0, 1.0, ((0, 2),), max_workers=2)
+    assert Gpus(site).of(job, 2) == 4.0
+    assert Gpus(Site(("cpu",), (Machine("n0", (4.0,)),))).of(job, 2) == 2.0
+
+
+def test_who_does_not_fit_is_remembered_by_size():
+    small, large = (PolicyJob(n, 0.0, 1.0, ((0, size),)) for n, size in (("s", 1), ("l", 2)))
+    misfits = Misfits()
+    assert not misfits.has(large, 1, 0)
+    misfits.add(large, 1, 0)
+    assert misfits.has(large, 1, 0)
+    assert not misfits.has(small, 1, 0)
+
+
+def test_turns_displace_only_where_nothing_is_free():
+    site = Site(("gpu",), (Machine("n0", (4.0,)), Machine("n1", (4.0,))))
+    later, now, last = (PolicyJob(n, 0.0, 1.0, ((0, 1),), index=k) for k, n in enumerate("abc"))
+
+    class Present:
+        def free(self):
+            return [(0,), (4,)]
+
+        def allocation(self, job):
+            return Allocation(((0, 4),))
+
+    turns = Turns(site, BestFit(), Present(), [later])
+    assert turns.start(now, 4, 0) == Allocation(((1, 4),))
+    assert turns.start(last, 4, 0) == Allocation(((0, 4),))
+    assert not turns.keep(later)
+    assert turns.start(later, 4, 0) is None
+
+
+def test_what_is_occupied_twice_is_less_than_nothing():
+    site = Site(("gpu",), (Machine("n0", (4.0,)),))
+    room = Room(site, [(4,)])
+    job = PolicyJob("a", 0.0, 1.0, ((0, 1),), max_workers=4)
+    room.occupy(job, Allocation(((0, 3),)))
+    room.occupy(job, Allocation(((0, 3),)))
+    assert room.free == [(-2,)]
+    assert room.count(0, job.worker, 4) == 0

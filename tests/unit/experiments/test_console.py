@@ -1,0 +1,298 @@
+"""What the command line prints: tables, JSON, numbers for people; and Ctrl-C that it survives."""
+
+from __future__ import annotations
+
+import errno
+import io
+import json
+import os
+import signal
+import threading
+from typing import Any
+
+import pytest
+
+from experiments.cli import console, interrupt
+from experiments.cli.console import (
+    counter,
+    json_text,
+    note,
+    number,
+    percent,
+    print_facts,
+    print_json,
+    print_rows,
+    print_text,
+    seconds,
+)
+from experiments.cli.exit_codes import INTERRUPTED, ReaderGoneError
+from experiments.cli.interrupt import ERASE_LINE, SHOW_CURSOR, STOPPING, CtrlC
+
+Captured = pytest.CaptureFixture[str]
+
+# -- numbers for people ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (None, "-"),
+        (float("inf"), "-"),
+        (float("-inf"), "-"),
+        (0.0, "0"),
+        (1234567.0, "1.23457e+06"),
+        (123456.0, "123456"),
+        (2 / 3, "0.666667"),
+        (-1.5, "-1.5"),
+    ],
+)
+def test_a_number_has_six_digits_or_is_a_dash(value: float | None, shown: str) -> None:
+    assert number(value) == shown
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (None, "-"),
+        (float("inf"), "-"),
+        (0.5, "50%"),
+        (0.0, "0%"),
+        (0.12345, "12.3%"),
+        (1.5, "150%"),
+    ],
+)
+def test_a_share_is_a_percentage_of_three_digits(value: float | None, shown: str) -> None:
+    assert percent(value) == shown
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [(0.0, "0 ms"), (0.0123, "12.3 ms"), (0.9994, "999 ms"), (1.0, "1 s"), (75.25, "75.2 s")],
+)
+def test_a_duration_is_in_milliseconds_below_a_second(value: float, shown: str) -> None:
+    assert seconds(value) == shown
+
+
+# -- what goes where -------------------------------------------------------------------------------
+
+
+def test_results_go_to_standard_output_and_notes_to_standard_error(capsys: Captured) -> None:
+    print_text("a result")
+    note("by the way")
+    assert capsys.readouterr() == ("a result\n", "by the way\n")
+
+
+def test_json_is_one_document_and_nothing_else(capsys: Captured) -> None:
+    document = {"name": "größe", "values": [1, 2.5, None]}
+    print_json(document)
+    out, err = capsys.readouterr()
+    assert json.loads(out) == document
+    assert out == json_text(document)
+    assert out.endswith("}\n")
+    assert err == ""
+
+
+def test_a_number_that_json_does_not_know_is_never_printed(capsys: Captured) -> None:
+    with pytest.raises(ValueError, match="Out of range float"):
+        print_json({"gap": float("inf")})
+    assert capsys.readouterr().out == ""
+
+
+def test_facts_are_aligned_and_lines_have_no_blanks_at_their_end(
+    capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    print_facts("run", [("policy", "fifo"), ("utility", "12.5"), ("nothing", "")])
+    assert capsys.readouterr().out.splitlines() == [
+        "run",
+        "policy   fifo",
+        "utility  12.5",
+        "nothing",
+    ]
+
+
+def test_square_brackets_are_text_and_no_markup(capsys: Captured) -> None:
+    print_facts("", [("job", "[red]j0[/red]")])
+    print_rows([("name", False)], [["[bold]"]])
+    assert "[red]j0[/red]" in (out := capsys.readouterr().out)
+    assert "[bold]" in out
+
+
+def test_numbers_stand_to_the_right_and_words_to_the_left(
+    capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    print_rows([("policy", False), ("jobs", True)], [["fifo", "5"], ["las", "1000"]], title="both")
+    assert capsys.readouterr().out.splitlines() == [
+        "both",
+        "policy  jobs",
+        "fifo       5",
+        "las     1000",
+    ]
+
+
+def test_on_a_narrow_terminal_words_wrap_but_nothing_is_cut(
+    capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "16")
+    print_rows([("why", False), ("value", True)], [["no room on servers", "1234567890.5"]])
+    lines = capsys.readouterr().out.splitlines()
+    assert sum("1234567890.5" in line for line in lines) == 1
+    words = [word for line in lines for word in line.split()]
+    assert [word for word in words if word in {"no", "room", "on", "servers"}] == [
+        "no",
+        "room",
+        "on",
+        "servers",
+    ]
+
+
+def test_a_table_without_rows_is_its_headings(capsys: Captured) -> None:
+    print_rows([("policy", False), ("jobs", True)], [])
+    assert capsys.readouterr().out.split() == ["policy", "jobs"]
+
+
+# -- a reader that has gone, a disk that is full ---------------------------------------------------
+
+
+class Broken(io.StringIO):
+    """A standard output that fails when it is flushed, on a descriptor of its own."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__()
+        self.code = code
+        self.read_end, self.write_end = os.pipe()
+
+    def flush(self) -> None:
+        raise OSError(self.code, os.strerror(self.code))
+
+    def fileno(self) -> int:
+        return self.write_end
+
+    def close_all(self) -> None:
+        os.close(self.read_end)
+        os.close(self.write_end)
+
+
+@pytest.mark.parametrize(
+    ("code", "kind", "message"),
+    [
+        (errno.EPIPE, ReaderGoneError, ""),
+        (errno.ENOSPC, OSError, "standard output"),
+    ],
+)
+def test_what_cannot_be_printed_is_told_once(
+    code: int, kind: type[Exception], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = Broken(code)
+    monkeypatch.setattr("sys.stdout", broken)
+    try:
+        with pytest.raises(kind) as caught:
+            print_text("a result")
+        assert message in str(caught.value)
+        # what is still in a buffer goes nowhere, and fails no more
+        with open(os.devnull, "wb") as nowhere:
+            assert os.path.sameopenfile(broken.write_end, nowhere.fileno())
+    finally:
+        monkeypatch.undo()
+        broken.close_all()
+
+
+def test_no_bar_is_drawn_where_nobody_looks(capsys: Captured) -> None:
+    with counter("cells", total=3) as advance:
+        for _ in range(3):
+            advance()
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_bar_is_shown_only_to_those_who_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: list[bool] = []
+    clock = iter([0.0, 1.9, 2.0, 9.0])
+    monkeypatch.setattr(console, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(
+        console.Progress, "update", lambda self, task, advance, visible: shown.append(visible)
+    )
+    with counter("cells", total=3) as advance:
+        for _ in range(3):
+            advance()
+    assert shown == [False, True, True]
+
+
+# -- Ctrl-C ----------------------------------------------------------------------------------------
+
+
+def press() -> None:
+    signal.raise_signal(signal.SIGINT)
+
+
+def test_the_first_ctrl_c_is_heard_and_interrupts_nothing(
+    capfd: Captured,
+) -> None:
+    with CtrlC() as ctrl_c:
+        ctrl_c.check()
+        press()
+        assert ctrl_c.heard
+        with pytest.raises(KeyboardInterrupt):
+            ctrl_c.check()
+    assert capfd.readouterr().err == STOPPING.decode()
+
+
+@pytest.mark.usefixtures("capfd")
+def test_it_raises_only_where_it_may() -> None:
+    with CtrlC() as ctrl_c, pytest.raises(KeyboardInterrupt), ctrl_c.raising():
+        press()
+    with CtrlC() as ctrl_c:
+        with ctrl_c.raising():
+            pass
+        press()  # behind it no more
+        assert ctrl_c.heard
+
+
+class Ended(BaseException):
+    """Stands for the end of the process."""
+
+
+@pytest.mark.parametrize(("is_terminal", "cleared"), [(False, ""), (True, "\r\x1b[2K\x1b[?25h")])
+def test_the_second_ends_the_program_at_once_and_clears_what_is_unfinished(
+    is_terminal: bool, cleared: str, monkeypatch: pytest.MonkeyPatch, capfd: Captured
+) -> None:
+    done: list[Any] = []
+
+    def end(code: int) -> None:
+        done.append(code)
+        raise Ended
+
+    monkeypatch.setattr(interrupt, "remove_unfinished", lambda: done.append("removed"))
+    monkeypatch.setattr(interrupt.os, "_exit", end)
+    monkeypatch.setattr("sys.stderr.isatty", lambda: is_terminal, raising=False)
+    with CtrlC():
+        press()
+        with pytest.raises(Ended):
+            press()
+    assert done == ["removed", INTERRUPTED]
+    first = ERASE_LINE.decode() if is_terminal else ""
+    assert capfd.readouterr().err == first + STOPPING.decode() + cleared
+    assert (ERASE_LINE + SHOW_CURSOR).decode() == "\r\x1b[2K\x1b[?25h"
+
+
+def test_the_former_handler_comes_back() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    with CtrlC():
+        assert signal.getsignal(signal.SIGINT) != before
+    assert signal.getsignal(signal.SIGINT) == before
+    with pytest.raises(ZeroDivisionError), CtrlC():
+        raise ZeroDivisionError
+    assert signal.getsignal(signal.SIGINT) == before
+
+
+def test_outside_the_main_thread_nothing_is_handled() -> None:
+    found: list[Any] = []
+
+    def body() -> None:
+        with CtrlC() as ctrl_c:
+            found.append((signal.getsignal(signal.SIGINT), ctrl_c.heard))
+
+    thread = threading.Thread(target=body)
+    thread.start()
+    thread.join()
+    assert found == [(signal.getsignal(signal.SIGINT), False)]

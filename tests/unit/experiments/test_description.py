@@ -1,0 +1,128 @@
+"""What `oasis describe` finds, on instances small enough to work out by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import oasis
+from experiments.evaluation.alone import is_wide, run_alone
+from experiments.evaluation.description import describe_instance
+from experiments.evaluation.load import Load
+from experiments.plotting.load import plot_load
+from oasis import Cluster, Constant, Instance, Job, Server
+from tests.strategies import instances
+
+JOB = Job(
+    id="j",
+    arrival=1,
+    epochs=1,
+    chunks=4,
+    minibatches=2,
+    minibatch_time=1.0,
+    gradient_mb=0.0,
+    worker={"gpu": 1, "bandwidth_gbps": 1.0},
+    ps={"cpu": 2, "bandwidth_gbps": 2.0},
+    utility=Constant(5.0),
+)  # eight worker-slots, a parameter server for every two workers
+
+
+def one_job(job: Job = JOB, gpus: int = 3, hosts: int = 2, horizon: int = 10) -> Instance:
+    cluster = Cluster(
+        ("gpu", "cpu", "bandwidth_gbps"),
+        (Server("w", {"gpu": gpus, "bandwidth_gbps": 10}),),
+        (Server("p", {"cpu": 2, "bandwidth_gbps": 2}, hosts),),
+        60.0,
+    )
+    return Instance(horizon, cluster, (job,))
+
+
+def test_a_job_alone_has_the_workers_that_fit() -> None:
+    alone = run_alone(JOB, one_job(gpus=3))
+    assert (alone.workers, alone.ps) == (3, 2)
+    assert alone.completion == 3  # slots 1, 2 and 3: eight worker-slots at three a slot
+    assert alone.utility == 5.0
+
+
+def test_parameter_servers_limit_the_workers() -> None:
+    alone = run_alone(JOB, one_job(gpus=4, hosts=1))
+    assert (alone.workers, alone.ps, alone.completion) == (2, 1, 4)
+
+
+def test_its_data_chunks_limit_the_workers() -> None:
+    assert run_alone(JOB, one_job(gpus=9)).workers == 4
+
+
+@pytest.mark.parametrize(("horizon", "completion"), [(4, 3), (3, None)])
+def test_the_horizon_is_the_last_chance(horizon: int, completion: int | None) -> None:
+    alone = run_alone(JOB, one_job(gpus=3, horizon=horizon))
+    assert alone.completion == completion
+    assert alone.utility == (5.0 if completion else 0.0)
+
+
+def test_what_fits_nowhere_never_runs() -> None:
+    description = describe_instance(one_job(replace(JOB, worker={"gpu": 5})))
+    assert description.alone[0].workers == 0
+    assert not description.demand["worker"].any()
+    (first, *_) = description.to_dict()["remarks"]
+    assert first == "1 job can never run: no server holds a worker, or its parameter server"
+
+
+def test_demand_by_slot() -> None:
+    description = describe_instance(one_job(gpus=3, horizon=6))
+    assert description.demand["worker"][:, 0].tolist() == [0, 3, 3, 3, 0, 0]
+    assert description.demand["ps"][:, 1].tolist() == [0, 4, 4, 4, 0, 0]
+
+
+def test_loads_begin_with_the_scarcest() -> None:
+    description = describe_instance(one_job(gpus=3, horizon=6))
+    assert description.busiest.resource == "gpu"
+    assert description.busiest.mean == pytest.approx(0.5)
+    assert (description.busiest.peak, description.busiest.peak_slot) == (1.0, 1)
+
+
+def test_a_resource_that_is_wanted_but_not_there() -> None:
+    load = Load("worker", "gpu", 0.0, np.array([0.0, 2.0]))
+    assert load.mean == np.inf
+    assert (load.to_dict()["mean"], load.to_dict()["peak_slot"]) == (None, 1)
+
+
+def test_nothing_wanted() -> None:
+    empty = replace(one_job(), jobs=())
+    description = describe_instance(empty)
+    assert (description.loads, description.can_finish, description.most_utility) == ([], 0, 0)
+    with pytest.raises(ValueError, match=r"^instance: expected a job that wants something$"):
+        _ = description.busiest
+
+
+@pytest.mark.parametrize(("gpus", "wide"), [(1, True), (2, False)])
+def test_wide_workers(gpus: int, wide: bool) -> None:
+    instance = one_job(gpus=gpus)
+    assert is_wide(JOB, instance.cluster) is wide
+    remark = "1 job with workers that need more than half of any server"
+    assert (remark in describe_instance(instance).to_dict()["remarks"]) is wide
+
+
+@given(instances(), st.data())
+def test_nobody_earns_more_than_the_sum_of_the_jobs_alone(
+    instance: Instance, data: st.DataObject
+) -> None:
+    run = oasis.simulate(instance, oasis.OASiS.from_instance(instance))
+    description = describe_instance(instance)
+    assert run.total_utility <= description.most_utility * (1 + 1e-9) + 1e-12
+    done = {decision.job_id for decision in run.decisions if decision.admitted}
+    for job, alone in zip(instance.jobs, description.alone, strict=True):
+        if job.id in done:
+            assert alone.completion is not None
+            assert alone.completion <= run.schedules[job.id].completion
+
+
+def test_the_picture_has_a_curve_for_each_of_the_scarcest_resources() -> None:
+    ax = plot_load(describe_instance(oasis.generate("testbed", jobs=6, seed=1)))
+    labels = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert labels[-1] == "all there is"
+    assert len(labels) == 5

@@ -1,0 +1,91 @@
+"""Policies of other modules, by ``module:Name``."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+import oasis
+from experiments.evaluation.imported import import_policy, is_import_name
+from experiments.evaluation.policies import entry_of, make_policy, with_seed
+from experiments.sweep.config import PolicyGrid
+
+SOURCE = '''
+from baselines import FIFO
+
+class Mine(FIFO):
+    """Like FIFO, under another name."""
+
+    name = "mine"
+
+NUMBER = 3
+'''
+
+
+@pytest.fixture
+def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A module in the working directory, which Python does not look at by itself."""
+    name = "policies_of_a_user"
+    (tmp_path / f"{name}.py").write_text(SOURCE, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [entry for entry in sys.path if entry])
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    yield name
+    sys.modules.pop(name, None)
+
+
+def test_a_name_with_a_colon_is_one_of_another_module() -> None:
+    assert is_import_name("mine:Mine")
+    assert not is_import_name("fifo")
+
+
+def test_the_working_directory_is_looked_at_last_and_forgotten(module: str, tmp_path: Path) -> None:
+    before = list(sys.path)
+    assert import_policy(f"{module}:Mine").__name__ == "Mine"
+    assert sys.path == before
+    (tmp_path / "baselines").mkdir()
+    assert import_policy("baselines.fifo:FIFO").__module__ == "baselines.fifo"
+
+
+def test_it_has_an_entry_like_those_of_the_registry(module: str) -> None:
+    entry = entry_of(f"{module}:Mine")
+    assert entry.summary == "Like FIFO, under another name."
+    assert list(entry.options) == ["seed", "placement"]
+    assert with_seed([f"{module}:Mine"]) == [f"{module}:Mine"]
+    instance = oasis.generate("testbed", jobs=4, seed=1)
+    run = oasis.simulate(instance, make_policy(f"{module}:Mine", seed=3))
+    same = oasis.simulate(instance, make_policy("fifo", seed=3))
+    assert run.policy == "mine"
+    assert run.total_utility == same.total_utility
+
+
+def test_sweeps_know_it(module: str) -> None:
+    points = PolicyGrid(name=f"{module}:Mine", seed=[1, 2]).points()
+    assert points == [
+        (f"{module}:Mine", {"seed": 1, "placement": None}),
+        (f"{module}:Mine", {"seed": 2, "placement": None}),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("absent_module:Mine", "expected a module that can be imported, got ModuleNotFoundError"),
+        ("policies_of_a_user:Absent", "expected a policy in module policies_of_a_user, got no Abs"),
+        ("policies_of_a_user:NUMBER", "to be a class with a method decide"),
+        ("policies_of_a_user:", "expected MODULE:NAME, got 'policies_of_a_user:'"),
+        (":Mine", "expected MODULE:NAME, got ':Mine'"),
+    ],
+)
+@pytest.mark.usefixtures("module")
+def test_what_is_no_policy_is_refused(name: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        import_policy(name)
+
+
+def test_a_module_that_fails_is_named_with_its_error(module: str, tmp_path: Path) -> None:
+    (tmp_path / "broken_policies.py").write_text("1 / 0\n", encoding="utf-8")
+    with pytest.raises(ValueError, match="got ZeroDivisionError: division by zero"):
+        import_policy("broken_policies:Mine")

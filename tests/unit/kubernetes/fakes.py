@@ -1,0 +1,67 @@
+"""A cluster in memory for tests of what decides: the pods of a plan run from the first moment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from oasis.kubernetes.driver import Driver
+from oasis.kubernetes.entry import Facts
+from oasis.kubernetes.instances import job_object, node_objects
+from oasis.kubernetes.nodes import places_of, site_of
+from oasis.kubernetes.objects import Clock, JobSpec, parse_job
+from oasis.kubernetes.quantities import DEFAULT_RESOURCES
+from oasis.model.instance import Instance
+
+CLOCK = Clock(slot_seconds=2.0, startup_seconds=0.5)
+
+
+def specs_of(instance: Instance, clock: Clock = CLOCK) -> dict[str, tuple[JobSpec, int]]:
+    """The jobs of an instance as they are read back from their objects, with their arrivals."""
+    found = {}
+    for job in instance.jobs_by_arrival():
+        made = job_object(job, clock, DEFAULT_RESOURCES, slot_seconds=instance.slot_seconds)
+        made["metadata"] |= {"uid": f"uid-{job.id}", "generation": 1}
+        found[made["metadata"]["uid"]] = parse_job(made, clock, DEFAULT_RESOURCES), job.arrival
+    return found
+
+
+def site_for(instance: Instance, horizon: int | None, clock: Clock = CLOCK) -> Any:
+    """The site of the nodes that an instance's servers become."""
+    nodes = {
+        node["metadata"]["name"]: node for node in node_objects(instance.cluster, DEFAULT_RESOURCES)
+    }
+    places = places_of(nodes.values(), None)
+    return site_of(places, nodes, {}, DEFAULT_RESOURCES, clock.work_seconds, horizon)
+
+
+class FakeCluster:
+    """Runs a driver on the jobs of an instance; every worker that is planned does its work."""
+
+    def __init__(self, driver: Driver, jobs: Mapping[str, tuple[JobSpec, int]]) -> None:
+        self.driver, self.jobs = driver, jobs
+        self.done: dict[str, float] = {}
+        self.completed: dict[str, int] = {}
+        self.rejected: dict[str, str] = {}
+        self.history: list[tuple[int, str, Any]] = []
+        self.down: dict[int, set[int]] = {}
+
+    def step(self, slot: int) -> None:
+        specs = {
+            uid: spec
+            for uid, (spec, arrival) in self.jobs.items()
+            if arrival <= slot and uid not in self.completed and uid not in self.rejected
+        }
+        facts = Facts(specs, dict(self.done), down=frozenset(self.down.get(slot, ())))
+        outcome = self.driver.boundary(slot, facts)
+        for uid in outcome.completed:
+            self.completed[uid] = slot - 1
+        self.rejected |= outcome.rejected | outcome.given_up
+        for uid, entry in self.driver.by_uid.items():
+            if entry.allocation.workers:
+                self.history.append((slot, uid, entry.allocation))
+            self.done[uid] = self.done.get(uid, entry.done) + entry.allocation.worker_count
+
+    def run(self, slots: int) -> None:
+        for slot in range(slots):
+            self.step(slot)

@@ -1,0 +1,150 @@
+"""Decisions as plain data: what they say of a job by default, and the way through JSON and back."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import FrozenInstanceError, replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from oasis.model.decision import Bottleneck, Decision, Rejection
+from oasis.model.schedule import Schedule
+
+SCHEDULE = Schedule("j", [[2, 0, 3], [3, 1, 1]], [[2, 0, 1], [3, 0, 1]])
+SPOT = Bottleneck("gpu", "worker", ("w1", "w0"), (2, 5), cost=3.0, share=0.75)
+REJECTION = Rejection(4.0, 5, 1.25, SPOT)
+
+names = st.text(min_size=1, max_size=5)
+amounts = st.floats(0.0, 1e6)
+bottlenecks = st.builds(
+    Bottleneck,
+    names,
+    st.sampled_from(["worker", "ps"]),
+    st.lists(names, max_size=3).map(tuple),
+    st.lists(st.integers(0, 99), max_size=3).map(tuple),
+    amounts,
+    st.floats(0.0, 1.0),
+)
+rejections = st.builds(
+    Rejection, amounts, st.integers(0, 99), st.none() | amounts, st.none() | bottlenecks
+)
+rows = st.lists(
+    st.tuples(st.integers(0, 9), st.integers(0, 3), st.integers(1, 4)), min_size=1, max_size=4
+)
+schedules = st.builds(Schedule, names, rows, rows)
+decisions = st.builds(
+    Decision,
+    names,
+    st.booleans(),
+    amounts,
+    amounts,
+    amounts,
+    st.none() | st.integers(0, 99),
+    st.none() | schedules,
+    st.none() | names,
+    st.none() | rejections,
+)
+
+
+@given(decisions)
+def test_a_decision_survives_json(decision: Decision) -> None:
+    plain = json.loads(json.dumps(decision.to_dict()))
+    assert Decision.from_dict(plain) == decision
+    assert Decision.from_dict(decision.to_dict()) == decision  # and without JSON in between
+
+
+def test_a_decision_promises_nothing_by_default() -> None:
+    decision = Decision("j", admitted=False)
+    assert (decision.payoff, decision.utility, decision.cost) == (0.0, 0.0, 0.0)
+    assert decision.completion is None
+    assert decision.schedule is None
+    assert decision.reason is None
+    assert decision.rejection is None
+
+
+def test_plain_data_has_one_key_for_each_field_in_their_order() -> None:
+    assert list(Decision("j", admitted=True).to_dict()) == [
+        "job_id",
+        "admitted",
+        "payoff",
+        "utility",
+        "cost",
+        "completion",
+        "schedule",
+        "reason",
+        "rejection",
+    ]
+
+
+def test_plain_data_of_an_admitted_job_holds_its_rows() -> None:
+    decision = Decision("j", True, 6.0, 10.0, 4.0, 3, SCHEDULE)
+    plain = decision.to_dict()
+    assert plain["schedule"] == {
+        "job_id": "j",
+        "workers": [[2, 0, 3], [3, 1, 1]],
+        "ps": [[2, 0, 1], [3, 0, 1]],
+    }
+    assert plain["rejection"] is None
+    assert plain["payoff"] == plain["utility"] - plain["cost"]
+
+
+def test_plain_data_of_a_rejection_is_nested_and_free_of_our_classes() -> None:
+    plain = Decision("j", False, reason="payoff not positive", rejection=REJECTION).to_dict()
+    assert plain["rejection"] == {
+        "smallest_utility": 4.0,
+        "smallest_utility_completion": 5,
+        "utility_factor": 1.25,
+        "bottleneck": {
+            "resource": "gpu",
+            "group": "worker",
+            "servers": ("w1", "w0"),
+            "slots": (2, 5),
+            "cost": 3.0,
+            "share": 0.75,
+        },
+    }
+
+
+def test_servers_and_slots_of_a_bottleneck_come_back_as_tuples() -> None:
+    """JSON makes lists of them; equality and hashing need the tuples back."""
+    plain = json.loads(json.dumps(Decision("j", False, rejection=REJECTION).to_dict()))
+    assert plain["rejection"]["bottleneck"]["servers"] == ["w1", "w0"]
+    again = Decision.from_dict(plain).rejection
+    assert again is not None
+    assert again.bottleneck == SPOT
+    assert hash(again) == hash(REJECTION)
+
+
+def test_a_rejection_may_have_neither_factor_nor_bottleneck() -> None:
+    decision = Decision("j", False, rejection=Rejection(0.0, 3, None, None))
+    assert Decision.from_dict(decision.to_dict()) == decision
+
+
+def test_reading_leaves_the_plain_data_as_it_was() -> None:
+    plain = Decision("j", False, rejection=REJECTION).to_dict()
+    before = json.dumps(plain)
+    Decision.from_dict(plain)
+    assert json.dumps(plain) == before
+
+
+def test_an_unknown_or_a_missing_field_is_no_decision() -> None:
+    plain = Decision("j", admitted=True).to_dict()
+    with pytest.raises(TypeError, match="payof"):
+        Decision.from_dict(plain | {"payof": 1.0})
+    with pytest.raises(KeyError, match="rejection"):
+        Decision.from_dict({name: plain[name] for name in plain if name != "rejection"})
+
+
+def test_decisions_differ_by_their_schedules() -> None:
+    decision = Decision("j", True, schedule=SCHEDULE)
+    assert decision == replace(decision, schedule=Schedule.from_dict(SCHEDULE.to_dict()))
+    assert decision != replace(decision, schedule=None)
+    assert decision != replace(decision, schedule=Schedule("j", SCHEDULE.workers, []))
+
+
+@pytest.mark.parametrize("data", [SPOT, REJECTION, Decision("j", admitted=True)])
+def test_nothing_can_be_changed_afterwards(data: object) -> None:
+    with pytest.raises(FrozenInstanceError):
+        setattr(data, type(data).__slots__[0], "other")  # type: ignore[attr-defined]

@@ -1,0 +1,80 @@
+"""A part that is not installed is named, with the extra that brings it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import baselines
+import oasis
+from oasis.model import extras
+from oasis.model.extras import EXTRAS, install_line, require
+
+ROOT = Path(oasis.__file__).parents[1]
+WITHOUT = """
+import sys
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == {package!r}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+sys.meta_path.insert(0, Absent())
+try:
+    {statement}
+except ModuleNotFoundError as error:
+    print(error.name, "|", error)
+"""
+
+
+def test_what_is_installed_is_not_imported(monkeypatch: pytest.MonkeyPatch) -> None:
+    require("anything", *EXTRAS)  # the tests need all of them
+    monkeypatch.setattr(extras, "find_spec", lambda package: None)
+    message = r"^drawing needs matplotlib: pip install "
+    with pytest.raises(ModuleNotFoundError, match=message) as error:
+        require("drawing", "matplotlib")
+    assert error.value.name == "matplotlib"
+
+
+def test_every_extra_exists_and_brings_its_package() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    brought = project["optional-dependencies"]
+    for package, extra in EXTRAS.items():
+        assert install_line(extra) == f"pip install '{project['name']}[{extra}]'"
+        distribution = {"yaml": "PyYAML"}.get(package, package)
+        if package not in ("click", "urllib3"):  # they come with typer and with kubernetes
+            assert any(line.startswith(distribution) for line in brought[extra]), package
+
+
+@pytest.mark.parametrize(
+    ("package", "statement", "extra"),
+    [
+        ("highspy", "import offline", "solve"),
+        ("pulp", "import offline", "solve"),
+        ("matplotlib", "import experiments.plotting", "plot"),
+        ("pydantic", "import experiments.sweep", "sweep"),
+        (
+            "highspy",
+            "import oasis, baselines; i = oasis.generate('testbed', jobs=2, seed=1); "
+            "oasis.simulate(i, baselines.Dorm())",
+            "solve",
+        ),
+    ],
+)
+def test_the_error_in_python_names_the_extra(package: str, statement: str, extra: str) -> None:
+    program = WITHOUT.format(package=package, statement=statement)
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    name, _, message = done.stdout.partition(" | ")
+    assert name == package
+    assert message.endswith(f"needs {package}: {install_line(extra)}\n")
+
+
+@pytest.mark.parametrize("policy", ["fifo", None, 3, baselines.FIFO, oasis.OASiS])
+def test_what_is_no_policy_is_told_what_one_is(policy: object) -> None:
+    instance = oasis.generate("testbed", jobs=2, seed=1)
+    with pytest.raises(TypeError, match=r"^policy: expected a policy, such as oasis.Recourse\(\)"):
+        oasis.simulate(instance, policy)  # type: ignore[arg-type]

@@ -1,0 +1,219 @@
+"""Checks of single fields: what passes, in which type it comes back, and what a refusal says."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from oasis.model.errors import InstanceError
+from oasis.model.validation import (
+    LARGEST_COUNT,
+    LARGEST_SIZE,
+    check_keys,
+    check_list,
+    check_unique,
+    describe,
+    integer,
+    number,
+    text,
+)
+
+
+def refusal(call: Callable[..., Any], *arguments: Any, **options: Any) -> str:
+    with pytest.raises(InstanceError) as caught:
+        call(*arguments, **options)
+    return str(caught.value)
+
+
+# -- numbers ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("given_value", "expected"),
+    [
+        (0, 0.0),
+        (3, 3.0),
+        (2.5, 2.5),
+        (Fraction(1, 4), 0.25),
+        (np.float32(0.5), 0.5),
+        (np.int64(7), 7.0),
+        (5e-324, 5e-324),
+    ],
+)
+def test_any_real_number_comes_back_as_a_plain_float(given_value: Any, expected: float) -> None:
+    found = number(given_value, "x")
+    assert found == expected
+    assert type(found) is float
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (-1e-300, "-1e-300"),
+        (math.inf, "inf"),
+        (-math.inf, "-inf"),
+        (math.nan, "nan"),
+        (True, "True"),
+        (None, "None"),
+        ("1", "'1'"),
+        (1j, "1j"),
+        (Decimal(1), "Decimal('1')"),
+        ([1.0], "[1.0]"),
+    ],
+)
+def test_what_is_no_finite_number_is_refused_and_shown(value: Any, shown: str) -> None:
+    assert refusal(number, value, "a.b") == f"a.b: expected a finite number >= 0, got {shown}"
+
+
+def test_the_least_value_itself_passes_unless_it_must_be_exceeded() -> None:
+    assert number(2.0, "x", minimum=2.0) == 2.0
+    assert refusal(number, 2.0, "x", minimum=2.0, above=True) == (
+        "x: expected a finite number > 2, got 2.0"
+    )
+    assert number(math.nextafter(2.0, 3.0), "x", minimum=2.0, above=True) > 2.0
+    assert refusal(number, math.nextafter(2.0, 1.0), "x", minimum=2.0).startswith(
+        "x: expected a finite number >= 2, got 1.99"
+    )
+
+
+def test_an_integer_beyond_all_floats_is_refused_without_its_digits() -> None:
+    found = refusal(number, 10**400, "work")
+    assert found == "work: expected a finite number >= 0, got an integer too large for a float"
+
+
+def test_a_negative_least_value_admits_negative_numbers() -> None:
+    assert number(-3, "x", minimum=-5.0) == -3.0
+
+
+@given(st.floats(allow_nan=True, allow_infinity=True))
+def test_a_float_passes_exactly_if_it_is_finite_and_not_negative(value: float) -> None:
+    if math.isfinite(value) and value >= 0:
+        assert number(value, "x") == value
+    else:
+        assert refusal(number, value, "x").startswith("x: expected a finite number >= 0")
+
+
+# -- integers --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("value", [0, 12, np.int8(5), np.uint64(9)])
+def test_any_integer_comes_back_as_a_plain_int(value: Any) -> None:
+    found = integer(value, "n")
+    assert found == value
+    assert type(found) is int
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [(True, "True"), (1.0, "1.0"), (np.float64(2.0), "np.float64(2.0)"), ("3", "'3'"), (-1, "-1")],
+)
+def test_what_is_no_count_is_refused(value: Any, shown: str) -> None:
+    assert refusal(integer, value, "n") == f"n: expected an integer >= 0, got {shown}"
+
+
+def test_both_limits_of_an_integer_are_inclusive() -> None:
+    assert integer(1, "n", minimum=1, maximum=1) == 1
+    assert refusal(integer, 0, "n", minimum=1) == "n: expected an integer >= 1, got 0"
+    assert refusal(integer, 2, "n", minimum=1, maximum=1) == "n: expected an integer <= 1, got 2"
+
+
+def test_counts_end_where_floats_stop_telling_integers_apart() -> None:
+    assert float(LARGEST_COUNT) == LARGEST_COUNT
+    assert float(LARGEST_COUNT + 1) == LARGEST_COUNT  # the next integer has no float of its own
+    assert integer(LARGEST_COUNT, "n") == LARGEST_COUNT
+    assert refusal(integer, LARGEST_COUNT + 1, "n") == (
+        f"n: expected an integer <= {2**53}, got {2**53 + 1}"
+    )
+    assert LARGEST_SIZE < LARGEST_COUNT
+
+
+# -- names and lists -------------------------------------------------------------------------------
+
+
+def test_a_name_is_any_string_but_the_empty_one() -> None:
+    assert text(" ", "id") == " "
+    assert text("größe", "id") == "größe"
+    for wrong, shown in (("", "''"), (b"w", "b'w'"), (3, "3"), (None, "None")):
+        assert refusal(text, wrong, "id") == f"id: expected a non-empty string, got {shown}"
+
+
+def test_the_second_of_two_equal_names_is_pointed_at() -> None:
+    check_unique(["a", "b", "A"], "jobs", "job id")
+    check_unique([], "jobs", "job id")
+    assert refusal(check_unique, ["a", "b", "a", "b"], "jobs", "job id", ".id") == (
+        "jobs[2].id: duplicate job id 'a'"
+    )
+    assert refusal(check_unique, iter("xx"), "resources", "resource") == (
+        "resources[1]: duplicate resource 'x'"
+    )
+
+
+def test_a_list_is_returned_as_it_is() -> None:
+    given_list = [1, 2]
+    assert check_list(given_list, "jobs") is given_list
+    assert check_list((), "jobs") == ()
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"), [("ab", "'ab'"), ({"a": 1}, "{'a': 1}"), (None, "None"), ({1}, "{1}")]
+)
+def test_what_only_looks_like_a_list_is_refused(value: Any, shown: str) -> None:
+    assert refusal(check_list, value, "jobs") == f"jobs: expected a list, got {shown}"
+
+
+# -- keys ------------------------------------------------------------------------------------------
+
+
+def test_keys_are_complete_with_or_without_the_optional_ones() -> None:
+    check_keys({"id": 1, "capacity": 2}, ("id", "capacity"), optional=("count",))
+    check_keys({"count": 0, "capacity": 2, "id": 1}, ("id", "capacity"), optional=("count",))
+    check_keys({}, ())
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ({"id": 1}, "capacity: missing; this key is required"),
+        ({}, "id: missing; this key is required"),
+        (
+            {"id": 1, "capacity": 2, "size": 3},
+            "size: unknown key; expected one of id, capacity, count",
+        ),
+        ({3: 1}, "3: unknown key; expected one of id, capacity, count"),
+        ([], "expected an object, got []"),
+        ("id", "expected an object, got 'id'"),
+        (None, "expected an object, got None"),
+    ],
+)
+def test_wrong_keys_are_named(data: Any, message: str) -> None:
+    assert refusal(check_keys, data, ("id", "capacity"), optional=("count",)) == message
+
+
+def test_a_misspelt_key_is_told_before_a_missing_one() -> None:
+    """It is most likely the missing one, misspelt."""
+    assert refusal(check_keys, {"size": 2, "id": 1}, ("id", "capacity")).startswith("size:")
+
+
+# -- descriptions ----------------------------------------------------------------------------------
+
+
+def test_a_long_value_is_cut_to_sixty_characters() -> None:
+    assert describe("x" * 58) == f"'{'x' * 58}'"  # sixty with its quotes: still whole
+    cut = describe("x" * 59)
+    assert len(cut) == 60
+    assert cut == "'" + "x" * 56 + "..."
+
+
+@given(st.text() | st.lists(st.integers()))
+def test_no_description_is_longer_than_a_line(value: Any) -> None:
+    found = describe(value)
+    assert len(found) <= 60
+    assert repr(value).startswith(found.removesuffix("...") if len(repr(value)) > 60 else found)

@@ -1,0 +1,107 @@
+"""Solves that keep capacities exactly: refused, cut off, solved again."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pulp
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from oasis import SolverError
+from oasis.solvers import Solution, Status, highs
+from offline.model.capacities import Limit, fewer, solve_within
+from offline.model.covers import Level
+
+HALF = 0.5 * (1.0 + 1.0013e-9)  # of a capacity: two are forgiven by HiGHS, not by `fits`
+
+
+def pair(amounts: tuple[float, ...] = (HALF, HALF)) -> tuple[pulp.LpProblem, list[Limit]]:
+    """As many units as fit on one capacity, at most one of each item, the last worth most."""
+    problem = pulp.LpProblem("pair", pulp.LpMaximize)
+    units = [problem.add_variable(f"n_{k}", 0, 1, pulp.LpInteger) for k in range(len(amounts))]
+    problem.setObjective(pulp.lpSum((1 + k) * v for k, v in enumerate(units)))
+    limit = Limit(1.0, amounts, tuple(units))
+    problem.addConstraint(limit.row())
+    return problem, [limit]
+
+
+def test_highs_forgives_what_the_verification_refuses() -> None:
+    """When this fails, HiGHS may have become exact and `solve_within` may go."""
+    problem, [limit] = pair()
+    assert not limit.holds(highs.solve(problem, row_scale=highs.ROW_SCALE).values)
+
+
+@pytest.mark.parametrize("amounts", [(HALF, HALF), (0.314159 * 2 * HALF, 0.685841 * 2 * HALF)])
+def test_a_refused_solution_is_cut_off_and_the_next_best_is_found(amounts) -> None:
+    problem, limits = pair(amounts)
+    refused: list[None] = []
+    found = solve_within(problem, lambda: limits, lambda: refused.append(None))
+    best = max(
+        sum((1 + k) * n for k, n in enumerate(counts))
+        for counts in product(range(2), repeat=2)
+        if limits[0].holds({f"n_{k}": float(n) for k, n in enumerate(counts)})
+    )
+    assert (found.status, found.objective, found.bound) == (Status.OPTIMAL, best, best)
+    assert limits[0].holds(found.values)
+    assert len(refused) == 1
+
+
+def answering(monkeypatch: pytest.MonkeyPatch, status: Status) -> Callable[..., Any]:
+    """HiGHS always says that both units fit."""
+
+    def solve(problem: pulp.LpProblem, **options: Any) -> Solution:
+        return Solution(status, 3.0, 4.0, 1 / 3, {"n_0": 1.0, "n_1": 1.0})
+
+    monkeypatch.setattr(highs, "solve", solve)
+    return solve
+
+
+def test_a_limit_that_ends_the_solve_leaves_the_bound_alone(monkeypatch) -> None:
+    answering(monkeypatch, Status.TIME_LIMIT)
+    problem, limits = pair()
+    found = solve_within(problem, lambda: limits)
+    assert found == Solution(Status.TIME_LIMIT, None, 4.0, math.inf, {})
+
+
+@pytest.mark.parametrize("amount", [HALF, 0.5 * (1.0 + 1.001e-9) * (1 + 2**-52)])
+def test_a_solver_that_breaks_rows_of_whole_numbers_is_an_error(monkeypatch, amount) -> None:
+    answering(monkeypatch, Status.OPTIMAL)
+    problem, limits = pair((amount, amount))
+    with pytest.raises(SolverError, match="breaks a row of whole numbers"):
+        solve_within(problem, lambda: limits)
+
+
+def test_a_cover_applies_on_every_capacity_of_its_size() -> None:
+    problem = pulp.LpProblem("three", pulp.LpMaximize)
+    limits = []
+    for s in range(3):
+        units = [problem.add_variable(f"n_{s}_{k}", 0, 1, pulp.LpInteger) for k in range(2)]
+        limits.append(Limit(1.0, (HALF, HALF), tuple(units)))
+    problem.setObjective(pulp.lpSum(v for limit in limits for v in limit.variables))
+    for limit in limits:
+        problem.addConstraint(limit.row())
+    refused: list[None] = []
+    found = solve_within(problem, lambda: limits, lambda: refused.append(None))
+    assert found.objective == 3.0
+    assert len(refused) == 1
+
+
+@given(st.lists(st.integers(1, 4), min_size=1, max_size=3))
+def test_rows_of_levels_let_through_what_is_below_one_of_them(counts: list[int]) -> None:
+    levels = [Level(np.arange(k + 1), n) for k, n in enumerate(counts)]
+    for values in product(range(3), repeat=len(counts)):
+        problem = pulp.LpProblem("levels", pulp.LpMaximize)
+        units = [problem.add_variable(f"n_{k}", 0, 2, pulp.LpInteger) for k in range(len(counts))]
+        problem.setObjective(pulp.lpSum(units))
+        for row in fewer(problem, units, levels, "less"):
+            problem.addConstraint(row)
+        for unit, value in zip(units, values, strict=True):
+            problem.addConstraint(unit == value)
+        is_below = any(not level.is_reached(np.array(values)) for level in levels)
+        assert (highs.solve(problem).status is Status.OPTIMAL) == is_below

@@ -1,0 +1,154 @@
+"""Placing the counts of one slot on servers: all of them, or as many as are worth most."""
+
+from __future__ import annotations
+
+from itertools import product
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from oasis.model.rounding import FloatArray, IntArray
+from oasis.solvers import Status
+from oasis.solvers.budget import Budget
+from offline.benders import subproblem
+from offline.benders.params import CutParams
+from offline.benders.subproblem import place
+from tests.strategies import fewer
+
+PARAMS = CutParams()
+SEARCHES = (subproblem._by_patterns, subproblem._by_servers)
+
+
+def table(*rows: list[float]) -> FloatArray:
+    return np.array(rows, dtype=np.float64)
+
+
+def placed(
+    capacity: FloatArray, demand: FloatArray, counts: list[int], worth: list[float] | None = None
+) -> tuple[IntArray, bool]:
+    weights = None if worth is None else np.array(worth)
+    return place(capacity, demand, np.array(counts), Budget(), PARAMS, weights)
+
+
+def check_fits(units: IntArray, capacity: FloatArray, demand: FloatArray) -> None:
+    assert (units >= 0).all()
+    assert (units.T @ demand <= capacity * (1 + 1e-9) + 1e-9).all()
+
+
+def most_worth(
+    capacity: FloatArray, demand: FloatArray, counts: list[int], worth: FloatArray
+) -> float:
+    """The best value of any placement, by trying all of them."""
+    servers = len(capacity)
+    best = 0.0
+    choices = [range(n + 1) for n in counts for _ in range(servers)]
+    for choice in product(*choices):
+        units = np.array(choice).reshape(len(counts), servers)
+        fits = (units.T @ demand <= capacity + 1e-9).all()
+        if fits and (units.sum(axis=1) <= counts).all():
+            best = max(best, float(worth @ units.sum(axis=1)))
+    return best
+
+
+def test_nothing_is_placed_where_nothing_is_wanted() -> None:
+    units, is_proven = placed(table([4.0]), table([1.0], [2.0]), [0, 0])
+    assert units.tolist() == [[0], [0]]
+    assert is_proven
+
+
+def test_counts_that_fit_easily_are_placed_whole() -> None:
+    capacity, demand = table([4.0, 4.0], [2.0, 2.0]), table([1.0, 0.5], [2.0, 0.0])
+    units, is_proven = placed(capacity, demand, [3, 1])
+    assert units.sum(axis=1).tolist() == [3, 1]
+    assert is_proven
+    check_fits(units, capacity, demand)
+
+
+def test_large_items_are_put_where_they_leave_least() -> None:
+    """The item of 3 goes on the server of 3, so that the two of 2 find the server of 4."""
+    units = subproblem._greedy(table([4.0], [3.0]), table([2.0], [3.0]), np.array([2, 1]))
+    assert units.tolist() == [[2, 0], [0, 1]]
+
+
+def test_what_the_greedy_choice_misses_is_found() -> None:
+    """(3, 3, 2, 2, 2) on two servers of 6: the threes together, or nobody can place all twos."""
+    capacity, demand, counts = table([6.0], [6.0]), table([3.0], [2.0]), np.array([2, 3])
+    for search in SEARCHES:
+        units, status = search(capacity, demand, counts, Budget(), np.ones(2), PARAMS)
+        assert units.sum(axis=1).tolist() == [2, 3]
+        assert status is Status.OPTIMAL
+        check_fits(units, capacity, demand)
+    units, is_proven = placed(capacity, demand, [2, 3])
+    assert (units.sum(axis=1).tolist(), is_proven) == ([2, 3], True)
+
+
+def test_what_does_not_fit_is_proven_not_to() -> None:
+    units, is_proven = placed(table([3.0], [3.0]), table([2.0]), [3])
+    assert units.sum() == 2
+    assert is_proven
+
+
+def test_where_not_all_fit_the_worthier_do() -> None:
+    capacity, demand = table([2.0]), table([2.0], [1.0])
+    units, _ = placed(capacity, demand, [1, 2], [3.0, 1.0])
+    assert units.tolist() == [[1], [0]]
+    units, _ = placed(capacity, demand, [1, 2], [1.0, 3.0])
+    assert units.tolist() == [[0], [2]]
+    units, _ = placed(capacity, demand, [1, 2])  # each unit is worth the same by default
+    assert units.tolist() == [[0], [2]]
+
+
+def test_items_that_no_server_holds_are_left_out() -> None:
+    units, is_proven = placed(table([2.0], [1.0]), table([5.0], [1.0]), [1, 3])
+    assert units.sum(axis=1).tolist() == [0, 3]
+    assert is_proven
+
+
+def test_items_that_ask_for_nothing_fit_anywhere() -> None:
+    units, is_proven = placed(table([0.0]), table([0.0]), [7])
+    assert (units.tolist(), is_proven) == ([[7]], True)
+
+
+def test_without_time_what_the_greedy_choice_found_is_returned_without_proof() -> None:
+    capacity, demand, counts = table([6.0], [6.0]), table([3.0], [2.0]), np.array([2, 4])
+    units, is_proven = place(capacity, demand, counts, Budget.of(None, 0.0), PARAMS)
+    assert not is_proven
+    check_fits(units, capacity, demand)
+    assert (units >= subproblem._greedy(capacity, demand, counts)).all()
+
+
+def test_ctrl_c_in_the_solver_is_not_swallowed(monkeypatch: pytest.MonkeyPatch) -> None:
+    stopped = SimpleNamespace(status=Status.INTERRUPTED, values={})
+    monkeypatch.setattr(subproblem.highs, "solve", lambda *_, **__: stopped)
+    with pytest.raises(KeyboardInterrupt):
+        placed(table([3.0], [3.0]), table([2.0]), [3])
+
+
+@fewer(4)
+@given(
+    capacity=st.lists(st.integers(0, 5), min_size=1, max_size=2),
+    items=st.lists(
+        st.tuples(st.integers(1, 4), st.integers(0, 3), st.sampled_from([1.0, 2.5])),
+        min_size=1,
+        max_size=3,
+    ),
+)
+def test_no_placement_is_worth_more_and_each_search_agrees(
+    capacity: list[int], items: list[tuple[int, int, float]]
+) -> None:
+    room = table(*([float(c)] for c in capacity))
+    demand = table(*([float(size)] for size, _, _ in items))
+    counts = [count for _, count, _ in items]
+    worth = np.array([value for _, _, value in items])
+    best = most_worth(room, demand, counts, worth)
+    units, is_proven = placed(room, demand, counts, worth.tolist())
+    check_fits(units, room, demand)
+    assert is_proven
+    assert float(worth @ units.sum(axis=1)) == pytest.approx(best)
+    units, status = subproblem._by_servers(room, demand, np.array(counts), Budget(), worth, PARAMS)
+    check_fits(units, room, demand)
+    assert status is Status.OPTIMAL
+    assert float(worth @ units.sum(axis=1)) == pytest.approx(best)

@@ -1,0 +1,107 @@
+"""Which completion slots count, and what they are worth."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from oasis.model.job import Job
+from oasis.model.utility import Constant, Deadline, Piecewise, Sigmoid
+from oasis.online.completions import completions
+from tests.strategies import fewer, jobs
+
+# 6 worker-slots, at most 3 workers at once: two slots at least.
+JOB = Job("j", 2, 2, 3, 1, 1.0, 0.0, {"gpu": 1.0}, {}, Constant(8.0))
+
+
+def test_the_first_completion_is_after_the_shortest_duration() -> None:
+    """Arrival in slot 2, two slots of three workers: done in slot 3; slots 3, 4, 5 are left."""
+    ends = completions(JOB, horizon=6, slot_seconds=1.0, min_utility_fraction=0.0)
+    assert ends.first == 3
+    assert ends.utility.tolist() == [8.0, 8.0, 8.0]
+    assert ends.counted.all()
+
+
+def test_delays_count_from_the_arrival() -> None:
+    linear = replace(JOB, utility=Piecewise((0.0, 4.0), (8.0, 0.0)))
+    ends = completions(linear, 7, 1.0, 0.0)
+    assert ends.utility.tolist() == [6.0, 4.0, 2.0, 0.0]
+    assert ends.counted.tolist() == [True, True, True, False]
+    assert ends.log_best == math.log(6.0)
+    assert ends.log_smallest == math.log(2.0)
+
+
+@pytest.mark.parametrize(
+    ("fraction", "kept"), [(0.0, 3), (0.3, 3), (0.34, 2), (0.6, 2), (0.7, 1), (0.999, 1)]
+)
+def test_a_completion_counts_down_to_the_fraction_of_the_earliest(
+    fraction: float, kept: int
+) -> None:
+    linear = replace(JOB, utility=Piecewise((0.0, 4.0), (8.0, 0.0)))  # 6, 4, 2, 0
+    ends = completions(linear, 7, 1.0, fraction)
+    assert ends.counted.tolist() == [True] * kept + [False] * (4 - kept)
+    assert not ends.utility[kept:].any()
+    assert (ends.log_utility[kept:] == -np.inf).all()
+
+
+def test_a_completion_worth_exactly_the_fraction_counts() -> None:
+    assert completions(JOB, 6, 1.0, 1.0).counted.tolist() == [True, True, True]
+    fading = replace(JOB, utility=Piecewise((1.0, 2.0), (8.0, 4.0)))
+    assert completions(fading, 6, 1.0, 1.0).counted.tolist() == [True, False, False]
+
+
+def test_a_job_that_cannot_end_in_time_has_no_completion() -> None:
+    ends = completions(JOB, horizon=3, slot_seconds=1.0, min_utility_fraction=0.0)
+    assert (ends.first, ends.utility.size, ends.counted.size) == (3, 0, 0)
+    assert (ends.log_best, ends.log_smallest) == (-math.inf, -math.inf)
+
+
+def test_a_job_that_is_worth_nothing_has_completions_that_do_not_count() -> None:
+    late = replace(JOB, utility=Deadline(5.0, 0.0))
+    ends = completions(late, 6, 1.0, 0.0)
+    assert ends.utility.tolist() == [0.0, 0.0, 0.0]
+    assert not ends.counted.any()
+    assert (ends.log_best, ends.log_smallest) == (-math.inf, -math.inf)
+
+
+def test_utilities_too_small_for_a_float_count_by_their_logarithm() -> None:
+    """At delay 1 it is 1/2, at delay 2 e^-800: 0 as a float, but its logarithm is known."""
+    steep = replace(JOB, utility=Sigmoid(1.0, 800.0, 1.0))
+    ends = completions(steep, 6, 1.0, 0.0)
+    assert ends.utility.tolist() == [0.5, 0.0, 0.0]
+    assert ends.counted.all()
+    assert ends.log_smallest == pytest.approx(-1600.0)
+
+
+def test_nothing_counts_if_the_best_itself_is_too_small_for_a_float() -> None:
+    hopeless = replace(JOB, utility=Sigmoid(1.0, 2000.0, 0.0))
+    ends = completions(hopeless, 6, 1.0, 0.0)
+    assert not ends.counted.any()
+    assert ends.log_best == -math.inf
+
+
+@fewer(2)
+@given(jobs(6), st.sampled_from([0.0, 1e-3, 0.3, 0.9]))
+def test_what_counts_is_a_prefix_that_never_rises(job: Job, fraction: float) -> None:
+    ends = completions(job, 6, 1.0, fraction)
+    assert ends.first == job.arrival + job.shortest_duration(1.0) - 1
+    assert len(ends.utility) == len(ends.log_utility) == max(0, 6 - ends.first)
+    assert (np.diff(ends.utility) <= 0).all()
+    assert (np.diff(ends.counted.astype(int)) <= 0).all()
+    assert not ends.utility[~ends.counted].any()
+    if ends.counted.any():
+        assert ends.counted[0]
+        assert ends.log_smallest >= ends.log_best + (math.log(fraction) if fraction else -math.inf)
+
+
+@fewer(2)
+@given(jobs(6))
+def test_a_higher_floor_only_takes_completions_away(job: Job) -> None:
+    low, high = (completions(job, 6, 1.0, fraction) for fraction in (0.1, 0.5))
+    assert not (high.counted & ~low.counted).any()
+    assert (high.utility <= low.utility).all()

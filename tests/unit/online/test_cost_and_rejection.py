@@ -1,0 +1,259 @@
+"""What a schedule costs row by row, where most of it arises, and why a job was rejected."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given
+
+from oasis.model.cluster import Cluster, Server
+from oasis.model.job import Job
+from oasis.model.schedule import Schedule
+from oasis.model.utility import Constant, Deadline, Piecewise
+from oasis.online.best_schedule import best_schedule, result_of
+from oasis.online.cost import Cost, schedule_cost
+from oasis.online.ledger import Ledger
+from oasis.online.rejection import (
+    Reason,
+    bottleneck,
+    explain_rejection,
+    scarcest_resource,
+    why_none,
+)
+from oasis.online.search import Search
+from tests.strategies import Market, fewer, markets
+
+CLUSTER = Cluster(
+    ("gpu", "bandwidth_gbps"),
+    (Server("w", {"gpu": 4.0, "bandwidth_gbps": 10.0}, 2),),
+    (Server("p", {"bandwidth_gbps": 10.0}),),
+    slot_seconds=1.0,
+)
+# 4 worker-slots, at most 4 workers at once; one parameter server for every two workers.
+JOB = Job(
+    "j",
+    0,
+    1,
+    4,
+    1,
+    1.0,
+    0.0,
+    {"gpu": 1.0, "bandwidth_gbps": 1.0},
+    {"bandwidth_gbps": 2.0},
+    Constant(10.0),
+)
+HORIZON = 3
+
+
+def ledger(
+    worker_price: float = 0.0, ps_price: float = 0.0, used: float = 0.0, horizon: int = HORIZON
+) -> Ledger:
+    """Every resource at one price a unit in each group, and so many GPUs taken on each server."""
+    arrays = {
+        "worker_prices": np.full((horizon, 2, 2), worker_price),
+        "ps_prices": np.full((horizon, 1, 2), ps_price),
+        "worker_used": np.zeros((horizon, 2, 2)),
+        "ps_used": np.zeros((horizon, 1, 2)),
+    }
+    arrays["worker_used"][:, :, 0] = used
+    return Ledger.of_arrays(CLUSTER, **arrays)
+
+
+# -- cost ------------------------------------------------------------------------------------------
+
+
+def test_cost_is_count_times_demand_times_price() -> None:
+    """Three workers of 1 GPU and 1 Gbit/s at price 2, two parameter servers of 2 Gbit/s at 0.5."""
+    schedule = Schedule("j", [[0, 1, 3], [2, 0, 1]], [[0, 0, 2]])
+    cost = schedule_cost(schedule, JOB, ledger(2.0, 0.5))
+    assert cost.workers.tolist() == [[6.0, 6.0], [2.0, 2.0]]
+    assert cost.ps.tolist() == [[0.0, 2.0]]
+    assert cost.total == 18.0
+
+
+def test_prices_are_those_of_the_slot_and_the_server() -> None:
+    book = ledger()
+    book.worker.price[0, 1, 1] = 5.0  # the GPU of server 1 in slot 1
+    rows = [[0, 1, 1], [1, 0, 1], [1, 1, 2]]
+    cost = schedule_cost(Schedule("j", rows, []), JOB, book)
+    assert cost.workers[:, 0].tolist() == [0.0, 0.0, 10.0]
+    assert cost.total == 10.0
+
+
+def test_slots_of_a_rolled_ledger_are_absolute() -> None:
+    book = ledger(worker_price=1.0)
+    book.roll(2, None)
+    book.worker.price[0, 0, 0] = 7.0  # prices belong to rows now: row 0 is slot 2
+    assert schedule_cost(Schedule("j", [[2, 0, 1]], []), JOB, book).workers.tolist() == [[7.0, 1.0]]
+
+
+def test_a_schedule_without_parameter_servers_pays_for_workers_alone() -> None:
+    cost = schedule_cost(Schedule("j", [[0, 0, 1]], []), JOB, ledger(1.0, 99.0))
+    assert cost.ps.shape == (0, 2)
+    assert cost.total == 2.0
+
+
+# -- where the cost arises -------------------------------------------------------------------------
+
+
+def spot(workers: npt.ArrayLike, ps: npt.ArrayLike, rows: list[list[int]]) -> object:
+    schedule = Schedule("j", rows, [[0, 0, 1]] * len(np.asarray(ps)))
+    return bottleneck(schedule, Cost(np.asarray(workers, float), np.asarray(ps, float)), CLUSTER)
+
+
+def test_the_bottleneck_is_the_resource_with_the_largest_sum() -> None:
+    found = spot([[1.0, 3.0], [1.0, 3.0]], [[0.0, 5.0]], [[0, 0, 1], [1, 1, 1]])
+    assert found is not None
+    assert (found.resource, found.group) == ("bandwidth_gbps", "worker")  # type: ignore[attr-defined]
+    assert (found.cost, found.share) == (6.0, 6.0 / 13.0)  # type: ignore[attr-defined]
+
+
+def test_a_dear_parameter_server_is_a_bottleneck_too() -> None:
+    found = spot([[1.0, 0.0]], [[0.0, 5.0]], [[0, 0, 1]])
+    assert (found.group, found.servers, found.slots) == ("ps", ("p",), (0,))  # type: ignore[attr-defined]
+
+
+def test_nothing_is_a_bottleneck_where_nothing_costs() -> None:
+    assert spot([[0.0, 0.0]], [[0.0, 0.0]], [[0, 0, 1]]) is None
+
+
+def test_the_fewest_servers_and_slots_that_carry_half_of_it_are_named() -> None:
+    """On server 1: 5 of 9; so it alone carries half. In slots 0, 1, 2: 4, 3, 2: two are needed."""
+    rows = [[0, 0, 1], [0, 1, 1], [1, 1, 1], [2, 0, 1]]
+    found = spot([[2.0, 0.0], [2.0, 0.0], [3.0, 0.0], [2.0, 0.0]], np.zeros((0, 2)), rows)
+    assert found.servers == ("w#1",)  # type: ignore[attr-defined]
+    assert found.slots == (0, 1)  # type: ignore[attr-defined]
+
+
+def test_of_equal_servers_the_lower_index_is_named() -> None:
+    found = spot([[2.0, 0.0], [2.0, 0.0]], np.zeros((0, 2)), [[0, 0, 1], [1, 1, 1]])
+    assert found.servers[0] == "w#0"  # type: ignore[attr-defined]
+
+
+# -- why a job was rejected ------------------------------------------------------------------------
+
+
+def reason(job: Job, book: Ledger) -> str:
+    search = Search(job, book)
+    return why_none(search, explain_rejection(search))
+
+
+def test_too_little_time_is_told_with_the_slots_that_remain() -> None:
+    late = replace(JOB, arrival=2, epochs=2)
+    assert reason(late, ledger()) == f"{Reason.HORIZON}: needs 2 slots, 1 remain"
+    after = replace(JOB, arrival=3)
+    assert reason(after, ledger()) == f"{Reason.HORIZON}: needs 1 slots, 0 remain"
+
+
+def test_a_job_worth_nothing_is_told_so() -> None:
+    assert reason(replace(JOB, utility=Constant(0.0)), ledger()) == Reason.WORTHLESS
+
+
+def test_without_room_the_scarcest_resource_is_named_with_what_is_free() -> None:
+    """3.5 of 4 GPUs taken on each server: no worker fits in any of the three slots."""
+    assert reason(JOB, ledger(used=3.5)) == (
+        "no room: 0 of 4 worker-slots free by slot 2, the last completion that counts; "
+        "scarcest is gpu of the worker servers"
+    )
+
+
+def test_room_is_counted_up_to_the_last_completion_that_counts() -> None:
+    hurried = replace(JOB, utility=Deadline(10.0, 0.0))
+    assert reason(hurried, ledger(used=3.0)) == (
+        "no room: 2 of 4 worker-slots free by slot 0, the last completion that counts; "
+        "scarcest is gpu of the worker servers"
+    )
+
+
+def test_parameter_servers_may_be_what_is_scarce() -> None:
+    book = ledger()
+    book.ps.used[1] = 9.0  # one Gbit/s left in every slot, a parameter server needs two
+    assert reason(JOB, book).endswith("scarcest is bandwidth_gbps of the ps servers")
+    assert scarcest_resource(Search(JOB, book), 2) == "bandwidth_gbps of the ps servers"
+
+
+def test_a_job_that_costs_too_much_is_told_the_factor() -> None:
+    """Four workers of 2 units at price 2 are 16, two parameter servers of 2 units at 1 are 4."""
+    book = ledger(2.0, 1.0)
+    search = Search(JOB, book)
+    rejection = explain_rejection(search)
+    assert rejection is not None
+    assert rejection.smallest_utility == 20.0
+    assert rejection.utility_factor == 2.0
+    assert reason(JOB, book) == (
+        "payoff not positive: every schedule costs at least 2 times what the job is worth at its "
+        "completion"
+    )
+
+
+def test_a_utility_just_above_the_smallest_one_gets_the_job_admitted() -> None:
+    book = ledger(2.0, 1.0)
+    assert result_of(Search(replace(JOB, utility=Constant(20.0)), book)).schedule is None
+    best = result_of(Search(replace(JOB, utility=Constant(20.0 + 1e-9)), book))
+    assert best.cost == 20.0
+    assert best.payoff > 0.0
+
+
+def test_the_factor_is_that_of_the_best_ratio_not_of_the_cheapest_schedule() -> None:
+    """Slot 0 costs 16, slot 1 costs 8; there the job is worth 16/10 and 4: slot 0 needs less."""
+    fading = replace(JOB, utility=Piecewise((0.0, 1.0), (10.0, 4.0)))
+    book = ledger(2.0)
+    book.worker.price[:, 1:] = 1.0
+    book.changes[1] = True
+    rejection = explain_rejection(Search(fading, book))
+    assert rejection is not None
+    assert (rejection.smallest_utility, rejection.smallest_utility_completion) == (8.0, 1)
+    assert rejection.utility_factor == 1.6
+
+
+def test_no_utility_helps_where_there_is_no_room_at_all() -> None:
+    assert explain_rejection(Search(JOB, ledger(used=3.5))) is None
+
+
+@fewer(3)
+@given(markets())
+def test_a_market_gives_a_paying_schedule_or_a_reason_and_its_costs_add_up(market: Market) -> None:
+    best = best_schedule(**market.arguments)
+    assert best.payoff == best.utility - best.cost
+    if best.schedule is None:
+        assert best.reason is not None
+        assert best.reason.startswith(tuple(kind.value for kind in Reason))
+        assert (best.payoff, best.completion, best.breakdown) == (0.0, None, None)
+    else:
+        assert best.payoff > 0.0
+        assert best.reason is None
+        assert best.rejection is None
+        assert best.breakdown is not None
+        assert best.cost == pytest.approx(best.breakdown.total)
+        assert best.completion == best.schedule.completion
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            {"ps_prices": np.zeros((3, 2, 2))},
+            r"ps_prices: expected shape \(3, 1, 2\), got \(3, 2, 2\)",
+        ),
+        ({"worker_used": np.full((3, 2, 2), -1.0)}, "worker_used: expected finite numbers >= 0"),
+        ({"worker_prices": np.full((3, 2, 2), np.nan)}, "worker_prices: expected finite numbers"),
+        ({"granularity": "slot"}, "granularity: expected worker-slot or chunk, got 'slot'"),
+    ],
+)
+def test_arrays_of_another_market_are_refused(changes: dict[str, object], message: str) -> None:
+    worker, ps = np.zeros((3, 2, 2)), np.zeros((3, 1, 2))
+    given_arrays = {"worker_prices": worker, "ps_prices": ps, "worker_used": worker, "ps_used": ps}
+    with pytest.raises(ValueError, match=message):
+        best_schedule(JOB, CLUSTER, 3, **(given_arrays | changes))  # type: ignore[arg-type]
+
+
+def test_neither_prices_nor_usage_given_to_the_search_are_changed() -> None:
+    arrays = [np.full((3, 2, 2), 0.1), np.full((3, 1, 2), 0.1), np.zeros((3, 2, 2))]
+    before = [array.copy() for array in arrays]
+    best = best_schedule(JOB, CLUSTER, 3, *arrays, np.zeros((3, 1, 2)))
+    assert best.schedule is not None
+    for array, copy in zip(arrays, before, strict=True):
+        assert np.array_equal(array, copy)

@@ -1,0 +1,226 @@
+"""A live job: what is left of it, what it may still earn, and the record of those that left."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from oasis.model.cluster import Cluster, Server
+from oasis.model.job import Job
+from oasis.model.schedule import Schedule
+from oasis.model.utility import Constant, Deadline, Piecewise
+from oasis.online.recourse.grid import grid_of
+from oasis.online.recourse.live_job import LEAST_SHARE, NEVER, LiveJob, dominant_share
+from oasis.online.recourse.record import Record
+from tests.strategies import clusters, fewer, jobs
+
+CLUSTER = Cluster(
+    ("gpu", "bandwidth_gbps"),
+    (Server("w", {"gpu": 4.0, "bandwidth_gbps": 8.0}, 2),),
+    (Server("p", {"bandwidth_gbps": 8.0}),),
+    slot_seconds=1.0,
+)
+# 6 worker-slots, at most 3 workers at once; arrives in slot 2.
+JOB = Job(
+    "j",
+    2,
+    2,
+    3,
+    1,
+    1.0,
+    0.0,
+    {"gpu": 1.0, "bandwidth_gbps": 1.0},
+    {"bandwidth_gbps": 2.0},
+    Piecewise((0.0, 5.0), (10.0, 0.0)),
+)
+
+
+def live(job: Job = JOB, horizon: int = 9, floor: float = 0.0) -> LiveJob:
+    return LiveJob.of(7, job, CLUSTER, horizon, grid_of(CLUSTER), floor)
+
+
+def planned() -> LiveJob:
+    """Three workers in slot 3, one in slot 4, two in slot 6."""
+    made = live()
+    rows = [[3, 0, 2], [3, 1, 1], [4, 0, 1], [6, 0, 2]]
+    made.schedule = Schedule("j", rows, [[3, 0, 2], [4, 0, 1], [6, 0, 1]])
+    return made
+
+
+def test_a_job_that_has_just_arrived_has_all_its_work_left() -> None:
+    made = live()
+    assert (made.key, made.remaining, made.done, made.started) == (7, 6, 0, False)
+    assert made.promise is None
+    assert made.schedule is None
+    assert made.value == 0.0
+    assert made.job.original is JOB
+
+
+def test_the_table_holds_the_utility_by_delay() -> None:
+    made = live()
+    assert made.table.tolist() == [10.0, 8.0, 6.0, 4.0, 2.0, 0.0, 0.0]
+    assert made.utility_at(3) == 8.0
+    assert made.last == 6
+
+
+@pytest.mark.parametrize(("floor", "last"), [(0.0, 6), (0.25, 6), (0.3, 5), (0.8, 3), (1.0, 3)])
+def test_completions_below_the_floor_of_the_best_possible_count_as_worthless(
+    floor: float, last: int
+) -> None:
+    """The best possible is 8, at delay 1: two slots are needed."""
+    made = live(floor=floor)
+    assert made.last == last
+    assert made.utility_at(last) > 0.0
+    assert not made.table[last + 1 - JOB.arrival :].any()
+
+
+def test_a_job_that_cannot_be_worth_anything_has_no_last_slot() -> None:
+    assert live(replace(JOB, utility=Deadline(9.0, 0.0))).last == NEVER
+    assert live(replace(JOB, utility=Constant(0.0))).last == NEVER
+    assert live(horizon=3).last == NEVER  # it needs two slots, one is left
+
+
+def test_the_deadline_is_the_promise_or_the_last_slot_worth_anything() -> None:
+    made = live()
+    assert made.deadline == 6
+    made.promise = 4
+    assert made.deadline == 4
+    made.promise = 8
+    assert made.deadline == 6
+
+
+@pytest.mark.parametrize(
+    ("remaining", "now", "earliest"), [(6, 2, 3), (6, 5, 6), (4, 5, 6), (3, 5, 5), (1, 5, 5)]
+)
+def test_the_earliest_completion_counts_the_present_slot(
+    remaining: int, now: int, earliest: int
+) -> None:
+    made = live()
+    made.remaining = remaining
+    assert made.earliest(now) == earliest
+
+
+def test_what_is_planned_before_now_is_done() -> None:
+    made = planned()
+    assert made.run_until(3) == 0
+    assert not made.started
+    assert made.run_until(5) == 4
+    assert (made.done, made.remaining, made.started) == (4, 2, True)
+    assert made.schedule is not None
+    assert made.schedule.workers.tolist() == [[6, 0, 2]]
+    assert made.schedule.ps.tolist() == [[6, 0, 1]]
+    assert made.run_until(9) == 2
+    assert (made.remaining, made.schedule) == (0, None)
+
+
+def test_without_a_schedule_no_time_does_any_work() -> None:
+    made = live()
+    assert made.run_until(9) == 0
+    assert made.remaining == 6
+
+
+@given(st.lists(st.integers(2, 9), max_size=5))
+def test_work_done_and_work_left_add_up_whenever_one_looks(moments: list[int]) -> None:
+    made = planned()
+    done = sum(made.run_until(now) for now in sorted(moments))
+    assert done == made.done
+    assert made.done + made.remaining == 6
+    left = made.schedule.worker_slots if made.schedule else 0
+    assert left == made.remaining
+
+
+def test_the_rest_is_measured_from_the_arrival_but_starts_now() -> None:
+    made = live()
+    made.remaining = 4
+    rest = made.rest(now=4, until=6)
+    assert (rest.start, rest.work, rest.ends.first) == (4, 4, 5)
+    assert rest.ends.utility.tolist() == [4.0, 2.0]
+    assert rest.ends.counted.all()
+
+
+def test_a_lift_makes_even_a_worthless_completion_count() -> None:
+    made = live()
+    assert made.rest(2, 8).ends.counted.tolist() == [True, True, True, True, False, False]
+    lifted = made.rest(2, 8, lift=100.0).ends
+    assert lifted.utility.tolist() == [108.0, 106.0, 104.0, 102.0, 100.0, 100.0]
+    assert lifted.counted.all()
+
+
+def test_the_share_of_a_job_is_that_of_its_scarcest_resource() -> None:
+    """A worker takes 1 of 8 GPUs; the halves of its parameter server 1 of 8 Gbit/s."""
+    assert dominant_share(JOB, CLUSTER) == 1 / 8
+    assert (
+        dominant_share(replace(JOB, worker={"gpu": 3.0, "bandwidth_gbps": 1.0}), CLUSTER) == 3 / 8
+    )
+    dear = replace(JOB, ps={"bandwidth_gbps": 1.0})  # a parameter server for every worker
+    assert dominant_share(dear, CLUSTER) == 1 / 8
+    wide = replace(JOB, worker={"bandwidth_gbps": 4.0}, ps={"bandwidth_gbps": 4.0})
+    assert dominant_share(wide, CLUSTER) == 4 / 8
+
+
+def test_a_job_that_asks_for_nothing_still_has_a_share() -> None:
+    free = replace(JOB, worker={}, ps={})
+    assert dominant_share(free, CLUSTER) == LEAST_SHARE
+    unknown = replace(JOB, worker={"gpu": 1.0}, ps={"gpu": 5.0})  # no ps host has a GPU
+    assert dominant_share(unknown, CLUSTER) == 1 / 8
+
+
+@fewer(4)
+@given(jobs(6), clusters(), st.sampled_from([0.0, 1e-3, 0.5]))
+def test_a_live_job_is_never_smaller_than_the_job(job: Job, cluster: Cluster, floor: float) -> None:
+    grid = grid_of(cluster)
+    made = LiveJob.of(0, job, cluster, 6, grid, floor)
+    assert made.remaining == job.work(cluster.slot_seconds)
+    assert made.size >= LEAST_SHARE
+    assert all(made.job.worker[name] >= amount for name, amount in job.worker.items())
+
+    counted = np.flatnonzero(made.table)
+    if made.last != NEVER:
+        assert made.last == job.arrival + counted[-1]
+
+
+# -- the record ------------------------------------------------------------------------------------
+
+
+def test_a_completed_job_is_done_not_wasted() -> None:
+    record, made = Record(), planned()
+    made.run_until(9)
+    record.leave(made, completed=True)
+    assert (record.done, record.wasted, record.given_up) == (6, 0, [])
+
+
+def test_a_job_given_up_after_it_ran_is_named_with_its_waste() -> None:
+    record, made = Record(), planned()
+    made.run_until(5)
+    record.leave(made, completed=False)
+    assert (record.done, record.wasted, record.given_up) == (4, 4, ["j"])
+
+
+def test_a_job_given_up_before_it_ran_wastes_nothing() -> None:
+    record = Record()
+    record.leave(live(), completed=False)
+    assert record == Record()
+
+
+def test_plain_data_of_a_record_are_copies() -> None:
+    record = Record(given_up=["a"], wasted=2, done=5, broken=["b"], cut_short=1)
+    plain = record.to_dict()
+    assert plain == {
+        "given_up_after_start": ["a"],
+        "worker_slots_wasted": 2,
+        "worker_slots_done": 5,
+        "broken_promises": ["b"],
+        "decisions_cut_short": 1,
+    }
+    plain["broken_promises"].append("c")
+    assert record.broken == ["b"]
+
+
+def test_records_share_no_lists() -> None:
+    one, other = Record(), Record()
+    one.broken.append("a")
+    assert other.broken == []

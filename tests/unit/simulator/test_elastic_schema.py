@@ -1,0 +1,77 @@
+"""The JSON Schema of elastic workloads refuses nothing that the reader takes."""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from oasis.model.errors import InstanceError
+from oasis.simulator.elastic_file import elastic_from_dict
+from oasis.simulator.elastic_generator import generate_elastic
+from oasis.simulator.elastic_schema import elastic_schema
+from tests.unit.model.test_schema import JSON, places, with_change
+
+EXAMPLE = Path(__file__).parents[3] / "docs" / "examples" / "elastic.json"
+VALIDATOR = jsonschema.Draft202012Validator(elastic_schema())
+SMALL = copy.deepcopy(dict(generate_elastic(jobs=2, seed=1).document)) | {
+    "partial_gangs": True,
+    "share_links": False,
+}
+SMALL["jobs"][0]["utility"] = {"kind": "deadline", "value": 3.0, "deadline": 400.0}
+SMALL["jobs"][1]["parameter_servers"] = {"per_worker": 0.5}
+
+
+def test_it_takes_what_is_shipped_and_what_is_generated() -> None:
+    jsonschema.Draft202012Validator.check_schema(elastic_schema())
+    VALIDATOR.validate(json.loads(EXAMPLE.read_text(encoding="utf-8")))
+    VALIDATOR.validate(SMALL)
+    elastic_from_dict(SMALL)
+
+
+def test_it_describes_every_field_of_a_job() -> None:
+    assert set(SMALL["jobs"][0]) <= set(elastic_schema()["$defs"]["job"]["properties"])
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (("version",), True),
+        (("machines",), []),
+        (("machines", 0, "count"), 0),
+        (("machines", 0, "cpu_cores"), 0),
+        (("partial_gangs",), "yes"),
+        (("costs", "start"), -1),
+        (("costs", "stop"), 1),
+        (("observation",), {}),
+        (("jobs", 0, "arrival"), 1e17),
+        (("jobs", 0, "work"), 0),
+        (("jobs", 0, "workers"), 0),
+        (("jobs", 0, "workers"), {"min": 1}),
+        (("jobs", 0, "parameter_servers"), {"per_worker": 2}),
+        (("jobs", 0, "worker", "gpu"), 1e300),
+        (("jobs", 0, "gradient_mb"), 1e300),
+        (("jobs", 0, "speedup"), [0]),
+        (("jobs", 0, "curve"), [[0, 1, 2]]),
+    ],
+    ids=str,
+)
+def test_it_refuses_what_the_reader_refuses_there(path: tuple[Any, ...], value: Any) -> None:
+    data = with_change(SMALL, path, value)
+    assert not VALIDATOR.is_valid(data)
+    with pytest.raises(InstanceError):
+        elastic_from_dict(data)
+
+
+@given(st.sampled_from(places(SMALL)), JSON)
+def test_it_refuses_nothing_that_the_reader_takes(path: tuple[Any, ...], value: Any) -> None:
+    data = with_change(SMALL, path, value)
+    if not VALIDATOR.is_valid(data):
+        with pytest.raises(InstanceError):
+            elastic_from_dict(data)

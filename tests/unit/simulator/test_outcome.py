@@ -1,0 +1,235 @@
+"""Figures of a run from its notes: times of jobs, use of machines, utility, latency."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from oasis.model.decision import Decision
+from oasis.model.schedule import Schedule
+from oasis.scheduling.allocation import Allocation
+from oasis.scheduling.job import PolicyJob
+from oasis.scheduling.site import Machine, Site
+from oasis.simulator.costs import Change, ChangeCosts
+from oasis.simulator.elastic import ElasticWorkload
+from oasis.simulator.job_times import JobTimes
+from oasis.simulator.outcome import Outcome
+from oasis.simulator.progress import Progress
+from oasis.simulator.result import Run
+from oasis.simulator.speed import Linear
+from oasis.simulator.workload import Workload
+
+SITE = Site(
+    ("gpu", "cpu"),
+    (Machine("n0", (4.0, 8.0)), Machine("n1", (0.0, 8.0), frozenset({"ps"}))),
+)
+
+
+def times(name: str, arrival: float, end: float | None, **more: Any) -> JobTimes:
+    start = arrival + 1.0 if end is not None else None
+    return JobTimes(name, arrival, start, end, waiting=1.0, running=2.0, overhead=0.5, **more)
+
+
+def outcome(*jobs: JobTimes, **changes: Any) -> Outcome:
+    fields: dict[str, Any] = {
+        "jobs": jobs,
+        "site": SITE,
+        "timeline": ((0.0, (0, 0, 0, 0)), (2.0, (4, 4, 0, 2)), (6.0, (2, 2, 0, 1))),
+        "until": 10.0,
+        "calls": 3,
+        "policy_seconds": 0.1,
+        "simulator_seconds": 0.2,
+        "policy": "mine",
+        "parameters": {"seed": 4},
+        "seed": None,
+        "version": "1",
+    }
+    return Outcome(**(fields | changes))
+
+
+# -- times of one job ------------------------------------------------------------------------------
+
+
+def test_waiting_is_what_is_left_of_the_time_from_arrival_to_end() -> None:
+    progress = Progress(PolicyJob("a", 2.0, 60.0, ((0, 1),)))
+    progress.started, progress.end = 3.0, 20.0
+    progress.running, progress.overhead, progress.remaining = 12.0, 1.5, 0.0
+    progress.changes = (Change.RESUME, Change.RESIZE, Change.RESUME, Change.MIGRATE)
+    progress.lost = 4.0
+    found = JobTimes.of(progress)
+    assert (found.waiting, found.running, found.overhead) == (4.5, 12.0, 1.5)
+    assert (found.restarts, found.resizes, found.migrations) == (2, 1, 1)
+    assert (found.work_done, found.lost_work, found.wasted_work) == (64.0, 4.0, 4.0)
+    assert found.completion == 18.0
+    assert not found.is_given_up
+
+
+def test_a_job_that_never_ended_is_measured_to_where_it_was_followed() -> None:
+    progress = Progress(PolicyJob("a", 2.0, 60.0, ((0, 1),)))
+    progress.since, progress.started = 10.0, 3.0
+    progress.running, progress.remaining = 5.0, 50.0
+    found = JobTimes.of(progress)
+    assert (found.waiting, found.end, found.completion) == (3.0, None, None)
+    assert found.is_given_up
+    assert found.wasted_work == found.work_done == 10.0
+
+
+def test_a_job_that_never_began_was_not_given_up() -> None:
+    found = JobTimes.of(Progress(PolicyJob("a", 2.0, 60.0, ((0, 1),))))
+    assert (found.start, found.is_given_up, found.work_done) == (None, False, 0.0)
+
+
+def test_rounding_leaves_no_negative_waiting() -> None:
+    progress = Progress(PolicyJob("a", 0.0, 1.0, ((0, 1),)))
+    progress.end, progress.running = 0.3, 0.1 + 0.2
+    assert JobTimes.of(progress).waiting == 0.0
+
+
+# -- completion times ------------------------------------------------------------------------------
+
+
+def test_completion_times_are_those_of_finished_jobs() -> None:
+    made = outcome(times("a", 0.0, 10.0), times("b", 1.0, None), times("c", 2.0, 4.0))
+    assert made.completions == [10.0, 2.0]
+    assert made.mean_completion == 6.0
+    assert made.makespan == 10.0
+
+
+@pytest.mark.parametrize(
+    ("share", "expected"),
+    [(0.0, 1.0), (0.25, 1.0), (0.26, 2.0), (0.5, 2.0), (0.95, 4.0), (1.0, 4.0)],
+)
+def test_a_quantile_is_a_completion_time_that_occurred(share: float, expected: float) -> None:
+    made = outcome(*(times(str(k), 0.0, float(k)) for k in (3, 1, 4, 2)))
+    assert made.completion_quantile(share) == expected
+
+
+def test_without_finished_jobs_there_are_no_completion_times() -> None:
+    made = outcome(times("a", 0.0, None))
+    assert made.mean_completion is None
+    assert made.completion_quantile(0.5) is None
+    assert made.makespan == 0.0
+    assert made.wasted_share is None
+
+
+def test_the_makespan_begins_with_the_first_arrival() -> None:
+    assert outcome(times("a", 5.0, 9.0), times("b", 6.0, 30.0)).makespan == 25.0
+
+
+def test_the_wasted_share_is_of_all_work_done() -> None:
+    made = outcome(
+        times("a", 0.0, 9.0, work_done=30.0, lost_work=6.0),
+        replace(times("b", 0.0, None, work_done=10.0), start=1.0),
+    )
+    assert made.wasted_share == pytest.approx((6.0 + 10.0) / 40.0)
+    assert made.given_up_after_start == 1
+
+
+# -- use of the machines ---------------------------------------------------------------------------
+
+
+def test_utilisation_is_the_mean_over_time_by_group() -> None:
+    """GPUs of workers: 4 for 4 time units, then 2 for 4 more, of 4 over 10.
+
+    Cores: workers 4 x 4 + 2 x 4 of 8 x 10; parameter servers 2 x 4 + 1 x 4 of 16 x 10.
+    """
+    found = outcome(times("a", 0.0, 9.0)).utilisation
+    assert found["worker"] == {"gpu": 24.0 / 40.0, "cpu": 24.0 / 80.0}
+    assert found["ps"] == {"gpu": 0.0, "cpu": 12.0 / 160.0}
+
+
+def test_utilisation_begins_with_the_first_arrival_unless_there_is_a_horizon() -> None:
+    late = times("a", 2.0, 9.0)
+    assert outcome(late).utilisation["worker"]["gpu"] == pytest.approx(24.0 / 32.0)
+    bounded = outcome(late, site=replace(SITE, horizon=10.0))
+    assert bounded.utilisation["worker"]["gpu"] == pytest.approx(24.0 / 40.0)
+
+
+def test_there_is_no_utilisation_of_what_is_not_there() -> None:
+    bare = Site(("gpu",), (Machine("n0", (0.0,)),))
+    made = outcome(times("a", 0.0, 9.0), site=bare, timeline=((0.0, (0, 0)),))
+    assert made.utilisation == {"worker": {"gpu": None}, "ps": {"gpu": None}}
+    assert made.use == {"gpu": None}
+
+
+def test_machines_that_host_both_kinds_count_once_in_use() -> None:
+    """Cores: (24 + 12) of 16 x 10; with saving 4 more."""
+    assert outcome(times("a", 0.0, 9.0)).use == {"gpu": 0.6, "cpu": 36.0 / 160.0}
+    saved = outcome(times("a", 0.0, 9.0), saving=(2.0, 4.0)).use
+    assert saved == {"gpu": 26.0 / 40.0, "cpu": 40.0 / 160.0}
+
+
+# -- plain data ------------------------------------------------------------------------------------
+
+
+def test_measured_times_are_no_part_of_equality_or_of_the_document() -> None:
+    made = outcome(times("a", 0.0, 9.0))
+    assert made == replace(made, policy_seconds=9.0, simulator_seconds=9.0)
+    assert made.to_dict() == replace(made, policy_seconds=9.0).to_dict()
+    document = json.loads(json.dumps(made.to_dict()))
+    assert list(document)[:2] == ["policy", "parameters"]
+    assert (document["waiting"], document["running"], document["overhead"]) == (1.0, 2.0, 0.5)
+    assert document["finished"] == 1
+    assert document["p95_completion"] == 9.0
+
+
+# -- a run on an instance --------------------------------------------------------------------------
+
+SCHEDULE = Schedule("a", [[0, 0, 1]], [])
+ADMITTED = Decision("a", True, 6.0, 10.0, 4.0, 0, SCHEDULE)
+REFUSED = Decision("b", False, reason="no room")
+
+
+def run(*decisions: Decision, seconds: tuple[float, ...] = (0.2, 0.1)) -> Run:
+    return Run("mine", {"seed": 1}, decisions, None, seconds, seed=7, version="1")
+
+
+def test_a_run_counts_its_decisions() -> None:
+    made = run(ADMITTED, REFUSED)
+    assert (made.admitted, made.rejected, made.total_utility) == (1, 1, 10.0)
+    assert made.schedules == {"a": SCHEDULE}
+
+
+def test_a_job_may_be_admitted_without_ever_finishing() -> None:
+    made = run(replace(ADMITTED, schedule=None, utility=0.0))
+    assert (made.admitted, made.schedules, made.total_utility) == (1, {}, 0.0)
+
+
+def test_latency_is_measured_and_no_part_of_equality() -> None:
+    assert run(ADMITTED, REFUSED).latency == pytest.approx(
+        {"median": 0.15, "p99": 0.199, "max": 0.2}
+    )
+    assert run(ADMITTED, seconds=(1.0,)) == run(ADMITTED, seconds=(2.0,))
+    assert run(seconds=()).latency == {"median": 0.0, "p99": 0.0, "max": 0.0}
+
+
+def test_a_run_is_plain_data() -> None:
+    document = json.loads(json.dumps(run(ADMITTED, REFUSED).to_dict()))
+    assert document["alpha"] is None
+    assert document["simulation"] is None
+    assert document["report"] == {}
+    assert [entry["job_id"] for entry in document["decisions"]] == ["a", "b"]
+    simulated = replace(run(ADMITTED), outcome=outcome(times("a", 0.0, 9.0)))
+    assert simulated.to_dict()["simulation"]["finished"] == 1
+    assert simulated == run(ADMITTED)  # the outcome is no part of equality
+
+
+def test_utilities_are_added_exactly() -> None:
+    tenth = replace(ADMITTED, utility=0.1)
+    assert run(*(replace(tenth, job_id=str(k)) for k in range(10))).total_utility == 1.0
+
+
+# -- an elastic workload ---------------------------------------------------------------------------
+
+
+def test_an_elastic_workload_hands_over_its_options() -> None:
+    workload = Workload.of(SITE, [PolicyJob("a", 0.0, 1.0, ((0, 1),))])
+    costs = ChangeCosts(start=5.0)
+    made = ElasticWorkload(workload, Linear(), costs, None, {"format": "x"})
+    assert made.options == {"speed": Linear(), "costs": costs, "observation": None}
+    assert made.workload.jobs[0].works_with(Allocation(((0, 1),)))
+    same = ElasticWorkload(workload, Linear(), costs, None, {"format": "y"})
+    assert made == same  # the document is no part of equality

@@ -1,0 +1,308 @@
+"""The state of a run and what a policy may see of it: holding, losing, waiting, being told."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from oasis.model.errors import PolicyError
+from oasis.scheduling.allocation import NOTHING, Allocation
+from oasis.scheduling.curve import TrainingCurve
+from oasis.scheduling.job import PolicyJob
+from oasis.scheduling.site import Machine, Site
+from oasis.simulator.machine_use import MachineUse
+from oasis.simulator.observation import Observation, Samples
+from oasis.simulator.progress import Checkpoints, Progress
+from oasis.simulator.state import State
+from oasis.simulator.view import StateView
+
+MACHINES = (Machine("n0", (4.0, 8.0)), Machine("n1", (4.0, 8.0)))
+SITE = Site(("gpu", "cpu"), MACHINES)
+PARTIAL = Site(("gpu", "cpu"), MACHINES, partial_gangs=True)
+WORKER, PS = ((0, 1), (1, 2)), ((1, 1),)
+TWO_AND_ONE = Allocation(((0, 2),), ((1, 1),))
+
+
+def job(name: str = "a", index: int = 0, arrival: float = 0.0) -> PolicyJob:
+    """Two to four workers, and a parameter server for every two of them."""
+    return PolicyJob(
+        name,
+        arrival,
+        60.0,
+        WORKER,
+        PS,
+        min_workers=2,
+        max_workers=4,
+        ps_per_worker=0.5,
+        index=index,
+    )
+
+
+def started(state: State, made: PolicyJob, held: Allocation = NOTHING) -> Progress:
+    progress = state.jobs[made.index] = Progress(made)
+    if held != NOTHING:
+        state.hold(progress, held, coupled=False)
+    return progress
+
+
+# -- holding ---------------------------------------------------------------------------------------
+
+
+def test_an_empty_site_is_free() -> None:
+    state = State(SITE)
+    assert state.free == [(4, 8), (4, 8)]
+    assert state.used == [0, 0, 0, 0]
+    assert (state.now, state.jobs, state.down) == (0.0, {}, set())
+
+
+def test_what_a_job_holds_is_not_free_and_in_use_by_kind_of_task() -> None:
+    state = State(SITE)
+    progress = started(state, job(), TWO_AND_ONE)
+    assert state.free == [(2, 4), (4, 7)]
+    assert state.used == [2, 4, 0, 1]  # workers: 2 GPUs and 4 cores; parameter servers: 1 core
+    assert progress.complete
+    assert progress.waiting_since is None
+
+
+def test_exchanging_gives_back_what_was_held() -> None:
+    state = State(SITE)
+    progress = started(state, job(), TWO_AND_ONE)
+    state.now = 5.0
+    state.hold(progress, Allocation(((1, 3),), ((0, 2),)), coupled=False)
+    assert state.free == [(4, 6), (1, 2)]
+    assert state.used == [3, 6, 0, 2]
+    state.hold(progress, NOTHING, coupled=False)
+    assert state.free == [(4, 8), (4, 8)]
+    assert state.used == [0, 0, 0, 0]
+    assert progress.waiting_since == 5.0
+
+
+def test_an_incomplete_gang_holds_machines_and_waits_all_the_same() -> None:
+    state = State(PARTIAL)
+    progress = started(state, job(arrival=1.0))
+    state.now = 3.0
+    state.hold(progress, Allocation(((0, 1),)), coupled=True)
+    assert not progress.complete
+    assert progress.waiting_since == 1.0  # since it came, not since it holds something
+    assert state.free[0] == (3, 6)
+    assert state.load.tasks == [0, 0]  # tasks that wait for others keep no core busy
+    state.hold(progress, TWO_AND_ONE, coupled=True)
+    assert progress.complete
+    assert state.load.tasks == [2, 1]
+    state.hold(progress, Allocation(((0, 2),)), coupled=True)
+    assert not progress.complete
+    assert state.load.tasks == [0, 0]
+    assert progress.waiting_since == 3.0
+
+
+def test_the_load_is_kept_for_coupled_speeds_only() -> None:
+    state = State(SITE)
+    started(state, job(), TWO_AND_ONE)
+    assert state.load.tenants == [0, 0]
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2), st.integers(0, 1)), max_size=8))
+def test_free_and_used_always_add_up_to_the_capacity(steps: list[tuple[int, int, int]]) -> None:
+    state = State(PARTIAL)
+    progress = [started(state, job(str(k), k)) for k in range(2)]
+    for workers, ps, machine in steps:
+        held = Allocation(((machine, workers),) if workers else (), ((0, ps),) if ps else ())
+        state.hold(progress[machine], held, coupled=True)
+    for r, total in enumerate((8, 16)):
+        assert sum(row[r] for row in state.free) + state.used[r] + state.used[2 + r] == total
+    state.hold(progress[0], NOTHING, coupled=True)
+    state.hold(progress[1], NOTHING, coupled=True)
+    assert state.free == [(4, 8), (4, 8)]
+    assert state.load.cpu == [0.0, 0.0]
+
+
+# -- machines that are lost ------------------------------------------------------------------------
+
+
+def test_a_lost_machine_has_nothing_free_and_is_not_busy() -> None:
+    state = State(SITE)
+    state.lose(1)
+    assert state.free == [(4, 8), (0, 0)]
+    assert state.down == {1}
+    assert state.busy(1) == (0, 0)
+    state.restore(1)
+    assert state.free == [(4, 8), (4, 8)]
+    assert state.down == set()
+
+
+def test_a_machine_is_busy_with_what_is_held_or_saved_there_but_never_beyond_its_capacity() -> None:
+    state = State(SITE)
+    progress = started(state, job(), Allocation(((0, 2),), ((0, 1),)))
+    assert state.busy(0) == (2, 5)
+    state.saving.keep(progress.job, progress.allocation, NOTHING, 0.0, 9.0)
+    state.hold(progress, NOTHING, coupled=False)
+    assert state.busy(0) == (2, 5)
+    started(state, job("b", 1), Allocation(((0, 3),), ((0, 2),)))
+    assert state.busy(0) == (4, 8)  # 5 GPUs and 13 cores, as far as there are any
+
+
+def test_use_of_machines_is_noted_where_it_changes() -> None:
+    state = State(SITE)
+    use = MachineUse(state)
+    progress = started(state, job(), TWO_AND_ONE)
+    use.note()
+    state.now = 2.0
+    use.note()  # nothing has changed
+    state.hold(progress, Allocation(((0, 2),), ((0, 1),)), coupled=False)
+    use.note()
+    state.now = 5.0
+    state.hold(progress, NOTHING, coupled=False)
+    use.note()
+    first, second = use.timelines()
+    assert first == ((0.0, (2, 4)), (2.0, (2, 5)), (5.0, (0, 0)))
+    assert second == ((0.0, (0, 1)), (2.0, (0, 0)))
+
+
+def test_changes_of_one_instant_leave_one_note_or_none() -> None:
+    state = State(SITE)
+    use = MachineUse(state)
+    progress = started(state, job())
+    state.now = 1.0
+    for held in (TWO_AND_ONE, Allocation(((0, 4),), ((1, 2),)), NOTHING):
+        state.hold(progress, held, coupled=False)
+        use.note()
+    assert use.timelines() == (((0.0, (0, 0)),), ((0.0, (0, 0)),))
+
+
+# -- the view --------------------------------------------------------------------------------------
+
+
+def test_a_view_tells_who_runs_and_who_waits_since_when() -> None:
+    state = State(SITE)
+    started(state, job("runs", 0), TWO_AND_ONE)
+    started(state, job("waits", 1, arrival=2.0))
+    state.now = 7.0
+    view = StateView(state, "mine", told_remaining=False)
+    assert view.now == 7.0
+    assert [made.id for made in view.jobs()] == ["runs", "waits"]
+    assert [made.id for made in view.running()] == ["runs"]
+    assert [made.id for made in view.waiting()] == ["waits"]
+    runs, waits = view.jobs()
+    assert (view.waiting_since(runs), view.waiting_since(waits)) == (None, 2.0)
+    assert (view.allocation(runs), view.allocation(waits)) == (TWO_AND_ONE, NOTHING)
+    assert (view.attained(runs), view.attained(waits)) == (7.0, 0.0)
+
+
+def test_free_and_capacity_are_copies_to_plan_on() -> None:
+    state = State(SITE)
+    started(state, job(), TWO_AND_ONE)
+    state.lose(1)
+    view = StateView(state, "mine", told_remaining=False)
+    assert view.free() == [(2, 4), (0, 0)]
+    assert view.capacity() == [(4, 8), (0, 0)]
+    view.free()[0] = (99, 99)
+    view.capacity()[0] = (99, 99)
+    assert state.free[0] == (2, 4)
+
+
+def test_work_left_is_told_only_to_those_who_declare_it() -> None:
+    state = State(SITE)
+    progress = started(state, job("a"), TWO_AND_ONE)
+    progress.rate = 2.0
+    state.now = 10.0
+    assert StateView(state, "told", told_remaining=True).remaining(progress.job) == 40.0
+    with pytest.raises(PolicyError) as caught:
+        StateView(state, "mine", told_remaining=False).remaining(progress.job)
+    assert str(caught.value) == (
+        "policy mine [job a]: asked for the work left without declaring told_remaining"
+    )
+
+
+def test_nobody_looks_at_a_job_without_an_observation() -> None:
+    state = State(SITE)
+    progress = started(state, job())
+    assert StateView(state, "mine", told_remaining=False).observed(progress.job) is None
+
+
+# -- progress of one job ---------------------------------------------------------------------------
+
+
+def working(rate: float = 2.0, ready: float = 0.0, **options: object) -> Progress:
+    progress = Progress(job(), **options)  # type: ignore[arg-type]
+    progress.allocation, progress.complete = TWO_AND_ONE, True
+    progress.rate, progress.ready = rate, ready
+    return progress
+
+
+def test_time_is_set_up_first_and_work_after_that() -> None:
+    progress = working(ready=4.0)
+    progress.advance(3.0)
+    assert (progress.overhead, progress.running, progress.remaining) == (3.0, 0.0, 60.0)
+    progress.advance(10.0)
+    assert (progress.overhead, progress.running, progress.remaining) == (4.0, 6.0, 48.0)
+    assert progress.held_at(11.0) == 11.0
+
+
+def test_an_incomplete_gang_is_stalled_and_an_empty_one_only_waits() -> None:
+    progress = working()
+    progress.complete = False
+    progress.advance(5.0)
+    assert (progress.stalled, progress.running, progress.remaining) == (5.0, 0.0, 60.0)
+    progress.allocation = NOTHING
+    progress.advance(9.0)
+    assert progress.stalled == 5.0
+    assert progress.held_at(20.0) == 0.0
+
+
+def test_work_left_never_falls_below_nothing() -> None:
+    progress = working()
+    assert progress.remaining_at(29.0) == 2.0
+    assert progress.remaining_at(99.0) == 0.0
+    progress.advance(99.0)
+    assert progress.remaining == 0.0
+
+
+def test_looking_ahead_changes_nothing() -> None:
+    progress = working(ready=4.0)
+    assert progress.remaining_at(2.0) == 60.0
+    assert progress.remaining_at(6.0) == 56.0
+    assert (progress.since, progress.remaining, progress.running) == (0.0, 60.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("lost_at", "left", "lost"),
+    [(3.0, 60.0, 6.0), (5.0, 50.0, 0.0), (12.0, 40.0, 4.0), (14.5, 40.0, 9.0)],
+)
+def test_a_job_goes_back_to_the_last_multiple_of_the_interval(
+    lost_at: float, left: float, lost: float
+) -> None:
+    """A checkpoint every five time units at work, at two units of work each."""
+    progress = working(checkpoints=Checkpoints(5.0, 60.0))
+    progress.advance(lost_at)
+    progress.roll_back()
+    assert (progress.remaining, progress.lost) == (left, lost)
+
+
+def test_without_checkpoints_nothing_is_lost() -> None:
+    progress = working()
+    progress.advance(7.0)
+    progress.roll_back()
+    assert (progress.remaining, progress.lost) == (46.0, 0.0)
+
+
+def test_a_written_checkpoint_starts_the_interval_anew() -> None:
+    checkpoints = Checkpoints(5.0, 60.0)
+    checkpoints.advance(4.0, 52.0, 2.0)
+    checkpoints.write(52.0)
+    checkpoints.advance(4.0, 44.0, 2.0)
+    assert checkpoints.restore() == 52.0
+    checkpoints.advance(6.0, 40.0, 2.0)  # from 52 on: at 5 of 6 time units 42 were left
+    assert checkpoints.restore() == 42.0
+
+
+def test_samples_are_taken_at_the_ticks_of_the_clock_at_work() -> None:
+    made = replace(job(), curve=TrainingCurve(((0.0, 1.0), (1.0, 0.0))))
+    samples = Samples(made, Observation(interval=10.0))
+    progress = Progress(made, samples=samples)
+    progress.allocation, progress.complete, progress.rate = TWO_AND_ONE, True, 1.5
+    progress.advance(25.0)
+    assert progress.observed_at(25.0) == [(0.0, 1.0), (10.0, 0.75), (20.0, 0.5)]
+    assert progress.observed_at(30.0) == [(0.0, 1.0), (10.0, 0.75), (20.0, 0.5), (30.0, 0.25)]

@@ -1,0 +1,308 @@
+"""Traces of jobs with GPUs and times: Slurm's accounting, the Standard Workload Format, plain."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from oasis import Instance, InstanceError
+from oasis.simulator.elastic_trace import elastic_from_window
+from oasis.traces.job_table import JobTrace, TraceRow, seconds, show_seconds
+from oasis.traces.machine_options import MachineOptions
+from oasis.traces.plain_instance import PLAIN, PlainOptions, read_plain_instance
+from oasis.traces.plain_job import PlainJob
+from oasis.traces.slurm import SLURM, SlurmOptions, gpus_of, read_slurm
+from oasis.traces.source import Source, read_source
+from oasis.traces.swf import SWF, SwfOptions, read_swf
+from oasis.traces.table import MalformedError, Table
+from oasis.traces.times import elapsed_seconds, submission_time, window_start
+
+PLAIN_ROWS = "id,submitted,duration,gpus\na,100,7200,4\nb,1900,3600,2\nc,2000,5400,8\n"
+SLURM_ROWS = """\
+JobID|User|Partition|Submit|ElapsedRaw|State|AllocTRES
+17|ann|gpu|2024-03-01T08:00:00|7200|COMPLETED|cpu=16,mem=64G,node=1,gres/gpu=4
+17.batch||||7200|COMPLETED|cpu=16
+17.0||||7200|COMPLETED|cpu=16
+18|bob|gpu|2024-03-01T08:10:00|3600|RUNNING|gres/gpu=2
+19|bob|long|2024-03-01T08:40:00|3600|CANCELLED by 5|gres/gpu:v100=2
+20_3|ann|gpu|2024-03-01T08:50:00|5400|TIMEOUT|gres/gpu=8,gres/gpu:a100=8
+21|ann|gpu|Unknown|3600|COMPLETED|gres/gpu=2
+22|ann|gpu|2024-03-01T08:55:00|0|CANCELLED|gres/gpu=2
+23|eve|cpu|2024-03-01T08:56:00|3600|COMPLETED|cpu=4,mem=8G
+"""
+SWF_ROWS = """\
+; Version: 2.2
+; Computer: an example
+1 0 10 7200 4 -1 -1 4 7200 -1 1 3 1 -1 1 -1 -1 -1
+2 600 0 3600 -1 -1 -1 8 7200 -1 1 5 1 -1 2 -1 -1 -1
+3 700 0 -1 4 -1 -1 4 7200 -1 5 5 1 -1 2 -1 -1 -1
+4 800 0 3600
+"""
+KINDS: dict[str, tuple[JobTrace, type[MachineOptions], str]] = {
+    "plain": (PLAIN, PlainOptions, PLAIN_ROWS),
+    "slurm": (SLURM, SlurmOptions, SLURM_ROWS),
+    "swf": (SWF, SwfOptions, SWF_ROWS),
+}
+
+
+def imported(directory: Path, kind: str, rows: str | None = None, **options: Any) -> Instance:
+    trace, made, example = KINDS[kind]
+    path = directory / f"jobs.{kind}"
+    path.write_text(example if rows is None else rows, encoding="utf-8")
+    return trace.instance(path, made(start=options.pop("start", "first"), **options))
+
+
+def workers(instance: Instance) -> dict[str, int]:
+    """Recorded workers of each job: the instance lets it have twice as many."""
+    return {job.id: job.chunks // 2 for job in instance.jobs}
+
+
+# --- what is read -----------------------------------------------------------------------------
+
+
+def test_plain_jobs(tmp_path: Path) -> None:
+    instance = imported(tmp_path, "plain")
+    assert workers(instance) == {"a": 4, "b": 2, "c": 8}
+    assert [job.arrival for job in instance.jobs] == [0, 1, 1]
+    assert [job.work(instance.slot_seconds) for job in instance.jobs] == [16, 4, 24]
+    assert instance.metadata["window_start"] == "100"
+
+
+def test_slurm_jobs_that_ran(tmp_path: Path) -> None:
+    instance = imported(tmp_path, "slurm", horizon=30)
+    assert workers(instance) == {"17": 4, "19": 2, "20_3": 8}
+    assert instance.metadata["window_start"] == "2024-03-01T08:00:00"
+    assert instance.metadata["left_out"]["gpus"] == 1  # 23 has none
+    assert instance.metadata["malformed"]["jobs"] == {
+        "has not ended": {"count": 1, "first_row": 5},
+        "bad timestamp": {"count": 1, "first_row": 8},
+        "never ran": {"count": 1, "first_row": 9},
+    }
+
+
+def test_swf_jobs_that_ran(tmp_path: Path) -> None:
+    instance = imported(tmp_path, "swf")
+    assert workers(instance) == {"1": 4, "2": 8}
+    assert instance.metadata["malformed"]["jobs"] == {
+        "never ran": {"count": 1, "first_row": 5},
+        "expected 18 numbers": {"count": 1, "first_row": 6},
+    }
+
+
+def test_processors_are_grouped_into_gpus(tmp_path: Path) -> None:
+    rows = "1 0 0 7200 9 -1 -1 9 7200 -1 1 3 1 -1 1 -1 -1 -1\n"
+    assert workers(imported(tmp_path, "swf", rows, processors_per_gpu=4)) == {"1": 3}
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "ids"),
+    [
+        ("slurm", {"user": "ann"}, ["17", "20_3"]),
+        ("slurm", {"partition": "long"}, ["19"]),
+        ("swf", {"queue": "2"}, ["2"]),
+        ("swf", {"user": "3"}, ["1"]),
+    ],
+)
+def test_jobs_can_be_chosen_by_label(
+    tmp_path: Path, kind: str, options: dict[str, str], ids: list[str]
+) -> None:
+    assert [job.id for job in imported(tmp_path, kind, **options).jobs] == ids
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "message"),
+    [
+        ("slurm", {"user": "nobody"}, r"^user: expected one of ann, bob, eve, got 'nobody'$"),
+        ("slurm", {"partition": "x"}, r"^partition: expected one of cpu, gpu, long, got 'x'$"),
+        ("swf", {"queue": "9"}, r"^queue: expected one of 1, 2, got '9'$"),
+    ],
+)
+def test_an_unknown_label_is_named_with_those_that_there_are(
+    tmp_path: Path, kind: str, options: dict[str, str], message: str
+) -> None:
+    with pytest.raises(InstanceError, match=message):
+        imported(tmp_path, kind, **options)
+
+
+@pytest.mark.parametrize(
+    ("kind", "rows", "message"),
+    [
+        ("plain", "id,submitted,duration\na,1,2\n", r"^gpus: expected this column once"),
+        ("plain", "id,submitted,duration,gpus\na,x,60,4\n", r"^row 2, submitted: expected a num"),
+        ("plain", "id,submitted,duration,gpus\n", r"expected a job"),
+        ("plain", "", r"^id: expected this column once"),
+        ("slurm", PLAIN_ROWS, r"^ElapsedRaw: expected one of the columns ElapsedRaw, Elapsed"),
+        ("slurm", "JobID|Elapsed|Submit\n", r"^AllocTRES: expected one of the columns AllocTRES"),
+        ("slurm", "JobID|Elapsed|AllocTRES\n", r"^Submit: expected this column once"),
+        (
+            "slurm",
+            "JobID|Submit|Elapsed|AllocTRES\n1|never|00:00:10|gres/gpu=1\n",
+            r"^row 2: bad timestamp; none of the 1 rows of jobs.slurm can be used$",
+        ),
+        ("slurm", "JobID|Submit|Elapsed|AllocTRES\n1.0||00:00:10|cpu=1\n", r"step of a job; none"),
+        ("swf", PLAIN_ROWS, r"^row 1: expected 18 numbers; none of the 4 rows of jobs.swf can"),
+    ],
+)
+def test_a_trace_that_cannot_be_used_says_why(
+    tmp_path: Path, kind: str, rows: str, message: str
+) -> None:
+    with pytest.raises(InstanceError, match=message):
+        imported(tmp_path, kind, rows)
+
+
+def test_the_readers_are_those_of_the_kinds(tmp_path: Path) -> None:
+    readers = {"plain": read_plain_instance, "slurm": read_slurm, "swf": read_swf}
+    for kind, read in readers.items():
+        path = tmp_path / kind
+        path.write_text(KINDS[kind][2], encoding="utf-8")
+        assert read(path).metadata["options"]["start"] == "busiest"  # type: ignore[operator]
+
+
+# --- files ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "change",
+    [
+        gzip.compress,
+        lambda text: b"\xef\xbb\xbf" + text,
+        lambda text: text.replace(b"\n", b"\r\n"),
+        lambda text: text + b"\n\n  \n",
+        lambda text: gzip.compress(b"\xef\xbb\xbf" + text.replace(b"\n", b"\r\n") + b"\r\n"),
+    ],
+    ids=["gzip", "byte order mark", "CRLF", "blank end", "all of them"],
+)
+def test_the_layout_of_the_file_changes_nothing(tmp_path: Path, kind: str, change: Any) -> None:
+    expected = imported(tmp_path, kind)
+    trace, options, rows = KINDS[kind]
+    path = tmp_path / f"jobs.{kind}"
+    path.write_bytes(change(rows.encode()))
+    assert trace.instance(path, options(start="first")) == expected
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_dash_is_standard_input(
+    tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trace, options, rows = KINDS[kind]
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(gzip.compress(rows.encode()))))
+    instance = trace.instance("-", options(start="first"))
+    assert instance.jobs == imported(tmp_path, kind).jobs
+    assert instance.metadata["files"] == {"jobs": "standard input"}
+
+
+def test_a_damaged_gzip_file_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "jobs.csv.gz"
+    path.write_bytes(gzip.compress(PLAIN_ROWS.encode())[:-9])
+    with pytest.raises(InstanceError, match=r"^expected a whole gzip file: "):
+        read_source(path)
+
+
+def test_bytes_that_are_no_text_spoil_their_row_alone(tmp_path: Path) -> None:
+    path = tmp_path / "jobs.csv"
+    path.write_bytes(b"id,gpus\n\xff,4\nb,2")
+    assert read_source(path) == Source("jobs.csv", ("id,gpus", "\ufffd,4", "b,2"))
+
+
+def test_an_empty_file_has_no_header(tmp_path: Path) -> None:
+    path = tmp_path / "jobs.csv"
+    path.write_bytes(b"\n\n")
+    assert read_source(path).lines == ()
+    assert read_source(path).header == ""
+
+
+# --- cells ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "gpus"),
+    [
+        ("cpu=16,gres/gpu=4", 4),
+        ("gres/gpu:a100=4,gres/gpu=4", 4),
+        ("gres/gpu:a100=4", 4),
+        ("gpu:2", 2),
+        ("gpu:a100:2,gpu:v100:1", 3),
+        ("cpu=4,mem=8G", 0),
+        ("", 0),
+    ],
+)
+def test_gpus_of_a_list_of_resources(text: str, gpus: int) -> None:
+    assert gpus_of(text) == gpus
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("00:00:10", 10.0), ("02:30:00", 9000.0), ("1-00:00:00", 86400.0), ("00:00:10.5", 10.0)],
+)
+def test_elapsed_times(text: str, expected: float) -> None:
+    assert elapsed_seconds(text) == expected
+
+
+@pytest.mark.parametrize("text", ["", "10", "1-2", "UNLIMITED", "00:00"])
+def test_what_is_no_elapsed_time(text: str) -> None:
+    with pytest.raises(MalformedError, match="bad Elapsed"):
+        elapsed_seconds(text)
+
+
+def test_a_submission_names_no_time_zone() -> None:
+    assert submission_time("1970-01-02T00:00:00") == 86400.0
+    for text in ("1970-01-02T00:00:00+01:00", "Unknown", ""):
+        with pytest.raises(MalformedError, match="bad timestamp"):
+            submission_time(text)
+
+
+def test_where_the_window_begins() -> None:
+    assert window_start("busiest", seconds, "seconds") is None
+    assert window_start("-3.5", seconds, "seconds") == -3.5
+    assert seconds(show_seconds(0.1)) == 0.1
+    with pytest.raises(ValueError, match=r"^start: expected busiest, first or seconds, got 'noon'"):
+        window_start("noon", seconds, "seconds")
+
+
+def test_a_kind_of_trace_of_ones_own(tmp_path: Path) -> None:
+    def read(source: Source, _: MachineOptions) -> Table[TraceRow]:
+        jobs = [PlainJob(name, 0.0, 3600.0, 2) for name in source.lines]
+        return Table([TraceRow(job, {}) for job in jobs])
+
+    trace = JobTrace("names", read, seconds, "seconds", show_seconds, {"trace": "names"})
+    path = tmp_path / "names.txt"
+    path.write_text("x\ny\n", encoding="utf-8")
+    instance = trace.instance(path, MachineOptions())
+    assert [job.id for job in instance.jobs] == ["x", "y"]
+    assert instance.metadata["generator"] == "oasis.traces.names"
+
+
+# --- machines and elastic workloads -------------------------------------------------------------
+
+
+def test_machines_have_cpus_in_proportion_to_their_gpus() -> None:
+    options = MachineOptions(gpus_per_server=4, cpus_per_gpu=6.0, worker_servers=3, ps_servers=2)
+    cluster = options.cluster()
+    assert cluster.worker_servers[0].capacity["cpu"] == 24.0
+    assert (len(cluster.worker_ids), len(cluster.ps_ids)) == (3, 2)
+
+
+def test_gpus_are_rounded_up_to_workers() -> None:
+    record = MachineOptions(gpus_per_worker=4).record(PlainJob("a", 0.0, 60.0, 9))
+    assert (record.workers, record.gpus, record.demand["gpu"]) == (3, 9, 4.0)
+
+
+def test_elastic_jobs_do_the_recorded_work(tmp_path: Path) -> None:
+    path = tmp_path / "jobs.csv"
+    path.write_text(PLAIN_ROWS, encoding="utf-8")
+    options = PlainOptions(start="first", worker_servers=5, gpus_per_server=8, elasticity=1.5)
+    window, _ = PLAIN.window(path, options)
+    workload = elastic_from_window(window, options).workload
+    assert [machine.amounts[0] for machine in workload.site.machines] == [8.0] * 5
+    jobs = [(j.id, j.arrival, j.work, j.min_workers, j.max_workers) for j in workload.jobs]
+    assert jobs == [
+        ("a", 0.0, 28800.0, 1, 6),
+        ("b", 1800.0, 7200.0, 1, 3),
+        ("c", 1900.0, 43200.0, 1, 12),
+    ]
