@@ -15,7 +15,7 @@ from oasis.model.resources import as_array
 from oasis.model.rounding import FloatArray
 from oasis.online.completions import completions
 
-DEFAULT_MIN_UTILITY_FRACTION = 1e-3
+DEFAULT_MIN_UTILITY_FRACTION = 0.7  # chosen by a study: docs/floor
 LARGEST_LOG = 709.0
 
 
