@@ -19,6 +19,7 @@ from rich.text import Text
 from experiments.cli.exit_codes import ReaderGoneError
 
 PATIENCE_SECONDS = 2.0
+ROUNDING = 1e-8  # bounds are rounded outward by less than that
 WIDEST = 10_000  # characters of a line
 
 
@@ -120,8 +121,10 @@ def number(value: float | None) -> str:
 
 
 def percent(value: float | None) -> str:
-    """A fraction as a percentage; a dash where there is none."""
-    return "-" if value is None or value == float("inf") else f"{100 * value:.3g}%"
+    """A fraction as a percentage; a dash where there is none, 0 where it is nothing but rounding."""
+    if value is None or value == float("inf"):
+        return "-"
+    return "0%" if abs(value) < ROUNDING else f"{100 * value:.3g}%"
 
 
 def seconds(value: float) -> str:
