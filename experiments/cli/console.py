@@ -121,7 +121,7 @@ def number(value: float | None) -> str:
 
 
 def percent(value: float | None) -> str:
-    """A fraction as a percentage; a dash where there is none, 0 where it is nothing but rounding."""
+    """A fraction as a percentage; a dash where there is none, 0 if it is nothing but rounding."""
     if value is None or value == float("inf"):
         return "-"
     return "0%" if abs(value) < ROUNDING else f"{100 * value:.3g}%"

@@ -40,6 +40,15 @@ def interval(values: Sequence[float], name: str) -> Row:
     }
 
 
+def fraction(values: Sequence[float], name: str) -> Row:
+    """Mean of fractions; the interval, by Student's t, is cut off at 0 and 1."""
+    found = interval(values, name)
+    for end in (f"{name}_low", f"{name}_high"):
+        if found[end] is not None:
+            found[end] = min(1.0, max(0.0, found[end]))
+    return found
+
+
 def geometric(values: Sequence[float], name: str) -> Row:
     """Geometric mean of positive values; the interval is that of their logarithms."""
     logarithms = interval([math.log(value) for value in values], name)

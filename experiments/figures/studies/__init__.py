@@ -1,0 +1,1 @@
+"""Studies of this project's own choices, drawn like the figures of the papers."""

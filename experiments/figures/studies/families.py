@@ -1,0 +1,39 @@
+"""The instances on which choices are studied: small and large, sparse and congested."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from experiments.figures.rows import Row
+from experiments.figures.settings import FigureSettings
+
+
+def testbed() -> dict[str, Any]:
+    """Twelve jobs on nine machines, as in the paper's experiment."""
+    return {"preset": "testbed"}
+
+
+def calibrated(settings: FigureSettings, jobs: int, servers: int, horizon: int) -> dict[str, Any]:
+    """Jobs on machines of both kinds, as many of the one as of the other, at the asked scale."""
+    machines = settings.scaled(servers)
+    return {
+        "preset": "calibrated",
+        "jobs": settings.scaled(jobs),
+        "worker_servers": machines,
+        "ps_servers": machines,
+        "horizon": horizon,
+    }
+
+
+def refuse_sizes(settings: FigureSettings) -> None:
+    """Raise `ValueError` for settings that the families fix themselves."""
+    if settings.jobs is not None or settings.servers is not None:
+        raise ValueError("jobs, servers: expected neither, the study has families of its own")
+
+
+def family(cell: Row) -> str:
+    """Name of the family that a cell belongs to."""
+    if cell["instance.preset"] == "testbed":
+        return "testbed, 12 jobs"
+    jobs, servers = int(cell["instance.jobs"]), int(cell["instance.worker_servers"])
+    return f"T = {int(cell['instance.horizon'])}, {servers} + {servers} servers, {jobs} jobs"

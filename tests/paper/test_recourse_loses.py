@@ -1,0 +1,86 @@
+"""Where planning again loses to never changing one's mind: the instances of docs/commitment.
+
+One server with one GPU. Each job wants it in slots of its own choice: from its arrival on, or it is
+worth nothing.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+import oasis
+from oasis import Cluster, Deadline, Instance, Job, OASiS, Recourse, Server
+from oasis.online.recourse import RecourseParams
+
+
+def job(name: str, arrival: int, slots: int, worth: float) -> Job:
+    """A job that has to run in each of `slots` slots from its arrival on."""
+    return Job(
+        id=name,
+        arrival=arrival,
+        epochs=1,
+        chunks=1,
+        minibatches=slots,
+        minibatch_time=1.0,
+        gradient_mb=0.0,
+        worker={"gpu": 1},
+        ps={},
+        utility=Deadline(worth, slots - 1.0),
+    )
+
+
+def on_one_gpu(horizon: int, *jobs: Job) -> Instance:
+    cluster = Cluster(("gpu",), (Server("w", {"gpu": 1}),), (Server("p", {}),), 3600.0)
+    return Instance(horizon, cluster, jobs)
+
+
+def chain(worths: list[float]) -> Instance:
+    """Jobs of two slots each, one arriving in each slot: each is in the way of the next."""
+    jobs = (job(f"j{k}", k, 2, worth) for k, worth in enumerate(worths))
+    return on_one_gpu(len(worths) + 1, *jobs)
+
+
+def earned(instance: Instance, policy: OASiS | Recourse) -> float:
+    run = oasis.simulate(instance, policy)
+    oasis.verify(instance, run)
+    return run.total_utility
+
+
+def test_two_jobs_are_enough() -> None:
+    """A plan for later counts a little less: what is worth nearly as much now takes its place."""
+    instance = on_one_gpu(4, job("long", 0, 3, 10.0), job("short", 1, 1, 9.9))
+    assert earned(instance, OASiS.from_instance(instance)) == 10.0
+    assert earned(instance, Recourse()) == 9.9
+    assert earned(instance, Recourse(params=RecourseParams(discount=1.0))) == 10.0
+
+
+def test_one_job_is_not_enough() -> None:
+    for slots in range(1, 6):
+        instance = on_one_gpu(6, job("alone", 0, slots, 10.0))
+        assert earned(instance, Recourse()) == earned(instance, OASiS.from_instance(instance)) == 10
+
+
+@pytest.mark.parametrize("discount", [0.98, 1.0])
+def test_three_jobs_are_enough_whatever_the_discount(discount: float) -> None:
+    instance = chain([10.0, 11.0, 12.0])
+    assert earned(instance, OASiS.from_instance(instance)) == 22.0
+    assert earned(instance, Recourse(params=RecourseParams(discount=discount))) == 12.0
+
+
+@pytest.mark.parametrize("commitment", ["start", "arrival"])
+def test_with_commitment_the_first_job_stays(commitment: str) -> None:
+    assert earned(chain([10.0, 11.0, 12.0]), Recourse(commitment)) == 22.0
+
+
+@pytest.mark.parametrize("jobs", [5, 9, 15])
+def test_no_fixed_ratio_holds_without_commitment(jobs: int) -> None:
+    """Each job is worth a tenth more than the last: all are given up but the last."""
+    worths = [10.0 * 1.1**k for k in range(jobs)]
+    instance = chain(worths)
+    assert earned(instance, Recourse()) == pytest.approx(worths[-1])
+    assert earned(instance, OASiS.from_instance(instance)) == pytest.approx(sum(worths[::2]))
+
+
+def test_a_bonus_for_what_has_begun_breaks_the_chain() -> None:
+    bonus = Recourse(params=RecourseParams(started_bonus=0.25))
+    assert earned(chain([10.0, 11.0, 12.0]), bonus) == 22.0
