@@ -11,7 +11,9 @@ from experiments.figures.rows import Row
 from oasis.simulator import ElasticWorkload, Outcome, replay
 
 DEFAULT, LOCALITY, DRAGON = "kubernetes-default", "locality-aware", "dragon"
-POLICIES = (DEFAULT, LOCALITY, DRAGON)
+AS_CODED = "dragon (code)"  # with the choices of the public code where the text has others
+POLICIES = (DEFAULT, LOCALITY, DRAGON, AS_CODED)
+RIGID = (DEFAULT, LOCALITY)  # these start no job with other workers than it asks for
 PARTS = ("elapsed", "running", "waiting", "scaling")
 
 
@@ -27,7 +29,8 @@ def measure(made: ElasticWorkload, policy: str) -> tuple[Row, Outcome]:
     >>> row["finished"], row["elapsed"] < 900
     (12, True)
     """
-    outcome = replay(made.workload, baselines.make(policy), **made.options)
+    chosen = baselines.Dragon(reading="code") if policy == AS_CODED else baselines.make(policy)
+    outcome = replay(made.workload, chosen, **made.options)
     jobs = outcome.jobs
     done = all(job.end is not None for job in jobs)
 

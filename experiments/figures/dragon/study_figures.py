@@ -9,7 +9,14 @@ from functools import partial
 from matplotlib.axes import Axes
 
 from experiments.figures.direct import Case, DirectFigure
-from experiments.figures.dragon.running import DEFAULT, DRAGON, LOCALITY, by_policy, measure
+from experiments.figures.dragon.running import (
+    DEFAULT,
+    DRAGON,
+    LOCALITY,
+    RIGID,
+    by_policy,
+    measure,
+)
 from experiments.figures.dragon.study import INTENSITIES, gap, study
 from experiments.figures.rows import Row, groups, half_widths, interval
 from experiments.plotting.canvas import LINES, MARKERS, axes, legend_below
@@ -29,7 +36,7 @@ def cases(rival: str, seeds: int) -> list[Case]:
 
 def run(case: Case) -> Row:
     """One run: the means of its jobs."""
-    rigid = case["policy"] != DRAGON
+    rigid = case["policy"] in RIGID
     row, _ = measure(study(case["intensity"], case["seed"], rigid=rigid), case["policy"])
     return {**case, **row}
 

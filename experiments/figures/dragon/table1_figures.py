@@ -14,6 +14,7 @@ from experiments.figures.dragon.running import (
     LOCALITY,
     PARTS,
     POLICIES,
+    RIGID,
     by_policy,
     measure,
     use_by_time,
@@ -42,7 +43,7 @@ def cases(seeds: int) -> list[Case]:
 def run(case: Case) -> Row:
     """One run: the means, each job's running time, and the use of GPUs by time."""
     unit = 1.0 if case["arrivals"] == SECONDS else 60.0
-    made = table1(case["seed"], unit=unit, rigid=case["policy"] != DRAGON)
+    made = table1(case["seed"], unit=unit, rigid=case["policy"] in RIGID)
     row, outcome = measure(made, case["policy"])
     seconds = {f"running{k}": job.running for k, job in zip(JOBS, outcome.jobs, strict=True)}
     ends = [STEP * (k + 1) for k in range(24)]
