@@ -50,7 +50,7 @@ def exponent(model: Model) -> float:
     Examples
     --------
     >>> round(exponent(MODELS["R"]), 2)
-    0.8
+    0.77
     """
     logs = np.log(np.arange(1, len(model.throughput) + 1))
     speedups = np.log(np.array(model.throughput) / model.throughput[0])
@@ -63,7 +63,7 @@ def speedup(model: Model, most: int) -> list[float]:
     Examples
     --------
     >>> [round(speed, 2) for speed in speedup(MODELS["A"], 5)]
-    [1.0, 1.55, 2.04, 2.56, 2.92]
+    [1.0, 1.55, 2.04, 2.56, 2.91]
     """
     first = model.throughput[0]
     a = exponent(model)

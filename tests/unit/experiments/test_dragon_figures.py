@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+from pathlib import Path
 
 import pytest
 
@@ -36,8 +37,11 @@ from experiments.figures.dragon.running import (
 )
 from experiments.figures.dragon.study import INTENSITIES, gap, mean_run, study
 from experiments.figures.dragon.table1 import ARRIVALS, ASKED, LEAST, arrivals, table1
+from experiments.figures.rows import read_csv
 from oasis.simulator import elastic_from_dict
 from tests.unit.experiments.test_plotting import assert_readable
+
+PICTURES = Path(__file__).parents[3] / "docs" / "figures"
 
 
 @pytest.fixture(scope="module")
@@ -193,6 +197,16 @@ def test_a_figure_writes_its_runs_its_rows_and_its_picture(tmp_path, monkeypatch
     assert len(steps) == made.cells == figure.steps(figure.settings(seeds=2)) == 4
     with (tmp_path / "dragon-9-runs.csv").open() as stream:
         assert [row["policy"] for row in csv.DictReader(stream)] == [LOCALITY, DRAGON] * 2
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_data_in_the_documentation_are_whole_and_drawn(name):
+    figure, path = EXPERIMENTS[name], PICTURES / f"{name}.csv"
+    rows = read_csv(path)
+    assert set(figure.shown) <= rows[0].keys()
+    assert max(row.get("seeds", 20) for row in rows) >= 20
+    assert path.with_suffix(".svg").is_file()
+    figure.draw(rows, "")
 
 
 @pytest.mark.parametrize(
