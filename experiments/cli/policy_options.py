@@ -40,7 +40,6 @@ PolicyLine = Annotated[
         f"line of {', '.join(having(LINE))} at once. [default: strict]",
     ),
 ]
-SHARED = {SEED: "--policy-seed", LINE: "--line"}
 
 Chosen = dict[str, dict[str, Any]]
 
@@ -125,8 +124,8 @@ def choose_options(
     oasis : mapping, optional
         Options of OASiS that were given by flags of their own.
     shared : mapping, optional
-        Values of the options in `SHARED`, for every policy that has them and for which ``--set``
-        says nothing else; None stands for no value.
+        What ``--policy-seed`` and ``--line`` were given, by option: for every policy that has it
+        and for which ``--set`` says nothing else; None if not given.
 
     Raises
     ------
@@ -153,7 +152,8 @@ def choose_options(
             raise OasisError(f"--line: {expected} among the policies, got {', '.join(names)}")
         for name in found:
             given.setdefault(name, {}).setdefault(option, value)
-    return {name: _checked(name, given.get(name, {}), oasis or {}) for name in names}
+    flagged = {**(oasis or {}), **({LINE: line} if (line := (shared or {}).get(LINE)) else {})}
+    return {name: _checked(name, given.get(name, {}), flagged) for name in names}
 
 
 def _checked(name: str, given: Mapping[str, Any], flagged: Mapping[str, Any]) -> dict[str, Any]:
@@ -165,8 +165,10 @@ def _checked(name: str, given: Mapping[str, Any], flagged: Mapping[str, Any]) ->
         where = f"{SET} {name}" + (f".{option}" if option else "")
         if name == OASIS and option is not None and option in flagged:
             where = _spelling(option)
-        elif option in SHARED:
-            where = f"{where} or {SHARED[option]}"
+        elif option == SEED:
+            where = f"{where} or --policy-seed"
+        elif option == LINE and given[LINE] == flagged.get(LINE):
+            where = "--line"
         raise OasisError(f"{where}: {error.expected}") from None
 
 

@@ -113,7 +113,7 @@ class PolicyEntry:
         Examples
         --------
         >>> entry_of("fifo").resolve({"seed": 3})
-        {'seed': 3, 'placement': None}
+        {'seed': 3, 'line': 'strict', 'placement': None}
         >>> entry_of("drf").resolve({"seed": 3})
         Traceback (most recent call last):
         experiments.evaluation.options.OptionError: drf.seed: no such option; drf has by, placement

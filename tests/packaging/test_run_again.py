@@ -104,7 +104,7 @@ WRONG = [
     ("las.line", "--set: expected POLICY.OPTION=VALUE, got 'las.line'"),
     ("las.=3", "--set: expected POLICY.OPTION=VALUE, got 'las.=3'"),
     ("fifo.seed=1", "--set fifo.seed: expected an option of las, got 'fifo'"),
-    ("las.lines=x", "--set las.lines: no such option; las has seed, thresholds, line"),
+    ("las.lines=x", "--set las.lines: no such option; las has seed, thresholds, order, line"),
     ("las.seed=many", "--set las.seed: expected an integer, got 'many'"),
     ("las.line=x", "--set las.line: expected strict or fit, got 'x'"),
     ("las.thresholds=2,1", "--set las.thresholds: expected increasing numbers > 0, got"),

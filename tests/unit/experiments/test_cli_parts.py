@@ -158,7 +158,7 @@ def test_what_is_given_of_each_policy() -> None:
     }
     with pytest.raises(oasis.OasisError, match=r"^--line: expected one of fifo, .*, got drf$"):
         choose_options(["drf"], None, shared={"line": "fit"})
-    with pytest.raises(oasis.OasisError, match=r"or --line: expected strict or fit, got 'x'$"):
+    with pytest.raises(oasis.OasisError, match=r"^--line: expected strict or fit, got 'x'$"):
         choose_options(["fifo"], None, shared={"line": "x"})
     assert known_policy("las", "--policy") == "las"
     with pytest.raises(oasis.OasisError, match=r"^--policy: expected one of a, b, got 'las'$"):

@@ -71,7 +71,8 @@ def test_outcomes_say_what_ran_and_with_which_parameters():
     assert outcome.parameters == run.parameters
     assert outcome.parameters["scale"] == 0.5
     replayed = replay(Workload.from_instance(instance), FIFO(4))
-    assert (replayed.policy, replayed.parameters) == ("fifo", {"seed": 4, "placement": None})
+    expected = {"seed": 4, "line": "strict", "placement": None}
+    assert (replayed.policy, replayed.parameters) == ("fifo", expected)
     assert set(replayed.to_dict()) >= {"policy", "parameters", "seed", "version", "makespan"}
 
 
