@@ -209,7 +209,9 @@ def _check_capacity(
     cluster = instance.cluster
     capacity: FloatArray = getattr(cluster, f"{group}_capacity")
     ids: tuple[str, ...] = getattr(cluster, f"{group}_ids")
-    rows = [schedule.workers if group == "worker" else schedule.ps for schedule in schedules.values()]
+    rows = [
+        schedule.workers if group == "worker" else schedule.ps for schedule in schedules.values()
+    ]
     if not rows:
         return
     table = np.concatenate(rows)

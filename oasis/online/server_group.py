@@ -93,7 +93,8 @@ class ServerGroup:
             np.divide(free, demand[:, None], out=units, where=demand[:, None] > 0)
         units = units.min(axis=0)
         units += SPARE_MARGIN * (units + int(self.copies[-1] + self.server[-1]))
-        return np.clip(units, 0, most).astype(np.int64)
+        at_most: IntArray = np.clip(units, 0, most).astype(np.int64)
+        return at_most
 
     def expanded(self, array: FloatArray) -> FloatArray:
         """`used` or `price` of every server: a new array of shape (T, S, R)."""

@@ -19,7 +19,6 @@ from baselines import RRH
 from oasis.scheduling.policy import Plan, View
 from oasis.simulator.recourse import Recourse
 
-
 TOLD_EVERY = 25  # decisions
 
 
@@ -74,7 +73,9 @@ def main() -> None:
     )
     if given.rrh:
         rival = oasis.simulate(instance, RRH())
-        report(f"RRH {rival.total_utility:.0f}, ratio {run.total_utility / rival.total_utility:.2f}")
+        report(
+            f"RRH {rival.total_utility:.0f}, ratio {run.total_utility / rival.total_utility:.2f}"
+        )
 
 
 def report(line: str) -> None:

@@ -185,9 +185,7 @@ class WorkingPlan:
         first, last = live.earliest(self.now), min(live.deadline, self.ledger.end - 1)
         if first > last:
             return None
-        search = Search(
-            live.job, self.ledger, rest=live.rest(self.now, last, self._lift(live))
-        )
+        search = Search(live.job, self.ledger, rest=live.rest(self.now, last, self._lift(live)))
         split = search.best() if self.bounds is not None else self._earliest(search, last)
         self.insertions += 1
         return search.schedule(split) if split is not None else None
