@@ -17,7 +17,9 @@ from oasis.model.decision import Decision
 from oasis.model.errors import VerificationError
 from oasis.model.instance import Instance, Job
 from oasis.model.rounding import FloatArray, IntArray
-from oasis.model.schedule import Schedule
+from oasis.model.schedule import COUNT, SERVER, SLOT, Schedule
+
+SUSPICION = 5e-10  # relative excess of a sum in floats from which on it is summed exactly
 
 
 class HasSchedules(Protocol):
@@ -127,7 +129,7 @@ def verify_schedule(instance: Instance, job: Job, schedule: Schedule) -> None:
     """Check the constraints on one job: (2), (3), (6), (7), (9)-(13)."""
     _check_domain(instance, job, schedule.workers, len(instance.cluster.worker_ids), "y")
     _check_domain(instance, job, schedule.ps, len(instance.cluster.ps_ids), "z")
-    done = sum(count for _, _, count in schedule.workers.tolist())
+    done = sum(schedule.workers[:, COUNT].tolist())
     work = job.epochs * job.chunks * job.minibatches * _minibatch_slots(instance, job)
     if done == 0 or not rounding.within(work, done):
         detail = f"{done} worker-slots, needs {work:.9g}"
@@ -168,20 +170,27 @@ def _slot_constraints(job: Job, workers: float, ps: float) -> Iterator[tuple[str
 
 def _check_domain(instance: Instance, job: Job, rows: IntArray, servers: int, symbol: str) -> None:
     """(9)-(13): non-negative integers, no server twice in a slot, nothing before arrival."""
-    seen = set()
-    for slot, server, count in rows.tolist():
-        if not 0 <= slot < instance.horizon or not 0 <= server < servers:
-            detail = f"{symbol}: slot {slot}, server {server} outside the instance"
-            raise VerificationError("(12)(13) domain", detail, job=job.id)
-        name = _server_id(instance, symbol, server)
-        if count < 1 or (slot, server) in seen:
-            detail = f"{symbol} = {count}, expected one positive count for each slot and server"
-            raise VerificationError("(12)(13) domain", detail, job=job.id, slot=slot, server=name)
-        seen.add((slot, server))
-        if slot < job.arrival:
-            constraint = "(9) workers after arrival" if symbol == "y" else "(10) PSs after arrival"
-            detail = f"arrives in slot {job.arrival}"
-            raise VerificationError(constraint, detail, job=job.id, slot=slot, server=name)
+    slots, where, counts = rows.T
+    inside = (slots >= 0) & (slots < instance.horizon) & (where >= 0) & (where < servers)
+    if not inside.all():
+        slot, server, _ = rows[np.argmin(inside)].tolist()
+        detail = f"{symbol}: slot {slot}, server {server} outside the instance"
+        raise VerificationError("(12)(13) domain", detail, job=job.id)
+    places = slots * servers + where
+    first = np.zeros(len(rows), dtype=bool)
+    first[np.unique(places, return_index=True)[1]] = True
+    wrong = ~first | (counts < 1) | (slots < job.arrival)
+    if not wrong.any():
+        return
+    at = int(np.argmax(wrong))
+    slot, server, count = rows[at].tolist()
+    name = _server_id(instance, symbol, server)
+    constraint = "(12)(13) domain"
+    detail = f"{symbol} = {count}, expected one positive count for each slot and server"
+    if count >= 1 and first[at]:
+        constraint = "(9) workers after arrival" if symbol == "y" else "(10) PSs after arrival"
+        detail = f"arrives in slot {job.arrival}"
+    raise VerificationError(constraint, detail, job=job.id, slot=slot, server=name)
 
 
 def _server_id(instance: Instance, symbol: str, server: int) -> str:
@@ -200,22 +209,30 @@ def _check_capacity(
     cluster = instance.cluster
     capacity: FloatArray = getattr(cluster, f"{group}_capacity")
     ids: tuple[str, ...] = getattr(cluster, f"{group}_ids")
-    load: dict[tuple[int, int, str], list[float]] = {}
-    for job_id, schedule in schedules.items():
-        rows = schedule.workers if group == "worker" else schedule.ps
-        demand: Mapping[str, float] = getattr(jobs[job_id], group)
-        for slot, server, count in rows.tolist():
-            for resource, amount in demand.items():
-                load.setdefault((slot, server, resource), []).append(count * amount)
-    for (slot, server, resource), amounts in load.items():
-        available = capacity[server, cluster.resources.index(resource)]
-        used = math.fsum(amounts)
-        if not rounding.fits(used, available):
-            detail = f"{resource}: {used:.9g} used, capacity {available:g}"
-            raise VerificationError(constraint, detail, slot=slot, server=ids[server])
+    rows = [
+        schedule.workers if group == "worker" else schedule.ps for schedule in schedules.values()
+    ]
+    if not rows:
+        return
+    table = np.concatenate(rows)
+    owner = np.repeat(np.arange(len(rows)), [len(part) for part in rows])
+    places, place = np.unique(table[:, SLOT] * len(ids) + table[:, SERVER], return_inverse=True)
+    demands = [getattr(jobs[job_id], group) for job_id in schedules]
+    for r, resource in enumerate(cluster.resources):
+        demand = np.array([needs.get(resource, 0.0) for needs in demands])
+        amounts = table[:, COUNT] * demand[owner]
+        available = capacity[places % len(ids), r]
+        # sums in floats choose whom to look at; an exact sum decides
+        suspects = np.bincount(place, amounts) > available * (1 + SUSPICION)
+        for at in np.flatnonzero(suspects).tolist():
+            used, limit = math.fsum(amounts[place == at].tolist()), float(available[at])
+            if not rounding.fits(used, limit):
+                slot, server = divmod(int(places[at]), len(ids))
+                detail = f"{resource}: {used:.9g} used, capacity {limit:g}"
+                raise VerificationError(constraint, detail, slot=slot, server=ids[server])
 
 
 def _utility(job: Job, schedule: Schedule) -> float:
     """f_i at the delay of the last slot with a worker (8)."""
-    last = max(slot for slot, _, _ in schedule.workers.tolist())
+    last = int(schedule.workers[:, SLOT].max())
     return float(job.utility(last - job.arrival))

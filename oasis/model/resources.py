@@ -35,7 +35,7 @@ class ResourceVector(Mapping[str, float]):
     (4.0, 0.0)
     """
 
-    __slots__ = ("_amounts",)
+    __slots__ = ("_amounts", "_array", "_resources")
 
     def __init__(self, amounts: Mapping[str, float]) -> None:
         if not isinstance(amounts, Mapping):
@@ -44,6 +44,7 @@ class ResourceVector(Mapping[str, float]):
             text(name, "name"): number(amount, name, maximum=LARGEST_AMOUNT)
             for name, amount in amounts.items()
         }
+        self._resources: Sequence[str] | None = None
 
     def __getitem__(self, name: str) -> float:
         return self._amounts[name]
@@ -63,6 +64,14 @@ class ResourceVector(Mapping[str, float]):
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self._amounts,)
 
+    def in_order(self, resources: Sequence[str]) -> FloatArray:
+        """`as_array`, remembered for the next call with the very same `resources`."""
+        if self._resources is not resources:
+            self._array = np.array([self._amounts.get(name, 0.0) for name in resources])
+            self._array.flags.writeable = False
+            self._resources = resources
+        return self._array
+
     @classmethod
     def of(cls, amounts: Mapping[str, float]) -> ResourceVector:
         """Return `amounts` itself if it is a `ResourceVector`, else a checked copy."""
@@ -70,7 +79,9 @@ class ResourceVector(Mapping[str, float]):
 
 
 def as_array(amounts: Mapping[str, float], resources: Sequence[str]) -> FloatArray:
-    """Amounts as a float array of shape (R,), in the order of `resources`."""
+    """Amounts as a read-only float array of shape (R,), in the order of `resources`."""
+    if isinstance(amounts, ResourceVector) and isinstance(resources, tuple):
+        return amounts.in_order(resources)
     return np.array([amounts.get(name, 0.0) for name in resources], dtype=np.float64)
 
 

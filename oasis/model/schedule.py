@@ -16,8 +16,8 @@ SLOT, SERVER, COUNT = 0, 1, 2
 def placements(rows: npt.ArrayLike) -> IntArray:
     """Rows (slot, server, count), sorted and read-only, as an int array of shape (P, 3)."""
     given = np.asarray(rows).reshape(-1, 3)
-    table = given.astype(np.int64)
-    if not (table == given).all():
+    table = given.astype(np.int64, copy=False)
+    if table is not given and not (table == given).all():
         raise ValueError("placements: expected rows of integers (slot, server, count)")
     table = table[np.lexsort((table[:, SERVER], table[:, SLOT]))]
     table.flags.writeable = False

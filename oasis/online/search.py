@@ -250,8 +250,8 @@ class Search:
         share = job.bandwidth / job.ps_bandwidth
         servers = self.ledger.ps.units_at_most(self._ps, starts, self._most)
         served = (servers * (1 + SERVED_MARGIN) + SERVED_MARGIN) / share  # (6)
-        served = np.minimum(served, self._most)
-        return np.minimum(workers, served.astype(np.int64))
+        at_most: IntArray = np.minimum(workers, np.minimum(served, self._most).astype(np.int64))
+        return at_most
 
     def _room(self, starts: IntArray) -> tuple[IntArray, FloatArray, FloatArray]:
         """Room in one slot of each of q runs of equal slots, which start at the given rows.

@@ -72,23 +72,29 @@ class ServerGroup:
 
     def count_spare(self) -> None:
         """Begin to keep count of what is spare."""
-        free = np.maximum(self.capacity[:, None] - self.used, 0.0)
-        self.spare = free @ self.copies.astype(np.float64)
+        free = np.maximum(self.capacity[:, None] - self.used, 0.0) @ self.copies.astype(np.float64)
+        self.spare = free + self._margin[:, None]
+
+    @property
+    def _margin(self) -> FloatArray:
+        margin: FloatArray = SPARE_MARGIN * (self.capacity @ self.copies)
+        return margin
 
     def units_at_most(self, demand: FloatArray, slots: IntArray, most: int) -> IntArray:
         """No more units of `demand` (R,) than so many fit in each of `slots`, at most `most`.
 
         It is what would fit if all servers were one, so it is quickly known; (q,).
         """
-        asked = np.flatnonzero(demand)
-        if self.spare is None or not len(asked):
+        if self.spare is None:
             return np.full(len(slots), most)
-        totals = self.capacity[asked] @ self.copies
-        free = self.spare[asked[:, None], slots] + (SPARE_MARGIN * totals)[:, None]
+        free = self.spare[:, slots]
+        units = np.full(free.shape, float(most))
         with np.errstate(over="ignore"):  # the quotient by a tiny demand is inf, which `most` caps
-            units = (free / demand[asked, None]).min(axis=0)
-        units += SPARE_MARGIN * (units + int(self.copies.sum()))
-        return np.clip(units, 0.0, most).astype(np.int64)
+            np.divide(free, demand[:, None], out=units, where=demand[:, None] > 0)
+        units = units.min(axis=0)
+        units += SPARE_MARGIN * (units + int(self.copies[-1] + self.server[-1]))
+        at_most: IntArray = np.clip(units, 0, most).astype(np.int64)
+        return at_most
 
     def expanded(self, array: FloatArray) -> FloatArray:
         """`used` or `price` of every server: a new array of shape (T, S, R)."""
@@ -219,7 +225,7 @@ class ServerGroup:
             self.price[:, left:] = idle[:, None]
         if self.spare is not None:
             self.spare[:, :left] = self.spare[:, slots:]
-            self.spare[:, left:] = (self.capacity @ self.copies)[:, None]
+            self.spare[:, left:] = (self.capacity @ self.copies + self._margin)[:, None]
 
     @property
     def _is_open(self) -> bool:
