@@ -23,7 +23,9 @@ class FigureSettings:
     Parameters
     ----------
     seeds : int
-        Instances of each kind: seeds 0, 1, ...
+        Instances of each kind.
+    first_seed : int
+        Seed of the first; the others follow it.
     scale : float
         Numbers of jobs and servers are multiplied by this and rounded, for a quick look; 1 is
         the paper's size.
@@ -52,6 +54,7 @@ class FigureSettings:
     """
 
     seeds: int = 5
+    first_seed: int = 0
     scale: float = 1.0
     jobs: tuple[int, ...] | None = None
     servers: int | None = None
@@ -63,6 +66,8 @@ class FigureSettings:
     def __post_init__(self) -> None:
         if self.seeds < 1:
             raise ValueError(f"seeds: expected at least 1, got {self.seeds}")
+        if self.first_seed < 0:
+            raise ValueError(f"first_seed: expected at least 0, got {self.first_seed}")
         if not 0 < self.scale <= 1:
             raise ValueError(f"scale: expected 0 < scale <= 1, got {self.scale:g}")
         if self.jobs is not None and (not self.jobs or min(self.jobs) < 1):
@@ -97,6 +102,8 @@ class FigureSettings:
     def describe(self) -> str:
         """One line for a picture: what was run, as far as it is not the paper's setting."""
         parts = [f"preset {self.preset}", f"{self.seeds} seeds"]
+        if self.first_seed:
+            parts[-1] += f" from {self.first_seed} on"
         if self.scale != 1.0:
             parts.append(f"scale {self.scale:g}")
         if self.servers is not None:
@@ -169,7 +176,7 @@ class FigureSettings:
         return {
             "instances": list(instances),
             "policies": list(policies),
-            "seeds": {"first": 0, "count": self.seeds},
+            "seeds": {"first": self.first_seed, "count": self.seeds},
             "task": task,
         }
 

@@ -27,14 +27,17 @@ if TYPE_CHECKING:
     )
     from experiments.sweep import SweepProgress
 
-SETTINGS = ("seeds", "scale", "jobs", "servers", "preset", "policies", "time_limit")
+SETTINGS = ("seeds", "first_seed", "scale", "jobs", "servers", "preset", "policies", "time_limit")
 
 
 @with_options(OasisOptions, "oasis_options", only_given=True, names=("min_utility_fraction",))
 def command(
     name: Annotated[
         str | None,
-        typer.Argument(metavar="NAME", help="fig3 to fig6, fig8, fig9, dragon-6 to dragon-10."),
+        typer.Argument(
+            metavar="NAME",
+            help="fig3 to fig6, fig8, fig9, dragon-6 to dragon-10, floor, commitment.",
+        ),
     ] = None,
     list_all: Annotated[bool, typer.Option("--list", help="List the figures.")] = False,
     directory: Annotated[
@@ -43,8 +46,9 @@ def command(
     ] = Path("figures"),
     seeds: Annotated[
         int | None,
-        typer.Option(help="Instances of each kind: seeds 0, 1, ... [default: the figure's]"),
+        typer.Option(help="Instances of each kind, one a seed. [default: the figure's]"),
     ] = None,
+    first_seed: Annotated[int, typer.Option(help="The first of these seeds.")] = 0,
     scale: Annotated[
         float, typer.Option(help="Multiply numbers of jobs and servers, for a quick look.")
     ] = 1.0,
@@ -90,6 +94,7 @@ def command(
         None if policies is None else comma_list(policies, "--policies"),
         choose=(assignments, oasis_options),
         seeds=seeds,
+        first_seed=first_seed,
         scale=scale,
         jobs=None if jobs is None else comma_counts(jobs, "--jobs"),
         servers=servers,
