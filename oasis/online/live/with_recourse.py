@@ -63,17 +63,19 @@ class RecourseCore(Core):
             check_unused(admission=admission, prices=prices, bounds=bounds)
         self._seed = integer(seed, "seed")
         self._seconds = None if seconds is None else number(seconds, "seconds")
-        self._how = {
-            "admission": rule_name(admission, bounds) if commitment == "arrival" else None,
-            "samples": samples,
-            "min_utility_fraction": min_utility_fraction,
-        }
         self._prices, self._bounds = prices, bounds
-        self._rule = (
-            admission_rule(**self._how, prices=prices, bounds=bounds, seed=self._seed)
-            if commitment == "arrival"
-            else None
-        )
+        self._samples, self._floor = samples, min_utility_fraction
+        self._admission = rule_name(admission, bounds) if commitment == "arrival" else None
+        self._rule = None
+        if self._admission is not None:
+            self._rule = admission_rule(
+                self._admission,
+                prices=prices,
+                bounds=bounds,
+                samples=samples,
+                min_utility_fraction=min_utility_fraction,
+                seed=self._seed,
+            )
         self.planner = Planner(
             cluster,
             self.lookahead,
@@ -183,7 +185,9 @@ class RecourseCore(Core):
             "seconds": self._seconds,
             "prices": None if prices is None else prices.to_dict(),
             "bounds": None if bounds is None else bounds.to_dict(),
-            **self._how,
+            "admission": self._admission,
+            "samples": self._samples,
+            "min_utility_fraction": self._floor,
         }
 
     @classmethod

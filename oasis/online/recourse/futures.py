@@ -1,4 +1,4 @@
-"""Admission by sampled futures: what would a promise cost the jobs that may still come?"""
+"""Admission by sampled futures: what a promise would cost the jobs that may still come."""
 
 from __future__ import annotations
 

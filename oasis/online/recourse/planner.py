@@ -79,7 +79,9 @@ class Planner:
         check_commitment(commitment)
         self.commitment = commitment
         self.params = params or RecourseParams()
-        self.admission = (admission or SampledFutures(seed=seed)) if commitment == "arrival" else None
+        self.admission = (
+            (admission or SampledFutures(seed=seed)) if commitment == "arrival" else None
+        )
         if self.admission is not None:
             self.admission.reset(cluster, horizon, patience)
         self.plan = WorkingPlan(cluster, horizon, self.params, rolling=patience is not None)

@@ -167,6 +167,7 @@ def test_the_parameters_are_plain_data_and_complete() -> None:
     known = policy.parameters
     assert (known["commitment"], known["seed"], known["rounds"]) == ("arrival", 3, 2)
     assert known["noise"] == 0.1
-    assert known["admission_floor"] == 0.6
+    assert (known["admission"], known["admission_floor"]) == ("futures", 0.6)
+    assert (known["prices"], known["samples"]) == (None, 8)
     own = Recourse("arrival", admission=AtPrices(min_utility_fraction=0.5)).parameters
     assert own["admission"]["min_utility_fraction"] == 0.5
