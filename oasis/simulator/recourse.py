@@ -126,7 +126,7 @@ class Recourse:
             self.admission = admission
         named = {"admission": admission, "samples": samples, "admission_floor": admission_floor}
         name = prices.name if isinstance(prices, LearnedPrices) else prices
-        self._rule = named | {"prices": name}
+        self._rule: dict[str, Any] = named | {"prices": name}
         if not (admission is None or isinstance(admission, str)):
             self._rule = {"admission": dict(admission.parameters)}
         self._seed, self._seconds = seed, seconds

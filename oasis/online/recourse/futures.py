@@ -19,9 +19,9 @@ from oasis.online.recourse.live_job import LiveJob
 from oasis.online.recourse.working_plan import WorkingPlan
 
 DEFAULT_SAMPLES = 8
-EARLIEST = 4  # so many futures that agree make others unnecessary
+EARLIEST = 3  # so many futures that agree make others unnecessary
 TIE = 1e-9  # share of the utility below which a gain is a rounding error
-MOST_JOBS = 40
+MOST_JOBS = 20
 FIRST_KEY = 2**62  # beyond every key of a job that has arrived
 
 
