@@ -14,7 +14,7 @@ from oasis.model.validation import integer, number
 from oasis.online.ledger import Ledger
 from oasis.online.live.core import Arrays, Core, Events, Server, completed
 from oasis.online.prices import PriceBounds
-from oasis.online.recourse.admission import DEFAULT_FLOOR, AtPrices
+from oasis.online.recourse.admission import DEFAULT_FLOOR, AdmissionRule, AtPrices
 from oasis.online.recourse.futures import DEFAULT_SAMPLES
 from oasis.online.recourse.learned import LearnedPrices
 from oasis.online.recourse.live_job import LiveJob
@@ -65,9 +65,10 @@ class RecourseCore(Core):
         self._seconds = None if seconds is None else number(seconds, "seconds")
         self._prices, self._bounds = prices, bounds
         self._samples, self._floor = samples, min_utility_fraction
-        self._admission = rule_name(admission, bounds) if commitment == "arrival" else None
-        self._rule = None
-        if self._admission is not None:
+        self._admission: RuleName | None = None
+        self._rule: AdmissionRule | None = None
+        if commitment == "arrival":
+            self._admission = rule_name(admission, prices, bounds)
             self._rule = admission_rule(
                 self._admission,
                 prices=prices,
