@@ -2,9 +2,10 @@
 
 from pathlib import Path
 
+from IPython.display import Markdown
+
 from experiments.figures import FIGURES
 from experiments.figures.rows import for_people, groups, read_csv
-from IPython.display import Markdown
 
 
 def table(name: str) -> Markdown:

@@ -99,13 +99,14 @@ def group_prices(prices: FloatArray, capacity: FloatArray) -> FloatArray:
     """
     total = capacity.sum(axis=0)
     cost: FloatArray = (prices * capacity).sum(axis=1)
-    return np.divide(cost, total, out=np.zeros_like(cost), where=total > 0)
+    mean: FloatArray = np.divide(cost, total, out=np.zeros_like(cost), where=total > 0)
+    return mean
 
 
 def widest_bounds(bounds: Sequence[PriceBounds]) -> PriceBounds:
     """The smallest L and the largest U of several days with the same options."""
-    merged = {group: _widest([getattr(one, group) for one in bounds]) for group in ("worker", "ps")}
-    return replace(bounds[0], **merged)
+    worker, ps = _widest([one.worker for one in bounds]), _widest([one.ps for one in bounds])
+    return replace(bounds[0], worker=worker, ps=ps)
 
 
 def _widest(functions: Sequence[PriceFunction]) -> PriceFunction:
@@ -126,8 +127,8 @@ def _check_alike(past: Sequence[Instance]) -> None:
     for k, instance in enumerate(past):
         with located_at(f"past[{k}]"):
             if instance.cluster.resources != first.cluster.resources:
-                expected = f"expected {list(first.cluster.resources)}, got {list(instance.cluster.resources)}"
-                raise InstanceError("resources", expected)
+                names = [list(day.cluster.resources) for day in (first, instance)]
+                raise InstanceError("resources", "expected {}, got {}".format(*names))
             if instance.slot_seconds != first.slot_seconds:
                 expected = f"expected {first.slot_seconds:g}, got {instance.slot_seconds:g}"
                 raise InstanceError("slot_seconds", expected)

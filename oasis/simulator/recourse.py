@@ -53,8 +53,8 @@ class Recourse:
     admission : {"futures", "learned", "oasis"} or AdmissionRule, optional
         Who is admitted under commitment on arrival: ``futures``: a job worth more than it takes
         from sampled futures; ``learned``: a job worth more than its schedule costs at learned
-        prices; ``oasis``: a job that pays at OASiS's prices. Default: ``futures``, or ``oasis``
-        where `bounds` are given.
+        prices; ``oasis``: a job that pays at OASiS's prices. Default: ``oasis`` where
+        `bounds` are given, ``learned`` where `prices` are, else ``futures``.
     prices : LearnedPrices or path, optional
         What `offline.learn_prices` or ``oasis learn`` found in past days: jobs for ``futures``,
         prices for ``learned``, U and L for ``oasis``. ``learned`` needs it; the others otherwise
@@ -113,7 +113,7 @@ class Recourse:
         if commitment != "arrival":
             check_unused(admission=admission, prices=prices, bounds=bounds)
         elif admission is None or isinstance(admission, str):
-            admission = rule_name(admission, bounds)
+            admission = rule_name(admission, learned, bounds)
             self.admission = admission_rule(
                 admission,
                 prices=learned,
@@ -126,7 +126,7 @@ class Recourse:
             self.admission = admission
         named = {"admission": admission, "samples": samples, "admission_floor": admission_floor}
         name = prices.name if isinstance(prices, LearnedPrices) else prices
-        self._rule = named | {"prices": name}
+        self._rule: dict[str, Any] = named | {"prices": name}
         if not (admission is None or isinstance(admission, str)):
             self._rule = {"admission": dict(admission.parameters)}
         self._seed, self._seconds = seed, seconds

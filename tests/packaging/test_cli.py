@@ -28,6 +28,7 @@ COMMANDS = (
     "solve",
     "ratio",
     "quote",
+    "learn",
     "sweep",
     "figure",
     "import",

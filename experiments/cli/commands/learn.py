@@ -71,6 +71,6 @@ def command(
         console.print_json(learned.to_dict())
     else:
         learned.write(output)
-    days, jobs, slots = len(files), len(learned.jobs), learned.slots_per_day
+    jobs, slots = len(learned.jobs), learned.slots_per_day
     where_to = "standard output" if is_stdout(output) else output
     console.note(f"wrote {where_to}: prices of {slots} slots of the day from {jobs} jobs")

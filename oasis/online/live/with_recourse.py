@@ -14,7 +14,7 @@ from oasis.model.validation import integer, number
 from oasis.online.ledger import Ledger
 from oasis.online.live.core import Arrays, Core, Events, Server, completed
 from oasis.online.prices import PriceBounds
-from oasis.online.recourse.admission import DEFAULT_FLOOR, AtPrices
+from oasis.online.recourse.admission import DEFAULT_FLOOR, AdmissionRule, AtPrices
 from oasis.online.recourse.futures import DEFAULT_SAMPLES
 from oasis.online.recourse.learned import LearnedPrices
 from oasis.online.recourse.live_job import LiveJob
@@ -63,17 +63,20 @@ class RecourseCore(Core):
             check_unused(admission=admission, prices=prices, bounds=bounds)
         self._seed = integer(seed, "seed")
         self._seconds = None if seconds is None else number(seconds, "seconds")
-        self._how = {
-            "admission": rule_name(admission, bounds) if commitment == "arrival" else None,
-            "samples": samples,
-            "min_utility_fraction": min_utility_fraction,
-        }
         self._prices, self._bounds = prices, bounds
-        self._rule = (
-            admission_rule(**self._how, prices=prices, bounds=bounds, seed=self._seed)
-            if commitment == "arrival"
-            else None
-        )
+        self._samples, self._floor = samples, min_utility_fraction
+        self._admission: RuleName | None = None
+        self._rule: AdmissionRule | None = None
+        if commitment == "arrival":
+            self._admission = rule_name(admission, prices, bounds)
+            self._rule = admission_rule(
+                self._admission,
+                prices=prices,
+                bounds=bounds,
+                samples=samples,
+                min_utility_fraction=min_utility_fraction,
+                seed=self._seed,
+            )
         self.planner = Planner(
             cluster,
             self.lookahead,
@@ -183,7 +186,9 @@ class RecourseCore(Core):
             "seconds": self._seconds,
             "prices": None if prices is None else prices.to_dict(),
             "bounds": None if bounds is None else bounds.to_dict(),
-            **self._how,
+            "admission": self._admission,
+            "samples": self._samples,
+            "min_utility_fraction": self._floor,
         }
 
     @classmethod

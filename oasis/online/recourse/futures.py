@@ -1,4 +1,4 @@
-"""Admission by sampled futures: what would a promise cost the jobs that may still come?"""
+"""Admission by sampled futures: what a promise would cost the jobs that may still come."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from oasis.model.cluster import Cluster
 from oasis.model.job import Job
 from oasis.model.rounding import FloatArray
-from oasis.online.recourse.admission import DEFAULT_FLOOR, MEMORY
+from oasis.online.recourse.admission import DEFAULT_FLOOR
 from oasis.online.recourse.grid import grid_of
 from oasis.online.recourse.learned import LearnedPrices
 from oasis.online.recourse.live_job import LiveJob
@@ -21,7 +21,9 @@ from oasis.online.recourse.working_plan import WorkingPlan
 DEFAULT_SAMPLES = 8
 EARLIEST = 4  # so many futures that agree make others unnecessary
 TIE = 1e-9  # share of the utility below which a gain is a rounding error
-MOST_JOBS = 40
+MOST_JOBS = 20
+MEMORY = 100
+ENOUGH = 10  # known jobs from which on an equal trade is accepted
 FIRST_KEY = 2**62  # beyond every key of a job that has arrived
 
 
@@ -32,6 +34,10 @@ class SampledFutures:
     the same insertion in order of density: beside the promised jobs and the newcomer, and beside
     the promised jobs alone. The newcomer is admitted if it is worth at least what the futures lose
     by it on average. Both plans see the same futures, so that what they have in common cancels.
+
+    While fewer than ten jobs are known, futures are copies of very few, and an equal trade is
+    refused: better jobs may come. Later it is accepted, or else a cluster whose jobs are all alike
+    would wait for ever.
 
     Numbers of arrivals are drawn from Poisson distributions, jobs evenly from those known.
 
@@ -150,9 +156,10 @@ class SampledFutures:
         rng = np.random.default_rng((self._seed, self._arrived))
         end = min(schedule.completion + 1, plan.ledger.end)
         utility = live.utility_at(schedule.completion)
+        takes_ties = len(self._past or self._known) >= ENOUGH
         gains: list[float] = []
         for sample in range(self._samples):
-            if sample == EARLIEST and (min(gains) >= 0 or max(gains) < 0):
+            if sample == EARLIEST and len({is_gain(gain, takes_ties) for gain in gains}) == 1:
                 break
             future = self._future(rng, plan, end)
             beside, mark = earned(plan, future), plan.mark
@@ -160,7 +167,7 @@ class SampledFutures:
             gain = utility + beside - earned(plan, future)
             gains.append(0.0 if abs(gain) <= TIE * utility else gain)
             plan.undo(mark)
-        return sum(gains) >= 0
+        return is_gain(sum(gains), takes_ties)
 
     def rates(self, now: int, end: int) -> FloatArray:
         """Jobs expected in the rest of slot `now` and in each slot after it, shape (end - now,).
@@ -202,6 +209,11 @@ class SampledFutures:
     def _arriving(self, template: LiveJob, key: int, slot: int) -> LiveJob:
         end = self._horizon if self._patience is None else slot + self._patience
         return template.arriving(key, slot, end)
+
+
+def is_gain(gain: float, takes_ties: bool) -> bool:
+    """Whether a trade is accepted."""
+    return gain > 0 or (takes_ties and gain == 0)
 
 
 def earned(plan: WorkingPlan, future: Sequence[LiveJob]) -> float:

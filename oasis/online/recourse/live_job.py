@@ -89,7 +89,7 @@ class LiveJob:
         return self.last if self.promise is None else min(self.last, self.promise)
 
     def arriving(self, key: int, slot: int, end: int) -> LiveJob:
-        """This job, which arrived in slot 0 and has not run, if it arrived in `slot` instead.
+        """The same job, which arrived in slot 0 and has not run, if it arrives in `slot` instead.
 
         Completions from slot `end` on are worth nothing.
         """

@@ -55,11 +55,15 @@ def admission_rule(
     return AtPrices(bounds if prices is None else prices.bounds, min_utility_fraction)
 
 
-def rule_name(name: RuleName | None, bounds: PriceBounds | None) -> RuleName:
+def rule_name(
+    name: RuleName | None, prices: LearnedPrices | None, bounds: PriceBounds | None
+) -> RuleName:
     """The name of a rule, or of the one that is taken where none is named."""
     if name is not None:
         return name
-    return "futures" if bounds is None else "oasis"
+    if bounds is not None:
+        return "oasis"
+    return "futures" if prices is None else "learned"
 
 
 def check_rule_name(name: str) -> None:

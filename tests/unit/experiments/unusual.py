@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
+
+PRICES = str(Path(__file__).with_name("prices.json"))  # U and L in raw units, with a floor of 0.3
 
 UNUSUAL: dict[str, dict[str, Any]] = {
     "oasis": {
@@ -10,11 +13,15 @@ UNUSUAL: dict[str, dict[str, Any]] = {
         "min_utility_fraction": 0.3,
         "granularity": "chunk",
         "normalize": False,
+        "bounds": PRICES,
     },
     "recourse": {
         "commitment": "arrival",
         "seed": 4,
         "seconds": 30.0,
+        "admission": "learned",
+        "prices": PRICES,
+        "samples": 3,
         "admission_floor": 0.3,
         "rounds": 2,
         "discount": 0.9,

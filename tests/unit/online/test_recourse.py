@@ -45,7 +45,8 @@ def test_without_commitment_a_better_job_takes_the_place_of_one_that_runs() -> N
 @pytest.mark.parametrize("commitment", ["start", "arrival"])
 def test_a_job_that_was_promised_something_is_not_given_up(commitment: str) -> None:
     jobs = [job("cheap", 0, 4, 1.0, 3), job("dear", 1, 4, 10.0, 3)]
-    result = run(jobs, commitment=commitment)
+    at_prices = {"admission": "oasis"} if commitment == "arrival" else {}
+    result = run(jobs, commitment=commitment, **at_prices)
     assert list(result.schedules) == ["cheap"]
     assert result.report["given_up_after_start"] == []
 
@@ -82,7 +83,7 @@ def test_a_promised_job_moves_within_its_promise_for_a_newcomer() -> None:
 def test_a_lost_server_breaks_a_promise_and_the_report_names_it() -> None:
     instance = Instance(6, CLUSTER, (job("held", 0, 4, 5.0, 5), job("other", 0, 1, 1.0, 5)))
     outages = [Outage(0, 1.0), Outage(1, 1.0, 3.0)]
-    result = oasis.simulate(instance, Recourse("arrival"), outages=outages)
+    result = oasis.simulate(instance, Recourse("arrival", admission="oasis"), outages=outages)
     assert "held" in result.report["broken_promises"]
 
 
@@ -169,6 +170,7 @@ def test_the_parameters_are_plain_data_and_complete() -> None:
     known = policy.parameters
     assert (known["commitment"], known["seed"], known["rounds"]) == ("arrival", 3, 2)
     assert known["noise"] == 0.1
-    assert known["admission_floor"] == 0.6
+    assert (known["admission"], known["admission_floor"]) == ("futures", 0.6)
+    assert (known["prices"], known["samples"]) == (None, 8)
     own = Recourse("arrival", admission=AtPrices(min_utility_fraction=0.5)).parameters
     assert own["admission"]["min_utility_fraction"] == 0.5
