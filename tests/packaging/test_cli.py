@@ -33,6 +33,14 @@ COMMANDS = (
     "import",
     "import philly",
     "import openb",
+    "kubernetes",
+    "kubernetes install",
+    "kubernetes run",
+    "kubernetes status",
+    "kubernetes plan",
+    "kubernetes quote",
+    "kubernetes explain",
+    "kubernetes import",
 )
 
 
