@@ -34,6 +34,7 @@ from tests.kubernetes.faults.proxy import FaultProxy
 from tests.kubernetes.scene import SYSTEM, Scene
 
 FAULTS = int(os.environ.get("OASIS_FAULTS", "200"))
+KILLS = int(os.environ.get("OASIS_KILLS", "20"))
 SEED = int(os.environ.get("OASIS_FAULT_SEED", "1"))
 QUICK = RetryParams(attempts=4, timeout=3.0, longest_wait=1.0)
 JOBS = {"a": (2, 2), "b": (4, 1), "c": (1, 3), "d": (9, 1), "e": (3, 2), "f": (2, 1)}
@@ -118,16 +119,18 @@ def test_a_controller_that_is_killed_again_and_again_brings_all_jobs_to_their_en
     print(f"OASIS_FAULT_SEED={SEED}")  # noqa: T201
     scene = scene_of(cluster)
     bystander(cluster)
-    submit_all(scene)
     draw = random.Random(SEED)
-    kills = 0
+    kills, waiting = 0, list(JOBS.items())
     log = (tmp_path / "controller.log").open("w")
     deadline = time.monotonic() + 400.0
-    while any(phase not in ENDED for phase in scene.phases().values()) or not kills:
+    while kills < KILLS or any(phase not in ENDED for phase in scene.phases().values()):
         assert time.monotonic() < deadline, scene.phases()
+        if waiting and kills >= (len(JOBS) - len(waiting)) * KILLS // len(JOBS):
+            name, (workers, slots) = waiting.pop(0)
+            scene.submit(rigid(scene, name, workers, slots))
         process = subprocess.Popen(command(scene, "the-one"), stdout=log, stderr=log)
         try:
-            process.wait(timeout=draw.uniform(6.0, 14.0))
+            process.wait(timeout=draw.uniform(3.0, 10.0))
             pytest.fail((tmp_path / "controller.log").read_text())
         except subprocess.TimeoutExpired:
             os.kill(process.pid, signal.SIGKILL)
