@@ -120,6 +120,12 @@ class Watcher(threading.Thread):
         self._stopping, self._namespace = stopping, namespace
 
     def run(self) -> None:
+        try:
+            self._follow()
+        except Exception as error:  # noqa: BLE001 (the controller raises it again)
+            self.failure = error
+
+    def _follow(self) -> None:
         version: str | None = None
         while not self._stopping.is_set():
             try:
