@@ -13,7 +13,7 @@ PYTHON ?= $(shell for name in python3.11 python3 python; do \
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
-.PHONY: help example test nightly kubernetes-build kubernetes-test mutants bench check lint types \
+.PHONY: help example test nightly kubernetes-build kubernetes-test kubernetes-demo mutants bench check lint types \
   imports spelling docs clean
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
@@ -36,6 +36,9 @@ kubernetes-build: | $(BIN)/python ## build the control plane that the next one n
 
 kubernetes-test: kubernetes-build $(VENV)/test.stamp ## the tests on a real control plane; NIGHTLY=1 adds the long ones
 	$(BIN)/python -m pytest tests/kubernetes --kubernetes $(if $(NIGHTLY),--nightly)
+
+kubernetes-demo: kubernetes-build $(VENV)/test.stamp ## the shipped example on a real control plane, beside the simulator; POLICY=
+	$(BIN)/python -m tests.kubernetes.demo $(if $(POLICY),--policy $(POLICY))
 
 mutants: $(VENV)/mutants.stamp ## mutate the core at 150 random places; SEED= repeats, SAMPLE= shortens
 	$(BIN)/python -m tests.mutation $(if $(SEED),--seed $(SEED)) $(if $(SAMPLE),--sample $(SAMPLE))

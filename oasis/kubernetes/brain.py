@@ -172,6 +172,14 @@ class Brain:
         self.statuses = {uid: job for uid, job in self.statuses.items() if uid in there}
         return found
 
+    def recall(self, unwritten: Mapping[str, Any], seen: Seen) -> None:
+        """Statuses that were decided, but perhaps not written before the controller ended."""
+        for item in seen[names.PLURAL]:
+            uid = item["metadata"]["uid"]
+            if uid in unwritten:
+                self.statuses[uid] = Job(item, self.clock)
+                self.statuses[uid].status = dict(unwritten[uid])
+
     def site_knows(self, spec: JobSpec) -> None:
         """Raise `InstanceError` if the policy cannot plan a job with such bounds."""
         if spec.min_workers > 1 and hasattr(self.driver.policy, "scheduler"):

@@ -97,7 +97,7 @@ class Checkpoint:
         else:
             head["metadata"]["resourceVersion"] = self._version
             found = self._objects.replace(CONFIG_MAPS, head)
-        self._version = found["metadata"]["resourceVersion"]
+        self._version = found["metadata"].get("resourceVersion")  # a dry run gives none
         self._digest, self.size = digest, len(content)
 
     def _part(self, k: int) -> str:

@@ -111,7 +111,7 @@ class Controller:
             },
         }
 
-    def run(self, until: Callable[[Brain], bool] | None = None) -> None:
+    def run(self, until: Callable[[Brain | None], bool] | None = None) -> None:
         """Act whenever the lease is ours, until `stop` is called or `until` says so.
 
         Raises
@@ -125,7 +125,7 @@ class Controller:
         try:
             while not self.stopping.is_set():
                 self._turn()
-                if until is not None and self.brain is not None and until(self.brain):
+                if until is not None and until(self.brain):
                     break
         finally:
             self._leave()
@@ -146,9 +146,10 @@ class Controller:
         """Wait for news or for the next boundary, and do what follows."""
         brain = self.brain
         news = self._gather(brain.next_wake() if brain is not None else time.time() + AGAIN)
-        for watcher in self.watchers.values():
-            if watcher.failure is not None:
-                raise watcher.failure
+        failures = [watcher.failure for watcher in self.watchers.values()]
+        for failure in (*failures, self.lease.failure):
+            if failure is not None:
+                raise failure
         if not self.lease.is_held:
             if self.brain is not None:
                 log.warning("the lease is lost: another controller may act")

@@ -78,12 +78,17 @@ class Hands:
 
     def _one(self, action: Action) -> None:
         if isinstance(action, Create):
-            self._store.put(self._objects.create(PODS, action.body))
+            self._keep(self._objects.create(PODS, action.body))
         elif isinstance(action, Delete):
             self._objects.delete(PODS, action.pod)
             self.ending.add(action.pod["metadata"]["uid"])
         else:
-            self._store.put(self._open(action))
+            self._keep(self._open(action))
+
+    def _keep(self, found: dict[str, Any]) -> None:
+        """Know at once what the watch will tell; of a dry run there is nothing to know."""
+        if not self._objects.is_dry:
+            self._store.put(found)
 
     def _open(self, action: Open) -> dict[str, Any]:
         try:

@@ -55,6 +55,7 @@ class Lease(threading.Thread):
         self._renewed = -float("inf")
         self._seen: tuple[str, float] = ("", 0.0)
         self._was_held = False
+        self.failure: Exception | None = None
 
     @property
     def is_held(self) -> bool:
@@ -62,6 +63,12 @@ class Lease(threading.Thread):
         return time.monotonic() < self._renewed + self._seconds * 2 / 3
 
     def run(self) -> None:
+        try:
+            self._keep()
+        except Exception as error:  # noqa: BLE001 (the controller raises it again)
+            self.failure = error
+
+    def _keep(self) -> None:
         while not self._stopping.is_set():
             with suppress(ApiError, LostAnswerError):  # tried again; `is_held` ends by itself
                 self._try()

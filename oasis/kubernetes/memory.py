@@ -48,6 +48,9 @@ def remembered(brain: Brain) -> dict[str, Any]:
         "site": site_text(brain.site),
         "driver": driver.state(),
         "done": brain.done,
+        "unwritten": {
+            uid: job.status for uid, job in brain.statuses.items() if job.status != job.written
+        },
         "state": policy_state(driver.policy),
     }
 
@@ -80,6 +83,8 @@ def restored(
     clock = Clock(settings.slot_seconds, settings.startup_seconds, epoch)
     brain = cls(make(), settings, clock, checkpoint, metrics, seen)
     now = time.time()
+    if found is not None:
+        brain.recall(found["unwritten"], seen)
     specs = brain.read_specs(seen, now)
     if found is None:
         _from_objects(brain, specs)

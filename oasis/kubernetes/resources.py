@@ -148,8 +148,13 @@ class Objects:
                 "DELETE", kind.path(meta.get("namespace"), meta["name"]), body=body
             )
         except ApiError as error:
-            if error.status not in (404, 409):  # it is gone, or another has its name
-                raise
+            if error.status == 404:
+                return
+            if error.status == 409:  # another may have its name now
+                there = self.get(kind, meta["name"], meta.get("namespace"))
+                if there is None or there["metadata"]["uid"] != meta["uid"]:
+                    return
+            raise
 
     def json_patch(self, kind: Kind, found: Mapping[str, Any], patch: list[Object]) -> Object:
         """Apply a JSON patch."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -12,6 +13,7 @@ from oasis.kubernetes.resources import Kind, Object, Objects
 Key = tuple[str, str]
 WATCH_SECONDS = 300
 PAUSE = 0.2
+REFUSED_SECONDS = 30.0  # so long rights may be missing before we give up
 
 
 class Store:
@@ -113,10 +115,17 @@ class Watcher(threading.Thread):
         self.store = Store()
         self.lists = 0
         self.failure: Exception | None = None
+        self._refused_since: float | None = None
         self._objects, self._kind, self._on_change = objects, kind, on_change
         self._stopping, self._namespace = stopping, namespace
 
     def run(self) -> None:
+        try:
+            self._follow()
+        except Exception as error:  # noqa: BLE001 (the controller raises it again)
+            self.failure = error
+
+    def _follow(self) -> None:
         version: str | None = None
         while not self._stopping.is_set():
             try:
@@ -127,17 +136,29 @@ class Watcher(threading.Thread):
                 if error.status == 410:
                     version = None
                     continue
-                if error.status in (401, 403):
-                    self.failure = error
+                self._refused(error)
                 self._stopping.wait(max(PAUSE, error.retry_after or 0.0))
             except LostAnswerError:
                 self._stopping.wait(PAUSE)
+
+    def _refused(self, error: ApiError) -> None:
+        """Rights that are missing for long are missing for good.
+
+        An API server that has just started refuses everybody until it knows the roles.
+        """
+        if error.status not in (401, 403):
+            return
+        now = time.monotonic()
+        if self._refused_since is None:
+            self._refused_since = now
+        elif now - self._refused_since > REFUSED_SECONDS:
+            self.failure = error
 
     def _list(self) -> str:
         items, version = self._objects.list_all(self._kind, self._namespace)
         self.lists += 1
         self.store.replace(items, int(version))
-        self.failure = None
+        self._refused_since = None
         self._on_change("LISTED", {})
         return version
 
@@ -158,6 +179,7 @@ class Watcher(threading.Thread):
                     if found.get("code") == 410:
                         return None
                     return latest
+                self._refused_since = None
                 latest = found["metadata"]["resourceVersion"]
                 if kind == "BOOKMARK":
                     continue

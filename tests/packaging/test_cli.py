@@ -40,6 +40,14 @@ COMMANDS = (
     "schema",
     "describe",
     "policies",
+    "kubernetes",
+    "kubernetes install",
+    "kubernetes run",
+    "kubernetes status",
+    "kubernetes plan",
+    "kubernetes quote",
+    "kubernetes explain",
+    "kubernetes import",
 )
 
 

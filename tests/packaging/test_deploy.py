@@ -9,6 +9,7 @@ import yaml
 
 from experiments.cli.commands.kubernetes.install import yaml_text
 from oasis.kubernetes.manifests import everything
+from oasis.kubernetes.reference import reference
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 
@@ -24,3 +25,9 @@ def test_every_document_is_an_object(name: str) -> None:
     assert documents
     for document in documents:
         assert {"apiVersion", "kind", "metadata"} <= document.keys()
+
+
+def test_the_reference_is_made_from_the_schema() -> None:
+    """After a change, what `oasis.kubernetes.reference.reference` returns goes into the page."""
+    page = (DEPLOY.parent / "docs/kubernetes-reference.md").read_text(encoding="utf-8")
+    assert page.partition("\n## ")[2] == reference().removeprefix("## ")

@@ -155,13 +155,15 @@ def _check_clock(settings: Settings) -> None:
 
 def _run(controller: Controller, stop_after: int | None) -> None:
     """Until the given slot, a signal, or an error that will not go away."""
+    asked: list[int] = []  # a handler may run in the middle of anything: it only notes the signal
     former = {
-        number: signal.signal(number, lambda *_: controller.stop())
+        number: signal.signal(number, lambda signum, _: asked.append(signum))
         for number in (signal.SIGTERM, signal.SIGINT)
     }
 
-    def over(brain: Brain) -> bool:
-        return stop_after is not None and (brain.driver.slot or 0) >= stop_after
+    def over(brain: Brain | None) -> bool:
+        slot = None if brain is None else brain.driver.slot
+        return bool(asked) or (stop_after is not None and slot is not None and slot >= stop_after)
 
     try:
         controller.run(over)

@@ -1,0 +1,87 @@
+"""The subcommands of ``oasis kubernetes`` on a real control plane."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import yaml
+
+import oasis
+from experiments.evaluation.cluster_policies import cluster_policy
+from oasis.kubernetes.objects import Clock
+from tests.kubernetes.adapter import wait_phases
+from tests.kubernetes.cluster import Cluster
+from tests.kubernetes.controlplane.waiting import until
+from tests.kubernetes.scene import EXAMPLE, SYSTEM, Scene
+
+ROOT = Path(__file__).parents[2]
+
+
+def call(scene: Scene, *words: str) -> str:
+    """Run a subcommand as the admin; its standard output."""
+    where = ("--kubeconfig", str(scene.plane.admin.kubeconfig()))
+    done = subprocess.run(
+        [*(sys.executable, "-m", "experiments.cli", "kubernetes", *words), *where],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "200"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_every_command_answers_on_a_cluster_at_work(cluster: Cluster, tmp_path: Path) -> None:
+    instance = oasis.read(EXAMPLE)
+    scene = Scene(cluster.plane, cluster.namespace, Clock(20.0, 10.0))
+    scene.add_nodes(instance.cluster)
+    jobs = {job.id: scene.job(job, instance.slot_seconds) for job in instance.jobs}
+    for name in ("j0", "j3", "j4"):
+        scene.submit(jobs[name])
+    mine = ("--jobs", cluster.namespace)
+    dry = ("run", "--policy", "fifo", "--slot-seconds", "20", "--name", "rehearsal", *mine)
+    planned = json.loads(call(scene, *dry, "--dry-run", "--json"))
+    assert {action["action"] for action in planned["actions"]} == {"create"}
+    assert scene.our_pods() == {}, "nothing was made"
+    assert "would apply Deployment" not in call(scene, "install", "--dry-run")
+
+    with scene.controller(cluster_policy("recourse", {}, lookahead=20)):
+        wait_phases(scene, {"j0": "Running"})
+        until(scene.our_pods, "pods are there", 30.0)
+        found = {
+            job["job"]: job for job in json.loads(call(scene, "status", *mine, "--json"))["jobs"]
+        }
+        assert found.keys() == {f"{cluster.namespace}/{name}" for name in ("j0", "j3", "j4")}
+        assert "3 jobs" in call(scene, "status", *mine)
+        plan = json.loads(call(scene, "plan", *mine, "--json", "--plot", str(tmp_path / "p.svg")))
+        assert plan["jobs"]
+        assert (tmp_path / "p.svg").read_text().lstrip().startswith("<?xml")
+
+        made = tmp_path / "job.yaml"
+        made.write_text(yaml.safe_dump(jobs["j10"]))
+        asked = ("quote", str(made), "--namespace", SYSTEM, "--name", cluster.namespace)
+        quote = json.loads(call(scene, *asked, "--json"))
+        assert quote["decision"]["admitted"]
+        assert quote["decision"]["completion"] is not None
+        assert "would be admitted" in call(scene, *asked)
+        assert "j10" not in scene.phases(), "a quote makes nothing"
+
+        said = json.loads(call(scene, "explain", "j0", "-n", cluster.namespace, "--json"))
+        assert {entry["type"] for entry in said["explanation"]} >= {"Admitted", "Placed"}
+        assert "j0 is Running" in call(scene, "explain", "j0", "-n", cluster.namespace)
+
+        out = tmp_path / "now.json"
+        slots = ("--slot-seconds", "20", "--startup-seconds", "10", "--horizon", "20")
+        call(scene, "import", "-o", str(out), *mine, *slots)
+    imported = oasis.read(out)
+    assert {job.id.rpartition("/")[2] for job in imported.jobs} == {"j0", "j3", "j4"}
+    assert imported.cluster.worker_ids == instance.cluster.worker_ids
+    was = {job.id: job.work(1200.0) for job in instance.jobs}
+    for job in imported.jobs:
+        assert job.work(imported.slot_seconds) == was[job.id.rpartition("/")[2]]
+    assert oasis.simulate(imported, oasis.OASiS.from_instance(imported)).decisions

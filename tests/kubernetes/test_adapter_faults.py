@@ -1,0 +1,183 @@
+"""Faults between the adapter and its cluster: in the end the same jobs are in the same phases.
+
+How many faults: ``OASIS_FAULTS`` (200 by default), from the seed ``OASIS_FAULT_SEED``.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from baselines import FIFO
+from oasis.kubernetes.connection import RetryParams
+from oasis.kubernetes.resources import PODS
+from tests.kubernetes.adapter import (
+    ENDED,
+    rigid,
+    running_workers,
+    scene_of,
+    wait_ended,
+    wait_phases,
+)
+from tests.kubernetes.cluster import Cluster
+from tests.kubernetes.controlplane.waiting import until
+from tests.kubernetes.faults.plan import FaultPlan
+from tests.kubernetes.faults.proxy import FaultProxy
+from tests.kubernetes.scene import SYSTEM, Scene
+
+FAULTS = int(os.environ.get("OASIS_FAULTS", "200"))
+KILLS = int(os.environ.get("OASIS_KILLS", "20"))
+SEED = int(os.environ.get("OASIS_FAULT_SEED", "1"))
+QUICK = RetryParams(attempts=4, timeout=3.0, longest_wait=1.0)
+JOBS = {"a": (2, 2), "b": (4, 1), "c": (1, 3), "d": (9, 1), "e": (3, 2), "f": (2, 1)}
+PHASES = {name: "Rejected" if name == "d" else "Completed" for name in JOBS}  # d fits nowhere
+
+
+def submit_all(scene: Scene) -> None:
+    for name, (workers, slots) in JOBS.items():
+        scene.submit(rigid(scene, name, workers, slots))
+
+
+def pods_ever(cluster: Cluster, scene: Scene) -> Counter[str]:
+    """How often the adapter's account made a pod of each name, from the audit log."""
+    made = Counter()
+    for request in cluster.plane.requests(scene.account):
+        what = (request.verb, request.resource, request.code, request.namespace)
+        if what == ("create", "pods", 201, cluster.namespace):
+            made[request.name] += 1
+    return made
+
+
+def check_end(cluster: Cluster, scene: Scene) -> None:
+    """The phases without faults; nothing left behind; late jobs say so."""
+    assert scene.phases() == PHASES
+    until(lambda: not scene.our_pods(), "all our pods are gone", 30.0)
+    assert [p["metadata"]["name"] for p in scene.admin.list_all(PODS, scene.namespace)[0]] == [
+        "bystander"
+    ]
+
+
+def bystander(cluster: Cluster) -> None:
+    container = {"name": "c", "image": "c"}
+    cluster.create({"metadata": {"name": "bystander"}, "spec": {"containers": [container]}})
+
+
+def test_faults_change_nothing_in_the_end(cluster: Cluster) -> None:
+    print(f"OASIS_FAULTS={FAULTS} OASIS_FAULT_SEED={SEED}")  # noqa: T201
+    scene = scene_of(cluster)
+    bystander(cluster)
+    certificates = cluster.plane.components.certificates
+    plan = FaultPlan.drawn(SEED, FAULTS, pause=1.0, longest=1.0)
+    most = 0
+    with (
+        FaultProxy(
+            cluster.plane.url,
+            certificates.authority,
+            certificates.serving,
+            certificates.serving_key,
+            plan,
+        ) as proxy,
+        scene.controller(FIFO, server=proxy.url, params=QUICK),
+    ):
+        submit_all(scene)
+        deadline = time.monotonic() + 240.0
+        while any(phase not in ENDED for phase in scene.phases().values()):
+            counts = running_workers(scene)
+            most = max([most, *(n - JOBS[name][0] for name, n in counts.items())])
+            assert time.monotonic() < deadline, scene.phases()
+            time.sleep(0.2)
+        struck = len(proxy.struck())
+        check_end(cluster, scene)
+    assert most <= 0, "no pod twice"
+    assert struck > min(50, FAULTS // 4)
+    print(f"{struck} faults struck")  # noqa: T201
+
+
+def command(scene: Scene, identity: str) -> list[str]:
+    clock = scene.clock
+    return [
+        *(sys.executable, "-m", "experiments.cli", "kubernetes", "run", "--policy", "fifo"),
+        *("--slot-seconds", str(clock.slot_seconds)),
+        *("--startup-seconds", str(clock.startup_seconds)),
+        *("--namespace", SYSTEM, "--name", scene.namespace, "--jobs", scene.namespace),
+        *("--lease-seconds", "2", "--identity", identity),
+        *("--kubeconfig", str(scene.account.kubeconfig())),
+    ]
+
+
+def test_a_controller_that_is_killed_again_and_again_brings_all_jobs_to_their_end(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    print(f"OASIS_FAULT_SEED={SEED}")  # noqa: T201
+    scene = scene_of(cluster)
+    bystander(cluster)
+    draw = random.Random(SEED)
+    kills, waiting = 0, list(JOBS.items())
+    log = (tmp_path / "controller.log").open("w")
+    deadline = time.monotonic() + 400.0
+    while kills < KILLS or any(phase not in ENDED for phase in scene.phases().values()):
+        assert time.monotonic() < deadline, scene.phases()
+        if waiting and kills >= (len(JOBS) - len(waiting)) * KILLS // len(JOBS):
+            name, (workers, slots) = waiting.pop(0)
+            scene.submit(rigid(scene, name, workers, slots))
+        process = subprocess.Popen(command(scene, "the-one"), stdout=log, stderr=log)
+        try:
+            process.wait(timeout=draw.uniform(3.0, 10.0))
+            pytest.fail((tmp_path / "controller.log").read_text())
+        except subprocess.TimeoutExpired:
+            os.kill(process.pid, signal.SIGKILL)
+            process.wait()
+            kills += 1
+    with scene.controller(FIFO, identity="the-one"):
+        check_end(cluster, scene)
+    log.close()
+
+
+def test_of_two_controllers_one_acts_and_the_other_takes_over(cluster: Cluster) -> None:
+    scene = scene_of(cluster)
+    with scene.controller(FIFO, identity="first") as first:
+        until(lambda: first.brain is not None, "the first acts", 20.0)
+        with scene.controller(FIFO, identity="second") as second:
+            scene.submit(rigid(scene, "job", workers=2, slots=6))
+            wait_phases(scene, {"job": "Running"})
+            assert second.brain is None
+            first.stop()
+            until(lambda: second.brain is not None, "the second acts", 20.0)
+            assert wait_ended(scene, 1) == {"job": "Completed"}
+
+
+def test_the_api_server_is_killed_and_comes_back(cluster: Cluster) -> None:
+    scene = scene_of(cluster)
+    bystander(cluster)
+    with scene.controller(FIFO, params=QUICK, lease_seconds=6.0):
+        submit_all(scene)
+        wait_phases(scene, {"a": "Running"})
+        cluster.plane.kill("kube-apiserver")
+        time.sleep(2.0)
+        cluster.plane.restart_api_server()
+        wait_ended(scene, len(JOBS), within=180.0)
+        check_end(cluster, scene)
+
+
+@pytest.mark.parametrize("how", ["cordoned", "broken", "deleted"])
+def test_a_node_that_goes_away_sends_its_jobs_elsewhere(cluster: Cluster, how: str) -> None:
+    scene = scene_of(cluster)
+    nodes = cluster.plane.nodes
+    with scene.controller(FIFO):
+        scene.submit(rigid(scene, "job", workers=3, slots=4))
+        until(lambda: running_workers(scene) == {"job": 3}, "it runs", 40.0)
+        (pods,) = scene.our_pods().values()
+        node = next(iter(pods.values()))["spec"]["nodeName"]
+        before = scene.statuses()["job"]["progress"]["workerSeconds"]
+        {"cordoned": nodes.cordon, "broken": nodes.break_down, "deleted": nodes.delete}[how](node)
+        assert wait_ended(scene, 1, within=150.0) == {"job": "Completed"}
+        done = scene.statuses()["job"]["progress"]
+    assert done["workerSeconds"] >= before

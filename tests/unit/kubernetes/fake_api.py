@@ -1,0 +1,60 @@
+"""An API server in memory, with versions, conflicts and answers that get lost."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from copy import deepcopy
+from typing import Any
+
+from oasis.kubernetes.api_errors import ApiError, LostAnswerError
+from oasis.kubernetes.connection import RetryParams
+
+
+class FakeConnection:
+    """Objects by path. `lost` counts writes whose answers get lost from now on."""
+
+    def __init__(self) -> None:
+        self.params = RetryParams(attempts=3)
+        self.objects: dict[str, dict[str, Any]] = {}
+        self.asked: list[tuple[str, str]] = []
+        self.lost = 0
+        self._versions = itertools.count(1)
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        body: Any = None,
+        query: Mapping[str, Any] | None = None,
+        content_type: str = "application/json",
+    ) -> dict[str, Any]:
+        self.asked.append((method, path))
+        if method == "POST":
+            path = f"{path}/{body['metadata']['name']}"
+        found = self.objects.get(path)
+        if method == "POST" and found is not None:
+            raise ApiError(method, path, 409, "AlreadyExists", "it is there")
+        if method in ("GET", "PUT", "DELETE") and found is None:
+            raise ApiError(method, path, 404, "NotFound", "there is none")
+        if method == "GET":
+            return deepcopy(found) if found is not None else {}
+        known = (found or {}).get("metadata", {})
+        if method == "PUT" and body["metadata"]["resourceVersion"] != known["resourceVersion"]:
+            raise ApiError(method, path, 409, "Conflict", "it was changed")
+        if method == "DELETE" and found is not None:
+            if body["preconditions"]["uid"] != found["metadata"]["uid"]:
+                raise ApiError(method, path, 409, "Conflict", "another uid")
+            del self.objects[path]
+        else:
+            made = deepcopy(body)
+            version = str(next(self._versions))
+            made["metadata"] |= {"resourceVersion": version}
+            made["metadata"].setdefault("uid", f"uid-{version}")
+            made["metadata"]["managedFields"] = [{"manager": (query or {}).get("fieldManager")}]
+            self.objects[path] = made
+        if self.lost:
+            self.lost -= 1
+            raise LostAnswerError(method, path, "reset")
+        return deepcopy(self.objects.get(path, {}))

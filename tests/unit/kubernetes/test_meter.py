@@ -1,0 +1,44 @@
+"""Work is never counted for longer than the pods were seen to run."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from oasis.kubernetes.meter import Meter
+from oasis.kubernetes.objects import Clock
+
+
+@given(
+    st.lists(st.tuples(st.floats(0.0, 40.0), st.sets(st.sampled_from("abc"))), max_size=12),
+    st.floats(0.0, 9.0),
+)
+def test_at_most_what_ran_and_a_worker_slot_a_slot(
+    changes: list[tuple[float, set[str]]], startup: float
+) -> None:
+    clock = Clock(slot_seconds=10.0, startup_seconds=startup)
+    meter, ran, credited = Meter(clock), 0.0, 0.0
+    changes = sorted(changes, key=lambda change: change[0])
+    at, working = 0.0, set()
+    boundaries = [10.0, 20.0, 30.0, 40.0]
+    for time, workers in [*changes, (40.0, set())]:
+        while boundaries and boundaries[0] <= time:
+            end = boundaries.pop(0)
+            ran += (end - at) * len(working)
+            at = end
+            slots = meter.close(end).get("j", 0.0)
+            assert slots <= 3 + 1e-9
+            credited += slots * clock.work_seconds
+        ran += (time - at) * len(working)
+        at, working = time, workers
+        meter.note("j", sorted(workers), time)
+    assert credited <= ran + 1e-6
+
+
+def test_what_was_broken_and_is_whole_again_is_told() -> None:
+    meter = Meter(Clock(slot_seconds=10.0))
+    meter.note("j", ["a"], 0.0)
+    meter.note("j", [], 3.0)
+    meter.note("j", ["b"], 7.5)
+    assert meter.idle("j") == 4.5
+    assert meter.close(10.0) == {"j": 0.55}

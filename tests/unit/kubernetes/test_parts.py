@@ -1,0 +1,231 @@
+"""Checkpoints, leases, stores, statuses and machines, each on its own."""
+
+from __future__ import annotations
+
+import random
+import threading
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from oasis.kubernetes import names
+from oasis.kubernetes.api_errors import ApiError, parsed_error
+from oasis.kubernetes.checkpoint import PART, Checkpoint
+from oasis.kubernetes.conditions import decision_message, with_condition
+from oasis.kubernetes.lease import Lease
+from oasis.kubernetes.manifests import everything
+from oasis.kubernetes.nodes import foreign_use, is_usable, natural, places_of, site_of
+from oasis.kubernetes.quantities import DEFAULT_RESOURCES
+from oasis.kubernetes.resources import LEASES, PODS, Objects
+from oasis.kubernetes.settings import Settings
+from oasis.kubernetes.statuses import Job
+from oasis.kubernetes.watching import Store
+from oasis.kubernetes.world import owner_uid, reported_progress
+from oasis.model.decision import Decision
+from oasis.model.errors import InstanceError, OasisError
+from tests.unit.kubernetes.fake_api import FakeConnection
+from tests.unit.kubernetes.test_objects import CLOCK
+
+POD = {"metadata": {"name": "p", "namespace": "d", "uid": "u", "ownerReferences": []}}
+
+
+def checkpoint(connection: Any) -> Checkpoint:
+    return Checkpoint(Objects(connection), "system", "one")
+
+
+@pytest.mark.parametrize("size", [0, 10, 2 * PART + 5])
+def test_a_checkpoint_of_any_size_is_read_as_it_was_written(size: int) -> None:
+    connection = FakeConnection()
+    document = {"noise": random.Random(1).randbytes(size).hex()}
+    checkpoint(connection).write(document)
+    assert checkpoint(connection).read() == document
+
+
+def test_of_two_controllers_the_second_cannot_write() -> None:
+    connection = FakeConnection()
+    checkpoint(connection).write({"slot": 0})
+    one, other = checkpoint(connection), checkpoint(connection)
+    assert one.read() == other.read()
+    one.write({"slot": 1})
+    with pytest.raises(ApiError, match="409 Conflict"):
+        other.write({"slot": 2})
+    assert checkpoint(connection).read() == {"slot": 1}
+
+
+def test_a_checkpoint_without_one_of_its_parts_is_none() -> None:
+    connection = FakeConnection()
+    checkpoint(connection).write({"noise": random.Random(1).randbytes(2 * PART).hex()})
+    parts = [path for path in connection.objects if not path.endswith("/one")]
+    del connection.objects[parts[0]]
+    assert checkpoint(connection).read() is None
+
+
+def test_what_has_not_changed_is_not_written() -> None:
+    connection = FakeConnection()
+    kept = checkpoint(connection)
+    kept.write({"slot": 1})
+    before = len(connection.asked)
+    kept.write({"slot": 1})
+    assert len(connection.asked) == before
+
+
+def test_a_pod_is_made_once_though_the_answer_is_lost() -> None:
+    connection = FakeConnection()
+    connection.lost = 1
+    found = Objects(connection).create(PODS, POD)  # type: ignore[arg-type]
+    assert found["metadata"]["name"] == "p"
+    assert [method for method, _ in connection.asked] == ["POST", "POST", "GET"]
+
+
+def test_another_object_of_the_same_name_is_an_error_and_is_not_deleted() -> None:
+    connection = FakeConnection()
+    objects = Objects(connection)  # type: ignore[arg-type]
+    other = {"metadata": {**POD["metadata"], "uid": "v", "ownerReferences": [{"uid": "x"}]}}
+    objects.create(PODS, other)
+    with pytest.raises(ApiError, match="AlreadyExists"):
+        objects.create(PODS, POD)
+    objects.delete(PODS, POD)
+    assert len(connection.objects) == 1
+    objects.delete(PODS, other)
+    objects.delete(PODS, other)
+    assert not connection.objects
+
+
+def lease(connection: Any, who: str, seconds: float) -> Lease:
+    over = threading.Event()
+    objects = Objects(connection)
+    return Lease(objects, "system", "one", who, seconds, over, lambda _: None)
+
+
+def test_a_lease_is_taken_over_only_when_it_has_run_out() -> None:
+    connection = FakeConnection()
+    first, second = lease(connection, "first", 1.0), lease(connection, "second", 1.0)
+    first._try()
+    second._try()
+    assert (first.is_held, second.is_held) == (True, False)
+    second._seen = second._seen[0], second._seen[1] - 0.5
+    second._try()
+    assert not second.is_held, "half of its time has passed"
+    second._seen = second._seen[0], second._seen[1] - 1.0
+    second._try()
+    assert second.is_held
+    found = Objects(connection).get(LEASES, "one", "system")  # type: ignore[arg-type]
+    assert found is not None
+    assert found["spec"]["leaseTransitions"] == 1
+
+
+def test_a_released_lease_is_free_at_once() -> None:
+    connection = FakeConnection()
+    first, second = lease(connection, "first", 9.0), lease(connection, "second", 9.0)
+    first._try()
+    first.release()
+    second._try()
+    assert (first.is_held, second.is_held) == (False, True)
+
+
+def test_the_store_keeps_the_newest_and_forgets_what_a_list_lacks() -> None:
+    def item(name: str, version: int) -> dict[str, Any]:
+        return {"metadata": {"name": name, "uid": name, "resourceVersion": str(version)}}
+
+    store = Store()
+    assert store.put(item("a", 5))
+    assert not store.put(item("a", 4))
+    store.put(item("mine", 9))
+    store.replace([item("b", 7)], 8)
+    assert sorted(found["metadata"]["name"] for found in store.items()) == ["b", "mine"]
+    store.drop(item("b", 10))
+    assert not store.put(item("b", 7)), "an answer that comes late does not bring it back"
+
+
+def test_a_condition_keeps_its_time_while_its_status_stays() -> None:
+    said = with_condition([], "Placed", "True", "Planned", "3 workers", 0.0, 1)
+    again = with_condition(said, "Placed", "True", "Planned", "4 workers", 60.0, 1)
+    other = with_condition(again, "Placed", "False", "Displaced", "others", 120.0, 1)
+    times = [found[0]["lastTransitionTime"] for found in (said, again, other)]
+    assert times == ["1970-01-01T00:00:00Z", "1970-01-01T00:00:00Z", "1970-01-01T00:02:00Z"]
+
+
+def test_statuses_tell_news_once() -> None:
+    job = Job({"metadata": {"name": "j", "namespace": "d", "generation": 2}}, CLOCK)
+    job.rejected("payoff not positive: too dear", None, None, 0.0)
+    job.rejected("payoff not positive: too dear", None, None, 9.0)
+    assert [(kind, reason) for kind, reason, _, _ in job.news] == [("Warning", "PayoffNonPositive")]
+    assert job.body()["status"]["phase"] == "Rejected"
+    assert job.body()["status"]["observedGeneration"] == 2
+    assert "no utility" in decision_message(Decision("j", False, reason="no room"), "no room", None)
+
+
+def node(name: str, role: str | None, **status: Any) -> dict[str, Any]:
+    labels = {names.HOSTNAME: name} | ({names.NODE_ROLE: role} if role else {})
+    ready = [{"type": "Ready", "status": "True"}]
+    return {
+        "metadata": {"name": name, "labels": labels},
+        "status": {"allocatable": {"cpu": "8", "memory": "16G"}, "conditions": ready, **status},
+    }
+
+
+def test_nodes_become_machines_with_what_others_leave() -> None:
+    nodes = {n["metadata"]["name"]: n for n in (node("w10", "worker"), node("w9", "worker"))}
+    nodes |= {"x": node("x", None), "p": node("p", "ps"), "b": node("b", "both")}
+    places = places_of(nodes.values(), Fraction(1, 4))
+    assert [place.id for place in places] == ["b/worker", "w9", "w10", "b/ps", "p"]
+    foreign = {
+        "metadata": {"name": "f"},
+        "spec": {"nodeName": "w9", "containers": [{"resources": {"requests": {"cpu": "3"}}}]},
+    }
+    site = site_of(places, nodes, foreign_use([foreign]), DEFAULT_RESOURCES, 60.0)
+    cpu = site.resources.index("cpu")
+    assert [machine.amounts[cpu] for machine in site.machines] == [6.0, 5.0, 8.0, 2.0, 8.0]
+    foreign["status"] = {"phase": "Succeeded"}
+    assert foreign_use([foreign]) == {}
+
+
+def test_wrong_labels_and_missing_groups_are_named() -> None:
+    with pytest.raises(InstanceError, match=r"node a: metadata.labels.*expected one of worker"):
+        places_of([node("a", "gpu")], None)
+    only = node("a", "worker")
+    with pytest.raises(OasisError, match="role=ps, found none"):
+        site_of(places_of([only], None), {"a": only}, {}, DEFAULT_RESOURCES, 60.0)
+
+
+def test_a_node_that_is_cordoned_or_not_ready_is_not_usable() -> None:
+    assert is_usable(node("a", "ps"))
+    assert not is_usable({**node("a", "ps"), "spec": {"unschedulable": True}})
+    assert not is_usable(node("a", "ps", conditions=[{"type": "Ready", "status": "Unknown"}]))
+    assert natural("n9") < natural("n10")
+
+
+def test_only_what_we_made_for_a_job_is_ours() -> None:
+    owner = {"kind": names.KIND, "uid": "u", "controller": True}
+    meta: dict[str, Any] = {
+        "labels": {names.JOB_UID: "u"},
+        "ownerReferences": [owner],
+        "managedFields": [{"manager": names.FIELD_MANAGER}],
+    }
+    assert owner_uid({"metadata": meta}) == "u"
+    for change in (
+        {"labels": {}},
+        {"ownerReferences": []},
+        {"managedFields": [{"manager": "kubectl"}]},
+        {"labels": {names.JOB_UID: "v"}},
+    ):
+        assert owner_uid({"metadata": meta | change}) is None
+    pod = {"metadata": {"annotations": {names.PROGRESS: "12.5"}}}
+    assert reported_progress([pod, {"metadata": {}}]) == 12.5
+
+
+def test_errors_of_the_server_are_read_as_status_or_as_text() -> None:
+    found = parsed_error("GET", "/x", 429, b"Too many requests", {"Retry-After": "2"})
+    assert (found.status, found.retry_after, found.message) == (429, 2.0, "Too many requests")
+    found = parsed_error("GET", "/x", 409, b'{"reason": "Conflict", "message": "m"}', {})
+    assert str(found) == "GET /x: 409 Conflict: m"
+
+
+def test_settings_and_manifests() -> None:
+    with pytest.raises(InstanceError, match="slot_seconds: expected a finite number > 0"):
+        Settings(slot_seconds=0)
+    made = everything("there", "image:1", ["--policy=fifo"])
+    container = made[-1]["spec"]["template"]["spec"]["containers"][0]
+    assert container["args"][-1] == "--policy=fifo"
+    assert {m["metadata"].get("namespace", "there") for m in made} == {"there"}
