@@ -7,6 +7,7 @@ from baselines.fifo import FIFO
 from baselines.kod2 import Kod2
 from baselines.kubernetes_default import KubernetesDefault
 from baselines.las import LAS
+from baselines.priority_queue import PriorityQueue
 from baselines.registry import ALL, CONTROLLERS, POLICIES, make
 from baselines.rrh import RRH
 from baselines.srtf import SRTF
@@ -25,5 +26,6 @@ __all__ = [
     "Kod2",
     "KubernetesDefault",
     "LocalityAware",
+    "PriorityQueue",
     "make",
 ]

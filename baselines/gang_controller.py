@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from baselines.gang_queue import GangQueue
 from baselines.running_jobs import RunningJobs
-from oasis.scheduling import Allocation, EmptyCluster, JobBook, Placement, Plan, PolicyJob, Room, Site
+from oasis.scheduling import (
+    Allocation,
+    EmptyCluster,
+    JobBook,
+    Placement,
+    Plan,
+    PolicyJob,
+    Room,
+    Site,
+)
 from oasis.scheduling.book import Counts
 from oasis.scheduling.policy import View
 

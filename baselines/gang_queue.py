@@ -89,7 +89,8 @@ class GangQueue:
         key: Callable[[PolicyJob], Key],
         launch: Callable[[PolicyJob], Allocation | None],
         hopeless: set[Size],
-    ) -> None:
+        most: int | None = None,
+    ) -> int:
         """Go through the queue in order of `key` and take out every job that `launch` launches.
 
         Parameters
@@ -100,23 +101,33 @@ class GangQueue:
             Gives a job room and says what it holds; None if there is no room.
         hopeless : set
             Sizes known not to fit, which are passed over; those found not to fit are added.
+        most : int or None
+            Stop after so many; None: go through all.
+
+        Returns
+        -------
+        int
+            How many were launched.
         """
+        launched = 0
         heads = [
             (key(self._jobs[same[0]]), same[0])
             for size, same in self._sizes.items()
             if size not in hopeless
         ]
         heapify(heads)
-        while heads:
+        while heads and launched != most:
             job = self._jobs[heappop(heads)[1]]
             size = self.size(job)
             if launch(job) is None:
                 hopeless.add(size)
                 continue
             self.remove(job)
+            launched += 1
             if size in self._sizes:
                 following = self._sizes[size][0]
                 heappush(heads, (key(self._jobs[following]), following))
+        return launched
 
     def _rank_of(self, index: int) -> Key:
         return self._rank(self._jobs[index])

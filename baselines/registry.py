@@ -13,6 +13,7 @@ from baselines.fifo import FIFO
 from baselines.kod2 import Kod2
 from baselines.kubernetes_default import KubernetesDefault
 from baselines.las import LAS
+from baselines.priority_queue import PriorityQueue
 from baselines.rrh import RRH
 from baselines.srtf import SRTF
 from oasis.scheduling import Policy
@@ -32,6 +33,7 @@ CONTROLLERS: dict[str, Callable[..., Policy]] = {
     "locality-aware": LocalityAware,
     "dragon": Dragon,
     "kod2": Kod2,
+    "priority-queue": PriorityQueue,
 }
 ALL: dict[str, Callable[..., Policy]] = POLICIES | CONTROLLERS
 

@@ -1,4 +1,4 @@
-"""Every decision of DRAGON and KOD2 against references that share nothing with them."""
+"""Every decision of the controllers against references that share nothing with them."""
 
 import random
 from collections import Counter
@@ -6,10 +6,13 @@ from collections import Counter
 import pytest
 import reference_dragon
 import reference_kod2
+import reference_priority_queue
 
 from baselines.dragon.locality_aware import LocalityAware
 from baselines.dragon.policy import Dragon
 from baselines.kod2.policy import Kod2
+from baselines.priority_queue.policy import PriorityQueue
+from oasis import Constant
 from oasis.simulator import (
     ChangeCosts,
     Engine,
@@ -48,6 +51,16 @@ CASES = {
         lambda sizes: reference_kod2.Reference(sizes, 6.0, True, "difference"),
         ("walk", "scale-in", "scale-in in vain", "grown", "starving"),
     ),
+    "priority-queue": (
+        PriorityQueue(),
+        reference_priority_queue.Reference,
+        ("spread", "shrunk", "helped", "helped at last", "in vain", "grown"),
+    ),
+    "priority-queue-printed": (
+        PriorityQueue(printed=True),
+        lambda sizes: reference_priority_queue.Reference(sizes, printed=True),
+        ("spread", "shrunk", "helped", "helped at last", "in vain", "grown"),
+    ),
 }
 
 
@@ -70,6 +83,7 @@ def draw_workload(rng):
                 most,
                 initial_workers=rng.randint(least, most),
                 ps_rule=FixedPs(rng.randint(0, 2)),
+                utility=rng.choice([None, Constant(1.0), Constant(2.0)]),
             )
         )
     begin = float(rng.randint(1, 15))
@@ -86,6 +100,7 @@ def plain(job, policy):
         "most": job.max_workers,
         "p": job.ps_needed(job.min_workers),
         "memory": job.worker[1][1],
+        "worth": 0.0 if job.utility is None else job.utility.value,
     }
 
 
