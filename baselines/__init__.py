@@ -10,6 +10,7 @@ from baselines.las import LAS
 from baselines.priority_queue import PriorityQueue
 from baselines.registry import ALL, CONTROLLERS, POLICIES, make
 from baselines.rrh import RRH
+from baselines.specon import SpeCon
 from baselines.srtf import SRTF
 
 __all__ = [
@@ -27,5 +28,6 @@ __all__ = [
     "KubernetesDefault",
     "LocalityAware",
     "PriorityQueue",
+    "SpeCon",
     "make",
 ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from baselines.gang_queue import GangQueue
 from baselines.running_jobs import RunningJobs
 from oasis.scheduling import (
@@ -27,8 +29,8 @@ class GangController:
 
     Parameters
     ----------
-    rule : Placement
-        Where the tasks of a job go.
+    rule : callable
+        Makes a new rule for where the tasks of a job go.
 
     Examples
     --------
@@ -47,19 +49,19 @@ class GangController:
     ...     PolicyJob(name, 0.0, 6.0, ((0, 1),), min_workers=n, max_workers=n)
     ...     for name, n in (("a", 3), ("b", 2), ("c", 1))
     ... ]
-    >>> replay(Workload.of(site, jobs), Whoever(OneNode())).completions
+    >>> replay(Workload.of(site, jobs), Whoever(OneNode)).completions
     [2.0, 5.0, 6.0]
     """
 
     slotted = False
     told_remaining = False
 
-    def __init__(self, rule: Placement) -> None:
-        self._rule = rule
+    def __init__(self, rule: Callable[[], Placement]) -> None:
+        self._make_rule = rule
 
     def reset(self, site: Site) -> None:
-        self._site = site
-        self._empty = EmptyCluster(site, lambda: self._rule)
+        self._site, self._rule = site, self._make_rule()
+        self._empty = EmptyCluster(site, self._make_rule)
         self._book = JobBook(self.request)
         self._queue = GangQueue(lambda job: self._book.counts[job.index])
         self._running = RunningJobs()

@@ -15,6 +15,7 @@ from baselines.kubernetes_default import KubernetesDefault
 from baselines.las import LAS
 from baselines.priority_queue import PriorityQueue
 from baselines.rrh import RRH
+from baselines.specon import SpeCon
 from baselines.srtf import SRTF
 from oasis.scheduling import Policy
 
@@ -34,6 +35,7 @@ CONTROLLERS: dict[str, Callable[..., Policy]] = {
     "dragon": Dragon,
     "kod2": Kod2,
     "priority-queue": PriorityQueue,
+    "specon": SpeCon,
 }
 ALL: dict[str, Callable[..., Policy]] = POLICIES | CONTROLLERS
 

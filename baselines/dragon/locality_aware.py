@@ -49,7 +49,7 @@ class LocalityAware(GangController):
     def __init__(self, *, reading: str = TEXT) -> None:
         if reading not in (TEXT, CODE):
             raise ValueError(f"reading: expected {TEXT} or {CODE}, got {reading!r}")
-        super().__init__(FewestNodes() if reading == TEXT else Ladder())
+        super().__init__(FewestNodes if reading == TEXT else Ladder)
         self.reading = reading
 
     @property

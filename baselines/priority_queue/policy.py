@@ -69,7 +69,7 @@ class PriorityQueue(GangController):
     name = "priority-queue"
 
     def __init__(self, *, printed: bool = False) -> None:
-        super().__init__(FirstNode())
+        super().__init__(FirstNode)
         self.printed = printed
 
     @property
