@@ -10,9 +10,11 @@ from baselines.gittins import Gittins
 from baselines.kod2 import Kod2
 from baselines.kubernetes_default import KubernetesDefault
 from baselines.las import LAS
+from baselines.priority_queue import PriorityQueue
 from baselines.registry import ALL, CONTROLLERS, POLICIES, QUEUES, make
 from baselines.rrh import RRH
 from baselines.sjf import SJF
+from baselines.specon import SpeCon
 from baselines.srsf import SRSF
 from baselines.srtf import SRTF
 
@@ -36,5 +38,7 @@ __all__ = [
     "Kod2",
     "KubernetesDefault",
     "LocalityAware",
+    "PriorityQueue",
+    "SpeCon",
     "make",
 ]

@@ -13,8 +13,13 @@ Size = tuple[Any, ...]  # the demands of one task of each kind, and how many tas
 Key = tuple[Any, ...]
 
 
+def by_arrival(job: PolicyJob) -> Key:
+    """The rank of a job in order of arrival."""
+    return (job.index,)
+
+
 class GangQueue:
-    """Waiting jobs, those of one size together; each size in order of arrival.
+    """Waiting jobs, those of one size together; each size in order of rank, that of arrival.
 
     Jobs of one size need the same room, so whether any of them fits is tried with one. While jobs
     are only launched, room shrinks, so that a size that did not fit is not tried again.
@@ -23,6 +28,8 @@ class GangQueue:
     ----------
     counts : callable
         The workers and parameter servers that a job waits for.
+    rank : callable
+        The place of a job in the queue, another for each job; smaller ones stand in front.
 
     Examples
     --------
@@ -34,8 +41,12 @@ class GangQueue:
     (['a', 'b', 'c'], [['a', 'b'], ['c']])
     """
 
-    def __init__(self, counts: Callable[[PolicyJob], tuple[int, int]]) -> None:
-        self._counts = counts
+    def __init__(
+        self,
+        counts: Callable[[PolicyJob], tuple[int, int]],
+        rank: Callable[[PolicyJob], Key] = by_arrival,
+    ) -> None:
+        self._counts, self._rank = counts, rank
         self._jobs: dict[int, PolicyJob] = {}
         self._sizes: dict[Size, list[int]] = {}
 
@@ -49,26 +60,27 @@ class GangQueue:
         return (self._jobs[index] for index in sorted(self._jobs))
 
     def add(self, job: PolicyJob) -> None:
-        """Put `job` into the queue, at its place in the order of arrival."""
+        """Put `job` into the queue, at its place."""
         self._jobs[job.index] = job
-        insort(self._sizes.setdefault(self.size(job), []), job.index)
+        insort(self._sizes.setdefault(self.size(job), []), job.index, key=self._rank_of)
 
     def remove(self, job: PolicyJob) -> None:
         """Take `job` out of the queue, if it is there."""
-        if self._jobs.pop(job.index, None) is None:
+        if job.index not in self._jobs:
             return
         size = self.size(job)
         same = self._sizes[size]
-        del same[bisect_left(same, job.index)]
+        del same[bisect_left(same, self._rank(job), key=self._rank_of)]
         if not same:
             del self._sizes[size]
+        del self._jobs[job.index]
 
     def size(self, job: PolicyJob) -> Size:
         """What jobs have in common that fit or do not fit together."""
         return job.worker, job.ps, job.min_workers, *self._counts(job)
 
     def sizes(self) -> Iterator[Iterator[PolicyJob]]:
-        """The jobs of each size, in order of arrival."""
+        """The jobs of each size, in order."""
         for same in self._sizes.values():
             yield (self._jobs[index] for index in same)
 
@@ -77,31 +89,45 @@ class GangQueue:
         key: Callable[[PolicyJob], Key],
         launch: Callable[[PolicyJob], Allocation | None],
         hopeless: set[Size],
-    ) -> None:
+        most: int | None = None,
+    ) -> int:
         """Go through the queue in order of `key` and take out every job that `launch` launches.
 
         Parameters
         ----------
         key : callable
-            Smaller keys go first; within a size, keys must grow in order of arrival.
+            Smaller keys go first; within a size, keys must grow with the rank.
         launch : callable
             Gives a job room and says what it holds; None if there is no room.
         hopeless : set
             Sizes known not to fit, which are passed over; those found not to fit are added.
+        most : int or None
+            Stop after so many; None: go through all.
+
+        Returns
+        -------
+        int
+            How many were launched.
         """
+        launched = 0
         heads = [
             (key(self._jobs[same[0]]), same[0])
             for size, same in self._sizes.items()
             if size not in hopeless
         ]
         heapify(heads)
-        while heads:
+        while heads and launched != most:
             job = self._jobs[heappop(heads)[1]]
             size = self.size(job)
             if launch(job) is None:
                 hopeless.add(size)
                 continue
             self.remove(job)
+            launched += 1
             if size in self._sizes:
                 following = self._sizes[size][0]
                 heappush(heads, (key(self._jobs[following]), following))
+        return launched
+
+    def _rank_of(self, index: int) -> Key:
+        return self._rank(self._jobs[index])

@@ -16,8 +16,10 @@ from baselines.gittins import Gittins
 from baselines.kod2 import Kod2
 from baselines.kubernetes_default import KubernetesDefault
 from baselines.las import LAS
+from baselines.priority_queue import PriorityQueue
 from baselines.rrh import RRH
 from baselines.sjf import SJF
+from baselines.specon import SpeCon
 from baselines.srsf import SRSF
 from baselines.srtf import SRTF
 from oasis.scheduling import Policy
@@ -45,6 +47,8 @@ CONTROLLERS: dict[str, Callable[..., Policy]] = {
     "locality-aware": LocalityAware,
     "dragon": Dragon,
     "kod2": Kod2,
+    "priority-queue": PriorityQueue,
+    "specon": SpeCon,
 }
 ALL: dict[str, Callable[..., Policy]] = POLICIES | QUEUES | CONTROLLERS
 

@@ -9,9 +9,10 @@ from heapq import heappop, heappush
 from typing import Any
 
 from baselines.gang_queue import GangQueue
-from baselines.kod2.placing import AffinityPlacement, on_node
+from baselines.kod2.placing import AffinityPlacement
 from baselines.kod2.scaling import Changes, scale_in, scale_in_order, scale_out
 from baselines.kod2.weights import RATIO, JobState, Weights
+from baselines.node import on_node
 from baselines.running_jobs import RunningJobs
 from oasis.scheduling import Allocation, EmptyCluster, JobBook, Plan, PolicyJob, Room, Site, View
 

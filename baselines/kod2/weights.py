@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from enum import StrEnum
 
+from baselines.shares import MachineShares
 from oasis.scheduling import PolicyJob, Site
 
 RATIO, DIFFERENCE = "ratio", "difference"
@@ -59,15 +60,11 @@ class Weights:
         if form not in (RATIO, DIFFERENCE):
             raise ValueError(f"form: expected {RATIO} or {DIFFERENCE}, got {form!r}")
         self.form = form
-        machines = [site.machines[k] for k in site.machines_for("worker")]
-        rows = [machine.capacity for machine in machines]
-        self._largest = [max(column, default=0) for column in zip(*rows, strict=True)]
-        self._cores = max((machine.cpu_cores for machine in machines), default=math.inf)
+        self._shares = MachineShares(site, "worker")
 
     def raw(self, job: PolicyJob) -> float:
         """The w' of `job`: infinity if its tasks ask for nothing, by the reading as a ratio."""
-        shares = [amount / self._largest[resource] for resource, amount in job.worker]
-        asked = math.fsum([*shares, job.worker_cpu / self._cores])
+        asked = math.fsum(self._shares.of(job.worker, job.worker_cpu))
         if self.form == DIFFERENCE:
             return job.min_workers - asked
         return job.min_workers / asked if asked else math.inf

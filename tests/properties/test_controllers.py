@@ -4,13 +4,21 @@ That their answers are legal, that they end and that no job is half placed is al
 contract of all policies; here more workloads are drawn, and what the controllers promise is added.
 """
 
+import math
+from collections import Counter
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 
 from baselines.dragon.locality_aware import LocalityAware
 from baselines.dragon.policy import Dragon
 from baselines.kod2.policy import Kod2
+from baselines.priority_queue.policy import PriorityQueue
+from baselines.specon.policy import REBALANCED, SpeCon
+from oasis import Constant
 from oasis.scheduling import OneNode, Room
+from oasis.simulator import Workload
 from tests.properties.test_policy_contract import run, worlds
 
 CONTROLLERS = {
@@ -21,7 +29,11 @@ CONTROLLERS = {
     "kod2": lambda: Kod2(4.0),
     "kod2-difference": lambda: Kod2(4.0, form="difference"),
     "kod2-printed": lambda: Kod2(4.0, printed=True),
+    "priority-queue": PriorityQueue,
+    "priority-queue-printed": lambda: PriorityQueue(printed=True),
+    "specon": lambda: SpeCon(0.2, 0.5),
 }
+WORTH = (3.0, 1.0, None, 2.0, 2.0, 1.0)
 nightly = settings().max_examples > 100
 many = settings(max_examples=10_000 if nightly else 200)
 
@@ -55,12 +67,16 @@ class Watched:
             assert runs == bool(held[job.index].workers)
             assert not runs or job.works_with(held[job.index]), "half placed"
         waiting = [job for job in view.jobs() if job.index in self.policy._queue]
-        if isinstance(self.policy, LocalityAware):
+        running = [job for job in view.jobs() if job.index in self.policy._running]
+        launched = [job for job in running if job.index in waited]
+        if isinstance(self.policy, LocalityAware | SpeCon):
             self.nobody_waits_who_fits(waiting, room)
-        elif not self.policy.printed:
-            running = self.policy._running
-            launched = [job for job in view.jobs() if job.index in waited and job.index in running]
+        if isinstance(self.policy, SpeCon):
+            self.nobody_moves_twice()
+        elif isinstance(self.policy, Kod2) and not self.policy.printed:
             self.nobody_passes_the_starving(view.now, waiting, launched, waited)
+        elif isinstance(self.policy, PriorityQueue) and not self.policy.printed:
+            self.nobody_passes_who_is_worth_most(waiting, running, launched, room)
         return plan
 
     def nobody_waits_who_fits(self, waiting, room):
@@ -73,13 +89,36 @@ class Watched:
         starving = [job.index for job in waiting if waited[job.index] + limit <= now]
         assert all(job.index < index for job in launched for index in starving)
 
+    def nobody_passes_who_is_worth_most(self, waiting, running, launched, room):
+        most = max(map(worth, running), default=-math.inf)
+        if any(worth(job) > most for job in waiting):
+            assert not launched
+        else:
+            self.nobody_waits_who_fits(waiting, room)
+
+    def nobody_moves_twice(self):
+        kinds = Counter((move.job, move.kind == REBALANCED) for move in self.policy.log)
+        assert max(kinds.values(), default=1) == 1
+
+
+def worth(job):
+    return 0.0 if job.utility is None else job.utility.value
+
+
+def valued(work):
+    """The same jobs, some of them with a utility."""
+    worths = [WORTH[job.index % len(WORTH)] for job in work.jobs]
+    utilities = [None if each is None else Constant(each) for each in worths]
+    jobs = [replace(job, utility=u) for job, u in zip(work.jobs, utilities, strict=True)]
+    return Workload.of(work.site, jobs)
+
 
 @pytest.mark.parametrize("name", CONTROLLERS)
 def test_nothing_is_lost_and_promises_are_kept(name):
     @many
     @given(world=worlds())
     def check(world):
-        work, options = world
+        work, options = valued(world[0]), world[1]
         engine = run(work, Watched(CONTROLLERS[name]()), options)
         if not work.site.slotted:
             assert not engine.state.jobs, "all machines come back: nobody waits for ever"

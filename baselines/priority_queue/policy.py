@@ -1,0 +1,195 @@
+"""The priority-queue autoscaler for Kubeflow: the most valuable gang first, the others resized."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from baselines.gang_controller import GangController
+from baselines.gang_queue import GangQueue
+from baselines.node import on_node
+from baselines.priority_queue.gang import FirstNode
+from baselines.priority_queue.scale_down import Changes, scale_down, scale_down_as_printed
+from baselines.priority_queue.scale_up import scale_up
+from baselines.shares import MachineShares
+from oasis.scheduling import Plan, PolicyJob, Site
+from oasis.scheduling.policy import View
+
+Rank = tuple[float, float, int]
+
+
+class PriorityQueue(GangController):
+    """The autoscaler of "Dynamic Resource Scheduler for Distributed ... Training on Kubeflow".
+
+    Its five procedures: `weighting`, the order of the queue; gangs, placed by `FirstNode`;
+    `scale_down_for`; `scale_up`; and `schedule`, the main step. (Named here for what they do:
+    "Weighting Algorithm", "Gang Scheduling", scale-down, scale-up, "Scheduling Algorithm".)
+
+    Read, where the printed procedures leave it open or cannot be meant; ``printed=True`` keeps
+    what is printed in the cases marked *:
+
+    - The utility of a job, which is not explained: what its utility function is worth at its
+      arrival, without delay; 0 for a job without one.
+    - The main step* launches the best waiting job, by scale-down if need be, and only if that job
+      is not worth more than the best running one does it launch others; see `schedule_as_printed`.
+    - The main step is called again while it launches a job*, as an operator's sync loop is whenever
+      a job has changed. Printed, it launches one job each time something happens.
+    - Who gives in scale-down*: those at the end of the queue's order first; and how the loops go,
+      see `scale_down` and `scale_down_as_printed`.
+    - Gangs and scale-up, whose printed loops cannot be meant: see `FirstNode` and `scale_up`.
+
+    A job is launched as in `GangController`. Nothing bounds how long a job waits while more
+    valuable ones arrive. But once the best waiting job is worth more than all that run, nobody
+    else is launched before it, so that it waits for no longer than these run; unless a still
+    better one arrives.
+
+    Parameters
+    ----------
+    printed : bool
+        Whether to keep what is printed where it is not what seems to be meant.
+
+    Examples
+    --------
+    The job that came last is worth most, and the running one gives it two of its four workers:
+
+    >>> from oasis import Constant
+    >>> from oasis.simulator import Machine, Workload, replay
+    >>> site = Site(("gpu",), (Machine("n0", (4.0,)),))
+    >>> jobs = [
+    ...     PolicyJob("a", 0.0, 400.0, ((0, 1),), max_workers=4),
+    ...     PolicyJob("b", 10.0, 40.0, ((0, 1),), (), 2, 2, utility=Constant(5.0)),
+    ... ]
+    >>> run = replay(Workload.of(site, jobs), PriorityQueue())
+    >>> run.completions, [job.resizes for job in run.jobs]
+    ([110.0, 20.0], [2, 0])
+    """
+
+    name = "priority-queue"
+
+    def __init__(self, *, printed: bool = False) -> None:
+        super().__init__(FirstNode)
+        self.printed = printed
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        return {"printed": self.printed}
+
+    def reset(self, site: Site) -> None:
+        super().reset(site)
+        self._queue = GangQueue(lambda job: self._book.counts[job.index], self.weighting)
+        self._worker_shares = MachineShares(site, "worker")
+        self._ps_shares = MachineShares(site, "ps")
+        self._ranks: dict[int, Rank] = {}
+
+    def decide(self, view: View) -> Plan:
+        self._begin(view)
+        if self.printed:
+            self.schedule_as_printed()
+        else:
+            self.schedule()
+            self.scale_up()
+        return self._plan
+
+    def weighting(self, job: PolicyJob) -> Rank:
+        """Weighting Algorithm: where `job` stands in the queue, smaller values in front.
+
+        It goes before the first job that is worth less, or that is worth as much and asks for less
+        CPU and memory (line 10); else to the end (line 19). Line 11 prints "queue of job so that
+        U > u" for the part that goes in front of it, which would turn the queue around and puts
+        jobs of its own utility behind it whatever they ask for: read as the jobs before the one
+        that line 10 found. CPU and memory cannot be added as they are, so that shares of the
+        largest machine are, for all tasks that are to be launched; GPUs count where they are named.
+        """
+        if job.index not in self._ranks:
+            worth = 0.0 if job.utility is None else float(job.utility(0))
+            self._ranks[job.index] = (-worth, -self._request_share(job), job.index)
+        return self._ranks[job.index]
+
+    def schedule(self) -> None:
+        """Scheduling Algorithm, as it is read: lines 2-25, again and again while jobs are launched.
+
+        Once the best waiting job is not worth more than all that run, launching others does not
+        change that, so that the queue is walked once.
+        """
+        while (best := self._best_if_worth_most()) is not None:
+            if self._launch(best) is None and not self.scale_down_for(best):
+                return
+            self._queue.remove(best)
+        self._queue.launch_all(self.weighting, self._launch, set())
+
+    def schedule_as_printed(self) -> None:
+        """Scheduling Algorithm, lines 1-26 as printed, once.
+
+        A job that is worth more than all that run is launched if it fits (lines 7-10), but scale-
+        down is run for it all the same (line 11); if that succeeds, the first waiting job that then
+        fits is launched (lines 17-21), whoever it is, and nobody grows (line 22).
+        """
+        best = self._best_if_worth_most()
+        if best is not None and self._launch(best) is not None:
+            self._queue.remove(best)
+        walk = best is None or self.scale_down_as_printed_for(best)
+        if walk and self._queue.launch_all(self.weighting, self._launch, set(), most=1):
+            return
+        self.scale_up()
+
+    def scale_down_for(self, best: PolicyJob) -> bool:
+        """Scale-down for `best`, which is launched if it succeeds; whether it did."""
+        counts = self._book.counts[best.index]
+        victims = sorted(self._running.shrinking(), key=self.weighting, reverse=True)
+        made = scale_down(
+            self._room,
+            victims,
+            self._running.held,
+            partial(on_node, self._room, best, *counts),
+            partial(self._rule.place, self._room, best, *counts),
+        )
+        if made is None:
+            return False
+        self._enter(made[0])
+        self._set(best, made[1])
+        return True
+
+    def scale_down_as_printed_for(self, best: PolicyJob) -> bool:
+        """Scale-down with the printed loops, which launches nothing; whether it succeeded."""
+
+        def fits(machine: int) -> bool:
+            found = on_node(self._room, best, *self._book.counts[best.index], machine)
+            if found is not None:
+                self._room.release(best, found)
+            return found is not None
+
+        running = list(self._running)
+        changes = scale_down_as_printed(self._room, running, self._running.held, fits)
+        self._enter(changes or {})
+        return changes is not None
+
+    def scale_up(self) -> None:
+        """Scale-up: running jobs take what is left."""
+        able = sorted(self._running.growing(), key=self.weighting)
+        self._enter(scale_up(self._room, able, self._running.held))
+
+    def _best_if_worth_most(self) -> PolicyJob | None:
+        """The first job of the queue, if it is worth more than all that run (lines 2-6)."""
+        heads = [next(same) for same in self._queue.sizes()]
+        best = min(heads, key=self.weighting, default=None)
+        if best is None:
+            return None
+        most = max((self._worth(job) for job in self._running), default=-math.inf)
+        return best if self._worth(best) > most else None
+
+    def _worth(self, job: PolicyJob) -> float:
+        return -self.weighting(job)[0]
+
+    def _request_share(self, job: PolicyJob) -> float:
+        """What all tasks of `job` ask for, in shares of the largest machine."""
+        workers, ps = self._book.counts[job.index]
+        asked = self._worker_shares.of(job.worker, job.worker_cpu, workers)
+        if ps:
+            asked += self._ps_shares.of(job.ps, job.ps_cpu, ps)
+        return math.fsum(asked)
+
+    def _enter(self, changes: Changes) -> None:
+        for index, allocation in changes.items():
+            self._set(self._running[index], allocation)

@@ -1,0 +1,63 @@
+"""The autoscaler's procedure "scale up"."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from baselines.resizing import add_worker
+from oasis.scheduling import Allocation, PolicyJob, Room
+
+Held = Mapping[int, Allocation]
+Changes = dict[int, Allocation]
+
+
+def scale_up(room: Room, able: Iterable[PolicyJob], held: Held) -> Changes:
+    """Scale up: machine after machine, running jobs take workers up to the most they can use.
+
+    Read: on each machine the jobs, in the order of the queue, take as many workers as fit there.
+    The printed loop counts such workers without taking what they ask for (lines 8-14), then adds
+    one, whether it fits or not (lines 15-17), and ends on the first machine (lines 20 and 21).
+
+    Parameters
+    ----------
+    room : Room
+        What is free; what is taken is entered.
+    able : iterable of PolicyJob
+        Running jobs that can use more workers, in the order of the queue.
+    held : mapping of int to Allocation
+        What each holds.
+
+    Returns
+    -------
+    dict of int to Allocation
+        What the jobs that grow then hold.
+
+    Examples
+    --------
+    >>> from oasis.scheduling import Machine, Site
+    >>> room = Room(Site(("gpu",), tuple(Machine(name, (4.0,)) for name in "ab")), [(1,), (3,)])
+    >>> job = PolicyJob("a", 0.0, 1.0, ((0, 1),), max_workers=4, index=0)
+    >>> scale_up(room, [job], {0: Allocation(((0, 1),))})
+    {0: Allocation(workers=((0, 2), (1, 2)), ps=())}
+    """
+    changes: Changes = {}
+    growing = list(able)
+    for machine in room.site.machines_for("worker"):
+        demands = {
+            demand for demand in {job.worker for job in growing} if room.fits(machine, demand)
+        }
+        if not demands:
+            continue
+        for job in [job for job in growing if job.worker in demands]:
+            more: Allocation | None = held[job.index]
+            while more is not None:
+                now = more
+                more = add_worker(room, job, changes.get(job.index, now), machine)
+                if more is not None:
+                    changes[job.index] = more
+        growing = [
+            job
+            for job in growing
+            if changes.get(job.index, held[job.index]).worker_count < job.max_workers
+        ]
+    return changes

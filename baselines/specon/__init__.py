@@ -1,0 +1,5 @@
+"""SpeCon."""
+
+from baselines.specon.policy import SpeCon
+
+__all__ = ["SpeCon"]
