@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import oasis
+from experiments.evaluation.live import live_recourse
 from experiments.evaluation.policies import OASIS, POLICIES, RECOURSE
 from oasis.kubernetes.live_policy import LivePolicy
 from oasis.model.instance_file import instance_from_dict, read_json
 from oasis.online.prices import PriceBounds
-from oasis.online.recourse import RecourseParams
+from oasis.online.recourse.learned import LearnedPrices
 from oasis.scheduling.policy import Policy
 
 REACH = 1000  # slots that the utility of a job that is planned anew is known for
@@ -51,7 +52,7 @@ def cluster_policy(
     Examples
     --------
     >>> cluster_policy("fifo", {"seed": 3}, lookahead=100)().parameters
-    {'seed': 3, 'placement': None}
+    {'seed': 3, 'line': 'strict', 'placement': None}
     """
     if name == OASIS:
         if bounds is None:
@@ -64,7 +65,7 @@ def cluster_policy(
             raise oasis.OasisError(f"--set oasis.{others[0]}: is part of the bounds on a cluster")
         return _oasis(bounds, float(options.get("scale", 1.0)), horizon or lookahead, horizon)
     if name == RECOURSE and horizon is None:
-        return _recourse(dict(options), lookahead)
+        return _recourse(options, lookahead)
     return lambda: POLICIES[name].make(None, options)  # type: ignore[return-value]
 
 
@@ -85,28 +86,18 @@ def _oasis(bounds: Bounds, scale: float, reach: int, horizon: int | None) -> Cal
     )
 
 
-def _recourse(options: dict[str, Any], lookahead: int) -> Callable[[], Policy]:
-    whole = POLICIES[RECOURSE].resolve(options)
-    steering = {entry.name: whole[entry.name] for entry in fields(RecourseParams)}
-
+def _recourse(options: Mapping[str, Any], lookahead: int) -> Callable[[], Policy]:
     def make(cluster: oasis.Cluster) -> oasis.LiveScheduler:
-        return oasis.LiveScheduler.recourse(
-            cluster,
-            lookahead,
-            whole["commitment"],
-            params=RecourseParams(**steering),
-            seed=whole["seed"],
-            seconds=whole["seconds"],
-            min_utility_fraction=whole["admission_floor"],
-        )
+        return live_recourse(cluster, lookahead, options)
 
+    POLICIES[RECOURSE].resolve(options)  # what is wrong is said before the cluster is looked at
     return lambda: LivePolicy(  # type: ignore[return-value]
         RECOURSE, make, oasis.LiveScheduler.load, reach=max(REACH, 2 * lookahead)
     )
 
 
 def read_bounds(path: Path, lookahead: int) -> Bounds:
-    """U and L from a file: bounds as JSON, or an instance whose jobs are past ones.
+    """U and L from a file: what `oasis learn` wrote, bounds as JSON, or an instance of past jobs.
 
     Parameters
     ----------
@@ -118,9 +109,12 @@ def read_bounds(path: Path, lookahead: int) -> Bounds:
     Raises
     ------
     InstanceError
-        If it is neither.
+        If it is none of them.
     """
     found = read_json(path)
+    if isinstance(found, Mapping) and found.get("format") == "oasis-prices":
+        learned = LearnedPrices.read(path).bounds
+        return lambda _: learned
     if isinstance(found, Mapping) and {"worker", "ps", "normalize"} <= found.keys():
         try:
             bounds = PriceBounds.from_dict(found)

@@ -1,7 +1,8 @@
-"""``oasis quote``: what would happen to one more job."""
+"""``oasis quote``: what would happen to one more job, and to the others because of it."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,10 +12,12 @@ import oasis
 from experiments.cli import console
 from experiments.cli.flags import with_options
 from experiments.cli.options import AsJson, InstanceFile
-from experiments.cli.policy_options import Set, choose_options
+from experiments.cli.policy_options import Set, choose_options, known_policy
 from experiments.cli.reading import errors_name, read_instance, read_job
-from experiments.evaluation.policies import OASIS, OasisOptions
+from experiments.evaluation.live import quote_recourse
+from experiments.evaluation.policies import OASIS, POLICIES, RECOURSE, OasisOptions
 from experiments.evaluation.provenance import instance_reference
+from oasis.online.live.answers import Change
 from oasis.online.oasis import OASiS
 
 
@@ -27,30 +30,37 @@ def command(
             metavar="JOB.json", help="One entry of an instance's jobs.", show_default=False
         ),
     ],
+    policy: Annotated[str, typer.Option(help=f"{OASIS} or {RECOURSE}.")] = OASIS,
     oasis_options: Any = None,
     assignments: Set = None,
     as_json: AsJson = False,
 ) -> None:
     """Quote a job that would arrive after those of FILE that arrive no later than it.
 
-    Prices come from the jobs of FILE. Nothing is committed: would the job be admitted, when would
-    it finish, what would it cost, and if it is rejected, what would have to change.
+    Nothing is committed: would the job be admitted, when would it finish, what would it cost, and
+    if it is rejected, what would have to change. OASiS takes its prices from the jobs of FILE.
+    With --policy recourse: who would be moved, delayed or given up for it, and what that is worth
+    in all; the plan then reaches as many slots ahead as FILE has.
 
     Example: oasis quote instance.json job.json
     """
-    (options,) = choose_options([OASIS], assignments, oasis=oasis_options).values()
+    known_policy(policy, "--policy", (OASIS, RECOURSE))
+    (options,) = choose_options([policy], assignments, oasis=oasis_options).values()
     instance = read_instance(file)
     job = read_job(job_file)
-    scheduler = OASiS.from_instance(instance, **options)
-    for earlier in instance.jobs_by_arrival():
-        if earlier.arrival <= job.arrival:
-            scheduler.submit(earlier)
+    change: Change | None = None
     with errors_name(job_file):
-        decision = scheduler.quote(job)
+        if policy == OASIS:
+            decision, parameters = _quote(instance, job, options)
+        else:
+            quote = quote_recourse(instance, job, options)
+            decision, change = quote.decision, quote.change
+            parameters = POLICIES[policy].resolve(options)
     if as_json:
         provenance = {
-            "policy": OASIS,
-            "parameters": dict(scheduler.parameters),
+            "change": None if change is None else change.to_dict(),
+            "policy": policy,
+            "parameters": dict(parameters),
             "instance": instance_reference(instance, str(file)),
             "seed": instance.metadata.get("seed"),
             "version": oasis.__version__,
@@ -58,7 +68,33 @@ def command(
         console.print_json(decision.to_dict() | provenance)
     else:
         verdict = "would be admitted" if decision.admitted else "would be rejected"
-        console.print_facts(f"job {job.id} {verdict}", _facts(decision, job))
+        facts = _facts(decision, job) + ([] if change is None else _others(change))
+        console.print_facts(f"job {job.id} {verdict}", facts)
+
+
+def _quote(
+    instance: oasis.Instance, job: oasis.Job, options: Mapping[str, Any]
+) -> tuple[oasis.Decision, Mapping[str, Any]]:
+    scheduler = OASiS.from_instance(instance, **options)
+    for earlier in instance.jobs_by_arrival():
+        if earlier.arrival <= job.arrival:
+            scheduler.submit(earlier)
+    return scheduler.quote(job), scheduler.parameters
+
+
+def _others(change: Change) -> list[tuple[str, str]]:
+    """What the job would do to the others."""
+    delays = [f"{d.job_id} (slot {d.before} to {d.after})" for d in change.delayed]
+    lists = [
+        ("moved", list(change.moved)),
+        ("delayed", delays),
+        ("displaced", list(change.displaced)),
+        ("given up", list(change.given_up)),
+    ]
+    facts = [(name, ", ".join(jobs)) for name, jobs in lists if jobs]
+    if not facts:
+        facts = [("others", "nothing changes for them")]
+    return [*facts, ("utility of all", f"{change.utility:+.6g}")]
 
 
 def _facts(decision: oasis.Decision, job: oasis.Job) -> list[tuple[str, str]]:

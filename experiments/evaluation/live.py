@@ -1,0 +1,74 @@
+"""Live schedulers from the options of the registry: for quotes, and for real clusters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+import oasis
+from experiments.evaluation.policies import POLICIES, RECOURSE
+from oasis.online.live.answers import Quote
+from oasis.online.recourse import RecourseParams
+
+
+def live_recourse(
+    cluster: oasis.Cluster, lookahead: int, options: Mapping[str, Any]
+) -> oasis.LiveScheduler:
+    """Recourse as a service runs it.
+
+    Parameters
+    ----------
+    cluster : Cluster
+        Servers and the length of a slot.
+    lookahead : int
+        Slots that the plan reaches ahead.
+    options : mapping
+        Options of the policy ``recourse`` that differ from their defaults.
+
+    Raises
+    ------
+    OptionError
+        If an option does not exist or has a wrong value.
+
+    Examples
+    --------
+    >>> import oasis
+    >>> cluster = oasis.generate("testbed", jobs=2, seed=1).cluster
+    >>> live_recourse(cluster, 10, {"rounds": 3}).now
+    0
+    """
+    whole = POLICIES[RECOURSE].resolve(options)
+    steering = RecourseParams(**{entry.name: whole[entry.name] for entry in fields(RecourseParams)})
+    only_on_arrival = {name: whole[name] for name in ("admission", "prices")}
+    return oasis.LiveScheduler.recourse(
+        cluster,
+        lookahead,
+        whole["commitment"],
+        params=steering,
+        seed=whole["seed"],
+        seconds=whole["seconds"],
+        samples=whole["samples"],
+        min_utility_fraction=whole["admission_floor"],
+        **only_on_arrival,
+    )
+
+
+def quote_recourse(instance: oasis.Instance, job: oasis.Job, options: Mapping[str, Any]) -> Quote:
+    """What would become of `job`, and of the others, after the jobs that arrive no later than it.
+
+    The jobs run as in a service: the plan reaches as far ahead as the instance has slots, and the
+    end of the instance is no end.
+
+    Raises
+    ------
+    InstanceError
+        If the job is one of the instance's.
+    """
+    scheduler = live_recourse(instance.cluster, instance.horizon, options)
+    for earlier in instance.jobs_by_arrival():
+        if earlier.arrival <= job.arrival:
+            scheduler.advance(earlier.arrival)
+            scheduler.submit(earlier)
+    scheduler.advance(job.arrival)
+    return scheduler.quote(job)

@@ -1,0 +1,44 @@
+"""Live schedulers from the options of the registry, and quotes from them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+import oasis
+from experiments.evaluation.live import live_recourse, quote_recourse
+from experiments.evaluation.options import OptionError
+
+INSTANCE = oasis.generate("testbed", jobs=6, seed=23)
+LATE = replace(INSTANCE.jobs[0], id="late", arrival=4)
+
+
+def test_options_reach_the_scheduler() -> None:
+    scheduler = live_recourse(INSTANCE.cluster, 10, {"commitment": "arrival", "rounds": 3})
+    scheduler.advance(4)
+    decision = scheduler.submit(LATE)
+    assert decision.admitted
+    assert scheduler.promised("late") == decision.completion
+
+
+def test_an_unknown_option_is_refused() -> None:
+    with pytest.raises(OptionError, match=r"^recourse.colour: no such option"):
+        live_recourse(INSTANCE.cluster, 10, {"colour": "red"})
+
+
+def test_a_quote_is_what_would_happen() -> None:
+    quote = quote_recourse(INSTANCE, LATE, {})
+    scheduler = live_recourse(INSTANCE.cluster, INSTANCE.horizon, {})
+    for job in INSTANCE.jobs_by_arrival():
+        if job.arrival <= LATE.arrival:
+            scheduler.advance(job.arrival)
+            scheduler.submit(job)
+    scheduler.advance(LATE.arrival)
+    decision = scheduler.submit(LATE)
+    assert (quote.decision, quote.change) == (decision, scheduler.last_change)
+
+
+def test_a_job_of_the_instance_cannot_be_quoted_again() -> None:
+    with pytest.raises(oasis.OasisError):
+        quote_recourse(INSTANCE, INSTANCE.jobs_by_arrival()[0], {})
