@@ -16,10 +16,9 @@ from oasis.solvers import PROOF, TRUST, SolveProgress, Status, relative_gap
 from oasis.solvers.budget import Budget
 from offline.result import Milestone, OfflineResult
 
-# Bounds come from sums of floats and from capacities of exactly 1, while schedules may exceed a
-# capacity by 1.001e-9. What results state is larger by this (relative), so that no schedule that
-# is verified, by whichever method, is worth more.
-OUTWARD = 2e-9
+# Bounds come from sums of floats, which end a little too low now and then: 2e-10 of the value was
+# seen. What results state is larger by this (relative).
+OUTWARD = 9e-10
 
 RESOLUTION = 0.01  # of the elapsed time: how close together two milestones may be
 

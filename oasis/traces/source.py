@@ -61,7 +61,7 @@ def read_source(path: str | os.PathLike[str]) -> Source:
     >>> from oasis.traces.source import read_source
     >>> with tempfile.TemporaryDirectory() as directory:
     ...     path = Path(directory, "jobs.csv.gz")
-    ...     _ = path.write_bytes(gzip.compress(b"id,gpus\\r\\na,4\\r\\n\\r\\n"))
+    ...     _ = path.write_bytes(gzip.compress(b"id,gpus\r\na,4\r\n\r\n"))
     ...     read_source(path)
     Source(name='jobs.csv.gz', lines=('id,gpus', 'a,4'))
     """

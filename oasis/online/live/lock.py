@@ -14,9 +14,10 @@ if sys.platform != "win32":
 
 
 class JournalLock:
-    """The right to write a journal, until `release` or the end of the process, however it ends.
+    """The right of a process to write a journal, until `release` or its end, however it ends.
 
-    It is held on a file of its own, `path` with ``.lock`` added, because a checkpoint replaces the
+    Two schedulers of one process are not kept apart: a process may take up again what it lost
+    track of. It is held on a file of its own, `path` with ``.lock`` added, because a checkpoint replaces the
     journal. That file stays; it says nothing by being there. Systems other than POSIX have no such
     locks: there nothing keeps a second process away.
 
@@ -28,7 +29,7 @@ class JournalLock:
     Raises
     ------
     OasisError
-        If another scheduler, of this process or of another one, holds it.
+        If another process holds it.
     OSError
         If the file cannot be made.
     """
@@ -40,11 +41,11 @@ class JournalLock:
         self._closing = weakref.finalize(self, os.close, descriptor)
         if sys.platform != "win32":
             try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
+                fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except (BlockingIOError, PermissionError):
                 self.release()
                 where = f"journal: {os.fspath(path)}"
-                raise OasisError(f"{where} is open in another scheduler; close it first") from None
+                raise OasisError(f"{where} is open in another process; close it first") from None
 
     def release(self) -> None:
         """Let others have it; a second time does nothing."""

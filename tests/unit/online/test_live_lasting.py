@@ -95,7 +95,11 @@ def test_a_journal_is_a_snapshot_and_a_line_for_every_call_after_it(tmp_path: Pa
     ]
     assert entries[1]["arguments"] == {"now": 2}  # a plain integer, whatever was given
     assert entries[0]["arguments"]["job"]["id"] == "b"
-    assert sorted(item.name for item in tmp_path.iterdir()) == ["journal", "journal.snapshot"]
+    assert sorted(item.name for item in tmp_path.iterdir()) == [
+        "journal",
+        "journal.lock",
+        "journal.snapshot",
+    ]
 
 
 def test_reopening_repeats_the_calls_of_the_journal(tmp_path: Path) -> None:
