@@ -113,8 +113,6 @@ class SpeCon(GangController):
 
     def reset(self, site: Site) -> None:
         super().reset(site)
-        self._down: set[int] = set()
-        self._rule = InTurn(self._down)
         self._containers: dict[int, Container] = {}
         self._on: dict[int, dict[int, Container]] = {
             machine: {} for machine in site.machines_for("worker")
@@ -191,8 +189,6 @@ class SpeCon(GangController):
             self._containers.pop(job.index, None)
         for job in view.arrived:
             self._containers[job.index] = Container(job, observed=view.observed(job) is not None)
-        self._down.update(view.lost)
-        self._down.difference_update(view.returned)
         super()._begin(view)
 
     def _leave(self, job: PolicyJob) -> None:
@@ -236,6 +232,8 @@ class SpeCon(GangController):
     def _has_room(self, container: Container, machine: int) -> bool:
         held = self._running.held[container.job.index]
         there = _all_on(held, machine)
+        if there.ps and machine not in self._site.machines_for_both:
+            return False
         if not self._room.hold(container.job, there):
             return False
         self._room.release(container.job, there)
