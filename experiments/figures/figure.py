@@ -76,10 +76,17 @@ class PublishedFigure:
 
     def draw(self, rows: Sequence[Row], note: str) -> Figure:
         """The whole picture, with a `note` on what was run."""
-        width, height = self.size
-        page = new_figure(width * len(self.panels), height)
-        places = page.subplots(1, len(self.panels), squeeze=False)[0]
-        for panel, place in zip(self.panels, places, strict=True):
-            panel(rows, place)
-        page.supxlabel(note, fontsize=SMALL, x=0.99, ha="right")
-        return page
+        return draw_page(self.panels, self.size, rows, note)
+
+
+def draw_page(
+    panels: Sequence[Draw], size: tuple[float, float], rows: Sequence[Row], note: str
+) -> Figure:
+    """Panels of this size side by side, with a `note` on what was run."""
+    width, height = size
+    page = new_figure(width * len(panels), height)
+    places = page.subplots(1, len(panels), squeeze=False)[0]
+    for panel, place in zip(panels, places, strict=True):
+        panel(rows, place)
+    page.supxlabel(note, fontsize=SMALL, x=0.99, ha="right")
+    return page

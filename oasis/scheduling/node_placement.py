@@ -20,7 +20,7 @@ class OneNode:
 
     Examples
     --------
-    >>> from oasis.scheduling import Machine
+    >>> from oasis.scheduling import Machine, Site
     >>> site = Site(("gpu", "cpu"), (Machine("n0", (2.0, 4.0)), Machine("n1", (4.0, 4.0))))
     >>> job = PolicyJob("a", 0.0, 1.0, ((0, 1),), ((1, 1),), min_workers=2, max_workers=4)
     >>> OneNode().place(Room(site, [(2, 4), (2, 2)]), job, 2, 1)
@@ -57,7 +57,7 @@ class MostIdle:
 
     Examples
     --------
-    >>> from oasis.scheduling import Machine
+    >>> from oasis.scheduling import Machine, Site
     >>> site = Site(("gpu", "cpu"), (Machine("n0", (2.0, 4.0)), Machine("n1", (4.0, 4.0))))
     >>> job = PolicyJob("a", 0.0, 1.0, ((0, 1),), ((1, 1),), min_workers=2, max_workers=4)
     >>> MostIdle().place(Room(site, [(2, 4), (4, 3)]), job, 3, 1)
@@ -86,7 +86,7 @@ class MinimumOnOneNode:
 
     Examples
     --------
-    >>> from oasis.scheduling import Machine
+    >>> from oasis.scheduling import Machine, Site
     >>> site = Site(("gpu", "cpu"), (Machine("n0", (2.0, 4.0)), Machine("n1", (4.0, 4.0))))
     >>> job = PolicyJob("a", 0.0, 1.0, ((0, 1),), ((1, 1),), min_workers=2, max_workers=4)
     >>> MinimumOnOneNode().place(Room(site, [(2, 4), (4, 4)]), job, 3, 1)

@@ -19,7 +19,12 @@ from experiments.cli.sweep_report import interrupted
 from experiments.evaluation.policies import POLICIES, OasisOptions
 
 if TYPE_CHECKING:
-    from experiments.figures import FigureSettings, PublishedFigure, Reproduction
+    from experiments.figures import (
+        DirectFigure,
+        FigureSettings,
+        PublishedFigure,
+        Reproduction,
+    )
     from experiments.sweep import SweepProgress
 
 SETTINGS = ("seeds", "scale", "jobs", "servers", "preset", "policies", "time_limit")
@@ -28,7 +33,8 @@ SETTINGS = ("seeds", "scale", "jobs", "servers", "preset", "policies", "time_lim
 @with_options(OasisOptions, "oasis_options", only_given=True, names=("min_utility_fraction",))
 def command(
     name: Annotated[
-        str | None, typer.Argument(metavar="NAME", help="fig3, fig4, fig5, fig6, fig8 or fig9.")
+        str | None,
+        typer.Argument(metavar="NAME", help="fig3 to fig6, fig8, fig9, dragon-6 to dragon-10."),
     ] = None,
     list_all: Annotated[bool, typer.Option("--list", help="List the figures.")] = False,
     directory: Annotated[
@@ -62,21 +68,23 @@ def command(
     form: Annotated[str, typer.Option("--format", help="Picture: svg, png or pdf.")] = "svg",
     as_json: AsJson = False,
 ) -> int:
-    """Make a figure of the paper again: runs on all cores, a table and a picture.
+    """Make a figure of a paper again: the runs, a table and a picture.
 
     Writes NAME.parquet (every run), NAME.csv (means with 95 % confidence intervals beside the
-    published numbers) and the picture. Started again, it continues where it stopped.
+    published numbers) and the picture. Started again, it continues where it stopped. The figures of
+    the DRAGON paper take seconds to minutes, write NAME-runs.csv instead, and begin anew.
 
     Example: oasis figure fig3 --scale 0.1 --seeds 2
     """
-    from experiments.figures import FIGURES, reproduce  # noqa: PLC0415 (needs an extra)
+    from experiments.figures import EXPERIMENTS, FIGURES  # noqa: PLC0415 (needs an extra)
 
+    figures: dict[str, PublishedFigure | DirectFigure] = {**FIGURES, **EXPERIMENTS}
     if list_all:
-        _list(list(FIGURES.values()), as_json=as_json)
+        _list(list(figures.values()), as_json=as_json)
         return DONE
-    if name is None or name not in FIGURES:
-        raise ValueError(f"NAME: expected one of {', '.join(FIGURES)}, got {name or 'nothing'!r}")
-    figure = FIGURES[name]
+    if name is None or name not in figures:
+        raise ValueError(f"NAME: expected one of {', '.join(figures)}, got {name or 'nothing'!r}")
+    figure = figures[name]
     settings = _settings(
         figure,
         None if policies is None else comma_list(policies, "--policies"),
@@ -88,30 +96,45 @@ def command(
         preset=preset,
         time_limit=time_limit,
     )
-    reached: list[SweepProgress] = []
-    try:
-        with (
-            naming_flags((), suffix="--format"),
-            console.counter(figure.name, figure.steps(settings)) as advance,
-        ):
-            result = reproduce(
-                figure,
-                settings,
-                directory,
-                suffix=f".{form}",
-                on_progress=_steps(advance, reached),
-                on_note=console.note,
-            )
-    except KeyboardInterrupt:
-        raise interrupted(reached[-1] if reached else None) from None
+    result = _make(figure, settings, directory, f".{form}")
     _report(figure, settings, result, as_json=as_json)
     if result.errors:
         return FAILED_CELLS
     return LIMIT if result.unproven else DONE
 
 
+def _make(
+    figure: PublishedFigure | DirectFigure, settings: FigureSettings, directory: Path, suffix: str
+) -> Reproduction:
+    """Run what the figure needs, with a bar; Ctrl-C says what is recorded."""
+    from experiments.figures import (  # noqa: PLC0415 (needs an extra)
+        DirectFigure,
+        reproduce,
+        reproduce_direct,
+    )
+
+    reached: list[SweepProgress] = []
+    try:
+        with (
+            naming_flags((), suffix="--format"),
+            console.counter(figure.name, figure.steps(settings)) as advance,
+        ):
+            if isinstance(figure, DirectFigure):
+                return reproduce_direct(figure, settings, directory, suffix=suffix, on_step=advance)
+            return reproduce(
+                figure,
+                settings,
+                directory,
+                suffix=suffix,
+                on_progress=_steps(advance, reached),
+                on_note=console.note,
+            )
+    except KeyboardInterrupt:
+        raise interrupted(reached[-1] if reached else None) from None
+
+
 def _settings(
-    figure: PublishedFigure,
+    figure: PublishedFigure | DirectFigure,
     policies: list[str] | None,
     choose: tuple[list[str] | None, dict[str, Any]],
     **sizes: Any,
@@ -150,7 +173,7 @@ def _done(progress: SweepProgress) -> int:
     return progress.done + progress.shared_done
 
 
-def _list(figures: list[PublishedFigure], *, as_json: bool) -> None:
+def _list(figures: list[PublishedFigure | DirectFigure], *, as_json: bool) -> None:
     rows = [(figure.name, figure.title.partition(": ")[2], str(figure.seeds)) for figure in figures]
     if as_json:
         console.print_json(
@@ -161,7 +184,11 @@ def _list(figures: list[PublishedFigure], *, as_json: bool) -> None:
 
 
 def _report(
-    figure: PublishedFigure, settings: FigureSettings, result: Reproduction, *, as_json: bool
+    figure: PublishedFigure | DirectFigure,
+    settings: FigureSettings,
+    result: Reproduction,
+    *,
+    as_json: bool,
 ) -> None:
     from experiments.figures.rows import for_people  # noqa: PLC0415 (needs an extra)
 
@@ -179,7 +206,9 @@ def _report(
         }
         console.print_json(document)
     else:
-        columns = [(name, name not in ("policy", "kind")) for name in figure.shown.values()]
+        columns = [
+            (name, name not in ("policy", "kind", "model")) for name in figure.shown.values()
+        ]
         table = [[for_people(row, name) for name in figure.shown] for row in result.rows]
         console.print_rows(columns, table, title=figure.title)
     for error in dict.fromkeys(result.errors):

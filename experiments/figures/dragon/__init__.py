@@ -1,0 +1,1 @@
+"""The experiments of the DRAGON paper, made again."""

@@ -1,0 +1,218 @@
+"""The DRAGON paper's experiments: their workloads, what is measured, and what the rows say."""
+
+from __future__ import annotations
+
+import csv
+import math
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("matplotlib", reason="needs the plot extra")
+pytest.importorskip("pyarrow", reason="needs the sweep extra")
+
+from experiments.figures import EXPERIMENTS
+from experiments.figures.direct import reproduce_direct
+from experiments.figures.dragon import study_figures, table1_figures
+from experiments.figures.dragon.models import (
+    BATCH,
+    EXPOSED,
+    LINK_GBPS,
+    MODELS,
+    TESTBED,
+    document,
+    exponent,
+    job,
+    speedup,
+)
+from experiments.figures.dragon.published import FIG6_FACTORS, FIG7, FIG8
+from experiments.figures.dragon.running import (
+    AS_CODED,
+    DEFAULT,
+    DRAGON,
+    LOCALITY,
+    by_policy,
+    measure,
+    use_by_time,
+)
+from experiments.figures.dragon.study import INTENSITIES, gap, mean_run, study
+from experiments.figures.dragon.table1 import ARRIVALS, ASKED, LEAST, arrivals, table1
+from experiments.figures.rows import read_csv
+from oasis.simulator import elastic_from_dict
+from tests.unit.experiments.test_plotting import assert_readable
+
+PICTURES = Path(__file__).parents[3] / "docs" / "figures"
+
+
+@pytest.fixture(scope="module")
+def printed():
+    """Rows of the twelve jobs with arrivals as printed, in minutes."""
+    cases = [c for c in table1_figures.cases(1) if c["arrivals"] != table1_figures.SECONDS]
+    return [table1_figures.run(case) for case in cases]
+
+
+# --- workloads ----------------------------------------------------------------------------------
+
+
+def test_the_jobs_are_those_of_table_1():
+    jobs = table1().workload.jobs
+    assert [each.arrival for each in jobs] == [round(60 * at, 3) for at in ARRIVALS]
+    assert [each.initial_workers for each in jobs] == list(ASKED)
+    assert [(each.min_workers, each.max_workers) for each in jobs] == [(n, 4) for n in LEAST]
+    assert {each.ps_needed(1) for each in jobs} == {1}
+    assert jobs[0].work == pytest.approx(2800 * 64 / 115.06)
+    assert [machine.amounts for machine in table1().workload.site.machines] == [(4.0,), (4.0,)]
+
+
+def test_without_dragon_jobs_work_with_exactly_what_they_ask_for():
+    jobs = table1(rigid=True).workload.jobs
+    assert [(each.min_workers, each.max_workers) for each in jobs] == [(n, n) for n in ASKED]
+
+
+def test_drawn_arrivals_keep_the_mean_gaps_and_repeat():
+    draws = [arrivals(seed) for seed in range(400)]
+    assert draws[3] == arrivals(3) != arrivals(4)
+    mean_last = math.fsum(draw[-1] for draw in draws) / len(draws)
+    mean_fifth = math.fsum(draw[4] for draw in draws) / len(draws)
+    assert (mean_last, mean_fifth) == (
+        pytest.approx(ARRIVALS[-1], rel=0.05),
+        pytest.approx(ARRIVALS[4], rel=0.1),
+    )
+    assert 40.0 <= table1(5).costs.resize <= 60.0
+    assert table1().costs.resize == 50.0
+
+
+def test_speedups_are_published_up_to_four_workers_and_go_on_by_a_power():
+    model = MODELS["I"]
+    table = speedup(model, 8)
+    assert table[:4] == [rate / 92.12 for rate in (92.12, 154.14, 192.01, 280.79)]
+    assert table[7] == 8 ** exponent(model)
+    assert speedup(model, 2) == table[:2]
+
+
+def test_a_restart_costs_what_it_is_told_and_a_start_nothing():
+    one = job("a", "R", 0.0, 1e4, (2, 3, 4))
+    costs = elastic_from_dict(document(TESTBED, [one], 45.0)).costs
+    assert (costs.start, costs.resume, costs.resize, costs.migrate) == (0.0, 45.0, 45.0, 45.0)
+
+
+def test_intensity_is_the_offered_load():
+    assert gap(INTENSITIES[0]) == 400.0
+    assert gap(4.0) == 62.0
+    gpu_seconds = 5 * mean_run()
+    assert gpu_seconds / (32 * gap(2.0)) == pytest.approx(2.0)
+    jobs = study(1.0, 0).workload.jobs
+    assert len(jobs) == 100
+    assert all(2 <= j.min_workers <= j.initial_workers <= j.max_workers <= 8 for j in jobs)
+    again = study(4.0, 0).workload.jobs
+    assert [each.work for each in jobs] == [each.work for each in again]
+    assert jobs[-1].arrival == pytest.approx(4 * again[-1].arrival)
+
+
+# --- what comes out -----------------------------------------------------------------------------
+
+
+def test_the_published_shares_of_the_elapsed_time_are_reached(printed):
+    rows = {
+        row["policy"]: row
+        for row in table1_figures.table7(printed)
+        if row["arrivals"] == table1_figures.MINUTES
+    }
+    for policy in (LOCALITY, DRAGON, AS_CODED):
+        assert rows[policy]["elapsed"] == pytest.approx(FIG7[policy]["elapsed"], abs=0.10)
+        assert rows[policy]["use"] == pytest.approx(FIG8[policy], abs=0.10)
+    assert rows[DEFAULT]["running"] == pytest.approx(0.66, abs=0.02), "calibrated"
+    assert rows[DRAGON]["elapsed"] < rows[LOCALITY]["elapsed"]
+    assert rows[DEFAULT]["elapsed"] == 1.0
+    for row in rows.values():
+        assert row["elapsed"] == pytest.approx(row["running"] + row["waiting"] + row["scaling"])
+
+
+def test_what_is_calibrated_comes_nearest_to_the_numbers_that_it_is_calibrated_on():
+    use = {
+        batch: measure(table1(batch=batch, rigid=True), LOCALITY)[0]["use"]
+        for batch in (16, 32, 64, 128, 256)
+    }
+    assert min(use, key=lambda batch: abs(use[batch] - FIG8[LOCALITY])) == BATCH
+    plain = table1(rigid=True).document
+    running = {}
+    for parts in (1, 2, 3, 4):
+        machine = plain["machines"][0] | {"link_gbps": LINK_GBPS * parts}
+        row, _ = measure(elastic_from_dict({**plain, "machines": [machine]}), DEFAULT)
+        running[1 / parts] = row["running"] / row["elapsed"]
+    assert min(running, key=lambda share: abs(running[share] - 0.66)) == EXPOSED
+
+
+def test_the_default_runs_jobs_longer_by_the_published_factors(printed):
+    rows = table1_figures.table6(printed)
+    factors = [row[f"{DEFAULT}, {table1_figures.MINUTES}"] for row in rows]
+    assert len(factors) == 12
+    low, high = FIG6_FACTORS
+    assert low - 0.05 <= min(factors)
+    assert max(factors) <= high
+
+
+def test_the_use_over_time_adds_up_to_the_mean():
+    made = table1(rigid=True)
+    row, outcome = measure(made, LOCALITY)
+    (share,) = use_by_time(outcome, [outcome.until])
+    assert share == pytest.approx(row["use"])
+    halves = use_by_time(outcome, [outcome.until / 2, outcome.until])
+    assert math.fsum(halves) / 2 == pytest.approx(share)
+    assert row["at_once"] > 0.5, "more than half of the jobs were launched at once"
+
+
+def test_reductions_are_of_the_means_in_per_cent():
+    part = {"seed": 0, "intensity": 1.0}
+    runs = [
+        {**part, "policy": LOCALITY, "elapsed": 200.0, "running": 100.0, "waiting": 0.0},
+        {**part, "policy": DRAGON, "elapsed": 150.0, "running": 125.0, "waiting": 0.0},
+    ]
+    (row,) = study_figures.table(LOCALITY, runs)
+    assert (row["elapsed"], row["running"], row["waiting"]) == (25.0, -25.0, None)
+    assert (row["better"], row["deadlocked"]) == (1, 0)
+    stuck = [runs[0] | {"elapsed": math.inf}, runs[1]]
+    (row,) = study_figures.table(LOCALITY, stuck)
+    assert (row["elapsed"], row["deadlocked"]) == (None, 1)
+    assert list(by_policy(runs)[DRAGON]) == [runs[1]]
+
+
+@pytest.mark.parametrize("name", ["dragon-6", "dragon-7", "dragon-8"])
+def test_pictures_are_readable(name, printed):
+    figure = EXPERIMENTS[name]
+    assert_readable(figure.draw(figure.table(printed), "1 seeds"))
+
+
+def test_a_figure_writes_its_runs_its_rows_and_its_picture(tmp_path, monkeypatch):
+    monkeypatch.setattr(study_figures, "INTENSITIES", (1.0,))
+    figure, steps = EXPERIMENTS["dragon-9"], []
+    made = reproduce_direct(
+        figure, figure.settings(seeds=2), tmp_path, on_step=lambda: steps.append(1)
+    )
+    assert [path.name for path in made.files] == [
+        "dragon-9-runs.csv",
+        "dragon-9.csv",
+        "dragon-9.svg",
+    ]
+    assert len(steps) == made.cells == figure.steps(figure.settings(seeds=2)) == 4
+    with (tmp_path / "dragon-9-runs.csv").open() as stream:
+        assert [row["policy"] for row in csv.DictReader(stream)] == [LOCALITY, DRAGON] * 2
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_data_in_the_documentation_are_whole_and_drawn(name):
+    figure, path = EXPERIMENTS[name], PICTURES / f"{name}.csv"
+    rows = read_csv(path)
+    assert set(figure.shown) <= rows[0].keys()
+    assert max(row.get("seeds", 20) for row in rows) >= 20
+    assert path.with_suffix(".svg").is_file()
+    figure.draw(rows, "")
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"), [("scale", 0.5), ("servers", 3), ("preset", "paper"), ("jobs", (3,))]
+)
+def test_what_such_a_figure_cannot_vary_is_refused(setting, value):
+    figure = EXPERIMENTS["dragon-7"]
+    with pytest.raises(ValueError, match=f"^{setting}: dragon-7 varies only the number of seeds"):
+        figure.steps(figure.settings(**{setting: value}))
