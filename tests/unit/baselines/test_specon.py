@@ -278,6 +278,17 @@ def test_alone_or_beside_one_other_it_does_not_ask():
     assert policy.log == []
 
 
+def test_line_15_may_count_in_the_whole_cluster():
+    """Printed without its worker: two others anywhere that still make progress then suffice."""
+    jobs = [container("fast", 200.0, FAST), container("s", 2.0), container("x", 200.0)]
+    kinds = {}
+    for counted in ("worker", "cluster"):
+        policy = SpeCon(0.01, 10.0, counted=counted)
+        run(policy, *jobs, container("y", 100.0, cpu=0.1))
+        kinds[counted] = [(move.kind, move.target) for move in policy.log]
+    assert kinds == {"worker": [], "cluster": [("migrated", 1)]}
+
+
 def test_the_move_is_used_up_when_it_stays():
     """All workers alike: it stays, and stays for good, though the others get better later."""
     policy = SpeCon(0.01, 10.0)
@@ -368,6 +379,7 @@ def test_a_container_with_a_server_stays_where_machines_take_both():
         ({"alpha": -0.1}, "alpha: expected a number >= 0"),
         ({"interval": 0.0}, "interval: expected seconds > 0"),
         ({"weights": (2.0, 1.0)}, "weights: expected three numbers >= 0"),
+        ({"counted": "node"}, "counted: expected worker or cluster, got 'node'"),
         ({"weights": (2.0, 1.5, -1.0)}, "weights: expected three numbers >= 0"),
     ],
 )
