@@ -65,6 +65,7 @@ class GangController:
         self._book = JobBook(self.request)
         self._queue = GangQueue(lambda job: self._book.counts[job.index])
         self._running = RunningJobs()
+        self._down: set[int] = set()
         self._room = Room(site, [])
         self._plan = Plan()
 
@@ -85,7 +86,9 @@ class GangController:
             self._running.remove(job)
         for job in (*self._book.update(view, self._plan), *view.evicted):
             self._queue.add(job)
-        self._room = Room(self._site, view.free())
+        self._down.update(view.lost)
+        self._down.difference_update(view.returned)
+        self._room = Room(self._site, view.free(), self._down)
 
     def _launch(self, job: PolicyJob) -> Allocation | None:
         """Give `job` room for its request; None if there is none."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from functools import partial
+from heapq import heappop, heappush
 from typing import Any
 
 from baselines.gang_controller import GangController
@@ -14,7 +15,7 @@ from baselines.priority_queue.gang import FirstNode
 from baselines.priority_queue.scale_down import Changes, scale_down, scale_down_as_printed
 from baselines.priority_queue.scale_up import scale_up
 from baselines.shares import MachineShares
-from oasis.scheduling import Plan, PolicyJob, Site
+from oasis.scheduling import Allocation, Plan, PolicyJob, Site
 from oasis.scheduling.policy import View
 
 Rank = tuple[float, float, int]
@@ -82,6 +83,7 @@ class PriorityQueue(GangController):
         self._worker_shares = MachineShares(site, "worker")
         self._ps_shares = MachineShares(site, "ps")
         self._ranks: dict[int, Rank] = {}
+        self._by_worth: list[tuple[float, int]] = []  # jobs launched so far, the best on top
 
     def decide(self, view: View) -> Plan:
         self._begin(view)
@@ -167,8 +169,8 @@ class PriorityQueue(GangController):
 
     def scale_up(self) -> None:
         """Scale-up: running jobs take what is left."""
-        able = sorted(self._running.growing(), key=self.weighting)
-        self._enter(scale_up(self._room, able, self._running.held))
+        running = self._running
+        self._enter(scale_up(self._room, running.growing(), running.held, self.weighting))
 
     def _best_if_worth_most(self) -> PolicyJob | None:
         """The first job of the queue, if it is worth more than all that run (lines 2-6)."""
@@ -176,8 +178,10 @@ class PriorityQueue(GangController):
         best = min(heads, key=self.weighting, default=None)
         if best is None:
             return None
-        most = max((self._worth(job) for job in self._running), default=-math.inf)
-        return best if self._worth(best) > most else None
+        heap = self._by_worth
+        while heap and heap[0][1] not in self._running:
+            heappop(heap)
+        return best if not heap or self._worth(best) > -heap[0][0] else None
 
     def _worth(self, job: PolicyJob) -> float:
         return -self.weighting(job)[0]
@@ -189,6 +193,11 @@ class PriorityQueue(GangController):
         if ps:
             asked += self._ps_shares.of(job.ps, job.ps_cpu, ps)
         return math.fsum(asked)
+
+    def _set(self, job: PolicyJob, allocation: Allocation) -> None:
+        if job.index not in self._running:
+            heappush(self._by_worth, (-self._worth(job), job.index))
+        super()._set(job, allocation)
 
     def _enter(self, changes: Changes) -> None:
         for index, allocation in changes.items():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from enum import StrEnum
 
 from oasis.scheduling import PolicyJob
@@ -17,16 +16,18 @@ class Category(StrEnum):
     CONVERGED = "converged"
 
 
-@dataclass(slots=True)
 class Container:
     """A job and what has been seen of its progress.
 
-    Attributes
+    Parameters
     ----------
     job : PolicyJob
         The job.
     observed : bool
         Whether anybody looks at its evaluation function.
+
+    Attributes
+    ----------
     home : int or None
         The machine where all of it runs; None if it waits or is spread over several.
     category : Category
@@ -55,16 +56,10 @@ class Container:
     True converged
     """
 
-    job: PolicyJob
-    observed: bool = True
-    home: int | None = None
-    category: Category = Category.PROGRESSING
-    value: float | None = None
-    growth: float = math.inf
-    largest: float = 0.0
-    converged_at: float | None = None
-    migrated: bool = False
-    rebalanced: bool = False
+    def __init__(self, job: PolicyJob, observed: bool = True) -> None:
+        self.job, self.observed = job, observed
+        self.migrated = self.rebalanced = False
+        self.begin_again()
 
     def begin_again(self) -> None:
         """Line 2: a container that joins a worker is progressing.
@@ -72,10 +67,12 @@ class Container:
         One that lost its worker does so too, unless Algorithm 2 has decided on it, as it is then no
         longer looked at: it stays converged.
         """
-        self.home = None
+        self.home: int | None = None
         if not self.migrated:
-            self.category, self.converged_at = Category.PROGRESSING, None
-            self.value, self.growth, self.largest = None, math.inf, 0.0
+            self.category = Category.PROGRESSING
+            self.converged_at: float | None = None
+            self.value: float | None = None
+            self.growth, self.largest = math.inf, 0.0
 
     def look(self, value: float, alpha: float, now: float) -> bool:
         """Lines 4-22: find the category at time t_m; whether the container asks to be moved.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
 from baselines.node import on_node
 from oasis.scheduling import Allocation, PolicyJob, Room, RoundRobin
 from oasis.scheduling.job import Demand
@@ -17,11 +15,6 @@ class InTurn:
     The paper puts containers 1, 2, 3, 4 on workers 1, 2, 3, 4 and then begins again (section
     VI-C2), under both of the schedulers that it compares. A job too large for any machine, which
     the paper does not have, is spread task by task; another one waits until a machine has room.
-
-    Parameters
-    ----------
-    down : collection of int
-        Machines that are not there now.
 
     Examples
     --------
@@ -37,8 +30,7 @@ class InTurn:
 
     name = "in-turn"
 
-    def __init__(self, down: Collection[int] = ()) -> None:
-        self._down = down
+    def __init__(self) -> None:
         self._after = 0
         self._by_task = RoundRobin()
         self._small: dict[Size, bool] = {}
@@ -49,7 +41,7 @@ class InTurn:
         hosts = set(room.fitting(room.site.machines_for("worker"), job.worker))
         for step in range(machines):
             machine = (self._after + step) % machines
-            if machine in hosts and machine not in self._down:
+            if machine in hosts:
                 found = on_node(room, job, workers, ps, machine)
                 if found is not None:
                     self._after = machine + 1

@@ -15,6 +15,7 @@ from oasis.scheduling import NOTHING, Allocation, Plan, PolicyJob, Site
 from oasis.scheduling.policy import View
 
 MIGRATED, STAYED, REBALANCED = "migrated", "stayed", "rebalanced"
+WORKER, CLUSTER = "worker", "cluster"
 
 
 class Move(NamedTuple):
@@ -43,11 +44,12 @@ class SpeCon(GangController):
     workload.
 
     Read, beside what is said at the algorithms: all containers are looked at before any is moved,
-    at the multiples of the interval; a request counts |PC| + |WC| > 1 on its worker (line 15) after
-    that; requests are answered in order of arrival; R(w, t), which the paper does not define, is
-    what the tasks on a worker would keep busy of its cores, and what they reserve, as shares of
-    what it has. Jobs that span machines never move. Where nobody looks at a job
-    (`View.observed`), it counts as progressing.
+    at the multiples of the interval; after that, a request needs |PC| + |WC| > 1 (line 15), which
+    alone of all sets in Algorithm 1 is printed without its worker: on its worker, as the algorithm
+    runs on each, or, with ``counted="cluster"``, anywhere; requests are answered in order of
+    arrival; R(w, t), which the paper does not define, is what the tasks on a worker would keep
+    busy of its cores, and what they reserve, as shares of what it has. Jobs that span machines
+    never move. Where nobody looks at a job (`View.observed`), it counts as progressing.
 
     Nothing bounds how long a container waits for a worker with room: smaller ones that come later
     may be placed before it.
@@ -60,6 +62,8 @@ class SpeCon(GangController):
         Categorisation interval t_m - t_(m-1), seconds; 30 in most of the experiments.
     weights : tuple of float
         w_pc, w_wc and w_cc of Algorithm 2 (section VI-A).
+    counted : {"worker", "cluster"}
+        Where line 15 of Algorithm 1 counts containers that still make progress.
 
     Attributes
     ----------
@@ -95,6 +99,7 @@ class SpeCon(GangController):
         interval: float = 30.0,
         *,
         weights: tuple[float, ...] = (2.0, 1.5, 1.0),
+        counted: str = WORKER,
     ) -> None:
         super().__init__(InTurn)
         if not 0 <= alpha < math.inf:
@@ -103,18 +108,24 @@ class SpeCon(GangController):
             raise ValueError(f"interval: expected seconds > 0, got {interval}")
         if len(weights) != 3 or not all(0 <= weight < math.inf for weight in weights):
             raise ValueError(f"weights: expected three numbers >= 0, got {weights}")
+        if counted not in (WORKER, CLUSTER):
+            raise ValueError(f"counted: expected {WORKER} or {CLUSTER}, got {counted!r}")
+        self.counted = counted
         self.alpha, self.interval = float(alpha), float(interval)
         self._weights = dict(zip(Category, map(float, weights), strict=True))
 
     @property
     def parameters(self) -> Mapping[str, Any]:
         weights = list(self._weights.values())
-        return {"alpha": self.alpha, "interval": self.interval, "weights": weights}
+        return {
+            "alpha": self.alpha,
+            "interval": self.interval,
+            "weights": weights,
+            "counted": self.counted,
+        }
 
     def reset(self, site: Site) -> None:
         super().reset(site)
-        self._down: set[int] = set()
-        self._rule = InTurn(self._down)
         self._containers: dict[int, Container] = {}
         self._on: dict[int, dict[int, Container]] = {
             machine: {} for machine in site.machines_for("worker")
@@ -152,11 +163,13 @@ class SpeCon(GangController):
             seen = view.observed(container.job)
             if seen and container.look(seen[-1][1], self.alpha, view.now):
                 asking.append(container)
+        everyone = [self._containers[job.index] for job in self._running]
         busy = (Category.PROGRESSING, Category.WATCHING)
         return [
-            container
-            for container in asking
-            if container.home is not None and count(self._at(container.home), *busy) > 1
+            each
+            for each in asking
+            if each.home is not None
+            and count(self._at(each.home) if self.counted == WORKER else everyone, *busy) > 1
         ]
 
     def reallocate(self, container: Container, now: float) -> None:
@@ -191,8 +204,6 @@ class SpeCon(GangController):
             self._containers.pop(job.index, None)
         for job in view.arrived:
             self._containers[job.index] = Container(job, observed=view.observed(job) is not None)
-        self._down.update(view.lost)
-        self._down.difference_update(view.returned)
         super()._begin(view)
 
     def _leave(self, job: PolicyJob) -> None:
@@ -236,6 +247,8 @@ class SpeCon(GangController):
     def _has_room(self, container: Container, machine: int) -> bool:
         held = self._running.held[container.job.index]
         there = _all_on(held, machine)
+        if there.ps and machine not in self._site.machines_for_both:
+            return False
         if not self._room.hold(container.job, there):
             return False
         self._room.release(container.job, there)

@@ -23,10 +23,10 @@ def worker_score(containers: Sequence[Container], weights: Weights) -> float:
     Examples
     --------
     >>> from oasis.scheduling import PolicyJob
-    >>> job = PolicyJob("a", 0.0, 1.0, ())
-    >>> weights = dict(zip(Category, (2.0, 1.5, 1.0)))
-    >>> worker_score([Container(job, category=category) for category in Category], weights)
-    4.5
+    >>> two = [Container(PolicyJob(name, 0.0, 1.0, ())) for name in "ab"]
+    >>> two[0].category = Category.WATCHING
+    >>> worker_score(two, dict(zip(Category, (2.0, 1.5, 1.0))))
+    3.5
     """
     return sum(weights[each] * count(containers, each) for each in Category)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from math import fsum
 
 from oasis.scheduling.allocation import Allocation
@@ -21,6 +21,8 @@ class Room:
         The machines.
     free : list of tuple of int
         Free amounts of each machine; taken over and changed.
+    down : collection of int
+        Machines that are not there now: they take no task, not even one that reserves nothing.
 
     Examples
     --------
@@ -31,26 +33,33 @@ class Room:
     ([(1,)], False)
     """
 
-    __slots__ = ("free", "site")
+    __slots__ = ("down", "free", "site")
 
-    def __init__(self, site: Site, free: list[Row]) -> None:
+    def __init__(self, site: Site, free: list[Row], down: Collection[int] = ()) -> None:
         self.free = free
         self.site = site
+        self.down = down
 
     def fits(self, machine: int, demand: Demand) -> bool:
         """Whether one task of `demand` fits there."""
+        if machine in self.down:
+            return False
         row = self.free[machine]
         return all(row[resource] >= amount for resource, amount in demand)
 
     def fitting(self, machines: Sequence[int], demand: Demand) -> Sequence[int]:
         """Those of `machines` on which one task of `demand` fits, in their order."""
         free = self.free
+        if self.down:
+            machines = [machine for machine in machines if machine not in self.down]
         for resource, amount in demand:
             machines = [machine for machine in machines if free[machine][resource] >= amount]
         return machines
 
     def count(self, machine: int, demand: Demand, most: int) -> int:
         """How many tasks of `demand` fit there, at most `most`."""
+        if machine in self.down:
+            return 0
         row = self.free[machine]
         return max(0, min([most, *(row[resource] // amount for resource, amount in demand)]))
 
@@ -79,7 +88,7 @@ class Room:
         for tasks, demand in ((allocation.workers, job.worker), (allocation.ps, job.ps)):
             for machine, count in tasks:
                 self.take(machine, demand, count)
-                if min(self.free[machine]) < 0:
+                if machine in self.down or min(self.free[machine]) < 0:
                     self.free = before
                     return False
         return True

@@ -9,16 +9,16 @@ from collections import Counter
 from controller_pods import fits, gang, idle, take
 
 PC, WC, CC = "progressing", "watching", "converged"
-WEIGHTS = {PC: 2.0, WC: 1.5, CC: 1.0}
 
 
 class Reference:
     """What SpeCon answers at each instant: `sizes` are the machines, as [GPUs, memory]."""
 
-    def __init__(self, sizes, alpha, interval, cores):
+    def __init__(self, sizes, alpha, interval, cores, counted="worker", weights=(2.0, 1.5, 1.0)):
         self.sizes, self.alpha, self.interval, self.cores = sizes, alpha, interval, cores
-        self.waiting, self.running, self.jobs = [], {}, {}
+        self.waiting, self.running, self.jobs, self.counted = [], {}, {}, counted
         self.state, self.values, self.up, self.seen = {}, {}, [], Counter()
+        self.weights = dict(zip((PC, WC, CC), weights, strict=True))
         self.looks, self.turn, self.task_turn = 0, 0, {"worker": 0, "ps": 0}
 
     def decide(self, now, free, came, gone, evicted):
@@ -105,13 +105,16 @@ class Reference:
         for k in asking:
             homes = {m for _, m in self.running[k]}
             if len(homes) == 1:
-                others = [self.state[o]["in"] for o in self.at(*homes)]
+                where = self.at(*homes) if self.counted == "worker" else self.running
+                others = [self.state[o]["in"] for o in where]
                 self.seen["asks"] += 1
                 if others.count(PC) + others.count(WC) > 1:
                     self.algorithm_2(k, *homes)
 
     def algorithm_2(self, k, home):
-        score = {m: sum(WEIGHTS[self.state[o]["in"]] for o in self.at(m)) for m in self.machines()}
+        score = {
+            m: sum(self.weights[self.state[o]["in"]] for o in self.at(m)) for m in self.machines()
+        }
         self.state[k]["moved"] = True
         able = [m for m in score if m == home or self.room(k, m)]
         best = [m for m in able if score[m] == min(score[a] for a in able)]

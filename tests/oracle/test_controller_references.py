@@ -75,6 +75,13 @@ CASES = {
             *("idle filled", "evened out"),
         ),
     ),
+    "specon-cluster": (
+        SpeCon(0.03, 1.0, weights=(3.0, 2.0, 1.5), counted="cluster"),
+        lambda sizes: reference_specon.Reference(
+            sizes, 0.03, 1.0, CORES, "cluster", (3.0, 2.0, 1.5)
+        ),
+        ("asks", "moves", "stays", "idle filled"),
+    ),
 }
 
 

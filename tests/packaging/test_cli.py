@@ -102,7 +102,8 @@ def test_an_unknown_policy_is_bad_usage(run: Oasis, small: Path) -> None:
         assert (code, out) == (2, "")
         assert (
             "expected one of oasis, recourse, fifo, drf, rrh, dorm, srtf, las, "
-            "kubernetes-default, locality-aware, dragon, kod2, got 'lifo'" in err
+            "kubernetes-default, locality-aware, dragon, kod2, priority-queue, specon, got 'lifo'"
+            in err
         )
 
 

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from baselines.dragon.locality_aware import LocalityAware
 from baselines.dragon.policy import Dragon
@@ -18,8 +19,17 @@ from baselines.priority_queue.policy import PriorityQueue
 from baselines.specon.policy import REBALANCED, SpeCon
 from oasis import Constant
 from oasis.scheduling import OneNode, Room
-from oasis.simulator import Workload
-from tests.properties.test_policy_contract import run, worlds
+from oasis.simulator import (
+    FixedPs,
+    Machine,
+    Observation,
+    Outage,
+    PolicyJob,
+    Site,
+    TrainingCurve,
+    Workload,
+)
+from tests.properties.test_policy_contract import COSTS, CURVE, run, worlds
 
 CONTROLLERS = {
     "locality-aware": LocalityAware,
@@ -33,6 +43,7 @@ CONTROLLERS = {
     "priority-queue-printed": lambda: PriorityQueue(printed=True),
     "specon": lambda: SpeCon(0.2, 0.5),
 }
+EARLY = TrainingCurve.exponential(1.0, 0.1, 40.0)
 WORTH = (3.0, 1.0, None, 2.0, 2.0, 1.0)
 nightly = settings().max_examples > 100
 many = settings(max_examples=10_000 if nightly else 200)
@@ -53,7 +64,8 @@ class Watched:
     def decide(self, view):
         waited = {job.index: view.waiting_since(job) for job in view.waiting()}
         plan = self.policy.decide(view)
-        room = Room(self.site, view.free())
+        down = {machine for machine, row in enumerate(view.capacity()) if not any(row)}
+        room = Room(self.site, view.free(), down)
         held = {}
         for job in view.jobs():
             room.release(job, view.allocation(job))
@@ -113,13 +125,45 @@ def valued(work):
     return Workload.of(work.site, jobs)
 
 
+@st.composite
+def crowded(draw):
+    """Containers that share workers and converge early, so that SpeCon has something to move."""
+    kinds = st.sampled_from([("worker", "ps"), ("worker",)])
+    machines = tuple(
+        Machine(f"m{k}", (9.0, 12.0), frozenset(("worker", "ps") if k == 0 else draw(kinds)))
+        for k in range(draw(st.integers(2, 3)))
+    )
+    jobs = [
+        PolicyJob(
+            f"j{k}",
+            float(draw(st.integers(0, 1))),
+            draw(st.sampled_from([2.0, 9.0, 20.0])),
+            draw(st.sampled_from([(), ((0, 1),), ((0, 1), (1, 2))])),
+            ps_rule=FixedPs(draw(st.sampled_from([0, 0, 1]))),
+            worker_cpu=1.0,
+            curve=draw(st.sampled_from([EARLY, CURVE])),
+        )
+        for k in range(draw(st.integers(5, 14)))
+    ]
+    lost = [Outage(0, 4.0, 7.0)] if draw(st.booleans()) else []
+    options = {"costs": draw(st.sampled_from(COSTS)), "outages": lost}
+    return (
+        Workload.of(Site(("gpu", "cpu"), machines), jobs),
+        {**options, "observation": Observation(0.5, draw(st.sampled_from([0.0, 0.02])), 3)},
+    )
+
+
 @pytest.mark.parametrize("name", CONTROLLERS)
 def test_nothing_is_lost_and_promises_are_kept(name):
+    moves = Counter()
+
     @many
-    @given(world=worlds())
+    @given(world=worlds() | crowded() if name == "specon" else worlds())
     def check(world):
         work, options = valued(world[0]), world[1]
-        engine = run(work, Watched(CONTROLLERS[name]()), options)
+        policy = CONTROLLERS[name]()
+        engine = run(work, Watched(policy), options)
+        moves.update(move.kind for move in getattr(policy, "log", ()))
         if not work.site.slotted:
             assert not engine.state.jobs, "all machines come back: nobody waits for ever"
         assert len(engine.settled) + len(engine.state.jobs) == len(
@@ -127,3 +171,5 @@ def test_nothing_is_lost_and_promises_are_kept(name):
         )
 
     check()
+    if name == "specon":
+        assert len(moves) == 3, f"the workloads do not make it move in each way: {moves}"

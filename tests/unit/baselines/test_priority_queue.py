@@ -179,7 +179,8 @@ def test_printed_those_launched_first_give_first():
 def test_machine_after_machine_jobs_take_what_fits_in_the_order_given():
     one, two = numbered(job("a", 1, 3), job("b", 1, 9))
     held = {0: Allocation(((1, 1),)), 1: Allocation(((1, 1),))}
-    assert scale_up(room(1, 0, 4), [one, two], held) == {
+    grown = scale_up(room(1, 0, 4), [two, one], held, lambda each: each.index)
+    assert grown == {
         0: Allocation(((0, 1), (1, 1), (2, 1))),
         1: Allocation(((1, 1), (2, 3))),
     }

@@ -115,7 +115,9 @@ def on(*workers):
         made[worker] = []
         for category in categories:
             job = PolicyJob(f"c{index}", 0.0, 1.0, (), index=index)
-            made[worker].append(Container(job, True, worker, category, converged_at=0.0))
+            there = Container(job)
+            there.home, there.category, there.converged_at = worker, category, 0.0
+            made[worker].append(there)
             index += 1
     return made
 
@@ -221,8 +223,8 @@ def test_a_job_larger_than_any_worker_is_spread_and_another_waits():
 
 
 def test_nothing_goes_to_a_machine_that_is_down():
-    room = Room(Site(("memory",), tuple(Machine(n, (1.0,)) for n in "ab")), [(0,), (1,)])
-    assert InTurn({0}).place(room, PolicyJob("j", 0.0, 1.0, ()), 1, 0).workers == ((1, 1),)
+    room = Room(Site(("memory",), tuple(Machine(n, (1.0,)) for n in "ab")), [(0,), (1,)], {0})
+    assert InTurn().place(room, PolicyJob("j", 0.0, 1.0, ()), 1, 0).workers == ((1, 1),)
 
 
 # --- the whole policy ---------------------------------------------------------------------------
@@ -274,6 +276,17 @@ def test_alone_or_beside_one_other_it_does_not_ask():
     policy = SpeCon(0.01, 10.0)
     run(policy, container("fast", 200.0, FAST), container("s", 2.0), container("x", 200.0))
     assert policy.log == []
+
+
+def test_line_15_may_count_in_the_whole_cluster():
+    """Printed without its worker: two others anywhere that still make progress then suffice."""
+    jobs = [container("fast", 200.0, FAST), container("s", 2.0), container("x", 200.0)]
+    kinds = {}
+    for counted in ("worker", "cluster"):
+        policy = SpeCon(0.01, 10.0, counted=counted)
+        run(policy, *jobs, container("y", 100.0, cpu=0.1))
+        kinds[counted] = [(move.kind, move.target) for move in policy.log]
+    assert kinds == {"worker": [], "cluster": [("migrated", 1)]}
 
 
 def test_the_move_is_used_up_when_it_stays():
@@ -349,12 +362,24 @@ def test_a_parameter_server_moves_along():
     assert len(held) > 1
 
 
+def test_a_container_with_a_server_stays_where_machines_take_both():
+    kinds = [frozenset(("worker", "ps")), frozenset(("worker",))]
+    machines = tuple(Machine(f"w{k}", (1.0,), kinds[k], cpu_cores=1.0) for k in range(2))
+    jobs = [container("fast", 200.0, FAST, ps_rule=FixedPs(1)), container("y", 2.0)]
+    jobs += [container("x", 90.0, ps_rule=FixedPs(1)), container("z", 90.0, ps_rule=FixedPs(1))]
+    policy = SpeCon(0.01, 10.0)
+    work = Workload.of(Site(("memory",), machines), jobs)
+    replay(work, policy, speed=TrainingSpeed(), observation=Observation(10.0))
+    assert [move.kind for move in policy.log][:1] == ["stayed"]
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"alpha": -0.1}, "alpha: expected a number >= 0"),
         ({"interval": 0.0}, "interval: expected seconds > 0"),
         ({"weights": (2.0, 1.0)}, "weights: expected three numbers >= 0"),
+        ({"counted": "node"}, "counted: expected worker or cluster, got 'node'"),
         ({"weights": (2.0, 1.5, -1.0)}, "weights: expected three numbers >= 0"),
     ],
 )

@@ -68,4 +68,11 @@ UNUSUAL: dict[str, dict[str, Any]] = {
     "locality-aware": {"reading": "code"},
     "dragon": {"urgent_after": 30.0, "idle_after": 0.0, "alarms": False, "reading": "code"},
     "kod2": {"starve_limit": 60.0, "form": "difference", "printed": True},
+    "priority-queue": {"printed": True},
+    "specon": {
+        "alpha": 0.05,
+        "interval": 20.0,
+        "weights": [3.0, 1.5, 0.5],
+        "counted": "cluster",
+    },
 }

@@ -86,6 +86,15 @@ def test_a_rule_that_is_not_there_is_refused():
         placement_named("heap", room((4, 8)).site)
 
 
+def test_a_machine_that_is_down_takes_nothing_not_even_what_reserves_nothing():
+    room = Room(Site(("gpu",), tuple(Machine(n, (4.0,)) for n in "ab")), [(4,), (4,)], {0})
+    assert [room.fits(machine, ()) for machine in (0, 1)] == [False, True]
+    assert room.fitting((0, 1), ()) == [1]
+    assert [room.count(machine, (), 3) for machine in (0, 1)] == [0, 3]
+    idle = PolicyJob("a", 0.0, 1.0, ())
+    assert [room.hold(idle, Allocation(((machine, 1),))) for machine in (0, 1)] == [False, True]
+
+
 def test_a_room_counts_what_fits():
     made = room((3, 1))
     assert made.count(0, ((0, 1), (1, 1)), 9) == 1
