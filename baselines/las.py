@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import count
 from typing import Any
 
 from baselines.levels import Levels, check_levels
@@ -84,13 +83,23 @@ class LAS(Ordered):
         self._levels = Levels(self.thresholds, site)
         # of each job its queue, whether it stands there among those that run, and its place
         self._stands: dict[int, tuple[int, int, int]] = {}
-        self._last, self._front = count(), count(-1, -1)
+        self._last, self._front = 0, 0  # places given at the end and at the front of queues
+
+    def _behind(self) -> int:
+        """A place behind all that were given."""
+        self._last += 1
+        return self._last
+
+    def _before(self) -> int:
+        """A place before all that were given."""
+        self._front -= 1
+        return self._front
 
     def key(self, job: PolicyJob, workers: int, view: View) -> Rank:
         if self.order == ARRIVAL:
             return float(self._levels.level(self._levels.service(job, workers, view)))
         if job.index not in self._stands:
-            self._stands[job.index] = 0, WAITS, next(self._last)
+            self._stands[job.index] = 0, WAITS, self._behind()
         return self._stands[job.index]
 
     def before_serving(self, view: View) -> None:
@@ -105,7 +114,7 @@ class LAS(Ordered):
             if queue != self._stands[job.index][0]:
                 fallen.append((-self._levels.since_end(job, workers, view), job.index, queue))
         for _, index, queue in sorted(fallen):
-            self._stands[index] = queue, WAITS, next(self._last)
+            self._stands[index] = queue, WAITS, self._behind()
 
     def after_serving(self) -> None:
         """Put those of each queue that run before those that wait, in the order that they had."""
@@ -114,12 +123,12 @@ class LAS(Ordered):
         for index in self._running:
             queue, stand, _ = self._stands[index]
             if stand == WAITS:
-                self._stands[index] = queue, RUNS, next(self._last)
+                self._stands[index] = queue, RUNS, self._behind()
         for place in reversed(range(len(self._waiting))):
             _, index = self._waiting[place]
             queue, stand, _ = self._stands[index]
             if stand == RUNS:
-                self._stands[index] = queue, WAITS, next(self._front)
+                self._stands[index] = queue, WAITS, self._before()
                 self._waiting[place] = self._stands[index], index
 
     def wake_at(self, view: View) -> float | None:

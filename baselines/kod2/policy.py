@@ -120,7 +120,7 @@ class Kod2:
         """The w' of `job`, by which weights are compared; infinity while it starves."""
         return math.inf if job.index in self._starving else self._raw[job.index]
 
-    def state(self, job: PolicyJob) -> JobState:
+    def state_of(self, job: PolicyJob) -> JobState:
         """Which of the four states of Fig. 5 `job` is in since the last call of the policy."""
         if job.index in self._finished:
             return JobState.COMPLETED

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import oasis
+from experiments.evaluation.policies import POLICIES
 from oasis.version import __version__
 from tests.packaging.commands import EXAMPLE, JOB, SMALL, Oasis, shell
 
@@ -100,11 +101,7 @@ def test_an_unknown_policy_is_bad_usage(run: Oasis, small: Path) -> None:
     ):
         code, out, err = run(*words)
         assert (code, out) == (2, "")
-        assert (
-            "expected one of oasis, recourse, fifo, drf, rrh, dorm, srtf, las, "
-            "kubernetes-default, locality-aware, dragon, kod2, priority-queue, specon, got 'lifo'"
-            in err
-        )
+        assert f"expected one of {', '.join(POLICIES)}, got 'lifo'" in err
 
 
 def test_compare_puts_policies_side_by_side(run: Oasis, small: Path) -> None:

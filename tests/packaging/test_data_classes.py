@@ -15,6 +15,11 @@ import offline
 
 # Working state, which changes as its owner goes on.
 MUTABLE = {
+    "Container",
+    "Entry",
+    "Outcome",
+    "Requests",
+    "Steps",
     "Events",
     "Ledger",
     "LiveJob",

@@ -67,7 +67,7 @@ def test_wheel_states_what_it_is(wheel: zipfile.ZipFile) -> None:
     required = [line for line in metadata.get_all("Requires-Dist", []) if "extra ==" not in line]
     assert [line.split(">")[0] for line in required] == ["numpy"]
     entry_points = wheel.read(name.replace("METADATA", "entry_points.txt")).decode()
-    assert "oasis = experiments.cli.main:main" in entry_points
+    assert "oasis = oasis.__main__:main" in entry_points
 
 
 def test_unpacked_wheel_works_alone(wheel: zipfile.ZipFile, tmp_path: Path) -> None:

@@ -17,7 +17,9 @@ class JournalLock:
     """The right of a process to write a journal, until `release` or its end, however it ends.
 
     Two schedulers of one process are not kept apart: a process may take up again what it lost
-    track of. It is held on a file of its own, `path` with ``.lock`` added, because a checkpoint replaces the
+    track of.
+
+    It is held on a file of its own, `path` with ``.lock`` added, because a checkpoint replaces the
     journal. That file stays; it says nothing by being there. Systems other than POSIX have no such
     locks: there nothing keeps a second process away.
 

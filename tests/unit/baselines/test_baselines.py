@@ -286,7 +286,7 @@ def test_every_policy_runs_plain_jobs_rigidly(name):
 def test_unknown_policies_are_refused_by_name():
     with pytest.raises(
         ValueError,
-        match=r"expected one of fifo, drf, rrh, .*, kubernetes-default, got 'x'",
+        match=r"expected one of fifo, drf, rrh, .*, specon, got 'x'",
     ):
         baselines.make("x")
 

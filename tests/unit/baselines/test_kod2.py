@@ -17,7 +17,7 @@ from tests.unit.baselines.controllers import engine, job, workers, workload
 def states(run, *jobs):
     known = {progress.job.id: progress.job for progress in run.settled.values()}
     known |= {progress.job.id: progress.job for progress in run.state.jobs.values()}
-    return [run.policy.state(known[name]) for name in jobs]
+    return [run.policy.state_of(known[name]) for name in jobs]
 
 
 # --- weights ------------------------------------------------------------------------------------

@@ -56,7 +56,7 @@ def test_a_candidate_runs_if_it_holds_workers() -> None:
     fairness = Fairness({0: 0.125}, {0: 0.5})
     waits = Candidate.of(job(0), NOTHING, portions, fairness)
     assert (waits.runs, waits.per_worker, waits.fair) == (False, 0.125, 0.5)
-    assert [portion.tolist() for portion in waits.portions] == [[0.125, 0.0], [0.0, 0.0]]
+    assert [portion.tolist() for portion in waits.portions] == [[0.125], [0.0]]
     assert Candidate.of(job(0), Allocation(((0, 1),)), portions, fairness).runs
 
 

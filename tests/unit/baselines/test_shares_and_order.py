@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from baselines.fair_shares import Fairness, Portions, fair_shares
-from baselines.ordered import BACKFILL, STRICT, Ordered
+from baselines.line import FIT, STRICT
+from baselines.ordered import Ordered
 from baselines.placing import Placing
-from baselines.registry import ALL, CONTROLLERS, POLICIES, make
+from baselines.registry import ALL, CONTROLLERS, POLICIES, QUEUES, make
 from baselines.shares import Shares
 from oasis.model.rounding import FloatArray
 from oasis.scheduling.allocation import NOTHING, Allocation
@@ -238,7 +239,7 @@ def test_equal_keys_are_served_in_order_of_arrival() -> None:
     assert desk.runs == "1"
 
 
-@pytest.mark.parametrize(("line", "runs"), [(STRICT, "1"), (BACKFILL, "1 3")])
+@pytest.mark.parametrize(("line", "runs"), [(STRICT, "1"), (FIT, "1 3")])
 def test_a_job_that_does_not_fit_blocks_the_line_or_is_passed(line: str, runs: str) -> None:
     desk = Desk(line)
     desk.ask({"1": 3, "2": 3, "3": 1})
@@ -247,8 +248,8 @@ def test_a_job_that_does_not_fit_blocks_the_line_or_is_passed(line: str, runs: s
     assert desk.runs == "2 3"
 
 
-def test_with_backfill_a_job_that_lost_its_place_is_paused_and_comes_back() -> None:
-    desk = Desk(BACKFILL)
+def test_with_fit_a_job_that_lost_its_place_is_paused_and_comes_back() -> None:
+    desk = Desk(FIT)
     desk.ask({"5": 3})
     plan = desk.ask({"1": 2, "6": 2})
     assert plan.changes[0] == NOTHING
@@ -267,11 +268,11 @@ def test_a_job_larger_than_the_cluster_is_rejected_and_blocks_nobody() -> None:
 
 
 def test_the_line_is_strict_or_lets_pass() -> None:
-    with pytest.raises(ValueError, match="line: expected strict or backfill, got 'loose'"):
+    with pytest.raises(ValueError, match="line: expected strict or fit, got 'loose'"):
         ByName(line="loose")
-    assert ByName(4, line=BACKFILL, placement="spread").parameters == {
+    assert ByName(4, line=FIT, placement="spread").parameters == {
         "seed": 4,
-        "line": "backfill",
+        "line": "fit",
         "placement": "spread",
     }
 
@@ -280,8 +281,9 @@ def test_the_line_is_strict_or_lets_pass() -> None:
 
 
 def test_every_policy_is_known_by_its_name_and_in_one_list() -> None:
-    assert set(ALL) == set(POLICIES) | set(CONTROLLERS)
-    assert not set(POLICIES) & set(CONTROLLERS)
+    lists = (POLICIES, QUEUES, CONTROLLERS)
+    assert set(ALL) == {name for names in lists for name in names}
+    assert len(ALL) == sum(map(len, lists))
     assert [make(name).name for name in ALL] == list(ALL)
 
 
@@ -293,7 +295,8 @@ def test_each_make_is_a_new_policy() -> None:
 def test_the_seed_goes_to_those_that_draw(name: str) -> None:
     parameters = make(name, 5).parameters
     assert parameters.get("seed", 5) == 5
-    assert ("seed" in parameters) == (name not in ("drf", "dorm"))
+    draws_nothing = {"drf", "dorm", *CONTROLLERS} - {"kubernetes-default"}
+    assert ("seed" in parameters) == (name not in draws_nothing)
 
 
 def test_an_unknown_name_or_option_is_refused() -> None:

@@ -29,6 +29,7 @@ from experiments.figures.oasis.utility_bars import PUBLISHED_STYLE
 from experiments.figures.reproduction import reproduce
 from experiments.figures.rows import for_people, geometric, interval, read_csv, write_csv
 from experiments.figures.settings import SHOWN, FigureSettings
+from experiments.figures.studies import commitment, floor
 from experiments.sweep.cells import expand
 from experiments.sweep.config import sweep_config
 from experiments.sweep.run import SweepProgress
@@ -158,7 +159,7 @@ def test_people_see_value_and_interval():
 
 
 def test_registry_has_every_figure_under_its_name():
-    modules = (fig3, fig4, fig5, fig6, fig8, fig9)
+    modules = (fig3, fig4, fig5, fig6, fig8, fig9, floor, commitment)
     assert dict(FIGURES) == {
         module.__name__.rpartition(".")[2]: module.FIGURE for module in modules
     }
@@ -412,7 +413,10 @@ def test_failed_runs_are_left_out_and_said(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("fig7",), "NAME: expected one of fig3, fig4, fig5, fig6, fig8, fig9, dragon-6, "),
+        (
+            ("fig7",),
+            "NAME: expected one of fig3, fig4, fig5, fig6, fig8, fig9, floor, ",
+        ),
         ((), "NAME: expected one of"),
         (("fig3", "--seeds", "0"), "--seeds: expected at least 1"),
         (("fig3", "--jobs", "many"), "--jobs: expected counts with commas between, got 'many'"),

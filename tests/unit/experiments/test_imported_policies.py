@@ -9,7 +9,7 @@ import pytest
 
 import oasis
 from experiments.evaluation.imported import import_policy, is_import_name
-from experiments.evaluation.policies import entry_of, make_policy, with_seed
+from experiments.evaluation.policies import entry_of, having, make_policy
 from experiments.sweep.config import PolicyGrid
 
 SOURCE = '''
@@ -52,8 +52,8 @@ def test_the_working_directory_is_looked_at_last_and_forgotten(module: str, tmp_
 def test_it_has_an_entry_like_those_of_the_registry(module: str) -> None:
     entry = entry_of(f"{module}:Mine")
     assert entry.summary == "Like FIFO, under another name."
-    assert list(entry.options) == ["seed", "placement"]
-    assert with_seed([f"{module}:Mine"]) == [f"{module}:Mine"]
+    assert list(entry.options) == ["seed", "line", "placement"]
+    assert having("seed", [f"{module}:Mine"]) == [f"{module}:Mine"]
     instance = oasis.generate("testbed", jobs=4, seed=1)
     run = oasis.simulate(instance, make_policy(f"{module}:Mine", seed=3))
     same = oasis.simulate(instance, make_policy("fifo", seed=3))
@@ -64,8 +64,8 @@ def test_it_has_an_entry_like_those_of_the_registry(module: str) -> None:
 def test_sweeps_know_it(module: str) -> None:
     points = PolicyGrid(name=f"{module}:Mine", seed=[1, 2]).points()
     assert points == [
-        (f"{module}:Mine", {"seed": 1, "placement": None}),
-        (f"{module}:Mine", {"seed": 2, "placement": None}),
+        (f"{module}:Mine", {"seed": 1, "line": "strict", "placement": None}),
+        (f"{module}:Mine", {"seed": 2, "line": "strict", "placement": None}),
     ]
 
 

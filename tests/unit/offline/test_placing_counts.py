@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import product
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,11 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from oasis.model.rounding import FloatArray, IntArray
-from oasis.solvers import Status
+from oasis.solvers import Solution, Status
 from oasis.solvers.budget import Budget
 from offline.benders import subproblem
 from offline.benders.params import CutParams
 from offline.benders.subproblem import place
+from offline.model import capacities
 from tests.strategies import fewer
 
 PARAMS = CutParams()
@@ -121,8 +121,8 @@ def test_without_time_what_the_greedy_choice_found_is_returned_without_proof() -
 
 
 def test_ctrl_c_in_the_solver_is_not_swallowed(monkeypatch: pytest.MonkeyPatch) -> None:
-    stopped = SimpleNamespace(status=Status.INTERRUPTED, values={})
-    monkeypatch.setattr(subproblem.highs, "solve", lambda *_, **__: stopped)
+    stopped = Solution(Status.INTERRUPTED, None, 0.0, np.inf, {})
+    monkeypatch.setattr(capacities.highs, "solve", lambda *_, **__: stopped)
     with pytest.raises(KeyboardInterrupt):
         placed(table([3.0], [3.0]), table([2.0]), [3])
 

@@ -69,7 +69,7 @@ def test_normalised_bounds_by_hand() -> None:
     assert found.ps.upper == pytest.approx([8 / 5, 8 / 4])
     assert found.alpha == pytest.approx(math.log((8 / 0.1) / lower))
     assert found.alpha == pytest.approx(math.log(1344))
-    assert (found.normalize, found.min_utility_fraction) == (True, 1e-3)
+    assert (found.normalize, found.min_utility_fraction) == (True, 0.7)
 
 
 def test_printed_bounds_by_hand() -> None:

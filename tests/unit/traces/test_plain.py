@@ -171,9 +171,9 @@ def test_philly_jobs_are_named_after_their_lines_and_bad_rows_are_counted(tmp_pa
     trace = read_plain(philly(tmp_path))
     assert trace.format == "philly"
     assert trace.jobs == (
-        PlainJob("philly-3", 0.0, 60.0, 8),
-        PlainJob("philly-2", 60.0, 3600.0, 4),
-        PlainJob("philly-5", 120.0, 30.5, 1),
+        PlainJob("philly-3", 0.0, 60.0, 8, "b"),
+        PlainJob("philly-2", 60.0, 3600.0, 4, "a"),
+        PlainJob("philly-5", 120.0, 30.5, 1, "b"),
     )
     assert trace.malformed == {"bad num_gpus": {"count": 1, "first_row": 4}}
 
@@ -181,7 +181,7 @@ def test_philly_jobs_are_named_after_their_lines_and_bad_rows_are_counted(tmp_pa
 def test_one_virtual_cluster_can_be_chosen(tmp_path: Path) -> None:
     found = read_philly_plain(philly(tmp_path), virtual_cluster="b")
     assert [job.id for job in found] == ["philly-3", "philly-5"]
-    with pytest.raises(InstanceError, match="expected at least one job"):
+    with pytest.raises(InstanceError, match="cluster: expected one of a, b, got 'c'"):
         read_philly_plain(philly(tmp_path), virtual_cluster="c")
 
 

@@ -1,0 +1,153 @@
+"""Every command is registered with the function of its own module, and its help has an example."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+import typer
+
+import oasis
+from experiments.cli import app as top
+from experiments.cli.commands import describe, learn, policies, schema
+from experiments.cli.commands.kubernetes import (
+    app as on_cluster,
+)
+from experiments.cli.commands.kubernetes import (
+    cluster,
+    explain,
+    import_cluster,
+    install,
+    plan,
+    quote,
+    run,
+    status,
+)
+from experiments.cli.main import main
+from experiments.cli.version import print_version
+from experiments.evaluation import cluster_policies
+from experiments.figures.studies import commitment, families, floor
+from experiments.plotting.cluster_plan import plot_cluster_plan
+
+COMMANDS: tuple[tuple[typer.Typer, str, ModuleType], ...] = (
+    (top.app, "describe", describe),
+    (top.app, "learn", learn),
+    (top.app, "policies", policies),
+    (top.app, "schema", schema),
+    (on_cluster, "explain", explain),
+    (on_cluster, "import", import_cluster),
+    (on_cluster, "install", install),
+    (on_cluster, "plan", plan),
+    (on_cluster, "quote", quote),
+    (on_cluster, "run", run),
+    (on_cluster, "status", status),
+)
+
+
+@pytest.mark.parametrize(("app", "name", "module"), COMMANDS, ids=lambda value: str(value)[:12])
+def test_its_function_is_that_of_its_module_and_has_an_example(
+    app: typer.Typer, name: str, module: ModuleType
+) -> None:
+    callbacks: dict[str | None, Callable[..., Any] | None] = {
+        found.name: found.callback for found in app.registered_commands
+    }
+    assert callbacks[name] is module.command
+    assert f"Example: oasis {'kubernetes ' * (app is on_cluster)}{name}" in (
+        inspect.getdoc(module.command) or ""
+    )
+
+
+def said(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as caught:
+        main(list(words))
+    out, err = capsys.readouterr()
+    return int(caught.value.code or 0), out, err
+
+
+def test_policies_lists_them_and_explains_one(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = said(capsys, "policies", "--json")
+    assert code == 0
+    found = json.loads(out)["policies"]
+    assert {"oasis", "recourse", "dragon", "easy"} <= set(found)
+    assert found["las"]["options"]["line"]["default"] == "strict"
+    code, out, _ = said(capsys, "policies", "las")
+    assert "--set las.thresholds=" in out
+    assert said(capsys, "policies", "lifo")[0] == 2
+
+
+def test_schema_prints_one_document(capsys: pytest.CaptureFixture[str]) -> None:
+    for kind in ("instance", "workload"):
+        code, out, _ = said(capsys, "schema", kind)
+        assert (code, json.loads(out)["type"]) == (0, "object")
+    code, _, err = said(capsys, "schema", "job")
+    assert (code, err) == (2, "oasis: KIND: expected instance or workload, got 'job'\n")
+
+
+def test_describe_tells_what_is_scarce(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "small.json"
+    oasis.write(oasis.generate("testbed", jobs=6, seed=1), path)
+    code, out, _ = said(capsys, "describe", str(path), "--json")
+    found = json.loads(out)
+    assert (code, found["jobs"], found["instance"]["file"]) == (0, 6, str(path))
+    assert "can finish" in said(capsys, "describe", str(path))[1]
+
+
+def test_learn_writes_a_file_that_it_can_read_again(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    past, prices = tmp_path / "past.json", tmp_path / "prices.json"
+    oasis.write(oasis.generate("testbed", jobs=4, seed=1), past)
+    assert said(capsys, "learn", str(past), "-o", str(prices))[0] == 0
+    assert len(oasis.LearnedPrices.read(prices).jobs) == 4
+
+
+def test_the_version_has_the_name_of_the_distribution(capsys: pytest.CaptureFixture[str]) -> None:
+    print_version()
+    assert capsys.readouterr().out == f"oasis-scheduler {oasis.__version__}\n"
+
+
+def test_a_cluster_has_no_instance_to_take_bounds_from() -> None:
+    with pytest.raises(oasis.OasisError, match="--bounds: expected a file with U and L"):
+        cluster_policies.cluster_policy("oasis", {}, lookahead=10)
+    made = cluster_policies.cluster_policy("recourse", {"rounds": 2}, lookahead=10)()
+    assert made.name == "recourse"
+
+
+def test_bounds_of_a_cluster_come_from_what_was_learned(tmp_path: Path) -> None:
+    from offline import learn_prices
+
+    past = oasis.generate("testbed", jobs=4, seed=1)
+    learned, path = learn_prices([past]), tmp_path / "prices.json"
+    learned.write(path)
+    assert cluster_policies.read_bounds(path, 10)(past.cluster).alpha == learned.bounds.alpha
+
+
+def test_families_of_the_studies() -> None:
+    settings = floor.FIGURE.settings(scale=0.1)
+    assert len(floor.grid(settings)["instances"]) == 5
+    assert families.calibrated(settings, 100, 50, 300)["worker_servers"] == 5
+    assert families.family({"instance.preset": "testbed"}) == "testbed, 12 jobs"
+    assert commitment.label({"policy.name": "rrh"}) == "rrh"
+    for figure in (floor.FIGURE, commitment.FIGURE):
+        with pytest.raises(ValueError, match=r"^jobs, servers: expected neither"):
+            figure.grid(figure.settings(jobs=(10,)))
+        with pytest.raises(ValueError, match=r"^policies: expected none"):
+            figure.grid(figure.settings(policies=("fifo",)))
+
+
+def test_the_plan_of_a_cluster_can_be_drawn() -> None:
+    figure = plot_cluster_plan([])
+    assert figure.axes
+
+
+def test_the_share_of_a_machine_that_hosts_both() -> None:
+    assert cluster.share(None) is None
+    assert cluster.share("1/4") == Fraction(1, 4)
+    with pytest.raises(oasis.OasisError):
+        cluster.share("a half")

@@ -1,0 +1,206 @@
+"""Small parts of the adapter that need no API server: entries, views, numbers, installing."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+from prometheus_client import generate_latest
+
+import oasis
+from baselines import FIFO
+from oasis.kubernetes.api_errors import ApiError
+from oasis.kubernetes.apply import apply_object, kind_of
+from oasis.kubernetes.entry import Entry
+from oasis.kubernetes.hands import Hands
+from oasis.kubernetes.memory import policy_state, site_text
+from oasis.kubernetes.metrics import Metrics
+from oasis.kubernetes.reconcile import Delete
+from oasis.kubernetes.reference import reference, rows
+from oasis.kubernetes.resources import PODS, Objects
+from oasis.kubernetes.view import ClusterView
+from oasis.model.errors import PolicyError
+from oasis.scheduling.allocation import NOTHING, Allocation
+from oasis.scheduling.model_job import policy_job
+from tests.unit.kubernetes.fake_api import FakeConnection
+from tests.unit.kubernetes.fakes import site_for, specs_of
+
+INSTANCE = oasis.generate("testbed", jobs=2, seed=1)
+SITE = site_for(INSTANCE, INSTANCE.horizon)
+
+
+def entries() -> dict[int, Entry]:
+    found = {}
+    for index, (spec, arrival) in enumerate(specs_of(INSTANCE).values()):
+        job = INSTANCE.jobs_by_arrival()[index]
+        made = replace(policy_job(job, SITE), index=index)
+        found[index] = Entry(spec, made, arrival, work=made.work, waiting_since=arrival)
+    return found
+
+
+def view(
+    told: bool = False, down: set[int] | None = None, **allocations: Allocation
+) -> ClusterView:
+    found = entries()
+    for name, allocation in allocations.items():
+        found[int(name[1:])].allocation = allocation
+    return ClusterView(SITE, 3, found, down or set(), told, "mine")
+
+
+# -- entries and views ---------------------------------------------------------------------------
+
+
+def test_an_entry_has_its_work_left_and_plain_data() -> None:
+    entry = entries()[0]
+    assert entry.remaining == entry.work
+    entry.done = entry.work + 1
+    assert entry.remaining == 0.0
+    state = json.loads(json.dumps(entry.state()))
+    assert (state["uid"], state["allocation"]) == (entry.spec.uid, [[], []])
+
+
+def test_a_view_tells_who_waits_and_who_runs() -> None:
+    held = Allocation(((0, 1),))
+    seen = view(j0=held)
+    assert [job.index for job in seen.running()] == [0]
+    assert [job.index for job in seen.waiting()] == [1]
+    assert [job.index for job in seen.jobs()] == [0, 1]
+    first, second = seen.jobs()
+    assert (seen.allocation(first), seen.allocation(second)) == (held, NOTHING)
+    assert seen.waiting_since(second) == float(INSTANCE.jobs_by_arrival()[1].arrival)
+
+
+def test_free_is_capacity_without_what_is_held_and_nothing_on_lost_machines() -> None:
+    job = next(view().jobs())
+    whole, held = view().free()[0], view(j0=Allocation(((0, 1),))).free()[0]
+    taken = dict(job.worker)
+    assert [a - b for a, b in zip(whole, held, strict=True)] == [
+        taken.get(k, 0) for k in range(len(whole))
+    ]
+    assert set(view(down={0}).capacity()[0]) == {0}
+
+
+def test_work_left_is_told_to_those_alone_that_declare_it() -> None:
+    job = next(view().jobs())
+    assert view(told=True).remaining(job) == pytest.approx(entries()[0].remaining)
+    with pytest.raises(PolicyError, match="mine"):
+        view().remaining(job)
+
+
+def test_jobs_of_the_model_for_policies() -> None:
+    job = INSTANCE.jobs[0]
+    made = policy_job(job, SITE)
+    assert (made.id, made.max_workers) == (job.id, job.chunks)
+
+
+# -- what is remembered --------------------------------------------------------------------------
+
+
+def test_machines_are_told_apart_by_name_amounts_and_roles() -> None:
+    text = site_text(SITE)
+    assert len(text) == len(SITE.machines)
+    assert text == json.loads(json.dumps(text))
+
+
+def test_the_state_of_a_policy_is_plain_data() -> None:
+    policy = FIFO()
+    policy.reset(SITE)
+    assert json.loads(json.dumps(policy_state(policy))) == policy_state(policy)
+
+    class Own(FIFO):
+        def state(self) -> Any:
+            return {"mine": 1}
+
+    assert policy_state(Own()) == {"mine": 1}
+
+
+# -- numbers and pages ---------------------------------------------------------------------------
+
+
+def test_requests_are_counted_by_method_and_status() -> None:
+    metrics = Metrics()
+    metrics.attempt("GET", 200, 0.1)
+    metrics.attempt("GET", 0, 0.2)
+    text = generate_latest(metrics.registry).decode()
+    assert 'oasis_requests_total{method="GET",status="200"} 1.0' in text
+    assert 'oasis_requests_total{method="GET",status="0"} 1.0' in text
+    assert 'oasis_request_seconds_count{method="GET"} 2.0' in text
+
+
+def test_the_reference_has_a_line_for_each_field() -> None:
+    items = {"type": "object", "properties": {"c": {"type": "integer"}}}
+    schema = {
+        "properties": {
+            "a": {"type": "string", "enum": ["x", "y"], "description": "Which."},
+            "b": {"type": "array", "items": items},
+        },
+        "required": ["a"],
+    }
+    assert list(rows("spec", schema)) == [
+        ("spec.a", "`x`, `y`", "Which. Required."),
+        ("spec.b", "list of objects", ""),
+        ("spec.b[].c", "integer", ""),
+    ]
+    assert reference().startswith("## What its owner writes")
+
+
+# -- writing -------------------------------------------------------------------------------------
+
+
+def test_the_path_of_what_is_installed() -> None:
+    role = kind_of({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole"})
+    account = kind_of({"apiVersion": "v1", "kind": "ServiceAccount"})
+    assert role.path(None, "x") == "/apis/rbac.authorization.k8s.io/v1/clusterroles/x"
+    assert account.path("ns", "x") == "/api/v1/namespaces/ns/serviceaccounts/x"
+
+
+@dataclass
+class Refusing:
+    """Objects whose first writes meet a namespace that is not there yet."""
+
+    misses: int
+    is_dry: bool = False
+    applied: list[Any] = field(default_factory=list)
+
+    def apply(self, kind: Any, body: Any) -> None:
+        if self.misses:
+            self.misses -= 1
+            raise ApiError("PATCH", "x", 404, "NotFound", "no namespace")
+        self.applied.append(body)
+
+
+def test_a_namespace_that_is_only_just_made_is_waited_for() -> None:
+    body = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "x"}}
+    slow = Refusing(misses=1)
+    apply_object(slow, body)  # type: ignore[arg-type]
+    assert slow.applied == [body]
+    with pytest.raises(ApiError, match="no namespace"):
+        apply_object(Refusing(misses=1, is_dry=True), body)  # type: ignore[arg-type]
+
+
+class Pods:
+    """A store that knows the given pods."""
+
+    def __init__(self, *pods: dict[str, Any]) -> None:
+        self.pods = list(pods)
+
+    def items(self) -> list[dict[str, Any]]:
+        return self.pods
+
+
+def test_what_cannot_be_written_is_told_with_its_job() -> None:
+    connection, metrics = FakeConnection(), Metrics()
+    pod = connection.request(
+        "POST",
+        PODS.path("ns"),
+        body={"metadata": {"name": "p", "namespace": "ns", "uid": "u"}},
+    )
+    gone = {"metadata": {"name": "q", "namespace": "ns", "uid": "v"}}
+    hands = Hands(Objects(connection), Pods(pod, gone), 2, metrics)  # type: ignore[arg-type]
+    failures = hands.do([Delete("job-1", pod, "Shrunk"), Delete("job-2", gone, "Shrunk")])
+    hands.close()
+    assert "u" in hands.ending
+    assert [job for job, _ in failures] in ([], ["job-2"])  # deleting what is gone may be no error
+    assert 'oasis_pod_actions_total{action="delete"}' in generate_latest(metrics.registry).decode()
