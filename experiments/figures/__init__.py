@@ -1,4 +1,4 @@
-"""The figures of papers, made again (docs/figures, docs/figures-dragon)."""
+"""The figures of papers, made again (docs/figures, docs/figures-dragon, docs/figures-specon)."""
 
 from __future__ import annotations
 
@@ -10,13 +10,16 @@ from experiments.figures.figure import PublishedFigure
 from experiments.figures.oasis import fig3, fig4, fig5, fig6, fig8, fig9
 from experiments.figures.reproduction import Reproduction, reproduce
 from experiments.figures.settings import FigureSettings
+from experiments.figures.specon import fixed_schedule
 
 FIGURES: Mapping[str, PublishedFigure] = {
     module.FIGURE.name: module.FIGURE for module in (fig3, fig4, fig5, fig6, fig8, fig9)
 }
 # Those that replay elastic jobs, without a sweep.
 EXPERIMENTS: Mapping[str, DirectFigure] = {
-    figure.name: figure for figure in (*table1_figures.FIGURES, *study_figures.FIGURES)
+    figure.name: figure
+    for module in (table1_figures, study_figures, fixed_schedule)
+    for figure in module.FIGURES
 }
 
 __all__ = [

@@ -34,7 +34,9 @@ SETTINGS = ("seeds", "scale", "jobs", "servers", "preset", "policies", "time_lim
 def command(
     name: Annotated[
         str | None,
-        typer.Argument(metavar="NAME", help="fig3 to fig6, fig8, fig9, dragon-6 to dragon-10."),
+        typer.Argument(
+            metavar="NAME", help="fig3 to fig6, fig8, fig9, dragon-6 to dragon-10, specon-5."
+        ),
     ] = None,
     list_all: Annotated[bool, typer.Option("--list", help="List the figures.")] = False,
     directory: Annotated[
@@ -72,7 +74,7 @@ def command(
 
     Writes NAME.parquet (every run), NAME.csv (means with 95 % confidence intervals beside the
     published numbers) and the picture. Started again, it continues where it stopped. The figures of
-    the DRAGON paper take seconds to minutes, write NAME-runs.csv instead, and begin anew.
+    other papers take seconds to minutes, write NAME-runs.csv instead, and begin anew.
 
     Example: oasis figure fig3 --scale 0.1 --seeds 2
     """
