@@ -24,18 +24,18 @@ class Kod2:
     job, as the operator's sync loop does, and `grow`.
 
     Read, where the printed algorithms leave it open or disagree with the text; ``printed=True``
-    keeps what is printed in the cases marked *:
+    keeps what is printed in the cases marked (p):
 
     - w', which is not printed: see `Weights`.
     - "Idle resources of the cluster more than the job requires" (lines 6 and 21, once with > and
       once with >=): the job's minimum can be placed.
-    - Weights are updated for jobs that starve*: lines 27-29 do so only while no waiting job weighs
-      as much as the weightiest running one, so that a job never starves visibly while weightier
-      ones keep arriving; the text has no such condition.
+    - Weights are updated for jobs that starve (p): lines 27-29 do so only while no waiting job
+      weighs as much as the weightiest running one, so that a job never starves visibly while
+      weightier ones keep arriving; the text has no such condition.
     - To which weight: not printed. A starving job weighs more than any other, and among starving
       jobs the first to come goes first; once it runs it has its own weight again.
-    - Scale-in looks whether the job fits after each worker*, and scale-out uses a resource to the
-      last*: see `scale_in` and `scale_out`.
+    - Scale-in looks whether the job fits after each worker (p), and scale-out uses a resource to
+      the last (p): see `scale_in` and `scale_out`.
 
     STARVELIMIT bounds what the policy does, not the time: once a job starves, no job is launched
     that entered the queue after it, until it is launched.

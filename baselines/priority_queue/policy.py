@@ -29,16 +29,17 @@ class PriorityQueue(GangController):
     "Weighting Algorithm", "Gang Scheduling", scale-down, scale-up, "Scheduling Algorithm".)
 
     Read, where the printed procedures leave it open or cannot be meant; ``printed=True`` keeps
-    what is printed in the cases marked *:
+    what is printed in the cases marked (p):
 
     - The utility of a job, which is not explained: what its utility function is worth at its
       arrival, without delay; 0 for a job without one.
-    - The main step* launches the best waiting job, by scale-down if need be, and only if that job
-      is not worth more than the best running one does it launch others; see `schedule_as_printed`.
-    - The main step is called again while it launches a job*, as an operator's sync loop is whenever
-      a job has changed. Printed, it launches one job each time something happens.
-    - Who gives in scale-down*: those at the end of the queue's order first; and how the loops go,
-      see `scale_down` and `scale_down_as_printed`.
+    - The main step (p) launches the best waiting job, by scale-down if need be, and only if that
+      job is not worth more than the best running one does it launch others; see
+      `schedule_as_printed`.
+    - The main step is called again while it launches a job (p), as an operator's sync loop is
+      whenever a job has changed; as printed, it is gone through once when something happens.
+    - Who gives in scale-down (p): those at the end of the queue's order first; and how the loops
+      go, see `scale_down` and `scale_down_as_printed`.
     - Gangs and scale-up, whose printed loops cannot be meant: see `FirstNode` and `scale_up`.
 
     A job is launched as in `GangController`. Nothing bounds how long a job waits while more

@@ -44,10 +44,10 @@ class SpeCon(GangController):
     workload.
 
     Read, beside what is said at the algorithms: all containers are looked at before any is moved,
-    at the multiples of the interval; after that, a request needs |PC| + |WC| > 1 (line 15), which
-    alone of all sets in Algorithm 1 is printed without its worker: on its worker, as the algorithm
-    runs on each, or, with ``counted="cluster"``, anywhere; requests are answered in order of
-    arrival; R(w, t), which the paper does not define, is what the tasks on a worker would keep
+    at the multiples of the interval; after that, a request needs ``|PC| + |WC| > 1`` (line 15),
+    whose sets alone in Algorithm 1 are printed without their worker: on its worker, as the
+    algorithm runs on each, or, with ``counted="cluster"``, anywhere; requests are answered in order
+    of arrival; R(w, t), which the paper does not define, is what the tasks on a worker would keep
     busy of its cores, and what they reserve, as shares of what it has. Jobs that span machines
     never move. Where nobody looks at a job (`View.observed`), it counts as progressing.
 

@@ -1,4 +1,4 @@
-"""Figures of papers, made again, and studies of our own (docs/figures, docs/figures-dragon)."""
+"""Figures of papers, made again, and studies of our own (docs/figures, docs/figures-*)."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from experiments.figures.figure import PublishedFigure
 from experiments.figures.oasis import fig3, fig4, fig5, fig6, fig8, fig9
 from experiments.figures.reproduction import Reproduction, reproduce
 from experiments.figures.settings import FigureSettings
+from experiments.figures.specon import fixed_schedule
 from experiments.figures.studies import commitment, floor
 
 FIGURES: Mapping[str, PublishedFigure] = {
@@ -18,7 +19,9 @@ FIGURES: Mapping[str, PublishedFigure] = {
 }
 # Those that replay elastic jobs, without a sweep.
 EXPERIMENTS: Mapping[str, DirectFigure] = {
-    figure.name: figure for figure in (*table1_figures.FIGURES, *study_figures.FIGURES)
+    figure.name: figure
+    for module in (table1_figures, study_figures, fixed_schedule)
+    for figure in module.FIGURES
 }
 
 __all__ = [

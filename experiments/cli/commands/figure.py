@@ -36,7 +36,7 @@ def command(
         str | None,
         typer.Argument(
             metavar="NAME",
-            help="fig3 to fig6, fig8, fig9, dragon-6 to dragon-10, floor, commitment.",
+            help="fig3 to fig6, fig8, fig9, dragon-6 to dragon-10, specon-5, floor, commitment.",
         ),
     ] = None,
     list_all: Annotated[bool, typer.Option("--list", help="List the figures.")] = False,
@@ -76,7 +76,7 @@ def command(
 
     Writes NAME.parquet (every run), NAME.csv (means with 95 % confidence intervals beside the
     published numbers) and the picture. Started again, it continues where it stopped. The figures of
-    the DRAGON paper take seconds to minutes, write NAME-runs.csv instead, and begin anew.
+    other papers take seconds to minutes, write NAME-runs.csv instead, and begin anew.
 
     Example: oasis figure fig3 --scale 0.1 --seeds 2
     """

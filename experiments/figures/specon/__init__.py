@@ -1,0 +1,1 @@
+"""The experiments of the SpeCon paper, made again."""

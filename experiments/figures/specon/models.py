@@ -1,0 +1,124 @@
+"""The testbed and the training jobs of the SpeCon paper, as elastic workloads."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from experiments.figures.specon.published import EARLY_PROGRESS
+from oasis.simulator import ElasticWorkload, elastic_from_dict
+
+CORES, MEMORY = 16, 64.0  # of a worker (section VI-A)
+# "resources are fully occupied by each model without competitions" (section III-A)
+JOB_CORES = 16.0
+# Saving and resuming take together "less than 5 seconds" (Fig. 2): ours, in equal parts.
+SAVE = RESUME = 2.0
+LOOK = 5.0  # seconds between two values of the evaluation function in the log: ours
+PIECES = 64  # of a training curve
+
+# Calibrated on the default scheduler alone, so that over 20 seeds it has its published mean
+# completion time and makespan: the median work of a VAE job, in seconds on its own, and the
+# standard deviation of its logarithm (docs: figures-specon).
+WORK, SPREAD = 183.0, 0.36
+
+
+def progress(share: float, rate: float, bend: float) -> float:
+    """Part of the whole reduction after `share` of the work, 1 at its end.
+
+    Examples
+    --------
+    >>> [round(progress(share, 5.0, 1.0), 3) for share in (0.0, 0.2, 1.0)]
+    [0.0, 0.636, 1.0]
+    """
+    return math.expm1(-rate * share**bend) / math.expm1(-rate)
+
+
+def pace(early: float, bend: float) -> float:
+    """The rate with which a part `early` of the reduction is made in the first fifth.
+
+    Examples
+    --------
+    >>> [round(progress(0.2, pace(0.65, bend), bend), 6) for bend in (1.0, 2.0)]
+    [0.65, 0.65]
+    """
+    low, high = 1e-6, 1e3
+    while high - low > 1e-9:
+        middle = (low + high) / 2
+        if progress(0.2, middle, bend) < early:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def curve(model: str, bend: float = 1.0) -> list[list[float]]:
+    """The normalised evaluation function of `model`, from 1 to 0, as pairs of share and value.
+
+    One of its points is published, Fig. 1 itself is not readable. An exponential goes through it
+    with ``bend=1``; with ``bend=2`` the curve is steeper before and flatter after it.
+
+    Examples
+    --------
+    >>> points = curve("VAE")
+    >>> points[0], points[-1]
+    ([0.0, 1.0], [1.0, 0.0])
+    """
+    rate = pace(EARLY_PROGRESS[model], bend)
+    shares = [k / PIECES for k in range(PIECES + 1)]
+    return [[share, 1.0 - progress(share, rate, bend)] for share in shares]
+
+
+def fixed_schedule(
+    seed: int, *, work: float = WORK, spread: float = SPREAD, bend: float = 1.0
+) -> ElasticWorkload:
+    """The fixed schedule of section VI-B: VAE jobs, one every 50 seconds, on four workers.
+
+    Were all jobs alike, the two schedulers would not differ: each worker gets a job every 200 s,
+    and there are never three on one. But the published completion times differ widely, so that the
+    work of the jobs is drawn here: its logarithm is normal.
+
+    Parameters
+    ----------
+    seed : int
+        Of the work.
+    work, spread : float
+        Median work in seconds, and the standard deviation of its logarithm.
+    bend : float
+        Of the evaluation function, see `curve`.
+
+    Examples
+    --------
+    >>> made = fixed_schedule(0)
+    >>> len(made.workload.jobs), made.workload.jobs[19].arrival
+    (20, 950.0)
+    """
+    rng = np.random.default_rng([5, seed])
+    seconds = work * np.exp(spread * rng.standard_normal(20))
+    shown = curve("VAE", bend)
+    return elastic_from_dict(
+        {
+            "format": "oasis-elastic-workload",
+            "version": 1,
+            "resources": ["memory_gb"],
+            "machines": [
+                {"id": "worker", "count": 4, "capacity": {"memory_gb": MEMORY}, "cpu_cores": CORES}
+            ],
+            "costs": {"save": SAVE, "migrate": RESUME, "resume": RESUME},
+            "observation": {"interval": LOOK},
+            "jobs": [_job(k, 50.0 * k, float(amount), shown) for k, amount in enumerate(seconds)],
+        }
+    )
+
+
+def _job(k: int, arrival: float, work: float, shown: list[list[float]]) -> dict[str, Any]:
+    return {
+        "id": f"job{k + 1}",
+        "arrival": arrival,
+        "work": round(work, 3),
+        "workers": {"min": 1, "initial": 1, "max": 1},
+        "worker": {},
+        "worker_cpu": JOB_CORES,
+        "curve": shown,
+    }
