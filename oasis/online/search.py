@@ -12,7 +12,7 @@ from oasis.model import rounding
 from oasis.model.job import Job
 from oasis.model.resources import as_array
 from oasis.model.rounding import FloatArray, IntArray
-from oasis.model.schedule import Schedule
+from oasis.model.schedule import COUNT, SERVER, SLOT, Schedule
 from oasis.online.completions import Completions, completions
 from oasis.online.dp import ChunkSplit, Split, best_split, smallest_cost, smallest_factor
 from oasis.online.dp.worker_slots import ULPS
@@ -103,6 +103,7 @@ class Search:
             rest = Rest(job.arrival, job.work(seconds), ends)
         self.start, self.work, self.ends = rest.start, rest.work, rest.ends
         self._most = min(job.chunks, self.work)  # (3); never more than the work
+        self._needed = np.zeros(0, dtype=np.int64)
         self._worker, self._ps = (
             as_array(amounts, ledger.cluster.resources) for amounts in (job.worker, job.ps)
         )
@@ -194,10 +195,11 @@ class Search:
         ):
             at, servers, taken = group.fill(demand, row + starts, units)
             each = lengths[at]
-            later = np.arange(each.sum()) - np.repeat(np.cumsum(each) - each, each)
-            slots = np.repeat(self.start + starts[at], each) + later
-            rows = (slots, np.repeat(servers, each), np.repeat(taken, each))
-            tables.append(np.column_stack(rows))
+            later = np.arange(each.sum()) - (each.cumsum() - each).repeat(each)
+            rows = np.empty((len(later), 3), dtype=np.int64)
+            rows[:, SLOT] = (self.start + starts[at]).repeat(each) + later
+            rows[:, SERVER], rows[:, COUNT] = servers.repeat(each), taken.repeat(each)
+            tables.append(rows)
         return Schedule(job.id, *tables)
 
     def room_until(self, slot: int) -> int:
@@ -232,7 +234,7 @@ class Search:
         """COST_t in one slot of each run that starts in `starts`, given what `_room` found."""
         most = int(fit.max())
         rows = self.ledger.worker.total_costs(self._worker, starts, room, most)
-        needed = self.job.ps_needed(np.arange(most + 1))  # (6)
+        needed = self._ps_needed(most)
         servers = int(needed[-1])
         if servers:
             rows += self.ledger.ps.total_costs(self._ps, starts, ps_room, servers)[:, needed]
@@ -260,12 +262,17 @@ class Search:
         workers and the parameter servers that fit on each column of servers, shapes (q, C).
         """
         room = self.ledger.worker.room(self._worker, starts, self._most)
-        most = int(min(self._most, room.sum(axis=1).max()))  # N_i may be far beyond what fits
-        needed = self.job.ps_needed(np.arange(most + 1))
-        servers = int(needed[-1])
-        ps_room = self.ledger.ps.room(self._ps, starts, servers)
-        fit = np.searchsorted(needed, ps_room.sum(axis=1), side="right") - 1
-        return np.minimum(fit, room.sum(axis=1)).astype(np.int64), room, ps_room
+        workers = room.sum(axis=1)
+        needed = self._ps_needed(int(min(self._most, workers.max())))  # N_i may be far above it
+        ps_room = self.ledger.ps.room(self._ps, starts, int(needed[-1]))
+        fit = needed.searchsorted(ps_room.sum(axis=1), side="right") - 1
+        return np.minimum(fit, workers).astype(np.int64), room, ps_room
+
+    def _ps_needed(self, most: int) -> IntArray:
+        """Parameter servers for each of 0..`most` workers (6)."""
+        if len(self._needed) <= most:
+            self._needed = self.job.ps_needed(np.arange(most + 1))
+        return self._needed[: most + 1]
 
     def _chunk_split(self, rows: FloatArray, lengths: IntArray) -> ChunkSplit:
         """The dynamic programme as printed: d chunks in a slot need ceil(d M_i kappa_i) workers."""
