@@ -48,6 +48,29 @@ class Rest:
     ends: Completions
 
 
+@dataclass(frozen=True, slots=True)
+class _Rooms:
+    """Room for a job in each run of equal slots until slot `end`; see `Search._room`."""
+
+    end: int
+    starts: IntArray
+    lengths: IntArray
+    fit: IntArray
+    room: FloatArray
+    ps_room: FloatArray
+
+    def until(self, end: int) -> _Rooms:
+        """The part of it until slot `end`, which is not after `self.end`."""
+        if end == self.end:
+            return self
+        slots = int(self.lengths.sum()) - (self.end - end)
+        before = self.lengths.cumsum() - self.lengths
+        q = int(before.searchsorted(slots))
+        lengths = self.lengths[:q].copy()
+        lengths[-1] = slots - before[q - 1]
+        return _Rooms(end, self.starts[:q], lengths, self.fit[:q], self.room[:q], self.ps_room[:q])
+
+
 class Search:
     """Cheapest schedules of one job, given what is committed and what it costs.
 
@@ -104,6 +127,7 @@ class Search:
         self.start, self.work, self.ends = rest.start, rest.work, rest.ends
         self._most = min(job.chunks, self.work)  # (3); never more than the work
         self._needed = np.zeros(0, dtype=np.int64)
+        self._known: _Rooms | None = None
         self._worker, self._ps = (
             as_array(amounts, ledger.cluster.resources) for amounts in (job.worker, job.ps)
         )
@@ -204,8 +228,8 @@ class Search:
 
     def room_until(self, slot: int) -> int:
         """Worker-slots, with their parameter servers, that fit from `start` to `slot`."""
-        rows, lengths = self.ledger.runs(self.start, slot + 1)
-        return int(self._room(rows)[0] @ lengths)
+        rooms = self._rooms(slot + 1)
+        return int(rooms.fit @ rooms.lengths)
 
     @cached_property
     def _rows_that_count(self) -> tuple[FloatArray | None, IntArray]:
@@ -220,13 +244,14 @@ class Search:
         """
         if end <= self.start:
             return None, np.zeros(0, dtype=np.int64)
-        starts, lengths = self.ledger.runs(self.start, end)
-        if self._at_most(starts) @ lengths < self.work:
-            return None, lengths
-        fit, room, ps_room = self._room(starts)
-        if fit @ lengths < self.work:
-            return None, lengths
-        return self._costs(starts, fit, room, ps_room), lengths
+        if self._known is None or self._known.end < end:
+            starts, lengths = self.ledger.runs(self.start, end)
+            if self._at_most(starts) @ lengths < self.work:
+                return None, lengths
+        rooms = self._rooms(end)
+        if rooms.fit @ rooms.lengths < self.work:
+            return None, rooms.lengths
+        return self._costs(rooms.starts, rooms.fit, rooms.room, rooms.ps_room), rooms.lengths
 
     def _costs(
         self, starts: IntArray, fit: IntArray, room: FloatArray, ps_room: FloatArray
@@ -254,6 +279,13 @@ class Search:
         served = (servers * (1 + SERVED_MARGIN) + SERVED_MARGIN) / share  # (6)
         at_most: IntArray = np.minimum(workers, np.minimum(served, self._most).astype(np.int64))
         return at_most
+
+    def _rooms(self, end: int) -> _Rooms:
+        """The room until slot `end`, which is looked up only if it is not part of what is known."""
+        if self._known is None or self._known.end < end:
+            starts, lengths = self.ledger.runs(self.start, end)
+            self._known = _Rooms(end, starts, lengths, *self._room(starts))
+        return self._known.until(end)
 
     def _room(self, starts: IntArray) -> tuple[IntArray, FloatArray, FloatArray]:
         """Room in one slot of each of q runs of equal slots, which start at the given rows.

@@ -126,6 +126,20 @@ class ServerGroup:
         fits = self.fits(demand, slots, most)
         return fits if self._is_open else fits * self.copies
 
+    def room_by_resource(self, demand: FloatArray, slots: IntArray, most: int) -> FloatArray:
+        """Units that would fit on all servers if they needed one resource alone.
+
+        At most `most` on each server; one row for each resource that `demand` (R,) asks for, and
+        one column for each of q `slots`.
+        """
+        asked = demand.nonzero()[0]
+        free = self.capacity[asked, None] - self.used[asked[:, None], slots]
+        with np.errstate(over="ignore"):  # the quotient by a tiny demand is inf, which `most` caps
+            free /= demand[asked, None, None]
+        np.minimum(free, float(most), out=free)
+        units: FloatArray = rounding.floor_counts(free) @ self.copies.astype(np.float64)
+        return units
+
     def unit_cost(self, demand: FloatArray, slots: IntArray) -> FloatArray:
         """sum_r p^r w^r of one unit on a server of each column in `slots`; (q, C)."""
         cost: FloatArray | None = None
