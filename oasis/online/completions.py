@@ -85,13 +85,15 @@ def completions(
     first = job.arrival + job.shortest_duration(slot_seconds) - 1
     delays = np.arange(first - job.arrival, horizon - job.arrival)
     utility, log_utility = np.zeros(len(delays)), np.full(len(delays), -np.inf)
-    # If the best utility is 0 as a float, though its logarithm may be finite, no completion counts:
-    # no cost is below 0, so none can have a positive payoff.
-    if len(delays) and float(job.utility(delays[0])) != 0.0:
+    if len(delays):
         logs = _logs_of_head(job, delays, min_utility_fraction)
-        counted = np.flatnonzero((logs >= _threshold(logs, min_utility_fraction)) & (logs > -np.inf))
-        log_utility[counted] = logs[counted]
-        utility[counted] = job.utility(delays[counted])
+        floor = _threshold(logs, min_utility_fraction)
+        counted = ((logs >= floor) & (logs > -np.inf)).nonzero()[0]
+        worth = job.utility(delays[counted])
+        # If the best utility is 0 as a float, though its logarithm may be finite, no completion
+        # counts: no cost is below 0, so none can have a positive payoff.
+        if len(counted) and worth[0] != 0.0:
+            log_utility[counted], utility[counted] = logs[counted], worth
     return Completions(first, utility, log_utility)
 
 

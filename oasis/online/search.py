@@ -182,6 +182,8 @@ class Search:
 
     def cheapest(self) -> Split | None:
         """The cheapest split that completes by the horizon; its payoff is minus its cost."""
+        if self.start < self.ledger.end:
+            self._rooms(self.ledger.end)  # a quick look first would seldom find that there is none
         rows, lengths = self._slot_costs(self.ledger.end)
         if rows is None:
             return None
