@@ -158,7 +158,7 @@ def test_room_is_that_of_workers_with_their_parameter_servers() -> None:
 
 def test_room_and_costs_are_the_same_whatever_was_looked_up_before() -> None:
     """A search that has looked as far as slot 3 answers for earlier slots from what it knows."""
-    busy = ledger(cpu=[[1.0], [3.0], [2.0], [1.0]], used=[[2.0, 0], [0, 0], [0, 1.0], [0, 0]])
+    busy = ledger(cpu=[[1.0], [3.0], [2.0], [2.0]], used=[[2.0, 0], [0, 0], [0, 1.0], [0, 1.0]])
     for job in (
         JOB,
         with_ps(1.0),

@@ -185,7 +185,7 @@ def test_room_by_resource_is_the_room_for_each_resource_alone(
 ) -> None:
     rng = np.random.default_rng(seed)
     group, demand, slots = idle(), np.array(amounts), at(0, 2, 3)
-    group.commit(at(0, 2, 3), at(0, 3, 1), 2.0 * rng.integers(0, 2, (3, 2)), PRICE)
+    group.commit(at(0, 2, 3), at(0, 3, 0), 2.0 * rng.integers(0, 2, (3, 2)), PRICE)
     rooms = group.room_by_resource(demand, slots, 7)
     asked = np.flatnonzero(demand)
     assert rooms.shape == (len(asked), 3)
