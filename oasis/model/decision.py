@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from oasis.model.schedule import Schedule
@@ -168,7 +168,7 @@ class Decision:
         names = (name for name in Decision.__slots__ if name != "_explain")
         data = {name: getattr(self, name) for name in names}
         data["schedule"] = self.schedule.to_dict() if self.schedule else None
-        data["rejection"] = asdict(self.rejection) if self.rejection else None
+        data["rejection"] = _plain(self.rejection)
         return data
 
     @classmethod
@@ -185,3 +185,14 @@ class Decision:
                 rejection["bottleneck"] = Bottleneck(**spot)
             fields["rejection"] = Rejection(**rejection)
         return cls(**fields)
+
+
+def _plain(rejection: Rejection | None) -> dict[str, Any] | None:
+    """What `asdict` makes of a rejection, without looking for what it may hold."""
+    if rejection is None:
+        return None
+    data = {name: getattr(rejection, name) for name in Rejection.__slots__}
+    spot = rejection.bottleneck
+    if spot is not None:
+        data["bottleneck"] = {name: getattr(spot, name) for name in Bottleneck.__slots__}
+    return data

@@ -133,7 +133,7 @@ class Job:
         if not slots <= MOST_WORK:
             expected = f"expected a job of at most {MOST_WORK:g} worker-slots, got {slots:g}"
             raise InstanceError("minibatch_time", expected)
-        return max(1, int(rounding.ceil(slots)))
+        return max(1, rounding.ceil_number(slots))
 
     def shortest_duration(self, slot_seconds: float) -> int:
         """Slots the job needs with N_i workers all the time."""

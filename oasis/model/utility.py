@@ -100,9 +100,9 @@ class Sigmoid:
         return result
 
     def log_value(self, delay: npt.ArrayLike) -> FloatArray:
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", divide="ignore"):
             exponent = self.decay * (np.asarray(delay, dtype=np.float64) - self.target)
-        result: FloatArray = _log(np.asarray(self.priority)) - np.logaddexp(0.0, exponent)
+            result: FloatArray = np.log(self.priority) - np.logaddexp(0.0, exponent)
         return result
 
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from oasis.model.job import Job
-from oasis.model.rounding import FloatArray
+from oasis.model.rounding import FloatArray, IntArray
+
+HEAD = 64  # completions that are looked at first: where there is a floor, seldom more count
+FAR = 1e-9  # relative; more than all rounding of a logarithm of a utility
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,15 +83,35 @@ def completions(
     array([ True, False])
     """
     first = job.arrival + job.shortest_duration(slot_seconds) - 1
-    delays = np.arange(first, horizon) - job.arrival
-    log_utility = job.utility.log_value(delays)
-    if delays.size and float(job.utility(delays[0])) == 0.0:
-        # The best utility is 0 as a float, though its logarithm may be finite. No cost is below 0,
-        # so no completion can have a positive payoff.
-        log_utility = np.full(delays.shape, -np.inf)
-    elif delays.size:
-        with np.errstate(divide="ignore"):
-            threshold = log_utility[0] + np.log(min_utility_fraction)
-        log_utility = np.where(log_utility >= threshold, log_utility, -np.inf)
-    utility = np.where(log_utility > -np.inf, job.utility(delays), 0.0)
+    delays = np.arange(first - job.arrival, horizon - job.arrival)
+    utility, log_utility = np.zeros(len(delays)), np.full(len(delays), -np.inf)
+    if len(delays):
+        logs = _logs_of_head(job, delays, min_utility_fraction)
+        floor = _threshold(logs, min_utility_fraction)
+        counted = ((logs >= floor) & (logs > -np.inf)).nonzero()[0]
+        worth = job.utility(delays[counted])
+        # If the best utility is 0 as a float, though its logarithm may be finite, no completion
+        # counts: no cost is below 0, so none can have a positive payoff.
+        if len(counted) and worth[0] != 0.0:
+            log_utility[counted], utility[counted] = logs[counted], worth
     return Completions(first, utility, log_utility)
+
+
+def _logs_of_head(job: Job, delays: IntArray, min_utility_fraction: float) -> FloatArray:
+    """Logarithms of the utility at the first `delays`; all later ones are below the floor."""
+    if len(delays) > HEAD:
+        logs = job.utility.log_value(delays[:HEAD])
+        threshold = _threshold(logs, min_utility_fraction)
+        if logs[-1] < threshold - FAR * max(1.0, abs(threshold)):
+            return logs
+    return job.utility.log_value(delays)
+
+
+def _threshold(logs: FloatArray, min_utility_fraction: float) -> float:
+    return float(logs[0] + _log(min_utility_fraction))
+
+
+@cache
+def _log(fraction: float) -> float:
+    with np.errstate(divide="ignore"):
+        return float(np.log(fraction))

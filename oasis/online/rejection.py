@@ -59,7 +59,7 @@ def scarcest_resource(search: Search, last: int) -> str:
     only one. It is divided by the number that the job can use at once, and averaged over the slots.
     """
     job, ledger = search.job, search.ledger
-    slots = np.arange(search.start, last + 1) - ledger.origin
+    rows, lengths = ledger.runs(search.start, last + 1)
     most = min(job.chunks, search.work)
     groups = (
         ("worker servers", ledger.worker, job.worker, most),
@@ -68,13 +68,14 @@ def scarcest_resource(search: Search, last: int) -> str:
     scarcest, least = "the servers", np.inf
     for name, group, amounts, limit in groups:
         demand = as_array(amounts, ledger.cluster.resources)
-        for r in np.flatnonzero(demand) if limit else ():
-            alone = np.zeros_like(demand)
-            alone[r] = demand[r]
-            units = group.room(alone, slots, limit).sum(axis=1)
-            room = np.minimum(units, limit).mean() / limit
-            if room < least:
-                scarcest, least = f"{ledger.cluster.resources[r]} of the {name}", room
+        if not limit or not demand.any():
+            continue
+        units = np.minimum(group.room_by_resource(demand, rows, limit), limit) @ lengths
+        rooms = units / lengths.sum() / limit
+        k = int(rooms.argmin())
+        if rooms[k] < least:
+            resource = ledger.cluster.resources[demand.nonzero()[0][k]]
+            scarcest, least = f"{resource} of the {name}", rooms[k]
     return scarcest
 
 
@@ -119,8 +120,9 @@ def bottleneck(schedule: Schedule, cost: Cost, cluster: Cluster) -> Bottleneck |
 
 def _half(keys: IntArray, cost: FloatArray) -> list[int]:
     """The fewest keys that carry at least half of `cost`, largest first, ties by lower key."""
-    names, where = np.unique(keys, return_inverse=True)
-    sums = np.bincount(where, weights=cost)
-    order = np.argsort(-sums, kind="stable")
-    enough = int(np.searchsorted(np.cumsum(sums[order]), sums.sum() / 2)) + 1
-    return [int(key) for key in names[order[:enough]]]
+    names = np.bincount(keys).nonzero()[0]
+    sums = np.bincount(keys, weights=cost)[names]
+    order = (-sums).argsort(kind="stable")
+    enough = int(sums[order].cumsum().searchsorted(sums.sum() / 2)) + 1
+    names_taken: list[int] = names[order[:enough]].tolist()
+    return names_taken

@@ -12,7 +12,7 @@ from oasis.model import rounding
 from oasis.model.job import Job
 from oasis.model.resources import as_array
 from oasis.model.rounding import FloatArray, IntArray
-from oasis.model.schedule import Schedule
+from oasis.model.schedule import COUNT, SERVER, SLOT, Schedule
 from oasis.online.completions import Completions, completions
 from oasis.online.dp import ChunkSplit, Split, best_split, smallest_cost, smallest_factor
 from oasis.online.dp.worker_slots import ULPS
@@ -46,6 +46,29 @@ class Rest:
     start: int
     work: int
     ends: Completions
+
+
+@dataclass(frozen=True, slots=True)
+class _Rooms:
+    """Room for a job in each run of equal slots until slot `end`; see `Search._room`."""
+
+    end: int
+    starts: IntArray
+    lengths: IntArray
+    fit: IntArray
+    room: FloatArray
+    ps_room: FloatArray
+
+    def until(self, end: int) -> _Rooms:
+        """The part of it until slot `end`, which is not after `self.end`."""
+        if end == self.end:
+            return self
+        slots = int(self.lengths.sum()) - (self.end - end)
+        before = self.lengths.cumsum() - self.lengths
+        q = int(before.searchsorted(slots))
+        lengths = self.lengths[:q].copy()
+        lengths[-1] = slots - before[q - 1]
+        return _Rooms(end, self.starts[:q], lengths, self.fit[:q], self.room[:q], self.ps_room[:q])
 
 
 class Search:
@@ -103,6 +126,8 @@ class Search:
             rest = Rest(job.arrival, job.work(seconds), ends)
         self.start, self.work, self.ends = rest.start, rest.work, rest.ends
         self._most = min(job.chunks, self.work)  # (3); never more than the work
+        self._needed = np.zeros(0, dtype=np.int64)
+        self._known: _Rooms | None = None
         self._worker, self._ps = (
             as_array(amounts, ledger.cluster.resources) for amounts in (job.worker, job.ps)
         )
@@ -157,6 +182,8 @@ class Search:
 
     def cheapest(self) -> Split | None:
         """The cheapest split that completes by the horizon; its payoff is minus its cost."""
+        if self.start < self.ledger.end:
+            self._rooms(self.ledger.end)  # a quick look first would seldom find that there is none
         rows, lengths = self._slot_costs(self.ledger.end)
         if rows is None:
             return None
@@ -194,16 +221,17 @@ class Search:
         ):
             at, servers, taken = group.fill(demand, row + starts, units)
             each = lengths[at]
-            later = np.arange(each.sum()) - np.repeat(np.cumsum(each) - each, each)
-            slots = np.repeat(self.start + starts[at], each) + later
-            rows = (slots, np.repeat(servers, each), np.repeat(taken, each))
-            tables.append(np.column_stack(rows))
+            later = np.arange(each.sum()) - (each.cumsum() - each).repeat(each)
+            rows = np.empty((len(later), 3), dtype=np.int64)
+            rows[:, SLOT] = (self.start + starts[at]).repeat(each) + later
+            rows[:, SERVER], rows[:, COUNT] = servers.repeat(each), taken.repeat(each)
+            tables.append(rows)
         return Schedule(job.id, *tables)
 
     def room_until(self, slot: int) -> int:
         """Worker-slots, with their parameter servers, that fit from `start` to `slot`."""
-        rows, lengths = self.ledger.runs(self.start, slot + 1)
-        return int(self._room(rows)[0] @ lengths)
+        rooms = self._rooms(slot + 1)
+        return int(rooms.fit @ rooms.lengths)
 
     @cached_property
     def _rows_that_count(self) -> tuple[FloatArray | None, IntArray]:
@@ -218,13 +246,14 @@ class Search:
         """
         if end <= self.start:
             return None, np.zeros(0, dtype=np.int64)
-        starts, lengths = self.ledger.runs(self.start, end)
-        if self._at_most(starts) @ lengths < self.work:
-            return None, lengths
-        fit, room, ps_room = self._room(starts)
-        if fit @ lengths < self.work:
-            return None, lengths
-        return self._costs(starts, fit, room, ps_room), lengths
+        if self._known is None or self._known.end < end:
+            starts, lengths = self.ledger.runs(self.start, end)
+            if self._at_most(starts) @ lengths < self.work:
+                return None, lengths
+        rooms = self._rooms(end)
+        if rooms.fit @ rooms.lengths < self.work:
+            return None, rooms.lengths
+        return self._costs(rooms.starts, rooms.fit, rooms.room, rooms.ps_room), rooms.lengths
 
     def _costs(
         self, starts: IntArray, fit: IntArray, room: FloatArray, ps_room: FloatArray
@@ -232,7 +261,7 @@ class Search:
         """COST_t in one slot of each run that starts in `starts`, given what `_room` found."""
         most = int(fit.max())
         rows = self.ledger.worker.total_costs(self._worker, starts, room, most)
-        needed = self.job.ps_needed(np.arange(most + 1))  # (6)
+        needed = self._ps_needed(most)
         servers = int(needed[-1])
         if servers:
             rows += self.ledger.ps.total_costs(self._ps, starts, ps_room, servers)[:, needed]
@@ -253,6 +282,13 @@ class Search:
         at_most: IntArray = np.minimum(workers, np.minimum(served, self._most).astype(np.int64))
         return at_most
 
+    def _rooms(self, end: int) -> _Rooms:
+        """The room until slot `end`, which is looked up only if it is not part of what is known."""
+        if self._known is None or self._known.end < end:
+            starts, lengths = self.ledger.runs(self.start, end)
+            self._known = _Rooms(end, starts, lengths, *self._room(starts))
+        return self._known.until(end)
+
     def _room(self, starts: IntArray) -> tuple[IntArray, FloatArray, FloatArray]:
         """Room in one slot of each of q runs of equal slots, which start at the given rows.
 
@@ -260,12 +296,17 @@ class Search:
         workers and the parameter servers that fit on each column of servers, shapes (q, C).
         """
         room = self.ledger.worker.room(self._worker, starts, self._most)
-        most = int(min(self._most, room.sum(axis=1).max()))  # N_i may be far beyond what fits
-        needed = self.job.ps_needed(np.arange(most + 1))
-        servers = int(needed[-1])
-        ps_room = self.ledger.ps.room(self._ps, starts, servers)
-        fit = np.searchsorted(needed, ps_room.sum(axis=1), side="right") - 1
-        return np.minimum(fit, room.sum(axis=1)).astype(np.int64), room, ps_room
+        workers = room.sum(axis=1)
+        needed = self._ps_needed(int(min(self._most, workers.max())))  # N_i may be far above it
+        ps_room = self.ledger.ps.room(self._ps, starts, int(needed[-1]))
+        fit = needed.searchsorted(ps_room.sum(axis=1), side="right") - 1
+        return np.minimum(fit, workers).astype(np.int64), room, ps_room
+
+    def _ps_needed(self, most: int) -> IntArray:
+        """Parameter servers for each of 0..`most` workers (6)."""
+        if len(self._needed) <= most:
+            self._needed = self.job.ps_needed(np.arange(most + 1))
+        return self._needed[: most + 1]
 
     def _chunk_split(self, rows: FloatArray, lengths: IntArray) -> ChunkSplit:
         """The dynamic programme as printed: d chunks in a slot need ceil(d M_i kappa_i) workers."""

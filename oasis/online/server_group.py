@@ -12,6 +12,7 @@ from oasis.model.rounding import FloatArray, IntArray
 from oasis.online.prices import PriceFunction
 
 SPARE_MARGIN = 1e-8  # relative; more than all rounding, of sums and of units on each server
+FEW = 2  # so many units are quicker placed one by one
 
 
 @dataclass(slots=True)
@@ -87,13 +88,16 @@ class ServerGroup:
         """
         if self.spare is None:
             return np.full(len(slots), most)
-        free = self.spare[:, slots]
-        units = np.full(free.shape, float(most))
+        free = self.spare.take(slots, axis=1)
+        asked = demand > 0
+        if not asked.all():
+            free, demand = free[asked], demand[asked]
         with np.errstate(over="ignore"):  # the quotient by a tiny demand is inf, which `most` caps
-            np.divide(free, demand[:, None], out=units, where=demand[:, None] > 0)
-        units = units.min(axis=0)
+            free /= demand[:, None]
+        units = free.min(axis=0, initial=float(most))
         units += SPARE_MARGIN * (units + int(self.copies[-1] + self.server[-1]))
-        at_most: IntArray = np.clip(units, 0, most).astype(np.int64)
+        np.minimum(units, most, out=units)
+        at_most: IntArray = np.maximum(units, 0.0, out=units).astype(np.int64)
         return at_most
 
     def expanded(self, array: FloatArray) -> FloatArray:
@@ -106,12 +110,15 @@ class ServerGroup:
 
     def fits(self, demand: FloatArray, slots: IntArray, most: int) -> FloatArray:
         """Units of `demand` (R,) that fit on one server of each column, at most `most`; (q, C)."""
-        least = np.full((len(slots), len(self.server)), float(most))
+        least: FloatArray | None = None
         with np.errstate(over="ignore"):  # the quotient by a tiny demand is inf, which `most` caps
-            for r in np.flatnonzero(demand):
-                free = self.capacity[r] - self.used[r, slots]
+            for r in demand.nonzero()[0]:
+                free = self.capacity[r] - self.used[r].take(slots, axis=0)
                 free /= demand[r]
-                np.minimum(least, free, out=least)
+                least = free if least is None else np.minimum(least, free, out=least)
+        if least is None:
+            return np.full((len(slots), len(self.server)), float(most))
+        np.minimum(least, float(most), out=least)
         return rounding.floor_counts(least)  # it is monotone: rounding once is enough
 
     def room(self, demand: FloatArray, slots: IntArray, most: int) -> FloatArray:
@@ -119,12 +126,28 @@ class ServerGroup:
         fits = self.fits(demand, slots, most)
         return fits if self._is_open else fits * self.copies
 
+    def room_by_resource(self, demand: FloatArray, slots: IntArray, most: int) -> FloatArray:
+        """Units that would fit on all servers if they needed one resource alone.
+
+        At most `most` on each server; one row for each resource that `demand` (R,) asks for, and
+        one column for each of q `slots`.
+        """
+        asked = demand.nonzero()[0]
+        free = self.capacity[asked, None] - self.used[asked[:, None], slots]
+        with np.errstate(over="ignore"):  # the quotient by a tiny demand is inf, which `most` caps
+            free /= demand[asked, None, None]
+        np.minimum(free, float(most), out=free)
+        units: FloatArray = rounding.floor_counts(free) @ self.copies.astype(np.float64)
+        return units
+
     def unit_cost(self, demand: FloatArray, slots: IntArray) -> FloatArray:
         """sum_r p^r w^r of one unit on a server of each column in `slots`; (q, C)."""
-        cost = np.zeros((len(slots), len(self.server)))
-        for r in np.flatnonzero(demand):
-            cost += self.price[r, slots] * demand[r]
-        return cost
+        cost: FloatArray | None = None
+        for r in demand.nonzero()[0]:
+            part = self.price[r].take(slots, axis=0)
+            part *= demand[r]
+            cost = part if cost is None else np.add(cost, part, out=cost)
+        return np.zeros((len(slots), len(self.server))) if cost is None else cost
 
     def total_costs(
         self, demand: FloatArray, slots: IntArray, room: FloatArray, most: int
@@ -135,6 +158,8 @@ class ServerGroup:
         """
         unit = self.unit_cost(demand, slots)
         unit[room == 0.0] = np.inf
+        if most <= FEW:
+            return _few_costs(unit, room, most)
         row = np.arange(len(slots))[:, None]
         if unit.shape[1] > 4 * most:  # every server with room holds at least one unit
             order = np.argpartition(unit, most - 1, axis=1)[:, :most]
@@ -269,3 +294,17 @@ class ServerGroup:
         copies[column : column + alone] = 1
         copies[column + alone] = self.copies[column] - alone
         self.copies = copies
+
+
+def _few_costs(unit: FloatArray, room: FloatArray, most: int) -> FloatArray:
+    """`total_costs` of up to `FEW` units, placed one by one; `unit` (q, C) is written over."""
+    result = np.zeros((len(unit), most + 1))
+    if most == 0:
+        return result
+    row, cheapest = np.arange(len(unit)), unit.argmin(axis=1)
+    result[:, 1] = unit[row, cheapest]
+    if most == FEW:
+        full = (room[row, cheapest] < FEW).nonzero()[0]
+        unit[full, cheapest[full]] = np.inf
+        np.add(result[:, 1], unit.min(axis=1), out=result[:, 2])
+    return result

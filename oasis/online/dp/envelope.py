@@ -55,34 +55,36 @@ class Envelope:
 
     def __init__(self, rows: FloatArray, lengths: IntArray, demand: int) -> None:
         self.rows, self.lengths, self.demand = rows, lengths, demand
-        self.starts = np.cumsum(lengths) - lengths
-        self.run = np.repeat(np.arange(len(rows)), lengths)
+        self.starts = lengths.cumsum() - lengths
+        self.run = np.arange(len(rows)).repeat(lengths)
         place, self._cost, slope = _lower_hulls(rows)
         row, self._count = np.divmod(place, rows.shape[1] + 1)
         edges = np.flatnonzero(~np.isnan(slope))
-        edges = edges[np.argsort(slope[edges], kind="stable")]
+        edges = edges[slope[edges].argsort(kind="stable")]
         self._slope, self._row = slope[edges], row[edges]
         self._width = place[edges + 1] - place[edges]
         self._first = np.flatnonzero(self._count == 0)
         room = np.bincount(self._row, self._width, len(rows))
-        self.earliest = int(np.searchsorted(np.cumsum(room[self.run]), demand))
+        self.earliest = int(room[self.run].cumsum().searchsorted(demand))
 
     def slots_until(self, completion: IntArray | int) -> IntArray:
         """Slots of each run up to `completion`; shape (q,) or, for m completions, (m, q)."""
-        slots: IntArray = np.clip(np.add.outer(completion, 1 - self.starts), 0, self.lengths)
-        return slots
+        slots: IntArray = np.add.outer(completion, 1 - self.starts)
+        np.minimum(slots, self.lengths, out=slots)
+        return np.maximum(slots, 0, out=slots)
 
     def multipliers(self, completions: IntArray) -> FloatArray:
-        """Optimal multipliers of the given completions, duplicates removed."""
-        taken = np.cumsum(self.slots_until(completions)[:, self._row] * self._width, axis=1)
-        distinct: FloatArray = np.unique(self._slope[(taken < self.demand).sum(axis=1)])
+        """Optimal multipliers of the given completions, which increase; duplicates removed."""
+        taken = (self.slots_until(completions)[:, self._row] * self._width).cumsum(axis=1)
+        falling = self._slope[(taken < self.demand).sum(axis=1)]
+        distinct: FloatArray = falling[np.append(True, falling[1:] < falling[:-1])]
         return distinct
 
     def bounds(self, multipliers: FloatArray) -> FloatArray:
         """Lower bound on the cost of every completion, the best over `multipliers`; shape (n,)."""
         price = multipliers[:, None]
         gain = np.fmin.reduceat(self._cost - price * self._count, self._first, axis=1)
-        gains = np.cumsum(gain[:, self.run], axis=1)  # each <= 0
+        gains = gain[:, self.run].cumsum(axis=1)  # each <= 0
         bounds = gains + price * self.demand
         bounds -= ROUNDING * (price * self.demand - gains)  # the two may cancel
         best: FloatArray = bounds.max(axis=0)
@@ -108,8 +110,8 @@ class Envelope:
             the multiplier for each of them.
         """
         slots = self.slots_until(completion)
-        taken = np.cumsum(self._width * slots[self._row])
-        last = int(np.searchsorted(taken, self.demand))
+        taken = (self._width * slots[self._row]).cumsum()
+        last = int(taken.searchsorted(self.demand))
         width, row = int(self._width[last]), self._row[last]
         before = int(taken[last - 1]) if last else 0
         copies, missing = divmod(self.demand - before, width)

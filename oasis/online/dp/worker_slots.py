@@ -71,8 +71,7 @@ def _best(envelope: Envelope, utility: FloatArray, at_least: float) -> Split | N
     n = int(worthy[-1]) + 1 if len(worthy) else 0
     if envelope.earliest >= n:
         return None
-    probes = np.linspace(envelope.earliest, n - 1, min(PROBES, n - envelope.earliest))
-    bounds = envelope.bounds(envelope.multipliers(probes.astype(np.int64)))[:n]
+    bounds = envelope.bounds(envelope.multipliers(_probes(envelope.earliest, n)))[:n]
     ceiling = utility[:n] - np.maximum(bounds, 0.0)
     ceiling[: max(envelope.earliest, int(worthy[0]))] = -np.inf
     noise = ULPS * float(utility[worthy[0]])
@@ -100,6 +99,13 @@ def _best(envelope: Envelope, utility: FloatArray, at_least: float) -> Split | N
     completion = int(np.flatnonzero(counts)[-1])
     payoff = float(utility[completion]) - envelope.cost_of(counts)
     return Split(payoff, completion, counts)
+
+
+def _probes(first: int, end: int) -> IntArray:
+    """At most `PROBES` of the completions ``first .. end - 1``, evenly spread."""
+    if end - first <= PROBES:
+        return np.arange(first, end)
+    return np.linspace(first, end - 1, PROBES).astype(np.int64)
 
 
 def cheapest(

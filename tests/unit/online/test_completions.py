@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from oasis.model.job import Job
 from oasis.model.utility import Constant, Deadline, Piecewise, Sigmoid
-from oasis.online.completions import completions
+from oasis.online.completions import HEAD, completions
 from tests.strategies import fewer, jobs
 
 # 6 worker-slots, at most 3 workers at once: two slots at least.
@@ -83,6 +83,20 @@ def test_nothing_counts_if_the_best_itself_is_too_small_for_a_float() -> None:
     ends = completions(hopeless, 6, 1.0, 0.0)
     assert not ends.counted.any()
     assert ends.log_best == -math.inf
+
+
+@pytest.mark.parametrize("fraction", [0.0, 1e-300, 1e-3, 0.7])
+@pytest.mark.parametrize("last", [1, HEAD - 2, HEAD - 1, HEAD, HEAD + 1, 3 * HEAD])
+def test_completions_far_from_the_first_count_by_the_same_rule(last: int, fraction: float) -> None:
+    """Worth 8 until `last` slots after the first, then 4 for ten slots, then nothing."""
+    points = (0.0, 1.0 + last, 1.5 + last, 10.5 + last, 11.0 + last)
+    job = replace(JOB, utility=Piecewise(points, (8.0, 8.0, 4.0, 4.0, 0.0)))
+    ends = completions(job, 400, 1.0, fraction)
+    delays = np.arange(1, 398)
+    worth = job.utility(delays)
+    wanted = np.where((worth > 0) & (worth >= fraction * 8.0), worth, 0.0)
+    assert ends.utility.tolist() == wanted.tolist()
+    assert ends.counted.tolist() == (wanted > 0).tolist()
 
 
 @fewer(2)

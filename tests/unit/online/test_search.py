@@ -156,6 +156,24 @@ def test_room_is_that_of_workers_with_their_parameter_servers() -> None:
     assert [Search(with_ps(0.5), full).room_until(t) for t in (1, 2, 3)] == [2, 2, 4]
 
 
+def test_room_and_costs_are_the_same_whatever_was_looked_up_before() -> None:
+    """A search that has looked as far as slot 3 answers for earlier slots from what it knows."""
+    busy = ledger(cpu=[[1.0], [3.0], [2.0], [2.0]], used=[[2.0, 0], [0, 0], [0, 1.0], [0, 1.0]])
+    for job in (
+        JOB,
+        with_ps(1.0),
+        replace(JOB, utility=Piecewise((0.0, 1.0, 2.0), (90.0, 60.0, 0.0))),
+    ):
+        for slots in ((3, 1, 2), (1, 3, 2), (2, 3, 1)):
+            search = Search(job, busy)
+            rooms = {slot: search.room_until(slot) for slot in slots}
+            assert rooms == {slot: Search(job, busy).room_until(slot) for slot in slots}
+            found, fresh = search.best(), Search(job, busy).best()
+            assert counts(found) == counts(fresh)
+            assert search.smallest_factor() == Search(job, busy).smallest_factor()
+            assert counts(search.cheapest()) == counts(Search(job, busy).cheapest())
+
+
 def test_no_more_workers_than_work() -> None:
     small = replace(JOB, chunks=2, minibatch_time=0.5)
     assert Search(small, ledger()).work == 1

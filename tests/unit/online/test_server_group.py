@@ -167,6 +167,33 @@ def test_the_cost_of_n_units_is_that_of_the_n_cheapest_places() -> None:
     assert table[0].tolist() == [0.0, 4.0, 8.0, 12.0, 16.0, 20.0, 24.0, 64.0, np.inf, np.inf]
 
 
+@given(st.integers(0, 2**32 - 1), st.integers(0, 5))
+def test_a_few_units_cost_what_they_cost_among_many(seed: int, most: int) -> None:
+    """One or two units are placed without sorting; a table for more units begins with the same."""
+    rng = np.random.default_rng(seed)
+    group, demand, slots = idle(), np.array([2.0, 1.0]), at(0, 1, 2, 3)
+    group.commit(at(0, 1, 2, 2), at(0, 1, 2, 3), 2.0 * rng.integers(0, 2, (4, 2)), PRICE)
+    group.price[...] = rng.integers(1, 4, group.price.shape)  # many servers cost the same
+    room = group.room(demand, slots, 9)
+    few = group.total_costs(demand, slots, room.copy(), most)
+    assert few.tolist() == group.total_costs(demand, slots, room, 9)[:, : most + 1].tolist()
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from([(2.0, 1.0), (0.0, 1.0), (3.0, 1e-320)]))
+def test_room_by_resource_is_the_room_for_each_resource_alone(
+    seed: int, amounts: tuple[float, float]
+) -> None:
+    rng = np.random.default_rng(seed)
+    group, demand, slots = idle(), np.array(amounts), at(0, 2, 3)
+    group.commit(at(0, 2, 3), at(0, 3, 0), 2.0 * rng.integers(0, 2, (3, 2)), PRICE)
+    rooms = group.room_by_resource(demand, slots, 7)
+    asked = np.flatnonzero(demand)
+    assert rooms.shape == (len(asked), 3)
+    for k, r in enumerate(asked):
+        alone = np.where(np.arange(2) == r, demand, 0.0)
+        assert rooms[k].tolist() == group.room(alone, slots, 7).sum(axis=1).tolist()
+
+
 def test_capacity_of_one_server_of_a_column_changes_alone() -> None:
     group = idle()
     group.set_capacity(1, np.zeros(2))
