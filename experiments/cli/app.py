@@ -13,6 +13,7 @@ from experiments.cli.commands import (
     import_trace,
     kubernetes,
     learn,
+    plot,
     policies,
     quote,
     ratio,
@@ -21,6 +22,7 @@ from experiments.cli.commands import (
     schema,
     solve,
     sweep,
+    verify,
 )
 from experiments.cli.exit_codes import BAD_INPUT, INTERRUPTED
 from experiments.cli.version import print_version
@@ -45,6 +47,8 @@ app.command("replay")(replay.command)
 app.command("solve")(solve.command)
 app.command("ratio")(ratio.command)
 app.command("quote")(quote.command)
+app.command("verify")(verify.command)
+app.command("plot")(plot.command)
 app.command("policies")(policies.command)
 app.command("schema")(schema.command)
 app.command("learn")(learn.command)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from oasis.model import document
 from oasis.model.cluster import Cluster
 from oasis.model.instance import Instance
 from oasis.model.job import Job
@@ -79,10 +80,14 @@ class PriceFunction:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> PriceFunction:
-        """Rebuild from `to_dict`."""
-        lower = np.array([-np.inf if v is None else v for v in data["log_lower"]])
-        eta = np.nan if data["eta"] is None else data["eta"]
-        return cls(lower, np.array(data["log_ratio"]), eta)
+        """Rebuild from `to_dict`; `InstanceError` with the path of what is missing or wrong."""
+        lower = document.entry(
+            data, "log_lower", document.list_of(document.optional(document.real))
+        )
+        ratio = document.entry(data, "log_ratio", document.list_of(document.real))
+        eta = document.entry(data, "eta", document.optional(document.real))
+        known = np.array([-np.inf if v is None else v for v in lower])
+        return cls(known, np.array(ratio), np.nan if eta is None else eta)
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,12 +202,20 @@ class PriceBounds:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> PriceBounds:
-        """Rebuild bounds from `to_dict`, bit for bit."""
-        functions = {name: PriceFunction.from_dict(data[name]) for name in ("worker", "ps")}
+        """Rebuild bounds from `to_dict`, bit for bit.
+
+        Raises
+        ------
+        InstanceError
+            With the path of what is missing or wrong.
+        """
+        functions = {
+            name: document.entry(data, name, PriceFunction.from_dict) for name in ("worker", "ps")
+        }
         return cls(
             **functions,
-            normalize=data["normalize"],
-            min_utility_fraction=data["min_utility_fraction"],
+            normalize=document.entry(data, "normalize", document.flag),
+            min_utility_fraction=document.entry(data, "min_utility_fraction", document.real),
             scale=data.get("scale", 1.0),  # bounds saved by older versions say nothing
         )
 

@@ -39,6 +39,8 @@ COMMANDS = (
     "schema",
     "describe",
     "policies",
+    "verify",
+    "plot",
 )
 
 

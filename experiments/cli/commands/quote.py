@@ -55,7 +55,7 @@ def command(
             "seed": instance.metadata.get("seed"),
             "version": oasis.__version__,
         }
-        console.print_json(decision.to_dict() | provenance)
+        console.print_json({"kind": "quote"} | decision.to_dict() | provenance)
     else:
         verdict = "would be admitted" if decision.admitted else "would be rejected"
         console.print_facts(f"job {job.id} {verdict}", _facts(decision, job))
