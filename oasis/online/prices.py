@@ -135,13 +135,18 @@ class PriceBounds:
         normalize: bool = True,
         min_utility_fraction: float = DEFAULT_MIN_UTILITY_FRACTION,
     ) -> PriceBounds:
-        """Exact bounds: U and L over all jobs of `instance`."""
+        """Exact bounds: U and L over all jobs of `instance`.
+
+        Without a job that can finish and is worth something, all prices are 0: there is nothing to
+        ration.
+        """
         return cls.from_jobs(
             instance.jobs,
             instance.cluster,
             instance.horizon,
             normalize=normalize,
             min_utility_fraction=min_utility_fraction,
+            may_know_nothing=True,
         )
 
     @classmethod
@@ -153,11 +158,27 @@ class PriceBounds:
         *,
         normalize: bool = True,
         min_utility_fraction: float = DEFAULT_MIN_UTILITY_FRACTION,
+        may_know_nothing: bool = False,
     ) -> PriceBounds:
         """Bounds U and L over `jobs`: estimates of those of future jobs if the jobs are past ones.
 
         Left out are jobs that could not finish within the horizon even with the cluster to
-        themselves, and jobs that are worth nothing.
+        themselves, and jobs that are worth nothing. If no job is left, nothing is known of prices;
+        with `may_know_nothing` all are then 0, so that every job with a schedule is admitted.
+
+        Raises
+        ------
+        ValueError
+            If no job is left and `may_know_nothing` is not set.
+
+        Examples
+        --------
+        >>> import oasis
+        >>> instance = oasis.generate("testbed", jobs=3, seed=1)
+        >>> oasis.PriceBounds.from_jobs([], instance.cluster, instance.horizon)
+        Traceback (most recent call last):
+        ValueError: jobs: expected at least one that can finish within the horizon and is worth \
+something: without one, nothing is known of prices
         """
         if not 0 <= min_utility_fraction < 1:
             raise ValueError(
@@ -172,6 +193,11 @@ class PriceBounds:
             worker.append((*entry, as_array(job.worker, cluster.resources)))
             if job.needs_ps:
                 ps.append((*entry, as_array(job.ps, cluster.resources)))
+        if not worker and not may_know_nothing:
+            raise ValueError(
+                "jobs: expected at least one that can finish within the horizon and is worth "
+                "something: without one, nothing is known of prices"
+            )
         return cls(
             _price_function(worker, cluster.worker_capacity.sum(axis=0), horizon, normalize),
             _price_function(ps, cluster.ps_capacity.sum(axis=0), horizon, normalize),
