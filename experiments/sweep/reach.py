@@ -1,4 +1,4 @@
-"""Whether there is a Dask scheduler with workers at an address: found out before any work begins."""
+"""Whether there is a Dask scheduler with workers at an address, found out before the work."""
 
 from __future__ import annotations
 

@@ -76,8 +76,9 @@ def command(
         name = ["fifo", "drf"]
 
     Each finished cell is recorded at once in OUTPUT.cells: the same command goes on where an
-    interrupted one stopped, by Ctrl-C or SIGTERM. At the end all rows are in one Parquet file, and the means over the
-    seeds are printed with their 95 % confidence intervals. Exit code 4: some cells failed.
+    interrupted one stopped, by Ctrl-C or SIGTERM. At the end all rows are in one Parquet file, and
+    the means over the seeds are printed with their 95 % confidence intervals. Exit code 4: some
+    cells failed.
 
     Example: oasis sweep grid.toml -o grid.parquet
     """
