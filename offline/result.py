@@ -7,7 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from oasis.model.schedule import Schedule
+from oasis.model.document import entry, list_of, mapping, optional, real, text
+from oasis.model.errors import InstanceError
+from oasis.model.frames import frame
+from oasis.model.schedule import Schedule, schedules_by_job
+from oasis.model.summary import Facts, Summarised, short
+from oasis.model.validation import describe
 from oasis.solvers import Status, relative_gap
 from oasis.version import __version__
 
@@ -50,9 +55,19 @@ class Milestone:
             "upper_bound": bound if math.isfinite(bound) else None,
         }
 
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Milestone:
+        """Rebuild from `to_dict`; `InstanceError` with the path of what is missing or wrong."""
+        bound = entry(data, "upper_bound", optional(real))
+        return cls(
+            entry(data, "seconds", real),
+            entry(data, "objective", optional(real)),
+            math.inf if bound is None else bound,
+        )
 
-@dataclass(frozen=True, slots=True)
-class OfflineResult:
+
+@dataclass(frozen=True, slots=True, repr=False)
+class OfflineResult(Summarised):
     """An offline solution of (1)-(13) with its certificate.
 
     Parameters
@@ -96,7 +111,7 @@ class OfflineResult:
     version: str = __version__
     objective_by: str = ""
     bound_by: str = ""
-    history: tuple[Milestone, ...] = field(default=(), compare=False, repr=False)
+    history: tuple[Milestone, ...] = field(default=(), compare=False)
 
     @property
     def gap(self) -> float:
@@ -108,9 +123,54 @@ class OfflineResult:
         passed = [milestone.gap for milestone in self.history if milestone.seconds <= seconds]
         return passed[-1] if passed else math.inf
 
+    def summary(self) -> tuple[str, Facts]:
+        """What was found, what is proven, and how."""
+        return "OfflineResult", [
+            ("status", str(self.status)),
+            ("objective", short(self.objective)),
+            ("upper bound", short(self.upper_bound)),
+            ("gap", f"{100 * self.gap:.3g}%"),
+            ("admitted", f"{len(self.schedules)} jobs"),
+            ("method", self.method),
+            ("seconds", short(self.seconds)),
+        ]
+
+    def to_frame(self) -> Any:
+        """Schedules as a pandas DataFrame: a row for each job that is admitted.
+
+        Returns
+        -------
+        pandas.DataFrame
+            With the columns job_id, start, completion and worker_slots.
+
+        Raises
+        ------
+        ModuleNotFoundError
+            If pandas is not installed, naming the extra that brings it.
+
+        Examples
+        --------
+        >>> import oasis
+        >>> from offline import solve
+        >>> instance = oasis.generate("testbed", jobs=3, seed=1)
+        >>> list(solve(instance, method="milp").to_frame()["job_id"])
+        ['j0', 'j2']
+        """
+        rows = [
+            {
+                "job_id": plan.job_id,
+                "start": plan.start,
+                "completion": plan.completion,
+                "worker_slots": plan.worker_slots,
+            }
+            for plan in self.schedules.values()
+        ]
+        return frame(rows, FRAME)
+
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON; ``seconds`` and ``history`` are measured."""
+        """Plain data for JSON; ``seconds`` and ``history`` are measured. See `from_dict`."""
         return {
+            "kind": KIND,
             "status": str(self.status),
             "objective": self.objective,
             "upper_bound": self.upper_bound,
@@ -124,3 +184,45 @@ class OfflineResult:
             "parameters": dict(self.parameters),
             "version": self.version,
         }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> OfflineResult:
+        """Rebuild from `to_dict`, also after a trip through JSON; further keys do not matter.
+
+        Raises
+        ------
+        InstanceError
+            With the path of what is missing or wrong.
+
+        Examples
+        --------
+        >>> from offline import OfflineResult, Status
+        >>> result = OfflineResult(Status.TIME_LIMIT, 8.0, 10.0, {}, method="milp", seconds=60.0)
+        >>> OfflineResult.from_dict(result.to_dict()) == result
+        True
+        """
+        return cls(
+            status=entry(data, "status", _status),
+            objective=entry(data, "objective", real),
+            upper_bound=entry(data, "upper_bound", real),
+            schedules=entry(data, "schedules", schedules_by_job),
+            method=entry(data, "method", text),
+            seconds=entry(data, "seconds", real),
+            parameters=entry(data, "parameters", mapping),
+            version=entry(data, "version", text),
+            objective_by=entry(data, "objective_by", text),
+            bound_by=entry(data, "bound_by", text),
+            history=entry(data, "history", list_of(Milestone.from_dict)),
+        )
+
+
+def _status(value: Any) -> Status:
+    try:
+        return Status(value)
+    except ValueError:
+        known = ", ".join(Status)
+        raise InstanceError("", f"expected one of {known}, got {describe(value)}") from None
+
+
+KIND = "solve"
+FRAME = {"job_id": "string", "start": "Int64", "completion": "Int64", "worker_slots": "Int64"}

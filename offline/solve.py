@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,6 +21,8 @@ from offline.model.params import CompactParams
 from offline.params import Count, Params
 from offline.result import OfflineResult
 from offline.warm_start import Start
+
+LOGGER = logging.getLogger(__name__)
 
 # A new method is registered by a line here, and documented in `solve` and in docs/cli.md.
 METHOD_BY_NAME: Mapping[str, Method[Any]] = {
@@ -129,6 +132,8 @@ def solve(
         raise ValueError(f"unknown method {method!r}; expected one of {', '.join(METHODS)}")
     if method == AUTO:
         method, params = _chosen(instance, params)
+    limit = f"{time_limit} s" if work_limit is None else f"{work_limit} units of work"
+    LOGGER.info("%s on %d jobs, limit %s, seed %d", method, len(instance.jobs), limit, seed)
     return METHOD_BY_NAME[method].solve(
         instance,
         time_limit,
@@ -149,6 +154,8 @@ def _chosen(instance: Instance, params: Params | Mapping[str, Any] | None) -> tu
         raise ValueError(  # noqa: TRY004
             f"params: method {AUTO!r} takes AutoParams, got {type(params).__name__}"
         )
-    if compact_size(OfflineArrays.of(instance)) <= params.compact_size:
+    size = compact_size(OfflineArrays.of(instance))
+    LOGGER.info("size %d, the compact model takes up to %d", size, params.compact_size)
+    if size <= params.compact_size:
         return MILP.name, params.milp
     return BENDERS.name, params.benders

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -15,6 +16,8 @@ from oasis.model.schedule import Schedule
 from oasis.solvers import PROOF, TRUST, SolveProgress, Status, relative_gap
 from oasis.solvers.budget import Budget
 from offline.result import Milestone, OfflineResult
+
+LOGGER = logging.getLogger(__name__)
 
 # Bounds come from sums of floats, which end a little too low now and then: 2e-10 of the value was
 # seen. What results state is larger by this (relative).
@@ -126,12 +129,14 @@ class SolveState:
     def enter(self, phase: str) -> None:
         """Begin a phase: a `Phase`, unless a tool beside the package drives the solve."""
         self.phase = phase
+        LOGGER.info("phase: %s", phase)
         self._report()
 
     def found(self, incumbent: float, schedules: Mapping[str, Schedule]) -> None:
         """Take note of a verified solution and its value."""
         if self.incumbent is None or incumbent > self.incumbent:
             self._best = (incumbent, schedules, self.phase)
+            LOGGER.info("incumbent %g by %s", incumbent, self.phase)
             self._check()
             self._note()
 
@@ -139,6 +144,7 @@ class SolveState:
         """Take note of a bound, proved by the current phase unless told otherwise."""
         if bound < self.bound:
             self._proof = (bound, self.phase if by is None else by)
+            LOGGER.info("bound %g by %s", *self._proof)
             self._check()
             self._note()
 

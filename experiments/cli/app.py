@@ -13,6 +13,7 @@ from experiments.cli.commands import (
     import_trace,
     kubernetes,
     learn,
+    plot,
     policies,
     quote,
     ratio,
@@ -21,8 +22,10 @@ from experiments.cli.commands import (
     schema,
     solve,
     sweep,
+    verify,
 )
 from experiments.cli.exit_codes import BAD_INPUT, INTERRUPTED
+from experiments.cli.verbose import with_verbose
 from experiments.cli.version import print_version
 from oasis.model.errors import OasisError
 
@@ -39,16 +42,18 @@ app = typer.Typer(
 app.command("generate")(generate.command)
 app.add_typer(import_trace.app, name="import")
 app.command("describe")(describe.command)
-app.command("run")(run.command)
-app.command("compare")(compare.command)
-app.command("replay")(replay.command)
-app.command("solve")(solve.command)
-app.command("ratio")(ratio.command)
+app.command("run")(with_verbose(run.command))
+app.command("compare")(with_verbose(compare.command))
+app.command("replay")(with_verbose(replay.command))
+app.command("solve")(with_verbose(solve.command))
+app.command("ratio")(with_verbose(ratio.command))
 app.command("quote")(quote.command)
+app.command("verify")(verify.command)
+app.command("plot")(plot.command)
 app.command("policies")(policies.command)
 app.command("schema")(schema.command)
 app.command("learn")(learn.command)
-app.command("sweep")(sweep.command)
+app.command("sweep")(with_verbose(sweep.command))
 app.command("figure")(figure.command)
 app.add_typer(kubernetes.app, name="kubernetes")
 

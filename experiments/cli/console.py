@@ -100,15 +100,20 @@ def _write(text: str) -> None:
 
 
 @contextmanager
-def counter(what: str, total: int) -> Iterator[Callable[[], None]]:
-    """Callback that advances a progress bar on standard error, shown after two seconds."""
+def counter(what: str, total: int) -> Iterator[Callable[..., None]]:
+    """Callback that advances a progress bar on a terminal's standard error, after two seconds.
+
+    It may be called with what is being done at the moment, such as the name of a policy.
+    """
     console = Console(stderr=True)
     begin = monotonic()
     with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task(what, total=total, visible=False)
 
-        def advance() -> None:
-            bar.update(task, advance=1, visible=monotonic() - begin >= PATIENCE_SECONDS)
+        def advance(doing: str = "") -> None:
+            shown = f"{what} {doing}".rstrip()
+            is_slow = monotonic() - begin >= PATIENCE_SECONDS
+            bar.update(task, advance=1, visible=is_slow, description=shown)
 
         yield advance
 

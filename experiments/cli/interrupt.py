@@ -1,4 +1,7 @@
-"""Ctrl-C: the first ends the solve with what it has proved by then, the second the program."""
+"""Ctrl-C: the first ends the solve with what it has proved by then, the second the program.
+
+A sweep takes SIGTERM, which batch systems and service managers send, for a Ctrl-C.
+"""
 
 from __future__ import annotations
 
@@ -78,3 +81,16 @@ class CtrlC:
         os.write(2, ERASE_LINE + STOPPING if is_terminal else STOPPING)
         if self._raises:
             raise KeyboardInterrupt
+
+
+@contextmanager
+def sigterm_as_ctrl_c() -> Iterator[None]:
+    """Inside, SIGTERM raises KeyboardInterrupt, in the main thread."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    former = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, former)

@@ -53,7 +53,7 @@ def not_stdout(path: Path | None) -> Path | None:
     return path
 
 
-def _picture(path: Path | None) -> Path | None:
+def check_plot(path: Path | None) -> Path | None:
     """`path` if it can be drawn to: said before the work, not after it."""
     if path is not None:
         from experiments.plotting import check_picture  # noqa: PLC0415 (needs an extra)
@@ -118,5 +118,5 @@ ResultFile = Annotated[
 ]
 Picture = Annotated[
     Path | None,
-    typer.Option("--plot", callback=_picture, help="Draw it to this file (.png, .svg or .pdf)."),
+    typer.Option("--plot", callback=check_plot, help="Draw it to this file (.png, .svg or .pdf)."),
 ]

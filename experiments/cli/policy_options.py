@@ -130,7 +130,7 @@ def choose_options(
     Raises
     ------
     OasisError
-        Naming the flag.
+        Naming the flag, also where none of the policies has such an option.
 
     Examples
     --------
@@ -147,9 +147,10 @@ def choose_options(
         given[OASIS][option] = value
     for option, value in (shared or {}).items():
         found = having(option, names) if value is not None else []
-        if option == LINE and value is not None and not found:
-            expected = f"expected one of {', '.join(having(LINE))}"
-            raise OasisError(f"--line: {expected} among the policies, got {', '.join(names)}")
+        if value is not None and not found:
+            expected = f"expected one of {', '.join(having(option))}"
+            got = ", ".join(names)
+            raise OasisError(f"{SHARED[option]}: {expected} among the policies, got {got}")
         for name in found:
             given.setdefault(name, {}).setdefault(option, value)
     flagged = {**(oasis or {}), **({LINE: line} if (line := (shared or {}).get(LINE)) else {})}

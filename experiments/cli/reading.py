@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import oasis
 from experiments.evaluation.provenance import Recipe
@@ -16,8 +17,14 @@ def errors_name(path: Path) -> Iterator[None]:
     """Prepend the file's name to what is wrong inside it."""
     try:
         yield
-    except oasis.InstanceError as error:
+    except oasis.OasisError as error:
         raise oasis.OasisError(f"{path}: {error}") from None
+
+
+def read_document(path: Path) -> Any:
+    """Read a JSON file; errors name the file."""
+    with errors_name(path):
+        return read_json(path)
 
 
 def read_instance(path: Path) -> oasis.Instance:
@@ -34,7 +41,5 @@ def read_job(path: Path) -> oasis.Job:
 
 def read_recipe(path: Path) -> Recipe:
     """Read from a result of ``oasis run`` how to make it again."""
-    try:
+    with errors_name(path):
         return Recipe.of(read_json(path))
-    except oasis.OasisError as error:
-        raise oasis.OasisError(f"{path}: {error}") from None

@@ -76,6 +76,15 @@ def write_instance(instance: oasis.Instance, output: Path) -> None:
     write_document(instance_to_dict(instance), output)
 
 
+def write_picture(picture: Figure, output: Path) -> None:
+    """Write a picture to the file that was asked for."""
+    from experiments.plotting import save  # noqa: PLC0415 (needs an extra)
+
+    failures: list[OSError] = []
+    _attempt(failures, lambda: save(picture, output))
+    refuse(failures)
+
+
 def write_document(document: dict[str, Any], output: Path) -> None:
     """Write one JSON document to the file that was asked for, which may be standard output."""
     if is_stdout(output):

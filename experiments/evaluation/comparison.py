@@ -1,38 +1,100 @@
-"""Policies side by side on one instance."""
+"""Policies side by side, on one instance or on one trace."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import oasis
+from oasis.model.document import entry, mapping, text
+from oasis.model.errors import located_at
+from oasis.model.frames import frame
 from oasis.model.instance import Instance
+from oasis.model.summary import Facts, Summarised
 from oasis.simulator import Policy, Scheduler
 from oasis.simulator.result import Run
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """Verified runs of several policies on one instance.
+@dataclass(frozen=True, slots=True, repr=False)
+class Comparison(Summarised):
+    """Figures of several policies on the same jobs.
 
     Parameters
     ----------
-    runs : mapping of str to Run
-        By name of the policy, in the order asked for.
-    slot_seconds : float
-        Length of a slot.
+    kind : {"compare", "replay"}
+        On an instance, each run verified; or on a trace.
+    policies : mapping of str to mapping
+        For each policy, in the order asked for, the figures of the table, its parameters and what
+        it reports of its own run.
+    about : mapping
+        What they ran on: the number of ``jobs``, the ``version`` of the package, and what else the
+        document says.
     """
 
-    runs: Mapping[str, Run]
-    slot_seconds: float
+    kind: str
+    policies: Mapping[str, Mapping[str, Any]]
+    about: Mapping[str, Any]
+
+    def summary(self) -> tuple[str, Facts]:
+        """Jobs, and of each policy how many finished."""
+        done = [(name, f"finished {row.get('finished')}") for name, row in self.policies.items()]
+        return "Comparison", [("jobs", f"{self.about.get('jobs')}"), *done]
+
+    def to_frame(self) -> Any:
+        """Figures as a pandas DataFrame: a row a policy, a column for each single number.
+
+        Returns
+        -------
+        pandas.DataFrame
+            The column policy, and those figures that are single numbers.
+
+        Raises
+        ------
+        ModuleNotFoundError
+            If pandas is not installed, naming the extra that brings it.
+
+        Examples
+        --------
+        >>> from baselines import DRF, FIFO
+        >>> instance = oasis.generate("testbed", jobs=4, seed=1)
+        >>> frame = compare(instance, {"fifo": FIFO, "drf": DRF}).to_frame()
+        >>> frame[["policy", "admitted"]].values.tolist()
+        [['fifo', 4.0], ['drf', 4.0]]
+        """
+        rows = [{"policy": name, **row} for name, row in self.policies.items()]
+        first = next(iter(self.policies.values()), {})
+        numbers = [name for name, value in first.items() if not isinstance(value, Mapping)]
+        return frame(rows, {"policy": "string", **dict.fromkeys(numbers, "float64")})
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON: for each policy the figures of the table, and its parameters."""
-        return {
-            name: figures(run) | {"parameters": dict(run.parameters), "report": dict(run.report)}
-            for name, run in self.runs.items()
-        }
+        """Plain data for JSON; the inverse of `from_dict`."""
+        policies = {name: dict(row) for name, row in self.policies.items()}
+        return {"kind": self.kind, "policies": policies, **self.about}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Comparison:
+        """Rebuild from `to_dict`, also after a trip through JSON.
+
+        Raises
+        ------
+        InstanceError
+            With the path of what is missing or wrong.
+
+        Examples
+        --------
+        >>> from baselines import FIFO
+        >>> instance = oasis.generate("testbed", jobs=4, seed=1)
+        >>> document = compare(instance, {"fifo": FIFO}).to_dict()
+        >>> Comparison.from_dict(document).to_dict() == document
+        True
+        """
+        policies = entry(data, "policies", mapping)
+        with located_at("policies"):
+            rows = {name: entry(policies, name, mapping) for name in policies}
+        about = {name: value for name, value in data.items() if name not in ("kind", "policies")}
+        return cls(entry(data, "kind", text), rows, about)
 
 
 def figures(run: Run) -> dict[str, Any]:
@@ -67,7 +129,7 @@ def compare(
     instance: Instance,
     policies: Mapping[str, Callable[[], Policy | Scheduler]],
     *,
-    on_run: Callable[[Run], None] | None = None,
+    on_decision: Callable[[str], None] | None = None,
 ) -> Comparison:
     """Run each policy on `instance` and verify what it did.
 
@@ -77,8 +139,8 @@ def compare(
         The problem.
     policies : mapping of str to callable
         Makes a fresh policy.
-    on_run : callable, optional
-        Called after each run, for progress.
+    on_decision : callable, optional
+        Called with the name of the policy once for each job whose fate is known, for progress.
 
     Raises
     ------
@@ -91,14 +153,25 @@ def compare(
     --------
     >>> from baselines import DRF, FIFO
     >>> instance = oasis.generate("testbed", jobs=4, seed=1)
-    >>> found = compare(instance, {"fifo": FIFO, "drf": DRF}).to_dict()
-    >>> {name: row["admitted"] for name, row in found.items()}
+    >>> found = compare(instance, {"fifo": FIFO, "drf": DRF})
+    >>> {name: row["admitted"] for name, row in found.policies.items()}
     {'fifo': 4, 'drf': 4}
     """
-    runs = {}
+    rows = {}
     for name, make in policies.items():
-        runs[name] = oasis.simulate(instance, make())
-        oasis.verify(instance, runs[name])
-        if on_run is not None:
-            on_run(runs[name])
-    return Comparison(runs, instance.slot_seconds)
+        told = None if on_decision is None else partial(_tell, on_decision, name)
+        run = oasis.simulate(instance, make(), on_decision=told)
+        oasis.verify(instance, run)
+        said = {"parameters": dict(run.parameters), "report": dict(run.report)}
+        rows[name] = figures(run) | said
+    about = {
+        "jobs": len(instance.jobs),
+        "slot_seconds": instance.slot_seconds,
+        "seed": instance.metadata.get("seed"),
+        "version": oasis.__version__,
+    }
+    return Comparison("compare", rows, about)
+
+
+def _tell(on_decision: Callable[[str], None], name: str, _: oasis.Decision) -> None:
+    on_decision(name)

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from oasis.certify.certificate import Certificate
+from oasis.model.document import entry, flag, mapping, optional, real
+from oasis.model.schedule import schedules_by_job
+from oasis.model.summary import Facts, Summarised, short
 from oasis.simulator.result import Run
 from oasis.solvers import Status
 from offline import OfflineResult
 
 
-@dataclass(frozen=True, slots=True)
-class CompetitiveRatio:
+@dataclass(frozen=True, slots=True, repr=False)
+class CompetitiveRatio(Summarised):
     """OPT / P on one instance, with everything it rests on.
 
     Parameters
@@ -95,10 +99,23 @@ class CompetitiveRatio:
     def _over_online(self, value: float) -> float | None:
         return value / self.online_utility if self.online_utility > 0 else None
 
+    def summary(self) -> tuple[str, Facts]:
+        """The ratio, proven or not, and the two utilities that it divides."""
+        found = f"between {short(self.lower)} and {short(self.upper)} (not proven)"
+        if self.proven:
+            found = f"{short(self.ratio)} (proven)"
+        return "CompetitiveRatio", [
+            ("ratio", found),
+            (self.run.policy, short(self.online_utility)),
+            ("offline", short(self.offline_objective)),
+            ("at most", short(self.offline_upper_bound)),
+        ]
+
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON."""
-        offline = self.offline
+        """Plain data for JSON; the inverse of `from_dict`."""
+        offline, run = self.offline, self.run.to_dict()
         return {
+            "kind": KIND,
             "ratio": self.ratio,
             "ratio_lower": self.lower,
             "ratio_upper": self.upper,
@@ -117,15 +134,51 @@ class CompetitiveRatio:
             "method": offline.method,
             "offline_parameters": dict(offline.parameters),
             "offline_seconds": offline.seconds,
+            "offline_schedules": [schedule.to_dict() for schedule in offline.schedules.values()],
             "history": [milestone.to_dict() for milestone in offline.history],
+            "is_complete": self.is_complete,
+            "certificate": None if self.certificate is None else self.certificate.to_dict(),
             **_guarantees(self.certificate),
-            "decisions": [decision.to_dict() for decision in self.run.decisions],
-            "decision_seconds": self.run.latency,
-            "policy": self.run.policy,
-            "parameters": dict(self.run.parameters),
-            "seed": self.run.seed,
-            "version": self.run.version,
+            **{name: run[name] for name in OF_THE_RUN},
         }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> CompetitiveRatio:
+        """Rebuild from `to_dict`, also after a trip through JSON; further keys do not matter.
+
+        Raises
+        ------
+        InstanceError
+            With the path of what is missing or wrong.
+
+        Examples
+        --------
+        >>> import oasis
+        >>> from experiments import CompetitiveRatio, competitive_ratio
+        >>> instance = oasis.generate("testbed", jobs=3, seed=1)
+        >>> document = competitive_ratio(instance, method="milp").to_dict()
+        >>> CompetitiveRatio.from_dict(document).to_dict() == document
+        True
+        """
+        renamed = {
+            "parameters": entry(data, "offline_parameters", mapping),
+            "seconds": entry(data, "offline_seconds", real),
+        }
+        offline = OfflineResult.from_dict({**data, **renamed, "schedules": []})
+        schedules = entry(data, "offline_schedules", schedules_by_job)
+        return cls(
+            Run.from_dict(data),
+            replace(offline, schedules=schedules),
+            entry(data, "certificate", optional(Certificate.from_dict)),
+            entry(data, "is_complete", flag),
+        )
+
+
+KIND = "ratio"
+OF_THE_RUN = (
+    *("bounds", "decisions", "decision_seconds", "report", "simulation"),
+    *("policy", "parameters", "seed", "version"),
+)
 
 
 def _guarantees(certificate: Certificate | None) -> dict[str, float | None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
@@ -24,6 +25,7 @@ from offline.warm_start import WarmStart, decide
 
 __all__ = ["CompetitiveRatio", "competitive_ratio", "measure"]
 
+LOGGER = logging.getLogger(__name__)
 ROUNDING = 1e-9  # relative, of the corrected bound
 
 
@@ -121,10 +123,12 @@ def measure(
     with raising():
         offline = solve_offline(instance, warm_start=start, on_progress=on_progress)
     verify(instance, offline)
+    LOGGER.info("schedules of %s and offline verified", run.policy)
     if run.bounds is None:  # Theorem 4 speaks of policies with prices alone
         return CompetitiveRatio(run, offline, None)
     certificate = certify(instance, run)
     _check_theorem(offline, certificate)
+    LOGGER.info("Theorem 4, corrected: no schedule exceeds %g", certificate.upper_bound)
     return CompetitiveRatio(run, offline, certificate)
 
 

@@ -43,6 +43,22 @@ def instance_reference(instance: Instance, file: str | None) -> dict[str, Any]:
     return {"file": file, "sha256": instance_digest(instance), "metadata": metadata}
 
 
+def check_digest(instance: Instance, sha256: str) -> None:
+    """Check that `instance` is the one whose digest a result has.
+
+    Raises
+    ------
+    OasisError
+        If it is another.
+    """
+    found = instance_digest(instance)
+    if found != sha256:
+        raise OasisError(
+            f"instance.sha256: the result is of another instance: expected {sha256[:16]}, "
+            f"got {found[:16]}"
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class Recipe:
     """How to make the result of ``oasis run`` again.
@@ -103,12 +119,7 @@ class Recipe:
         OasisError
             If it is another.
         """
-        found = instance_digest(instance)
-        if found != self.sha256:
-            raise OasisError(
-                f"instance.sha256: the result is of another instance: expected {self.sha256[:16]}, "
-                f"got {found[:16]}"
-            )
+        check_digest(instance, self.sha256)
 
 
 def _entry(document: Any, key: str, kind: type, wanted: str, prefix: str = "") -> Any:

@@ -6,7 +6,7 @@ require("drawing", "matplotlib")
 
 from experiments.plotting.comparison import plot_comparison
 from experiments.plotting.files import FORMATS, check_picture, save
-from experiments.plotting.pages import comparison_page, ratio_page, run_page
+from experiments.plotting.pages import comparison_page, ratio_page, run_page, schedules_page
 from experiments.plotting.prices import plot_prices
 from experiments.plotting.ratio import plot_ratio
 from experiments.plotting.rents import plot_rents
@@ -28,4 +28,5 @@ __all__ = [
     "ratio_page",
     "run_page",
     "save",
+    "schedules_page",
 ]

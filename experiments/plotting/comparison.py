@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from matplotlib.axes import Axes
@@ -12,7 +12,7 @@ from experiments.plotting.canvas import GREYS, HATCHES, SMALL, axes, legend_belo
 if TYPE_CHECKING:
     from experiments.evaluation.comparison import Comparison
 
-Bars = tuple[str, Callable[[dict[str, Any]], float | None]]
+Bars = tuple[str, Callable[[Mapping[str, Any]], float | None]]
 
 # What is drawn for each measure: its title, its axis, and one or two bars a policy.
 MEASURES: dict[str, tuple[str, str, tuple[Bars, ...]]] = {
@@ -41,7 +41,7 @@ def plot_comparison(
     Parameters
     ----------
     comparison : Comparison
-        Of `experiments.evaluation.comparison.compare`.
+        Of `experiments.evaluation.comparison.compare`, so on an instance.
     measure : {"utility", "jobs", "completion"}
         Total utility; jobs admitted and finished; mean and 95th percentile of the completion time
         of the jobs that finished.
@@ -71,7 +71,7 @@ def plot_comparison(
     if measure not in MEASURES:
         raise ValueError(f"measure: expected one of {', '.join(MEASURES)}, got {measure!r}")
     title, unit, bars = MEASURES[measure]
-    figures = comparison.to_dict()
+    figures = comparison.policies
     ax = axes(ax, 6.4, 1.2 + 0.4 * len(figures))
     height = 0.8 / len(bars)
     for k, (name, read) in enumerate(bars):

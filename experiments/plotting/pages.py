@@ -15,6 +15,7 @@ from experiments.plotting.schedule import plot_schedule
 from experiments.plotting.utilisation import plot_utilisation
 from experiments.plotting.utilities import plot_utilities
 from oasis.model.instance import Instance
+from oasis.model.schedule import Schedule
 from oasis.simulator.result import Run
 
 if TYPE_CHECKING:
@@ -35,29 +36,51 @@ def run_page(instance: Instance, run: Run) -> Figure:
     >>> len(run_page(instance, run).axes) >= 6
     True
     """
-    priced = run.bounds is not None
+    title = (
+        f"{run.policy}: total utility {run.total_utility:.6g}, "
+        f"{run.admitted} of {len(run.decisions)} jobs admitted"
+    )
+    return _page(instance, run.schedules, title, run if run.bounds is not None else None)
+
+
+def schedules_page(instance: Instance, schedules: Mapping[str, Schedule], title: str) -> Figure:
+    """Utilisation, schedule and utilities of schedules from anywhere.
+
+    Examples
+    --------
+    >>> import oasis
+    >>> instance = oasis.generate("testbed", jobs=4, seed=1)
+    >>> run = oasis.simulate(instance, oasis.OASiS.from_instance(instance))
+    >>> schedules_page(instance, run.schedules, "mine").get_suptitle()
+    'mine'
+    """
+    return _page(instance, schedules, title, None)
+
+
+def _page(
+    instance: Instance, schedules: Mapping[str, Schedule], title: str, run: Run | None
+) -> Figure:
+    """The page of a run with prices, or without prices where `run` is None."""
+    priced = run is not None
     maps, jobs = 2.8 * (1 + priced), min(7.5, max(4.0, 1.2 + 0.12 * len(instance.jobs)))
     figure = new_figure(12.0, maps + jobs + 0.4)
     rows = figure.add_gridspec(2, 1, height_ratios=(maps, jobs))
     grid = rows[0].subgridspec(1 + priced, 2)
     for k, group in enumerate(GROUPS):
         place = figure.add_subplot(grid[0, k])
-        plot_utilisation(instance, run.schedules, group=group, ax=place)
-        if priced:
+        plot_utilisation(instance, schedules, group=group, ax=place)
+        if run is not None:
             plot_prices(instance, run, group=group, ax=figure.add_subplot(grid[1, k]))
     columns = rows[1].subgridspec(1, 2, width_ratios=(2, 1))
-    plot_schedule(instance, run.schedules, ax=figure.add_subplot(columns[0]))
-    plot_utilities(instance, run.schedules, ax=figure.add_subplot(columns[1]))
-    figure.suptitle(
-        f"{run.policy}: total utility {run.total_utility:.6g}, "
-        f"{run.admitted} of {len(run.decisions)} jobs admitted"
-    )
+    plot_schedule(instance, schedules, ax=figure.add_subplot(columns[0]))
+    plot_utilities(instance, schedules, ax=figure.add_subplot(columns[1]))
+    figure.suptitle(title)
     return figure
 
 
 def comparison_page(comparison: Comparison) -> Figure:
     """Utility, jobs and completion of every policy."""
-    figure = new_figure(13.0, 1.8 + 0.5 * len(comparison.runs))
+    figure = new_figure(13.0, 1.8 + 0.5 * len(comparison.policies))
     for ax, measure in zip(figure.subplots(1, len(MEASURES)), MEASURES, strict=True):
         plot_comparison(comparison, measure=measure, ax=ax)
     return figure

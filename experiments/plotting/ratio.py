@@ -20,7 +20,7 @@ INTERVAL: dict[str, Any] = {"color": "black", "linewidth": 2, "markersize": 10}
 
 
 def plot_ratio(results: Mapping[str, CompetitiveRatio], *, ax: Axes | None = None) -> Axes:
-    """A row for each result: its ratio, 2 alpha and the corrected bound, on a logarithmic axis.
+    """A row for each result: its ratio, 2 alpha and the corrected ratio bound, logarithmic.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def plot_ratio(results: Mapping[str, CompetitiveRatio], *, ax: Axes | None = Non
         ax.plot([], [], "-|", **INTERVAL, label="ratio lies within")
     _scatter(ax, proven, "o", "ratio, proven")
     _scatter(ax, printed, "^", "2 alpha (Theorem 4 as printed)")
-    _scatter(ax, corrected, "s", "corrected bound")
+    _scatter(ax, corrected, "s", "corrected ratio bound")
     ax.axvline(1.0, color="0.7", linewidth=0.8)
     ax.set_xscale("log")
     ax.set_xlim(left=0.9)
@@ -102,7 +102,7 @@ def _annotate(ax: Axes, row: int, result: CompetitiveRatio) -> None:
         ax.annotate(known, (result.lower, row), **above)
         if bound is not None and bound <= LARGEST:
             return
-        text = "no finite corrected bound"
+        text = "no finite corrected ratio bound"
         if bound is not None:
-            text = f"corrected bound about $10^{{{math.log10(bound):.0f}}}$"
+            text = f"corrected ratio bound about $10^{{{math.log10(bound):.0f}}}$"
     ax.annotate(text, (1.0, row), xycoords=("axes fraction", "data"), **beside)

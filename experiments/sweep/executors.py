@@ -11,6 +11,7 @@ from typing import Protocol
 import joblib
 
 from experiments.sweep.cells import Cell
+from experiments.sweep.reach import check_cluster
 from experiments.sweep.record import FAILED, Record
 from experiments.sweep.worker import execute, execute_for, failure
 from oasis.model.errors import OasisError
@@ -60,7 +61,8 @@ class Local:
 def _parallel(
     jobs: int, cells: Sequence[Cell], started: list[Cell]
 ) -> Generator[tuple[Cell, Record]]:
-    workers = joblib.cpu_count() if jobs == -1 else jobs
+    # no more than there is work for: joblib would start them all
+    workers = min(joblib.cpu_count() if jobs == -1 else jobs, len(cells))
 
     def calls() -> Iterator[object]:
         for cell in cells:
@@ -100,7 +102,7 @@ class Dask:
     scheduler : str
         Its address, such as ``tcp://10.0.0.1:8786``.
     connect_seconds : float
-        How long to try to reach it.
+        How long to try to reach it, and for it to have a worker.
     """
 
     scheduler: str
@@ -112,10 +114,11 @@ class Dask:
         Raises
         ------
         OasisError
-            If the scheduler cannot be reached, or goes away.
+            If the scheduler cannot be reached or has no workers, or goes away.
         """
         from distributed import Client, KilledWorker, as_completed  # noqa: PLC0415
 
+        check_cluster(self.scheduler, self.connect_seconds)
         try:
             client = Client(self.scheduler, timeout=self.connect_seconds, set_as_default=False)
         except (OSError, ValueError) as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -25,6 +26,8 @@ from experiments.sweep.store import (
 )
 from experiments.sweep.task import Task
 from oasis.model.files import check_writable
+
+LOGGER = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +216,7 @@ class _Work:
             shared_done=len(found),
         )
         self._report(self.progress)
+        LOGGER.info("%d cells, %d recorded before", len(records) + len(left), len(records))
         if left:
             self._store.prepare()
         for cell, record in self._run([c for key, c in shared.items() if key not in found]):
@@ -241,6 +245,8 @@ class _Work:
     def _saved(self, found: Iterable[tuple[Cell, Record]]) -> Iterator[tuple[Cell, Record]]:
         for cell, record in found:
             self._store.save(cell.key, cell.identity, record)
+            LOGGER.info("%s, seed %d: %s", cell.policy, cell.seed, record.error or record.status)
+            LOGGER.debug("that was the cell %s", cell.columns)
             yield cell, record
 
 

@@ -45,7 +45,8 @@ def execute_for(driver: int, cell: Cell) -> Record:
     global _watching  # noqa: PLW0603
     if not _watching:
         _watching = True
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the driver to handle
+        for ending in (signal.SIGINT, signal.SIGTERM):  # they are for the driver to handle
+            signal.signal(ending, signal.SIG_IGN)
         threading.Thread(target=_end_with, args=(driver,), daemon=True).start()
     return execute(cell)
 

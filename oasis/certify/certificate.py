@@ -10,24 +10,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, fields
+from typing import Any, Protocol
 
 import numpy as np
 
 from oasis.model.decision import Decision
+from oasis.model.document import entry, real
 from oasis.model.instance import Instance, Job
 from oasis.model.resources import as_array
 from oasis.model.rounding import FloatArray, IntArray
 from oasis.model.schedule import COUNT, SERVER, Schedule
+from oasis.model.summary import Facts, Summarised, short
 from oasis.model.usage import committed
 from oasis.online.ledger import Ledger
 from oasis.online.prices import PriceBounds, PriceFunction
 from oasis.online.search import Search
 
 
-@dataclass(frozen=True, slots=True)
-class Certificate:
+@dataclass(frozen=True, slots=True, repr=False)
+class Certificate(Summarised):
     """What a run of OASiS proves about its own distance from the optimum.
 
     Parameters
@@ -74,6 +76,39 @@ class Certificate:
         """`upper_bound` / P >= OPT / P; None if P = 0 or where it overflows."""
         ratio = self.upper_bound / self.online_utility if self.online_utility else math.inf
         return ratio if math.isfinite(ratio) else None
+
+    def summary(self) -> tuple[str, Facts]:
+        """What it bounds, and the constants that the bounds are made of."""
+        return "Certificate", [
+            ("optimum at most", short(self.upper_bound)),
+            ("ratio at most", short(self.ratio_bound)),
+            ("2 alpha", short(2 * self.alpha)),
+            ("ln alpha_x", short(self.log_alpha_x)),
+            ("D_0", short(self.initial_dual)),
+            ("G", short(self.payoff_gap)),
+        ]
+
+    def to_dict(self) -> dict[str, float]:
+        """Plain data for JSON; the inverse of `from_dict`."""
+        return {name: getattr(self, name) for name in CONSTANTS}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Certificate:
+        """Rebuild from `to_dict`; `InstanceError` with the path of what is missing or wrong.
+
+        Examples
+        --------
+        >>> from oasis.certify.certificate import Certificate
+        >>> certificate = Certificate(
+        ...     alpha=4.0, log_alpha_x=2.0, initial_dual=0.5, payoff_gap=1.0, online_utility=10.0
+        ... )
+        >>> Certificate.from_dict(certificate.to_dict()) == certificate
+        True
+        """
+        return cls(**{name: entry(data, name, real) for name in CONSTANTS})
+
+
+CONSTANTS = tuple(constant.name for constant in fields(Certificate))
 
 
 class PricedRun(Protocol):

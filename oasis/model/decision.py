@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from oasis.model.document import count, entry, flag, list_of, optional, real, text
 from oasis.model.schedule import Schedule
 
 
@@ -173,18 +174,14 @@ class Decision:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Decision:
-        """Rebuild from `to_dict`, also after a trip through JSON."""
-        fields = dict(data)
-        if fields["schedule"]:
-            fields["schedule"] = Schedule.from_dict(fields["schedule"])
-        if fields["rejection"]:
-            rejection = dict(fields["rejection"])
-            if rejection["bottleneck"]:
-                spot = dict(rejection["bottleneck"])
-                spot["servers"], spot["slots"] = tuple(spot["servers"]), tuple(spot["slots"])
-                rejection["bottleneck"] = Bottleneck(**spot)
-            fields["rejection"] = Rejection(**rejection)
-        return cls(**fields)
+        """Rebuild from `to_dict`, also after a trip through JSON; further keys do not matter.
+
+        Raises
+        ------
+        InstanceError
+            With the path of what is missing or wrong.
+        """
+        return cls(**{name: entry(data, name, reader) for name, reader in _DECISION.items()})
 
 
 def _plain(rejection: Rejection | None) -> dict[str, Any] | None:
@@ -196,3 +193,39 @@ def _plain(rejection: Rejection | None) -> dict[str, Any] | None:
     if spot is not None:
         data["bottleneck"] = {name: getattr(spot, name) for name in Bottleneck.__slots__}
     return data
+
+
+def _bottleneck(data: Any) -> Bottleneck:
+    return Bottleneck(**{name: entry(data, name, reader) for name, reader in _BOTTLENECK.items()})
+
+
+def _rejection(data: Any) -> Rejection:
+    return Rejection(**{name: entry(data, name, reader) for name, reader in _REJECTION.items()})
+
+
+# How each field is read from a document.
+_BOTTLENECK: dict[str, Callable[[Any], Any]] = {
+    "resource": text,
+    "group": text,
+    "servers": list_of(text),
+    "slots": list_of(count),
+    "cost": real,
+    "share": real,
+}
+_REJECTION: dict[str, Callable[[Any], Any]] = {
+    "smallest_utility": real,
+    "smallest_utility_completion": count,
+    "utility_factor": optional(real),
+    "bottleneck": optional(_bottleneck),
+}
+_DECISION: dict[str, Callable[[Any], Any]] = {
+    "job_id": text,
+    "admitted": flag,
+    "payoff": real,
+    "utility": real,
+    "cost": real,
+    "completion": optional(count),
+    "schedule": optional(Schedule.from_dict),
+    "reason": optional(text),
+    "rejection": optional(_rejection),
+}

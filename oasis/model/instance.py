@@ -9,13 +9,14 @@ from typing import Any
 from oasis.model.cluster import Cluster, Server
 from oasis.model.errors import InstanceError, located_at
 from oasis.model.job import Job
+from oasis.model.summary import Facts, Summarised
 from oasis.model.validation import LARGEST_SIZE, check_unique, integer
 
 __all__ = ["Cluster", "Instance", "Job", "Server"]
 
 
-@dataclass(frozen=True, slots=True)
-class Instance:
+@dataclass(frozen=True, slots=True, repr=False)
+class Instance(Summarised):
     """A scheduling problem (1)-(13).
 
     Parameters
@@ -66,6 +67,16 @@ class Instance:
     def slot_seconds(self) -> float:
         """Length of one slot in seconds."""
         return self.cluster.slot_seconds
+
+    def summary(self) -> tuple[str, Facts]:
+        """Jobs, horizon and servers."""
+        cluster = self.cluster
+        servers = f"{len(cluster.worker_ids)} for workers, {len(cluster.ps_ids)} for ps"
+        return "Instance", [
+            ("jobs", f"{len(self.jobs)}"),
+            ("horizon", f"{self.horizon} slots of {self.slot_seconds:g} s"),
+            ("servers", servers),
+        ]
 
     def jobs_by_arrival(self) -> list[Job]:
         """Jobs in order of arrival; those of one slot in the order of the file."""

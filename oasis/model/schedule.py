@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from oasis.model import document
+from oasis.model.errors import InstanceError, located_at
 from oasis.model.rounding import FloatArray, IntArray
+from oasis.model.validation import check_unique
 
 SLOT, SERVER, COUNT = 0, 1, 2
 
@@ -97,9 +101,42 @@ class Schedule:
         }
 
     @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Schedule:
-        """Rebuild a schedule from `to_dict`."""
-        return cls(data["job_id"], data["workers"], data["ps"])
+    def from_dict(cls, data: Mapping[str, Any]) -> Schedule:
+        """Rebuild a schedule from `to_dict`; `InstanceError` with the path of what is wrong."""
+        return cls(
+            document.entry(data, "job_id", document.text),
+            document.entry(data, "workers", _rows),
+            document.entry(data, "ps", _rows),
+        )
+
+
+def schedules_by_job(value: Any) -> dict[str, Schedule]:
+    """Read the list ``schedules`` of a document: schedules by job id.
+
+    Raises
+    ------
+    InstanceError
+        With the path of what is missing or wrong, and if a job has two.
+
+    Examples
+    --------
+    >>> from oasis.model.schedule import schedules_by_job
+    >>> list(schedules_by_job([{"job_id": "j0", "workers": [[0, 2, 3]], "ps": [[0, 0, 1]]}]))
+    ['j0']
+    """
+    found = document.list_of(Schedule.from_dict)(value)
+    check_unique([schedule.job_id for schedule in found], "", "job id", ".job_id")
+    return {schedule.job_id: schedule for schedule in found}
+
+
+def _rows(value: Any) -> IntArray:
+    """Rows (slot, server, count) of a document."""
+    rows = document.list_of(document.list_of(document.count))(value)
+    for k, row in enumerate(rows):
+        with located_at(f"[{k}]"):
+            if len(row) != 3:
+                raise InstanceError("", f"expected slot, server and count, got {list(row)}")
+    return placements(rows)
 
 
 def add_usage(used: FloatArray, rows: IntArray, demand: FloatArray) -> None:

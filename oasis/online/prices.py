@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from oasis.model import document
 from oasis.model.cluster import Cluster
 from oasis.model.instance import Instance
 from oasis.model.job import Job
@@ -79,10 +80,14 @@ class PriceFunction:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> PriceFunction:
-        """Rebuild from `to_dict`."""
-        lower = np.array([-np.inf if v is None else v for v in data["log_lower"]])
-        eta = np.nan if data["eta"] is None else data["eta"]
-        return cls(lower, np.array(data["log_ratio"]), eta)
+        """Rebuild from `to_dict`; `InstanceError` with the path of what is missing or wrong."""
+        lower = document.entry(
+            data, "log_lower", document.list_of(document.optional(document.real))
+        )
+        ratio = document.entry(data, "log_ratio", document.list_of(document.real))
+        eta = document.entry(data, "eta", document.optional(document.real))
+        known = np.array([-np.inf if v is None else v for v in lower])
+        return cls(known, np.array(ratio), np.nan if eta is None else eta)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,13 +135,18 @@ class PriceBounds:
         normalize: bool = True,
         min_utility_fraction: float = DEFAULT_MIN_UTILITY_FRACTION,
     ) -> PriceBounds:
-        """Exact bounds: U and L over all jobs of `instance`."""
+        """Exact bounds: U and L over all jobs of `instance`.
+
+        Without a job that can finish and is worth something, all prices are 0: there is nothing to
+        ration.
+        """
         return cls.from_jobs(
             instance.jobs,
             instance.cluster,
             instance.horizon,
             normalize=normalize,
             min_utility_fraction=min_utility_fraction,
+            may_know_nothing=True,
         )
 
     @classmethod
@@ -148,11 +158,27 @@ class PriceBounds:
         *,
         normalize: bool = True,
         min_utility_fraction: float = DEFAULT_MIN_UTILITY_FRACTION,
+        may_know_nothing: bool = False,
     ) -> PriceBounds:
         """Bounds U and L over `jobs`: estimates of those of future jobs if the jobs are past ones.
 
         Left out are jobs that could not finish within the horizon even with the cluster to
-        themselves, and jobs that are worth nothing.
+        themselves, and jobs that are worth nothing. If no job is left, nothing is known of prices;
+        with `may_know_nothing` all are then 0, so that every job with a schedule is admitted.
+
+        Raises
+        ------
+        ValueError
+            If no job is left and `may_know_nothing` is not set.
+
+        Examples
+        --------
+        >>> import oasis
+        >>> instance = oasis.generate("testbed", jobs=3, seed=1)
+        >>> oasis.PriceBounds.from_jobs([], instance.cluster, instance.horizon)
+        Traceback (most recent call last):
+        ValueError: jobs: expected at least one that can finish within the horizon and is worth \
+something: without one, nothing is known of prices
         """
         if not 0 <= min_utility_fraction < 1:
             raise ValueError(
@@ -167,6 +193,11 @@ class PriceBounds:
             worker.append((*entry, as_array(job.worker, cluster.resources)))
             if job.needs_ps:
                 ps.append((*entry, as_array(job.ps, cluster.resources)))
+        if not worker and not may_know_nothing:
+            raise ValueError(
+                "jobs: expected at least one that can finish within the horizon and is worth "
+                "something: without one, nothing is known of prices"
+            )
         return cls(
             _price_function(worker, cluster.worker_capacity.sum(axis=0), horizon, normalize),
             _price_function(ps, cluster.ps_capacity.sum(axis=0), horizon, normalize),
@@ -197,12 +228,20 @@ class PriceBounds:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> PriceBounds:
-        """Rebuild bounds from `to_dict`, bit for bit."""
-        functions = {name: PriceFunction.from_dict(data[name]) for name in ("worker", "ps")}
+        """Rebuild bounds from `to_dict`, bit for bit.
+
+        Raises
+        ------
+        InstanceError
+            With the path of what is missing or wrong.
+        """
+        functions = {
+            name: document.entry(data, name, PriceFunction.from_dict) for name in ("worker", "ps")
+        }
         return cls(
             **functions,
-            normalize=data["normalize"],
-            min_utility_fraction=data["min_utility_fraction"],
+            normalize=document.entry(data, "normalize", document.flag),
+            min_utility_fraction=document.entry(data, "min_utility_fraction", document.real),
             scale=data.get("scale", 1.0),  # bounds saved by older versions say nothing
         )
 

@@ -41,10 +41,13 @@ def why_none(search: Search, rejection: Rejection | None) -> str:
         return Reason.WORTHLESS.value
     if rejection is None or rejection.utility_factor is None:
         last = ends.first + int(np.flatnonzero(ends.counted)[-1])
+        lacking = f"scarcest is {scarcest_resource(search, last)}"
+        if rejection is not None and rejection.bottleneck is not None:  # one resource is named
+            spot = rejection.bottleneck
+            lacking = f"later it would pay most for {spot.resource} of the {spot.group} servers"
         return (
             f"{Reason.NO_ROOM}: {search.room_until(last)} of {search.work} worker-slots free by "
-            f"slot {last}, the last completion that counts; "
-            f"scarcest is {scarcest_resource(search, last)}"
+            f"slot {last}, the last completion that counts; {lacking}"
         )
     return (
         f"{Reason.PAYOFF}: every schedule costs at least {rejection.utility_factor:.6g} times "

@@ -11,13 +11,16 @@ from typing import Any
 import numpy as np
 
 from oasis.model.decision import Decision
+from oasis.model.document import count, entry, list_of, mapping, optional, real, text
+from oasis.model.frames import frame
 from oasis.model.schedule import Schedule
+from oasis.model.summary import Facts, Summarised, short
 from oasis.online.prices import PriceBounds
 from oasis.simulator.outcome import Outcome
 
 
-@dataclass(frozen=True)
-class Run:
+@dataclass(frozen=True, repr=False)
+class Run(Summarised):
     """Outcome of one policy on one instance.
 
     Parameters
@@ -40,6 +43,9 @@ class Run:
         Times of the jobs and use of the machines, where the run was simulated.
     report : mapping
         What the policy says of its own run, such as searches that it cut short; often nothing.
+    kept : mapping
+        Of a run that was read back: ``decision_seconds`` and ``simulation`` of its document, which
+        holds neither each measured time nor the whole outcome.
 
     Examples
     --------
@@ -57,8 +63,9 @@ class Run:
     decision_seconds: tuple[float, ...] = field(compare=False)
     seed: int | None
     version: str
-    outcome: Outcome | None = field(default=None, compare=False, repr=False)
+    outcome: Outcome | None = field(default=None, compare=False)
     report: Mapping[str, Any] = field(default_factory=dict)
+    kept: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
     @property
     def total_utility(self) -> float:
@@ -83,6 +90,8 @@ class Run:
     @property
     def latency(self) -> dict[str, float]:
         """Median, 99th percentile and maximum of the decision times, seconds."""
+        if self.kept:
+            return dict(self.kept["decision_seconds"])
         seconds = self.decision_seconds or (0.0,)
         return {
             "median": float(np.median(seconds)),
@@ -90,19 +99,121 @@ class Run:
             "max": float(max(seconds)),
         }
 
+    @property
+    def simulation(self) -> dict[str, Any] | None:
+        """Figures of `Outcome.figures`; None if the run was not simulated."""
+        if self.outcome is not None:
+            return self.outcome.figures()
+        found = self.kept.get("simulation")
+        return None if found is None else dict(found)
+
+    def summary(self) -> tuple[str, Facts]:
+        """Policy, total utility and how many jobs were admitted."""
+        return "Run", [
+            ("policy", self.policy),
+            ("total utility", short(self.total_utility)),
+            ("admitted", f"{self.admitted} of {len(self.decisions)} jobs"),
+        ]
+
+    def to_frame(self) -> Any:
+        """Decisions as a pandas DataFrame: a row a job in order of arrival.
+
+        Returns
+        -------
+        pandas.DataFrame
+            With the columns job_id, admitted, utility, cost, payoff, start, completion,
+            worker_slots and reason; empty where a job has none.
+
+        Raises
+        ------
+        ModuleNotFoundError
+            If pandas is not installed, naming the extra that brings it.
+
+        Examples
+        --------
+        >>> import oasis
+        >>> instance = oasis.generate("testbed", jobs=3, seed=1)
+        >>> run = oasis.simulate(instance, oasis.OASiS.from_instance(instance))
+        >>> run.to_frame()[["job_id", "start", "completion"]].values.tolist()
+        [['j0', 4, 8], ['j1', <NA>, <NA>], ['j2', 6, 9]]
+        """
+        columns = ("job_id", "admitted", "utility", "cost", "payoff", "completion", "reason")
+        rows = []
+        for decision in self.decisions:
+            row = {name: getattr(decision, name) for name in columns}
+            plan = decision.schedule
+            row |= {"start": None, "worker_slots": None}
+            if plan is not None:
+                row |= {"start": plan.start, "worker_slots": plan.worker_slots}
+            rows.append(row)
+        return frame(rows, FRAME)
+
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON."""
+        """Plain data for JSON; the inverse of `from_dict`."""
         return {
+            "kind": KIND,
             "policy": self.policy,
             "parameters": dict(self.parameters),
             "total_utility": self.total_utility,
             "admitted": self.admitted,
             "rejected": self.rejected,
             "alpha": self.bounds.alpha if self.bounds else None,
+            "bounds": self.bounds.to_dict() if self.bounds else None,
             "decisions": [decision.to_dict() for decision in self.decisions],
             "decision_seconds": self.latency,
             "report": dict(self.report),
-            "simulation": self.outcome.figures() if self.outcome else None,
+            "simulation": self.simulation,
             "seed": self.seed,
             "version": self.version,
         }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Run:
+        """Rebuild from `to_dict`, also after a trip through JSON; further keys do not matter.
+
+        Raises
+        ------
+        InstanceError
+            With the path of what is missing or wrong.
+
+        Examples
+        --------
+        >>> import json, oasis
+        >>> instance = oasis.generate("testbed", jobs=3, seed=1)
+        >>> run = oasis.simulate(instance, oasis.OASiS.from_instance(instance))
+        >>> oasis.Run.from_dict(json.loads(json.dumps(run.to_dict()))).to_dict() == run.to_dict()
+        True
+        """
+        simulation = entry(data, "simulation", optional(mapping))
+        return cls(
+            policy=entry(data, "policy", text),
+            parameters=entry(data, "parameters", mapping),
+            decisions=entry(data, "decisions", list_of(Decision.from_dict)),
+            bounds=entry(data, "bounds", optional(PriceBounds.from_dict)),
+            decision_seconds=(),
+            seed=entry(data, "seed", optional(count)),
+            version=entry(data, "version", text),
+            report=entry(data, "report", mapping),
+            kept={
+                "decision_seconds": entry(data, "decision_seconds", _latency),
+                "simulation": simulation,
+            },
+        )
+
+
+def _latency(data: Any) -> dict[str, float]:
+    return {name: entry(data, name, real) for name in ("median", "p99", "max")}
+
+
+KIND = "run"
+FRAME = {
+    "job_id": "string",
+    "admitted": "bool",
+    "utility": "float64",
+    "cost": "float64",
+    "payoff": "float64",
+    "start": "Int64",
+    "completion": "Int64",
+    "worker_slots": "Int64",
+    "reason": "string",
+}  # columns of `to_frame` and their types

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable
 from itertools import pairwise
 from time import perf_counter
@@ -24,6 +25,8 @@ from oasis.simulator.result import Run
 from oasis.simulator.speed import Speed
 from oasis.simulator.workload import Workload
 from oasis.version import __version__
+
+LOGGER = logging.getLogger(__name__)
 
 
 def replay(
@@ -113,6 +116,10 @@ def simulate(
         expected = "expected a policy, such as oasis.Recourse() or baselines.FIFO()"
         raise TypeError(f"policy: {expected}, got {describe(policy)}")
     workload = Workload.from_instance(instance)
+    jobs, machines = len(instance.jobs), len(workload.site.machines)
+    LOGGER.info("%s decides on %d jobs on %d machines", policy.name, jobs, machines)
+    if LOGGER.isEnabledFor(logging.DEBUG):
+        on_decision = _logging(on_decision)
     seed = instance.metadata.get("seed")
     if isinstance(policy, Scheduler):
         committed = Committed(policy, on_decision)
@@ -135,7 +142,7 @@ def simulate(
             settle(progress)
         decisions = [known[index] for index in sorted(known)]
         seconds = list(engine.policy_seconds)
-    return Run(
+    run = Run(
         policy=policy.name,
         parameters=policy.parameters,
         decisions=tuple(decisions),
@@ -146,6 +153,23 @@ def simulate(
         outcome=outcome,
         report=getattr(policy, "report", {}),
     )
+    admitted, utility, spent = run.admitted, run.total_utility, sum(seconds)
+    LOGGER.info("admitted %d, total utility %g, %.3g s of decisions", admitted, utility, spent)
+    return run
+
+
+def _logging(on_decision: Callable[[Decision], None] | None) -> Callable[[Decision], None]:
+    """Log each decision, without its reason, which takes time to find."""
+
+    def told(decision: Decision) -> None:
+        what, done = "rejected", decision.completion
+        if decision.admitted:
+            what = "admitted, unfinished" if done is None else f"admitted, ends in slot {done}"
+        LOGGER.debug("%s: %s, utility %g", decision.job_id, what, decision.utility)
+        if on_decision is not None:
+            on_decision(decision)
+
+    return told
 
 
 def _run(engine: Engine, policy: Policy | Scheduler, seed: int | None) -> Outcome:

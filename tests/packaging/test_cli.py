@@ -49,6 +49,8 @@ COMMANDS = (
     "kubernetes quote",
     "kubernetes explain",
     "kubernetes import",
+    "verify",
+    "plot",
 )
 
 
@@ -125,7 +127,33 @@ def test_ratio_proves_a_small_instance(run: Oasis, small: Path) -> None:
     code, out, err = run("ratio", small)
     assert (code, err) == (0, "")
     assert "(proven)" in out
-    assert "2 alpha" in out
+    lines = [line.split("  ")[0] for line in out.splitlines()]
+    assert lines[1:3] == ["competitive ratio", "which means"]
+    assert "certificate" in lines
+    assert "alpha" not in out
+    assert "bound" not in out.replace("upper bound by", "").replace("a bound that none", "")
+
+
+def test_ratio_says_by_one_name_one_number(run: Oasis, small: Path) -> None:
+    """Text and JSON of the constants of Theorem 4: the same words, the same values."""
+    out = run("ratio", small, "--theory")[1]
+    theory = out.partition("Theorem 4\n")[2]
+    told = dict(re.findall(r"^(.+?) {2,}([^\s,]+)", theory, re.MULTILINE))
+    document = json.loads(run("ratio", small, "--json")[1])
+    names = {
+        "2 alpha": "bound_2alpha",
+        "corrected ratio bound": "corrected_ratio_bound",
+        "corrected bound": "corrected_bound",
+        "ln alpha_x": "log_alpha_x",
+        "payoff gap G": "payoff_gap",
+        "initial dual D_0": "initial_dual",
+    }
+    assert told == {words: f"{document[key]:.6g}" for words, key in names.items()}
+
+
+def test_ratio_has_no_theory_of_a_policy_without_prices(run: Oasis, small: Path) -> None:
+    code, out, _ = run("ratio", small, "--policy", "fifo", "--theory")
+    assert (code, "fifo's run has no prices" in out) == (0, True)
 
 
 def test_ratio_lists_every_job_for_people_and_for_scripts(run: Oasis, small: Path) -> None:

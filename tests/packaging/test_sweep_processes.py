@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
@@ -131,16 +133,21 @@ def test_killed_sweep_continues_and_ends_with_the_same_content(
     assert content(output).equals(whole)
 
 
-def test_ctrl_c_says_what_is_kept_and_leaves_no_process(grid: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("send", [os.kill, os.killpg], ids=["the driver", "all its processes"])
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_and_sigterm_say_what_is_kept_and_leave_no_process(
+    grid: Path, tmp_path: Path, send: Callable[[int, int], None], ending: int
+) -> None:
     output = tmp_path / "interrupted.parquet"
     process = sweep(grid, output, "--jobs", 2)
     wait_for(lambda: len(records(output)) >= 3, process)
     workers = psutil.Process(process.pid).children(recursive=True)
-    os.killpg(process.pid, signal.SIGINT)
+    send(process.pid, ending)
     out, err = process.communicate(timeout=PATIENCE_SECONDS)
     assert (process.returncode, out) == (130, "")
     kept = f"{len(records(output))} of {CELLS} cells are recorded"
-    assert err == f"oasis: interrupted; {kept}, the same command goes on from there\n"
+    lines = [line for line in err.splitlines() if not line.endswith(f" of {CELLS} cells")]
+    assert lines == [f"oasis: interrupted; {kept}, the same command goes on from there"]
     assert psutil.wait_procs(workers, timeout=PATIENCE_SECONDS)[1] == []
 
 
@@ -203,9 +210,57 @@ def test_cell_that_fails_or_kills_its_worker_is_recorded_alike(
     assert there.frame["status"].tolist() == ["done", "failed"]
 
 
+def refused(address: str, tmp_path: Path) -> str:
+    """What a sweep says of a scheduler with two seconds to answer, within a few more."""
+    begin = monotonic()
+    with pytest.raises(OasisError) as caught:
+        run_cells(expand(small()), tmp_path / "o.parquet", executor=Dask(address, 2.0))
+    assert monotonic() - begin < 8.0
+    assert "\n" not in str(caught.value)
+    return str(caught.value).removeprefix(f"scheduler: expected a Dask scheduler at {address}")
+
+
 def test_scheduler_that_is_not_there_is_named(tmp_path: Path) -> None:
-    executor = Dask("tcp://127.0.0.1:9", connect_seconds=0.2)
-    with pytest.raises(
-        OasisError, match=r"^scheduler: expected a Dask scheduler at tcp://127\.0\.0\.1:9: "
-    ):
-        run_cells(expand(small()), tmp_path / "o.parquet", executor=executor)
+    assert refused("tcp://127.0.0.1:9", tmp_path) == ", no answer in 2 s"
+    assert refused("nonsense", tmp_path).startswith(": missing port number")
+
+
+def test_a_stranger_at_the_address_of_a_scheduler_is_told_as_such(tmp_path: Path) -> None:
+    """Dask takes the greeting of an SSH server for the size of a message, and NumPy for memory."""
+
+    def greet(server: socket.socket) -> None:
+        while True:
+            try:
+                connection, _ = server.accept()
+            except OSError:  # closed
+                return
+            with connection, suppress(ConnectionError):
+                connection.sendall(b"SSH-2.0-OpenSSH_9.6\r\n")
+                connection.recv(1)  # until the other side has had enough
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        thread = threading.Thread(target=greet, args=(server,), daemon=True)
+        thread.start()
+        told = refused(f"tcp://127.0.0.1:{server.getsockname()[1]}", tmp_path)
+        server.shutdown(socket.SHUT_RDWR)
+        thread.join(PATIENCE_SECONDS)
+    assert told.startswith(", something else answers there (")
+
+
+def test_scheduler_without_workers_is_told_as_such(tmp_path: Path) -> None:
+    file = tmp_path / "scheduler.json"
+    place = ("--host", "127.0.0.1", "--no-dashboard", "--port", 0, "--scheduler-file", file)
+    with running("dask", "scheduler", *place) as scheduler:
+        wait_for(lambda: file.exists() and file.read_text(encoding="utf-8") != "", scheduler)
+        address = json.loads(file.read_text(encoding="utf-8"))["address"]
+        assert refused(address, tmp_path) == " with workers, it has none after 2 s"
+
+
+def test_more_worker_processes_than_cells_are_not_started(grid: Path, tmp_path: Path) -> None:
+    path = tmp_path / "one.toml"
+    path.write_text(grid.read_text().replace("count = 6", "count = 1"))
+    process = sweep(path, tmp_path / "one.parquet", "--jobs", 1000)
+    out, err = process.communicate(timeout=2 * PATIENCE_SECONDS)
+    assert process.returncode == 0
+    assert "joblib" not in err
+    assert json.loads(out)["cells"] == 4

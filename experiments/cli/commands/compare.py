@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-import oasis
 from experiments.cli import console
 from experiments.cli.flags import comma_list
 from experiments.cli.options import AsJson, InstanceFile, Picture, ResultFile
@@ -58,19 +58,12 @@ def command(
     chosen = choose_options(names, assignments, shared={SEED: policy_seed})
     instance = read_instance(file)
     makers = {name: partial(entry_of(name).make, instance, chosen[name]) for name in names}
-    with console.counter("comparing", len(makers)) as advance:
-        comparison = compare(instance, makers, on_run=lambda _: advance())
-    document = {
-        "policies": comparison.to_dict(),
-        "jobs": len(instance.jobs),
-        "slot_seconds": instance.slot_seconds,
-        "seed": instance.metadata.get("seed"),
-        "instance": instance_reference(instance, str(file)),
-        "version": oasis.__version__,
-    }
+    with console.counter("comparing", len(makers) * len(instance.jobs)) as advance:
+        comparison = compare(instance, makers, on_decision=advance)
+    document = comparison.to_dict() | {"instance": instance_reference(instance, str(file))}
 
     def show() -> None:
-        rows = [_row(name, figures) for name, figures in comparison.to_dict().items()]
+        rows = [_row(name, figures) for name, figures in comparison.policies.items()]
         console.print_rows(COLUMNS, rows, title=f"{len(instance.jobs)} jobs")
 
     def draw() -> Figure:
@@ -81,7 +74,7 @@ def command(
     deliver(document, show, as_json=as_json, output=output, plot=plot, draw=draw)
 
 
-def _row(name: str, figures: dict[str, Any]) -> tuple[str, ...]:
+def _row(name: str, figures: Mapping[str, Any]) -> tuple[str, ...]:
     shares = [
         (share, f"{group} {resource}")
         for group, resources in figures["utilisation"].items()

@@ -65,7 +65,7 @@ def command(
             "seed": instance.metadata.get("seed"),
             "version": oasis.__version__,
         }
-        console.print_json(decision.to_dict() | provenance)
+        console.print_json({"kind": "quote"} | decision.to_dict() | provenance)
     else:
         verdict = "would be admitted" if decision.admitted else "would be rejected"
         facts = _facts(decision, job) + ([] if change is None else _others(change))
@@ -101,7 +101,7 @@ def _facts(decision: oasis.Decision, job: oasis.Job) -> list[tuple[str, str]]:
     schedule = decision.schedule
     if schedule is not None:
         return [
-            ("runs", f"slots {schedule.start} to {decision.completion}, arrives in {job.arrival}"),
+            ("runs", f"in {slots_of(schedule)}; arrives in slot {job.arrival}"),
             ("workers", f"{schedule.worker_slots} worker-slots, at most {_peak(schedule)} at once"),
             ("utility", console.number(decision.utility)),
             ("cost", console.number(decision.cost)),
@@ -127,6 +127,19 @@ def _facts(decision: oasis.Decision, job: oasis.Job) -> list[tuple[str, str]]:
 
 
 _GROUPS = {"worker": "the worker servers", "ps": "the parameter-server hosts"}
+
+
+def slots_of(schedule: oasis.Schedule) -> str:
+    """The slots with workers, each stretch without a pause by its first and last."""
+    slots = sorted({slot for slot, _, _ in schedule.workers.tolist()})
+    stretches: list[list[int]] = []
+    for slot in slots:
+        if stretches and stretches[-1][1] == slot - 1:
+            stretches[-1][1] = slot
+        else:
+            stretches.append([slot, slot])
+    named = (f"{first}" if first == last else f"{first} to {last}" for first, last in stretches)
+    return f"{'slot' if len(slots) == 1 else 'slots'} {', '.join(named)}"
 
 
 def _peak(schedule: oasis.Schedule) -> int:

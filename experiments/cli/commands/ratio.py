@@ -48,6 +48,12 @@ def command(
     method: Method = "auto",
     oasis_options: Any = None,
     assignments: Set = None,
+    theory: Annotated[
+        bool,
+        typer.Option(
+            "--theory", help="Also print what Theorem 4 promises, as printed and corrected."
+        ),
+    ] = False,
     per_job: Annotated[
         bool, typer.Option("--per-job", help="List who takes which job, and what it earns there.")
     ] = False,
@@ -58,9 +64,10 @@ def command(
     """Divide the offline optimum by what OASiS, or another policy, earned online.
 
     A number when the optimum is proven; otherwise an interval that contains the ratio, and exit
-    code 3. Ctrl-C stops at any moment with the interval so far. For OASiS, beside it stand 2 alpha,
-    the ratio the paper's Theorem 4 prints, and the corrected bound that holds on every instance
-    (docs: theory).
+    code 3. Ctrl-C stops at any moment with the interval so far. For OASiS, --theory adds what was
+    known before the run: 2 alpha, the ratio that the paper's Theorem 4 prints, and the corrected
+    bounds that hold on every instance but are mostly far away (docs: theory). --json always has
+    them.
 
     Example: oasis ratio instance.json --time-limit 60
     """
@@ -84,6 +91,8 @@ def command(
         def show() -> None:
             title = f"{who} on {len(instance.jobs)} jobs"
             console.print_facts(title, _facts(who, instance, result))
+            if theory:
+                console.print_facts("\nTheorem 4", theory_facts(who, result))
             if per_job:
                 print_jobs(rows, who, is_proven=result.proven)
 
@@ -97,37 +106,61 @@ def command(
 
 
 def _facts(who: str, instance: oasis.Instance, result: CompetitiveRatio) -> list[tuple[str, str]]:
-    run, offline, certificate = result.run, result.offline, result.certificate
-    latency = run.latency
+    run, offline, latency = result.run, result.offline, result.run.latency
     facts = [
         ("competitive ratio", _ratio(who, result)),
+        ("which means", _meaning(who, result)),
         (
             who,
             f"{console.number(result.online_utility)}, admitted {run.admitted} "
             f"of {len(instance.jobs)} jobs",
         ),
         ("offline optimum", _optimum(result)),
+        ("certificate", _certificate(result)),
         ("best schedule by", offline.objective_by or "-"),
         ("upper bound by", offline.bound_by or "-"),
         ("solved by", f"{offline.method} in {console.seconds(offline.seconds)}"),
     ]
     if not result.is_complete:
         reason = f"stopped after {len(run.decisions)} of {len(instance.jobs)} decisions"
-        return [*facts, (f"{who}'s run", f"{reason}: no 2 alpha, no corrected bound")]
+        return [*facts, (f"{who}'s run", reason)]
     times = f"median {console.seconds(latency['median'])}, max {console.seconds(latency['max'])}"
-    facts.append(("decision time", times))
+    return [*facts, ("decision time", times)]
+
+
+def theory_facts(who: str, result: CompetitiveRatio) -> list[tuple[str, str]]:
+    """What Theorem 4 says of the run; the names are those of the JSON document, in words."""
+    certificate = result.certificate
     if certificate is None:
-        return facts
+        why = "has no prices" if result.is_complete else "did not come to its end"
+        return [("nothing", f"{who}'s run {why}")]
     return [
-        *facts,
-        ("2 alpha", f"{console.number(2 * certificate.alpha)} (Theorem 4 as printed)"),
+        ("2 alpha", f"{console.number(2 * certificate.alpha)}, the ratio bound as printed"),
+        (
+            "corrected ratio bound",
+            f"{console.number(certificate.ratio_bound)}, corrected bound / utility of {who}",
+        ),
         (
             "corrected bound",
-            f"{console.number(certificate.ratio_bound)} "
-            f"(ln alpha_x {console.number(certificate.log_alpha_x)}, "
-            f"G {console.number(certificate.payoff_gap)})",
+            f"{console.number(certificate.upper_bound)}, which no schedule of these jobs exceeds",
         ),
+        ("ln alpha_x", console.number(certificate.log_alpha_x)),
+        ("payoff gap G", console.number(certificate.payoff_gap)),
+        ("initial dual D_0", console.number(certificate.initial_dual)),
     ]
+
+
+def _meaning(who: str, result: CompetitiveRatio) -> str:
+    if result.upper is None:
+        bound = console.number(result.offline_upper_bound)
+        return f"no schedule earns more than {bound}, and {who} earned nothing"
+    return f"no schedule earns more than {console.number(result.upper)} times what {who} earned"
+
+
+def _certificate(result: CompetitiveRatio) -> str:
+    if result.proven:
+        return "a schedule that earns it and a bound that none exceeds agree"
+    return "a schedule that earns the one, a bound that none exceeds for the other"
 
 
 def _ratio(who: str, result: CompetitiveRatio) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,6 +15,7 @@ from experiments.cli.options import AsJson, ResultFile
 from experiments.cli.policy_options import Chosen, PolicyLine, Set, choose_options, known_policy
 from experiments.cli.reading import errors_name
 from experiments.cli.results import deliver
+from experiments.evaluation.comparison import Comparison
 from experiments.evaluation.policies import LINE
 from experiments.evaluation.replay import PLAIN, replay_each
 from oasis.simulator import ElasticWorkload, Workload, read_elastic, rigid_workload
@@ -78,7 +80,7 @@ def command(
         _refuse_trace_options(context)
         with errors_name(file):
             made = read_elastic(file)
-        _deliver(_elastic_document(made, chosen), _elastic_title(made), as_json, output)
+        _deliver(_elastic(made, chosen), _elastic_title(made), as_json, output)
         return
     with errors_name(file):
         trace = read_plain(
@@ -88,8 +90,7 @@ def command(
         console.note(f"left out: {sentence}")
     with errors_name(file):
         workload = _workload(trace, servers, gpus, placement)
-    document: dict[str, Any] = {
-        "policies": _replayed(workload, chosen, None),
+    about: dict[str, Any] = {
         "jobs": len(trace.jobs),
         "format": trace.format,
         "malformed": {kind: dict(found) for kind, found in trace.malformed.items()},
@@ -102,7 +103,7 @@ def command(
         "version": oasis.__version__,
     }
     title = f"{len(trace.jobs)} jobs on {servers} x {gpus} GPUs, {placement}; seconds"
-    _deliver(document, title, as_json, output)
+    _deliver(Comparison("replay", _replayed(workload, chosen, None), about), title, as_json, output)
 
 
 def is_elastic(file: Path) -> bool:
@@ -124,14 +125,14 @@ def _refuse_trace_options(context: typer.Context) -> None:
             raise ValueError(f"{option}: is for plain traces, not for a file of elastic jobs")
 
 
-def _elastic_document(made: ElasticWorkload, chosen: Chosen) -> dict[str, Any]:
-    return {
-        "policies": _replayed(made.workload, chosen, made.options),
+def _elastic(made: ElasticWorkload, chosen: Chosen) -> Comparison:
+    about = {
         "jobs": len(made.workload.jobs),
         "format": made.document["format"],
         "machines": len(made.workload.site.machines),
         "version": oasis.__version__,
     }
+    return Comparison("replay", _replayed(made.workload, chosen, made.options), about)
 
 
 def _elastic_title(made: ElasticWorkload) -> str:
@@ -141,10 +142,10 @@ def _elastic_title(made: ElasticWorkload) -> str:
     return f"{len(made.workload.jobs)} elastic jobs on {len(site.machines)} machines{gpus}; seconds"
 
 
-def _deliver(document: dict[str, Any], title: str, as_json: bool, output: Path | None) -> None:
-    rows = [_row(name, found) for name, found in document["policies"].items()]
+def _deliver(found: Comparison, title: str, as_json: bool, output: Path | None) -> None:
+    rows = [_row(name, figures) for name, figures in found.policies.items()]
     deliver(
-        document,
+        found.to_dict,
         lambda: console.print_rows(COLUMNS, rows, title=title),
         as_json=as_json,
         output=output,
@@ -180,7 +181,7 @@ def _replayed(
         return replay_each(workload, chosen, on_settled=settle, options=options)
 
 
-def _row(name: str, found: dict[str, Any]) -> tuple[str, ...]:
+def _row(name: str, found: Mapping[str, Any]) -> tuple[str, ...]:
     times = ("mean_completion", "median_completion", "p95_completion", "mean_waiting")
     rate = found["jobs_per_second"]
     return (

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+import warnings
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from experiments.cli import console
 from experiments.cli.exit_codes import DONE, FAILED_CELLS
 from experiments.cli.flags import naming_flags
+from experiments.cli.interrupt import sigterm_as_ctrl_c
 from experiments.cli.options import AsJson, not_stdout
+from experiments.cli.sweep_progress import sweep_progress
 from experiments.cli.sweep_report import interrupted, list_cells, report
 from oasis.model.errors import OasisError
 
@@ -37,7 +38,7 @@ def command(
         ),
     ] = None,
     jobs: Annotated[
-        int | None, typer.Option(min=1, help="Worker processes. [default: one a core]")
+        int | None, typer.Option(min=1, max=1024, help="Worker processes. [default: one a core]")
     ] = None,
     engine: Annotated[
         str, typer.Option(help="local, or dask: an existing cluster, at --scheduler.")
@@ -75,8 +76,9 @@ def command(
         name = ["fifo", "drf"]
 
     Each finished cell is recorded at once in OUTPUT.cells: the same command goes on where an
-    interrupted one stopped. At the end all rows are in one Parquet file, and the means over the
-    seeds are printed with their 95 % confidence intervals. Exit code 4: some cells failed.
+    interrupted one stopped, by Ctrl-C or SIGTERM. At the end all rows are in one Parquet file, and
+    the means over the seeds are printed with their 95 % confidence intervals. Exit code 4: some
+    cells failed.
 
     Example: oasis sweep grid.toml -o grid.parquet
     """
@@ -93,7 +95,7 @@ def command(
         return DONE
     reached = None
     try:
-        with _bar() as show:
+        with sigterm_as_ctrl_c(), _quiet(), sweep_progress() as show:
 
             def note_progress(progress: SweepProgress) -> None:
                 nonlocal reached
@@ -137,25 +139,8 @@ def _engine(name: str, scheduler: str | None, jobs: int | None) -> Executor:
 
 
 @contextmanager
-def _bar() -> Iterator[Callable[[SweepProgress], None]]:
-    """Progress bar on standard error, if that is a terminal."""
-    err = Console(stderr=True)
-    columns = (
-        TextColumn("cells"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[failed]} failed"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as bar:
-        task = None
-
-        def show(progress: SweepProgress) -> None:
-            nonlocal task
-            total = progress.total + progress.shared_total
-            done = progress.done + progress.shared_done
-            if task is None:  # what was kept says nothing about the speed
-                task = bar.add_task("", total=total, completed=done, failed=0)
-            bar.update(task, completed=done, failed=progress.failed)
-
-        yield show
+def _quiet() -> Iterator[None]:
+    """What joblib has to say of its processes is not for users: lost cells are in the records."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", module=r"joblib\b")
+        yield

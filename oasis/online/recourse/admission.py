@@ -152,6 +152,7 @@ class AtPrices:
             self._cluster,
             self._horizon,
             min_utility_fraction=self.min_utility_fraction,
+            may_know_nothing=True,  # the first job may be one that cannot finish
         )
 
     def accepts(self, live: LiveJob, plan: WorkingPlan) -> bool:

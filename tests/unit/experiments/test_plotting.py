@@ -197,8 +197,8 @@ def test_bars_of_a_comparison_are_its_figures(comparison, measure, keys):
     ax = plot_comparison(comparison, measure=measure)
     for key, bars in zip(keys, ax.containers, strict=True):
         widths = [bar.get_width() for bar in bars]
-        assert widths == [figures[key] or 0.0 for figures in comparison.to_dict().values()]
-    assert [label.get_text() for label in ax.get_yticklabels()] == list(comparison.runs)
+        assert widths == [figures[key] or 0.0 for figures in comparison.policies.values()]
+    assert [label.get_text() for label in ax.get_yticklabels()] == list(comparison.policies)
 
 
 def test_ratio_stands_beside_its_bound(ratio):

@@ -168,6 +168,19 @@ def test_room_is_counted_up_to_the_last_completion_that_counts() -> None:
     )
 
 
+def test_the_reason_names_the_resource_of_the_bottleneck() -> None:
+    """GPUs are scarcest by slot 0, but the schedule that ends later pays for parameter servers."""
+    hurried = replace(JOB, utility=Deadline(10.0, 0.0))
+    book = ledger(worker_price=1.0, ps_price=9.0, used=3.0)
+    assert scarcest_resource(Search(hurried, book), 0) == "gpu of the worker servers"
+    spot = explain_rejection(Search(hurried, book)).bottleneck  # type: ignore[union-attr]
+    assert (spot.resource, spot.group) == ("bandwidth_gbps", "ps")  # type: ignore[union-attr]
+    assert reason(hurried, book) == (
+        "no room: 2 of 4 worker-slots free by slot 0, the last completion that counts; "
+        "later it would pay most for bandwidth_gbps of the ps servers"
+    )
+
+
 def test_parameter_servers_may_be_what_is_scarce() -> None:
     book = ledger()
     book.ps.used[1] = 9.0  # one Gbit/s left in every slot, a parameter server needs two

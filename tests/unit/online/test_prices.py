@@ -144,13 +144,13 @@ def test_resource_the_group_does_not_have_drops_out() -> None:
 )
 def test_jobs_that_cannot_finish_or_are_worth_nothing_are_left_out(job: Job) -> None:
     assert bounds(A, B, job).to_dict() == bounds(A, B).to_dict()
-    alone = bounds(job)
+    alone = bounds(job, may_know_nothing=True)
     assert alone.alpha == 1.0
     assert (alone.worker.lower == 0).all()
 
 
 def test_bounds_of_no_jobs_are_free() -> None:
-    found = bounds()
+    found = PriceBounds.from_instance(Instance(4, CLUSTER, ()))
     assert found.alpha == 1.0
     assert found.worker(np.zeros(2), np.ones(2)).tolist() == [0.0, 0.0]
 
@@ -225,3 +225,13 @@ def test_numbers_beyond_the_largest_float_are_no_crash() -> None:
     tiny = replace(B, worker={"cpu": 1e-308}, utility=Constant(1e30))
     scheduler = OASiS(CLUSTER, 4, bounds(tiny))
     assert scheduler.submit(tiny).admitted
+
+
+@pytest.mark.parametrize("jobs", [(), (replace(A, arrival=3, epochs=999),)])
+def test_bounds_of_no_usable_job_say_that_nothing_is_known(jobs: tuple[Job, ...]) -> None:
+    with pytest.raises(ValueError, match=r"^jobs: expected at least one that can finish"):
+        PriceBounds.from_jobs(jobs, CLUSTER, 4)
+    bounds = PriceBounds.from_jobs(jobs, CLUSTER, 4, may_know_nothing=True)
+    assert not bounds.worker.upper.any()
+    nothing = Instance(4, CLUSTER, jobs)
+    assert PriceBounds.from_instance(nothing).to_dict() == bounds.to_dict()

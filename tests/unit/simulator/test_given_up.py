@@ -83,7 +83,7 @@ def test_recourse_and_the_engine_count_the_same(seed: int) -> None:
 def test_every_policy_is_compared_by_it_and_oasis_wastes_nothing() -> None:
     instance = oasis.generate("testbed", jobs=12, seed=3)
     policies = {"oasis": lambda: OASiS.from_instance(instance), "drf": DRF, "srtf": SRTF}
-    found = compare(instance, policies).to_dict()
+    found = compare(instance, policies).policies
     for figures in found.values():
         unfinished = figures["admitted"] - figures["finished"]
         assert figures["given_up_after_start"] <= unfinished

@@ -1,0 +1,65 @@
+"""``--verbose``: what the packages log of their work, on standard error."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Annotated, Any
+
+import typer
+
+LOGGERS = ("oasis", "offline", "baselines", "experiments")
+Command = Callable[..., Any]
+
+
+def with_verbose(command: Command) -> Command:
+    """Decorate a command so that it has the flag ``--verbose``."""
+
+    def wrapper(*, verbose: bool, **arguments: Any) -> Any:
+        if not verbose:
+            return command(**arguments)
+        with logging_to_stderr():
+            return command(**arguments)
+
+    flag = inspect.Parameter(
+        "verbose",
+        inspect.Parameter.KEYWORD_ONLY,
+        default=False,
+        annotation=Annotated[
+            bool, typer.Option("--verbose", help="Log on standard error what is being done.")
+        ],
+    )
+    signature = inspect.signature(command, eval_str=True)
+    own = [
+        each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in signature.parameters.values()
+    ]
+    wrapper.__signature__ = signature.replace(parameters=[*own, flag])  # type: ignore[attr-defined]
+    wrapper.__doc__ = command.__doc__
+    return wrapper
+
+
+@contextmanager
+def logging_to_stderr() -> Iterator[None]:
+    """Inside, everything that the packages log is a line on standard error.
+
+    A line has the seconds since the program began, the module, and what it says.
+    """
+    handler = logging.StreamHandler()
+    handler.setFormatter(_Elapsed())
+    former = {name: logging.getLogger(name).level for name in LOGGERS}
+    for name in LOGGERS:
+        logging.getLogger(name).setLevel(logging.DEBUG)
+        logging.getLogger(name).addHandler(handler)
+    try:
+        yield
+    finally:
+        for name, level in former.items():
+            logging.getLogger(name).removeHandler(handler)
+            logging.getLogger(name).setLevel(level)
+
+
+class _Elapsed(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        return f"{record.relativeCreated / 1000:7.1f} s  {record.name}: {record.getMessage()}"

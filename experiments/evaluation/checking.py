@@ -1,0 +1,150 @@
+"""Checking a result that was written down: its schedules, and every figure that it states."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from experiments.evaluation.provenance import check_digest
+from oasis.certify.certificate import certify
+from oasis.certify.verify import verify
+from oasis.model.document import entry, mapping, optional, real, text
+from oasis.model.errors import OasisError, VerificationError
+from oasis.model.instance import Instance
+from oasis.model.schedule import schedules_by_job
+from oasis.simulator.result_file import result_from_dict
+from oasis.solvers import PROOF, Status
+
+EXACT = 1e-9  # relative: how far a stated figure may be from the recomputed one
+SCHEDULES = "schedules"  # what a document is called that holds schedules and nothing else
+TOTALS = ("total_utility", "objective")
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A document that agrees with its instance.
+
+    Parameters
+    ----------
+    kind : str
+        What it is: the name of the command that wrote it, or "schedules".
+    schedules : int
+        How many were checked against (2)-(13).
+    totals : mapping of str to float
+        The recomputed total utilities (1), by the name that the document has for them.
+    """
+
+    kind: str
+    schedules: int
+    totals: Mapping[str, float]
+
+
+def check_document(instance: Instance, data: Any) -> Checked:
+    """Check a result against the instance that it is of.
+
+    Every schedule must satisfy the constraints (2)-(13), and every figure that follows from the
+    rest of the document must be what it is when it is computed anew. For a ratio, that includes
+    the constants of the corrected Theorem 4.
+
+    Parameters
+    ----------
+    instance : Instance
+        The problem.
+    data : plain data
+        The document of ``oasis run``, ``solve`` or ``ratio``; or ``{"schedules": [...]}`` of any
+        other scheduler, which may state its ``total_utility``.
+
+    Raises
+    ------
+    VerificationError
+        Naming the constraint, job, slot and server; or the figure.
+    OasisError
+        If the document holds no schedules, is of another instance, or is malformed.
+
+    Examples
+    --------
+    >>> import oasis
+    >>> from experiments.evaluation.checking import check_document
+    >>> instance = oasis.generate("testbed", jobs=3, seed=1)
+    >>> run = oasis.simulate(instance, oasis.OASiS.from_instance(instance))
+    >>> check_document(instance, run.to_dict()).schedules
+    2
+    >>> check_document(instance, run.to_dict() | {"admitted": 3})
+    Traceback (most recent call last):
+    oasis.model.errors.VerificationError: admitted: states 3, recomputed 2
+    """
+    _check_same_instance(instance, mapping(data))
+    if "kind" not in data and SCHEDULES in data:
+        return _check_schedules(instance, data)
+    kind = data.get("kind")
+    check = {"run": _check_run, "solve": _check_offline, "ratio": _check_ratio}.get(kind)
+    result = result_from_dict(data)
+    if check is None:
+        raise OasisError(
+            f"kind: expected schedules to verify: a result of run, solve or ratio, or an object "
+            f"with {SCHEDULES!r}, got a result of {kind}"
+        )
+    found = check(instance, result)
+    _compare_figures(data, result.to_dict(), "")
+    return found
+
+
+def _check_same_instance(instance: Instance, data: Mapping[str, Any]) -> None:
+    if "instance" in data:
+        check_digest(instance, entry(data, "instance", lambda named: entry(named, "sha256", text)))
+
+
+def _check_schedules(instance: Instance, data: Mapping[str, Any]) -> Checked:
+    schedules = entry(data, SCHEDULES, schedules_by_job)
+    total = verify(instance, schedules)
+    for name in TOTALS:
+        stated = entry(data, name, optional(real)) if name in data else None
+        if stated is not None:
+            _compare_figures({name: stated}, {name: total}, "")
+    return Checked(SCHEDULES, len(schedules), {TOTALS[0]: total})
+
+
+def _check_run(instance: Instance, run: Any) -> Checked:
+    return Checked("run", len(run.schedules), {"total_utility": verify(instance, run)})
+
+
+def _check_offline(instance: Instance, result: Any) -> Checked:
+    total = verify(instance, result)
+    if result.status is Status.OPTIMAL and result.gap > PROOF:
+        raise VerificationError("status", f"states optimal, but the gap is {result.gap:.3g}")
+    return Checked("solve", len(result.schedules), {"objective": total})
+
+
+def _check_ratio(instance: Instance, result: Any) -> Checked:
+    run = result.run
+    # a run that was interrupted has not decided on every job: only its schedules can be checked
+    online = verify(instance, run if result.is_complete else run.schedules)
+    offline = _check_offline(instance, result.offline).totals
+    if result.certificate is not None:
+        anew = certify(instance, run).to_dict()
+        _compare_figures(result.certificate.to_dict(), anew, "certificate.")
+    count = len(run.schedules) + len(result.offline.schedules)
+    return Checked("ratio", count, {"total_utility": online, **offline})
+
+
+def _compare_figures(stated: Any, anew: Any, path: str) -> None:
+    """Refuse the first figure of a document that is not what the rest of it gives."""
+    for name, value in anew.items():
+        if name not in stated:
+            raise VerificationError(f"{path}{name}", f"missing, recomputed {value!r}")
+        if not _agree(stated[name], value):
+            raise VerificationError(
+                f"{path}{name}", f"states {stated[name]!r}, recomputed {value!r}"
+            )
+
+
+def _agree(stated: Any, anew: Any) -> bool:
+    if isinstance(anew, float) and type(stated) in (int, float):
+        return math.isclose(stated, anew, rel_tol=EXACT, abs_tol=1e-12)
+    if isinstance(anew, Mapping) and isinstance(stated, Mapping):
+        return all(name in stated and _agree(stated[name], value) for name, value in anew.items())
+    if isinstance(anew, list | tuple) and isinstance(stated, list | tuple):
+        return len(anew) == len(stated) and all(map(_agree, stated, anew))
+    return type(stated) is type(anew) and bool(stated == anew)

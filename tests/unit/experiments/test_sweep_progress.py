@@ -1,0 +1,49 @@
+"""How a sweep is shown where nobody looks, and how it takes SIGTERM."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import pytest
+
+from experiments.cli import sweep_progress as shown
+from experiments.cli.interrupt import sigterm_as_ctrl_c
+from experiments.cli.sweep_progress import describe, sweep_progress
+from experiments.sweep.reach import check_cluster
+from experiments.sweep.run import SweepProgress
+from oasis.model.errors import OasisError
+
+
+def test_line_has_cells_failures_and_shared_solves() -> None:
+    progress = SweepProgress(total=24, done=6, failed=1, shared_total=4, shared_done=3)
+    line = "   12.3 s  3 of 4 shared solves, 6 of 24 cells, 1 failed"
+    assert describe(progress, 12.34) == line
+
+
+def test_off_a_terminal_lines_come_late_and_seldom(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now = 0.0
+    monkeypatch.setattr(shown, "monotonic", lambda: now)
+    with sweep_progress() as show:
+        for done in range(41):  # a cell a second
+            show(SweepProgress(total=40, done=done))
+            now += 1.0
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.split("s  ")[1] for line in lines] == [
+        f"{done} of 40 cells" for done in (2, 12, 22, 32)
+    ]
+
+
+def test_sigterm_is_taken_for_ctrl_c_inside_only() -> None:
+    former = signal.getsignal(signal.SIGTERM)
+    with pytest.raises(KeyboardInterrupt), sigterm_as_ctrl_c():
+        os.kill(os.getpid(), signal.SIGTERM)
+    assert signal.getsignal(signal.SIGTERM) == former
+
+
+def test_an_address_that_is_none_is_told() -> None:
+    expected = r"^scheduler: expected a Dask scheduler at foo://x:1: unknown address scheme"
+    with pytest.raises(OasisError, match=expected):
+        check_cluster("foo://x:1", 1.0)
