@@ -13,6 +13,7 @@ from experiments.evaluation.policies import LINE, OASIS, POLICIES, SEED, entry_o
 from oasis.model.errors import OasisError
 
 SET = "--set"
+SHARED = {SEED: "--policy-seed", LINE: "--line"}  # flags that set an option of every policy
 
 Set = Annotated[
     list[str] | None,
@@ -167,9 +168,9 @@ def _checked(name: str, given: Mapping[str, Any], flagged: Mapping[str, Any]) ->
         if name == OASIS and option is not None and option in flagged:
             where = _spelling(option)
         elif option == SEED:
-            where = f"{where} or --policy-seed"
+            where = f"{where} or {SHARED[SEED]}"
         elif option == LINE and given[LINE] == flagged.get(LINE):
-            where = "--line"
+            where = SHARED[LINE]
         raise OasisError(f"{where}: {error.expected}") from None
 
 
