@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from experiments.cli.console import PATIENCE_SECONDS, note
+from experiments.cli.console import note
 from experiments.cli.progress import LOG_SHARE
 
 if TYPE_CHECKING:
     from experiments.sweep import SweepProgress
 
-LOG_SECONDS = 10.0  # between two lines off a terminal, at least
+LOG_SECONDS = 10.0  # before the first line off a terminal, and between two at least
 
 Show = Callable[["SweepProgress"], None]
 
 
 @contextmanager
 def sweep_progress() -> Iterator[Show]:
-    """Callback that shows how many cells are done; nothing for what is over in two seconds."""
+    """Callback that shows how many cells are done."""
     console = Console(stderr=True)
     if console.is_terminal:
         with _bar(console) as show:
@@ -74,7 +74,7 @@ def _bar(console: Console) -> Iterator[Show]:
 def _log() -> Show:
     """Write a line as cells are done, the rarer the longer it takes."""
     begin = monotonic()
-    due = PATIENCE_SECONDS
+    due = LOG_SECONDS
 
     def show(progress: SweepProgress) -> None:
         nonlocal due
