@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
 import threading
@@ -19,17 +18,12 @@ from experiments.cli.version import print_version
 from oasis.model.errors import OasisError
 from oasis.model.extras import EXTRAS, install_line
 
-OBJECTS_PER_COLLECTION = 10_000
-
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit with a code of `experiments.cli.exit_codes`."""
     if (sys.argv[1:] if arguments is None else arguments) == ["--version"]:
         print_version()  # without the time that it takes to load the commands
         _leave(DONE)
-    # Jobs and decisions live until the end. Looking for cycles among them finds next to none and
-    # takes several percent of a run if it is done as often as Python does by itself.
-    gc.set_threshold(OBJECTS_PER_COLLECTION)
     try:
         from experiments.cli.app import run_app  # noqa: PLC0415 (needs an extra)
 
