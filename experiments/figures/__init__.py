@@ -1,4 +1,4 @@
-"""Figures of papers, made again, and studies of our own (docs/figures, docs/figures-*)."""
+"""Figures of papers, made again, and studies of our own (docs/figures)."""
 
 from __future__ import annotations
 

@@ -163,13 +163,14 @@ class PriceBounds:
         """Bounds U and L over `jobs`: estimates of those of future jobs if the jobs are past ones.
 
         Left out are jobs that could not finish within the horizon even with the cluster to
-        themselves, and jobs that are worth nothing. If no job is left, nothing is known of prices;
-        with `may_know_nothing` all are then 0, so that every job with a schedule is admitted.
+        themselves, and jobs that are worth nothing. If no job is left, all prices are 0, so that
+        every job with a schedule is admitted; without any job at all that must be asked for, with
+        `may_know_nothing`.
 
         Raises
         ------
         ValueError
-            If no job is left and `may_know_nothing` is not set.
+            If there is no job and `may_know_nothing` is not set.
 
         Examples
         --------
@@ -177,15 +178,16 @@ class PriceBounds:
         >>> instance = oasis.generate("testbed", jobs=3, seed=1)
         >>> oasis.PriceBounds.from_jobs([], instance.cluster, instance.horizon)
         Traceback (most recent call last):
-        ValueError: jobs: expected at least one that can finish within the horizon and is worth \
-something: without one, nothing is known of prices
+        ValueError: jobs: expected at least one: without any, nothing is known of prices
         """
         if not 0 <= min_utility_fraction < 1:
             raise ValueError(
                 f"min_utility_fraction: expected 0 <= phi < 1, got {min_utility_fraction}"
             )
         worker, ps = [], []
+        given = 0
         for job in jobs:
+            given += 1
             ends = completions(job, horizon, cluster.slot_seconds, min_utility_fraction)
             if ends.log_best == -np.inf:
                 continue
@@ -193,11 +195,8 @@ something: without one, nothing is known of prices
             worker.append((*entry, as_array(job.worker, cluster.resources)))
             if job.needs_ps:
                 ps.append((*entry, as_array(job.ps, cluster.resources)))
-        if not worker and not may_know_nothing:
-            raise ValueError(
-                "jobs: expected at least one that can finish within the horizon and is worth "
-                "something: without one, nothing is known of prices"
-            )
+        if not given and not may_know_nothing:
+            raise ValueError("jobs: expected at least one: without any, nothing is known of prices")
         return cls(
             _price_function(worker, cluster.worker_capacity.sum(axis=0), horizon, normalize),
             _price_function(ps, cluster.ps_capacity.sum(axis=0), horizon, normalize),
