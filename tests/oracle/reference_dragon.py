@@ -93,7 +93,7 @@ class Reference:
 
         def share(k):
             job = self.jobs[k]
-            memory = max(job[asked] * job["memory"], job["p"])
+            memory = job[asked] * job["memory"] + job["p"]
             return max(job[asked] / totals[0], memory / totals[1])
 
         late = [k for k in self.waiting if self.since[k] + self.theta <= now]
