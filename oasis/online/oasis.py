@@ -128,8 +128,8 @@ class OASiS:
     @property
     def parameters(self) -> Mapping[str, Any]:
         """The options that this scheduler was made with, as plain data."""
-        return {
-            "bounds": self._bounds_from,
+        named = {} if self._bounds_from is None else {"bounds": self._bounds_from}
+        return named | {
             "granularity": self.granularity,
             "normalize": self.bounds.normalize,
             "min_utility_fraction": self.bounds.min_utility_fraction,

@@ -100,6 +100,7 @@ def _interval(given: dict[str, Any]) -> Interval:
     names = (given.pop("instance"), given.pop("method"), float(given.pop("limit")))
     given |= {"status": Status(given["status"]), "history": history, "schedules": {}}
     del given["gap"]  # of objective and bound
+    given.pop("kind", None)  # older files do not say it
     return Interval(*names, OfflineResult(method=names[1], **given))
 
 

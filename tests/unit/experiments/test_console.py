@@ -210,7 +210,7 @@ def test_a_bar_is_shown_only_to_those_who_wait(monkeypatch: pytest.MonkeyPatch) 
     clock = iter([0.0, 1.9, 2.0, 9.0])
     monkeypatch.setattr(console, "monotonic", lambda: next(clock))
     monkeypatch.setattr(
-        console.Progress, "update", lambda self, task, advance, visible: shown.append(visible)
+        console.Progress, "update", lambda self, task, *, visible, **_: shown.append(visible)
     )
     with counter("cells", total=3) as advance:
         for _ in range(3):
