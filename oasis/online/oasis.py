@@ -128,8 +128,8 @@ class OASiS:
     @property
     def parameters(self) -> Mapping[str, Any]:
         """The options that this scheduler was made with, as plain data."""
-        named = {} if self._bounds_from is None else {"bounds": self._bounds_from}
-        return named | {
+        return {
+            "bounds": self._bounds_from,
             "granularity": self.granularity,
             "normalize": self.bounds.normalize,
             "min_utility_fraction": self.bounds.min_utility_fraction,

@@ -222,6 +222,7 @@ def test_group_of_servers_is_filled_like_single_servers() -> None:
 
 def test_parameters_name_the_options() -> None:
     options = {
+        "bounds": None,
         "granularity": "chunk",
         "normalize": False,
         "min_utility_fraction": 0.25,

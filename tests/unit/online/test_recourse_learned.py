@@ -132,4 +132,4 @@ def test_oasis_takes_its_bounds_from_the_file_and_says_so(tmp_path: Path) -> Non
     scheduler.save(tmp_path / "saved")
     assert OASiS.load(tmp_path / "saved").parameters == scheduler.parameters
     assert OASiS.from_instance(PAST, bounds=first).parameters["bounds"] == first.name
-    assert OASiS.from_instance(PAST).parameters.get("bounds") is None
+    assert OASiS.from_instance(PAST).parameters["bounds"] is None
