@@ -16,7 +16,7 @@ from oasis.model.job import Job
 from oasis.model.resources import as_array
 from oasis.model.rounding import FloatArray
 
-NAMES = {"worker": "the worker servers", "ps": "the parameter-server hosts"}
+NAMES = {"worker": "worker servers", "ps": "parameter-server hosts"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Description:
     >>> import oasis
     >>> from experiments.evaluation.description import describe_instance
     >>> description = describe_instance(oasis.generate("testbed", jobs=4, seed=1))
-    >>> description.can_finish, description.busiest.resource
+    >>> description.can_finish, description.loads[0].resource
     (4, 'cpu')
     """
 
@@ -69,19 +69,6 @@ class Description:
                 if wanted.any():
                     found.append(Load(group, resource, there, wanted))
         return sorted(found, key=lambda load: -load.mean)
-
-    @property
-    def busiest(self) -> Load:
-        """The resource that is scarcest over the whole horizon.
-
-        Raises
-        ------
-        ValueError
-            If no job wants anything.
-        """
-        if not self.loads:
-            raise ValueError("instance: expected a job that wants something")
-        return self.loads[0]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; loads by group and resource, with one number a slot."""
@@ -149,7 +136,7 @@ def remarks(description: Description) -> Iterator[str]:
         yield f"{_jobs(late)} cannot finish within the horizon, even alone on the cluster"
     for load in description.loads[:1]:
         if load.peak > 1:
-            what = f"{load.resource} of {NAMES[load.group]}"
+            what = f"{load.resource} of the {NAMES[load.group]}"
             yield (
                 f"{what} is the scarcest: {load.mean:.3g} times what there is over the horizon, "
                 f"{load.peak:.3g} times in slot {load.peak_slot}"

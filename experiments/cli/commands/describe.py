@@ -65,7 +65,7 @@ def _show(description: Description, file: Path) -> None:
     found = description.to_dict()
     jobs, work = found["jobs"], found["work"]
     kinds = ", ".join(f"{count} {kind}" for kind, count in found["utilities"].items())
-    servers = ", ".join(f"{found['servers'][group]} {NAMES[group][4:]}" for group in NAMES)
+    servers = ", ".join(f"{found['servers'][group]} {NAMES[group]}" for group in NAMES)
     facts = [
         ("time", f"{found['horizon']} slots of {found['slot_seconds']:g} s"),
         ("servers", servers),
@@ -89,7 +89,7 @@ def _row(load: dict[str, object]) -> tuple[str, ...]:
     mean, peak, capacity = load["mean"], load["peak"], load["capacity"]
     return (
         str(load["resource"]),
-        NAMES[str(load["group"])][4:],
+        NAMES[str(load["group"])],
         f"{capacity:g}",
         "-" if mean is None else f"{mean:.3g} x",
         "-" if peak is None else f"{peak:.3g} x",
