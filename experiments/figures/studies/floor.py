@@ -7,9 +7,10 @@ from typing import Any
 
 from matplotlib.axes import Axes
 
+from experiments.evaluation.policies import FLOOR
 from experiments.figures.figure import PublishedFigure
 from experiments.figures.rows import Row, fraction, groups, half_widths, interval
-from experiments.figures.settings import FLOOR, FigureSettings
+from experiments.figures.settings import FigureSettings
 from experiments.figures.studies.families import calibrated, family, refuse_what_is_fixed, testbed
 from experiments.plotting.canvas import LINES, MARKERS, axes, legend_below
 from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION
