@@ -1,8 +1,13 @@
-"""Whether jobs may pass one that does not fit."""
+"""Policies that keep the jobs that wait in one line, and whether one may be passed in it."""
 
 from __future__ import annotations
 
-from oasis.scheduling import PolicyJob
+from collections.abc import Mapping
+from typing import Any
+
+from baselines.counts import FixedCounts
+from baselines.placing import Placing
+from oasis.scheduling import JobBook, PolicyJob, Site
 
 STRICT, FIT = "strict", "fit"
 
@@ -57,3 +62,34 @@ class Misfits:
     def add(self, job: PolicyJob, workers: int, ps: int) -> None:
         """Note that `job` did not fit with so many tasks."""
         self._sizes.add((job.worker, job.ps, workers, ps))
+
+
+class OneLine:
+    """What the policies share that serve jobs of fixed counts in one order.
+
+    Parameters
+    ----------
+    seed : int
+        Of the counts (`FixedCounts`).
+    line : {"strict", "fit"}
+        Whether a job that does not fit blocks those behind it.
+    placement : str or None
+        As for `Placing`.
+    """
+
+    slotted = False
+    told_remaining = False
+
+    def __init__(self, seed: int = 0, *, line: str = STRICT, placement: str | None = None) -> None:
+        self._seed, self.line = seed, check_line(line)
+        self._counts, self._placing = FixedCounts(seed), Placing(placement)
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        return {"seed": self._seed, "line": self.line, **self._placing.parameters}
+
+    def reset(self, site: Site) -> None:
+        self._site = site
+        self._placement = self._placing.on(site)
+        self._counts.reset(self._placing.empty(site))
+        self._book = JobBook(self._counts.draw)

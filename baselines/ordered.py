@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Mapping
-from typing import Any
 
-from baselines.counts import FixedCounts
-from baselines.line import STRICT, check_line
-from baselines.placing import Placing
+from baselines.line import STRICT, OneLine
 from baselines.turns import Turns
-from oasis.scheduling import NOTHING, JobBook, Plan, PolicyJob, Site, View
+from oasis.scheduling import NOTHING, Plan, PolicyJob, Site, View
 
 Rank = float | tuple[float, ...]
 Key = tuple[Rank, int]
@@ -27,7 +23,7 @@ def significant(value: float) -> float:
     return float(f"{value:.12g}")
 
 
-class Ordered:
+class Ordered(OneLine):
     """At every event, give the machines to the jobs in order until one does not fit.
 
     Counts of workers and parameter servers are fixed as for FIFO, so that only the order differs.
@@ -48,22 +44,8 @@ class Ordered:
         As for `Placing`.
     """
 
-    slotted = False
-    told_remaining = False
-
-    def __init__(self, seed: int = 0, *, line: str = STRICT, placement: str | None = None) -> None:
-        self._seed, self.line = seed, check_line(line)
-        self._counts, self._placing = FixedCounts(seed), Placing(placement)
-
-    @property
-    def parameters(self) -> Mapping[str, Any]:
-        return {"seed": self._seed, "line": self.line, **self._placing.parameters}
-
     def reset(self, site: Site) -> None:
-        self._site = site
-        self._placement = self._placing.on(site)
-        self._counts.reset(self._placing.empty(site))
-        self._book = JobBook(self._counts.draw)
+        super().reset(site)
         self._waiting: list[Key] = []
         self._running: dict[int, PolicyJob] = {}
 

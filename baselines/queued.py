@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Mapping
-from typing import Any
 
-from baselines.counts import FixedCounts
-from baselines.line import FIT, STRICT, Misfits, check_line
-from baselines.placing import Placing
-from oasis.scheduling import JobBook, Plan, PolicyJob, Room, Site, View
+from baselines.line import FIT, Misfits, OneLine
+from oasis.scheduling import Plan, PolicyJob, Room, Site, View
 
 Key = tuple[float, int]
 
 
-class Queued:
+class Queued(OneLine):
     """At every event, start the jobs that wait in order until one does not fit.
 
     Nobody who runs is paused or moved. A job that lost a server returns to the line.
@@ -29,22 +25,8 @@ class Queued:
         As for `Placing`.
     """
 
-    slotted = False
-    told_remaining = False
-
-    def __init__(self, seed: int = 0, *, line: str = STRICT, placement: str | None = None) -> None:
-        self._seed, self.line = seed, check_line(line)
-        self._counts, self._placing = FixedCounts(seed), Placing(placement)
-
-    @property
-    def parameters(self) -> Mapping[str, Any]:
-        return {"seed": self._seed, "line": self.line, **self._placing.parameters}
-
     def reset(self, site: Site) -> None:
-        self._site = site
-        self._placement = self._placing.on(site)
-        self._counts.reset(self._placing.empty(site))
-        self._book = JobBook(self._counts.draw)
+        super().reset(site)
         self._line: list[Key] = []
 
     def key(self, job: PolicyJob, workers: int, view: View) -> float:

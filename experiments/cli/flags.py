@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Annotated, Any, Literal, get_origin
 
 import typer
@@ -20,7 +21,7 @@ def with_options(
     parameter: str = "options",
     *,
     only_given: bool = False,
-    names: tuple[str, ...] | None = None,
+    defaults: Mapping[str, Any] | None = None,
 ) -> Callable[[Command], Command]:
     """Decorate a command so that it has a flag for each option of a dataclass.
 
@@ -32,10 +33,15 @@ def with_options(
         Parameter of the command that the flags replace. It gets an instance of `source`.
     only_given : bool
         Whether it gets a dictionary of the options that the user gave instead.
-    names : tuple of str, optional
-        Which options; default all.
+    defaults : mapping, optional
+        Which options, with the defaults that they have in this command; all, with their own, if
+        not given.
     """
-    options = {n: option for n, option in options_of(source).items() if names is None or n in names}
+    options = options_of(source)
+    if defaults is not None:
+        options = {
+            name: replace(options[name], default=default) for name, default in defaults.items()
+        }
 
     def decorate(command: Command) -> Command:
         def wrapper(**arguments: Any) -> Any:

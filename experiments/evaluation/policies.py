@@ -23,7 +23,8 @@ from oasis.online.search import Granularity, check_granularity
 from oasis.simulator import Policy, Scheduler
 
 OASIS, RECOURSE = "oasis", "recourse"
-SEED, LINE = "seed", "line"
+SEED, LINE, FLOOR = "seed", "line", "min_utility_fraction"
+PAPER_FLOOR = 1e-3  # utility floor of OASiS in the paper's figures, unless another is asked for
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,12 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from experiments.evaluation.policies import OASIS, RIVALS, entry_of
+from experiments.evaluation.policies import FLOOR, OASIS, PAPER_FLOOR, RIVALS, entry_of
 from oasis.workloads import PRESETS
 
 PAPER = (OASIS, "fifo", "drf", "rrh", "dorm")  # the policies of the paper, in its order
-FLOOR = "min_utility_fraction"
-PAPER_FLOOR = 1e-3  # utility floor of OASiS in the paper's figures, unless another is asked for
 SHOWN = (*PAPER, *(name for name in RIVALS if name not in PAPER))  # those that its figures show
 
 

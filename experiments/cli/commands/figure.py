@@ -16,7 +16,7 @@ from experiments.cli.options import AsJson, not_stdout
 from experiments.cli.policy_options import SET, Set, choose_options, known_policy
 from experiments.cli.results import refuse
 from experiments.cli.sweep_report import interrupted
-from experiments.evaluation.policies import POLICIES, OasisOptions
+from experiments.evaluation.policies import FLOOR, PAPER_FLOOR, POLICIES, OasisOptions
 
 if TYPE_CHECKING:
     from experiments.figures import (
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 SETTINGS = ("seeds", "first_seed", "scale", "jobs", "servers", "preset", "policies", "time_limit")
 
 
-@with_options(OasisOptions, "oasis_options", only_given=True, names=("min_utility_fraction",))
+@with_options(OasisOptions, "oasis_options", only_given=True, defaults={FLOOR: PAPER_FLOOR})
 def command(
     name: Annotated[
         str | None,

@@ -7,10 +7,11 @@ from typing import Any
 
 from matplotlib.axes import Axes
 
+from experiments.evaluation.policies import FLOOR, PAPER_FLOOR
 from experiments.figures.figure import PublishedFigure
 from experiments.figures.rows import Row, fraction, groups, interval
-from experiments.figures.settings import FLOOR, PAPER_FLOOR, FigureSettings
-from experiments.figures.studies.families import calibrated, family, refuse_sizes, testbed
+from experiments.figures.settings import FigureSettings
+from experiments.figures.studies.families import calibrated, family, refuse_what_is_fixed, testbed
 from experiments.plotting.canvas import MARKERS, SMALL, axes
 from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION
 
@@ -34,9 +35,7 @@ def grid(settings: FigureSettings) -> dict[str, Any]:
     ValueError
         If the settings ask for other policies or sizes.
     """
-    if settings.policies is not None:
-        raise ValueError("policies: expected none, the study has policies of its own")
-    refuse_sizes(settings)
+    refuse_what_is_fixed(settings)
     instances = [testbed(), calibrated(settings, 100, 20, 100)]
     policies: list[dict[str, Any]] = [
         {"name": "oasis", FLOOR: [PAPER_FLOOR, DEFAULT_MIN_UTILITY_FRACTION]},

@@ -25,8 +25,10 @@ def calibrated(settings: FigureSettings, jobs: int, servers: int, horizon: int) 
     }
 
 
-def refuse_sizes(settings: FigureSettings) -> None:
-    """Raise `ValueError` for settings that the families fix themselves."""
+def refuse_what_is_fixed(settings: FigureSettings) -> None:
+    """Raise `ValueError` for settings that a study fixes itself: policies and sizes."""
+    if settings.policies is not None:
+        raise ValueError("policies: expected none, the study has policies of its own")
     if settings.jobs is not None or settings.servers is not None:
         raise ValueError("jobs, servers: expected neither, the study has families of its own")
 

@@ -84,7 +84,8 @@ def test_only_the_options_that_are_given() -> None:
     assert called(only_given=True) == {}
     words = ("--max-jobs", "3", "--coloured")
     assert called(*words, only_given=True) == {"max_jobs": 3, "plain": False}
-    assert called("--share", "1", only_given=True, names=("share",)) == {"share": 1.0}
+    assert called("--share", "1", only_given=True, defaults={"share": 0.5}) == {"share": 1.0}
+    assert called(defaults={"share": 0.25}) == Sizes(share=0.25)
 
 
 def test_what_a_dataclass_refuses_names_the_flag() -> None:

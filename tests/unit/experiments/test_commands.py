@@ -151,3 +151,10 @@ def test_the_share_of_a_machine_that_hosts_both() -> None:
     assert cluster.share("1/4") == Fraction(1, 4)
     with pytest.raises(oasis.OasisError):
         cluster.share("a half")
+
+
+def test_a_command_may_have_a_default_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+    """The figures of the paper are made with its utility floor, and their help says so."""
+    with pytest.raises(SystemExit, match=r"^0$"):
+        main(["figure", "--help"])
+    assert "[default: 0.001]" in " ".join(capsys.readouterr().out.replace("│", " ").split())
