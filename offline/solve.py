@@ -11,6 +11,7 @@ from oasis.model.instance import Instance
 from oasis.solvers import SolveProgress
 from offline.benders.params import BendersParams
 from offline.benders.solve import BENDERS
+from offline.column_generation.params import ConfigurationParams
 from offline.column_generation.solve import COLGEN
 from offline.enumeration import ENUMERATION
 from offline.method import Method
@@ -41,10 +42,16 @@ class AutoParams(Params):
     compact_size : int
         Servers times the slots that each job has from its arrival on, summed over jobs, up to
         which the compact model is as fast as the decomposition.
+    counts_size : int
+        Squares of the slots that each job has from its arrival on, summed over jobs, up to which
+        the master of the decomposition pays; beyond it, schedules and a bound are all that can be
+        had, and the configuration LP with heuristics finds better ones.
     milp : CompactParams
         Of the compact model, if that is chosen.
     benders : BendersParams
         Of the decomposition, if that is chosen.
+    colgen : ConfigurationParams
+        Of the configuration LP with heuristics, if that is chosen.
 
     Examples
     --------
@@ -58,8 +65,10 @@ class AutoParams(Params):
     """
 
     compact_size: Count = 500
+    counts_size: Count = 1_000_000
     milp: CompactParams = field(default_factory=CompactParams)
     benders: BendersParams = field(default_factory=BendersParams)
+    colgen: ConfigurationParams = field(default_factory=ConfigurationParams)
 
 
 def solve(
@@ -84,7 +93,9 @@ def solve(
         exact like it, "colgen" the configuration LP with heuristics, "bruteforce" an enumeration
         for tiny instances, which ignores the limits; "auto" is "milp" as long as the number
         of servers times the slots that each job has from its arrival on, summed over jobs, is at
-        most 500 (ten jobs, six servers, eight slots each), else "benders".
+        most 500 (ten jobs, six servers, eight slots each), "colgen" where the squares of these
+        slots, summed over jobs, are more than a million (a hundred jobs, a hundred slots each),
+        and "benders" between the two.
     time_limit : float, optional
         Seconds for the method, after OASiS's run; None or inf is no limit.
     work_limit : float, optional
@@ -158,4 +169,8 @@ def _chosen(instance: Instance, params: Params | Mapping[str, Any] | None) -> tu
     LOGGER.info("size %d, the compact model takes up to %d", size, params.compact_size)
     if size <= params.compact_size:
         return MILP.name, params.milp
-    return BENDERS.name, params.benders
+    counts = sum((instance.horizon - job.arrival) ** 2 for job in instance.jobs)
+    LOGGER.info("counts %d, the decomposition takes up to %d", counts, params.counts_size)
+    if counts <= params.counts_size:
+        return BENDERS.name, params.benders
+    return COLGEN.name, params.colgen

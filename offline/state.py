@@ -43,6 +43,8 @@ class Phase(StrEnum):
     WARM_START = "warm start"
     COMPACT = "compact MILP"
     ENUMERATION = "enumeration"
+    DENSITY = "insertion by density"
+    WINDOWS = "ruin and recreate in windows"
     CONFIGURATION_LP = "configuration LP"
     INSERTION = "insertion at the LP's prices"
     RUIN_AND_RECREATE = "ruin and recreate"

@@ -20,6 +20,7 @@ from offline.benders.params import BendersParams
 from offline.benders.plans import close_plan
 from offline.benders.primal import PrimalHeuristic
 from offline.benders.separation import Separation
+from offline.heuristics.alternation import Alternation
 from offline.heuristics.best_solution import BestSolution
 from offline.heuristics.fix_and_optimise import Neighbourhoods
 from offline.state import Phase
@@ -55,7 +56,9 @@ class Decomposition:
     primal : PrimalHeuristic
         Makes schedules of its plans.
     neighbourhoods : Neighbourhoods
-        Improve the best schedules while it is solved.
+        Is told which jobs a plan wants.
+    searches : Alternation
+        Improve the best schedules while it is solved, `neighbourhoods` among them.
     best : BestSolution
         The best schedules, which all of these share.
     params : BendersParams
@@ -68,11 +71,13 @@ class Decomposition:
         separation: Separation,
         primal: PrimalHeuristic,
         neighbourhoods: Neighbourhoods,
+        searches: Alternation,
         best: BestSolution,
         params: BendersParams,
     ) -> None:
         self.model, self.separation, self.primal = model, separation, primal
-        self.neighbourhoods, self.best, self.params = neighbourhoods, best, params
+        self.neighbourhoods, self.searches = neighbourhoods, searches
+        self.best, self.params = best, params
         self.state, self.budget = best.state, best.state.budget
         self._level = 0
         self._tolerance = params.master.first_gap
@@ -185,10 +190,9 @@ class Decomposition:
                 self.separation.forbid(*what)
 
     def look_around(self) -> float:
-        """Neighbourhoods of the best schedules; the share of the open interval that they closed."""
-        self.state.enter(Phase.NEIGHBOURHOODS)
+        """Search from the best schedules; the share of the open interval that this has closed."""
         before = self.best.value
-        self.neighbourhoods.search(self.budget.within(self.params.patch_limit))
+        self.searches.search(self.budget.within(self.params.patch_limit))
         return (self.best.value - before) / max(self.state.bound - before, 1e-300)
 
     def refine(self, solution: Solution, budget: Budget) -> int:

@@ -6,10 +6,12 @@ from dataclasses import dataclass, field
 
 from offline.column_generation.params import ColumnGenerationParams
 from offline.heuristics.params import (
+    AlternationParams,
     InsertionParams,
     NeighbourhoodParams,
     PriorityParams,
     RuinParams,
+    WindowParams,
 )
 from offline.params import Amount, Count, Number, Params, Share
 
@@ -169,8 +171,10 @@ class BendersParams(Params):
     ----------
     pricing : ColumnGenerationParams
         Of the configuration LP, whose prices guide the heuristics.
-    priority, insertion, ruin, neighbourhood : Params
+    priority, insertion, windows, ruin, neighbourhood : Params
         Of these heuristics.
+    alternation : AlternationParams
+        How two of them take turns beside the masters.
     root : RootParams
         Of the cutting planes before the first master.
     master : MasterParams
@@ -180,9 +184,10 @@ class BendersParams(Params):
     primal : PrimalParams
         Of the way from plans to schedules.
     prices_share, search_share : float
-        Shares of what is left for the configuration LP, and for the simple heuristics after it.
+        Shares of what is left for the configuration LP, and for the simple heuristics before it
+        and after it.
     search_limit : float
-        Most seconds (or units of work) for these, also without a limit.
+        Most seconds (or units of work) for either of these, also without a limit.
     patch_limit : float
         Of neighbourhoods between two looks at a running master.
     pays : float
@@ -202,8 +207,12 @@ class BendersParams(Params):
     )
     priority: PriorityParams = field(default_factory=PriorityParams)
     insertion: InsertionParams = field(default_factory=InsertionParams)
+    windows: WindowParams = field(default_factory=WindowParams)
     ruin: RuinParams = field(default_factory=RuinParams)
     neighbourhood: NeighbourhoodParams = field(default_factory=NeighbourhoodParams)
+    alternation: AlternationParams = field(
+        default_factory=lambda: AlternationParams(first_turn=3.0)
+    )
     root: RootParams = field(default_factory=RootParams)
     master: MasterParams = field(default_factory=MasterParams)
     cuts: CutParams = field(default_factory=CutParams)

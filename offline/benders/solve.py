@@ -28,12 +28,14 @@ from offline.benders.params import BendersParams
 from offline.benders.primal import PrimalHeuristic
 from offline.benders.separation import Separation
 from offline.column_generation.bound import solve_configuration_lp
+from offline.heuristics.alternation import Alternation
 from offline.heuristics.best_solution import BestSolution
 from offline.heuristics.dual_values import DualValues
 from offline.heuristics.fix_and_optimise import Neighbourhoods
 from offline.heuristics.insertion import insert_in_orders
 from offline.heuristics.partial_solution import PartialSolution
 from offline.heuristics.ruin_and_recreate import ruin_and_recreate
+from offline.heuristics.window_search import WindowSearch
 from offline.method import Method
 from offline.model.arrays import OfflineArrays
 from offline.result import OfflineResult
@@ -110,26 +112,34 @@ def prepared(
     """
     arrays, budget = OfflineArrays.of(instance), state.budget
     check = partial(verify, instance)
-    model = CountModel(arrays)
-    state.proved(model.trivial_bound, Phase.TRIVIAL)
+    best = BestSolution(PartialSolution(arrays, state.schedules), state, check)
+    windows = WindowSearch(arrays, best, rng, params.windows)
+    windows.start(budget.share(params.search_share).within(params.search_limit))
     state.enter(Phase.CONFIGURATION_LP)
     part = budget.share(params.prices_share)
     bound = solve_configuration_lp(instance, arrays, prices, state, part, params.pricing)
     if bound.status is Status.INTERRUPTED:
         raise KeyboardInterrupt
     duals = DualValues.of(arrays, bound.worker_prices, bound.ps_prices, params.priority)
-    best = BestSolution(PartialSolution(arrays, state.schedules), state, check)
     part = budget.share(params.search_share).within(params.search_limit)
     state.enter(Phase.INSERTION)
     insert_in_orders(arrays, duals, best, rng, part, params.insertion)
     state.enter(Phase.RUIN_AND_RECREATE)
     ruin_and_recreate(duals, best, rng, part, params.ruin)
+    model = CountModel(arrays)
+    state.proved(model.trivial_bound, Phase.TRIVIAL)
     separation = Separation(model, params.cuts)
+    neighbourhoods = Neighbourhoods(duals, best, rng, params.neighbourhood)
+    searches = [
+        (Phase.NEIGHBOURHOODS, neighbourhoods.search),
+        (Phase.WINDOWS, windows.search),
+    ]
     return Decomposition(
         model,
         separation,
         PrimalHeuristic(model, separation, best, duals, rng, params.primal),
-        Neighbourhoods(duals, best, rng, params.neighbourhood),
+        neighbourhoods,
+        Alternation(searches, best, params.alternation),
         best,
         params,
     )

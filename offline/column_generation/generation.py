@@ -12,8 +12,9 @@ from oasis.model.rounding import FloatArray
 from oasis.solvers import Status
 from oasis.solvers.budget import Budget
 from offline.column_generation.aggregation import Grouping, levels
+from offline.column_generation.merged_servers import merged
 from offline.column_generation.params import ColumnGenerationParams
-from offline.column_generation.pricing import empty, price, pricing_work
+from offline.column_generation.pricing import price, pricing_work
 from offline.column_generation.restricted_master import Column, RestrictedMaster, columns_of
 from offline.column_generation.stabilisation import StabilityCentre
 from offline.model.arrays import OfflineArrays
@@ -178,7 +179,7 @@ class ColumnGeneration:
 
     def _price(self, grouping: Grouping, duals: FloatArray, master: float) -> _Priced:
         """Price every job on the empty cluster."""
-        prices = empty(self.arrays, *grouping.prices(duals))
+        prices = merged(grouping, duals)
         payoffs, columns, subgradient = [], [], np.ones(grouping.size)
         for index, job in enumerate(self.arrays.jobs):
             payoff, schedule = price(job, prices)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from offline.heuristics.params import (
+    AlternationParams,
     InsertionParams,
     NeighbourhoodParams,
     PriorityParams,
     RuinParams,
+    WindowParams,
 )
 from offline.params import Amount, Count, Number, Params, Share
 
@@ -77,12 +79,19 @@ class ConfigurationParams(Params):
         In which order jobs are inserted.
     insertion : InsertionParams
         Of sequential insertion.
+    windows : WindowParams
+        Of ruin and recreate in windows of time, without prices.
     ruin : RuinParams
         Of ruin and recreate.
+    alternation : AlternationParams
+        How the last two searches take turns at the end.
     neighbourhood : NeighbourhoodParams
         Of neighbourhoods solved exactly.
     bound_share : float
         Share of the limit for the bound.
+    start_share, start_limit : float
+        Share of the limit for the search in windows before the bound, and most seconds or units
+        of work for it.
     search_share : float
         Share of what is left after insertion, for ruin and recreate.
 
@@ -96,7 +105,11 @@ class ConfigurationParams(Params):
     pricing: ColumnGenerationParams = field(default_factory=ColumnGenerationParams)
     priority: PriorityParams = field(default_factory=PriorityParams)
     insertion: InsertionParams = field(default_factory=InsertionParams)
+    windows: WindowParams = field(default_factory=WindowParams)
     ruin: RuinParams = field(default_factory=RuinParams)
+    alternation: AlternationParams = field(default_factory=AlternationParams)
     neighbourhood: NeighbourhoodParams = field(default_factory=NeighbourhoodParams)
-    bound_share: Share = 0.15
+    start_share: Share = 0.05
+    start_limit: Amount = 20.0
+    bound_share: Share = 0.25
     search_share: Share = 0.05

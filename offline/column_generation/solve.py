@@ -13,12 +13,14 @@ from oasis.model.instance import Instance
 from oasis.solvers import SolveProgress, Status
 from offline.column_generation.bound import ConfigurationBound, solve_configuration_lp
 from offline.column_generation.params import ConfigurationParams
+from offline.heuristics.alternation import Alternation
 from offline.heuristics.best_solution import BestSolution
 from offline.heuristics.dual_values import DualValues
 from offline.heuristics.fix_and_optimise import Neighbourhoods
 from offline.heuristics.insertion import insert_in_orders
 from offline.heuristics.partial_solution import PartialSolution
 from offline.heuristics.ruin_and_recreate import ruin_and_recreate
+from offline.heuristics.window_search import WindowSearch
 from offline.method import Method
 from offline.model.arrays import OfflineArrays
 from offline.result import OfflineResult
@@ -69,34 +71,41 @@ def _run(
 ) -> Status:
     assert start.prices is not None
     arrays, budget = OfflineArrays.of(instance), state.budget
+    rng = np.random.default_rng(seed)
+    best = BestSolution(PartialSolution(arrays, state.schedules), state, partial(verify, instance))
+    windows = WindowSearch(arrays, best, rng, params.windows)
+    windows.start(budget.share(params.start_share).within(params.start_limit))
     state.enter(Phase.CONFIGURATION_LP)
     part = budget.share(params.bound_share)
     bound = solve_configuration_lp(instance, arrays, start.prices, state, part, params.pricing)
     state.notes.update(configuration_lp=str(bound.status), rounds=len(bound.rounds))
     if bound.status is Status.INTERRUPTED:
         return bound.status
-    best = BestSolution(PartialSolution(arrays, state.schedules), state, partial(verify, instance))
-    _improve(arrays, bound, best, state, params, np.random.default_rng(seed))
+    _improve(arrays, bound, windows, params, rng)
     return budget.status
 
 
 def _improve(
     arrays: OfflineArrays,
     bound: ConfigurationBound,
-    best: BestSolution,
-    state: SolveState,
+    windows: WindowSearch,
     params: ConfigurationParams,
     rng: np.random.Generator,
 ) -> None:
     """Improve the best solution until the budget or the bound is reached."""
-    budget = state.budget
+    best = windows.best
+    state, budget = best.state, best.state.budget
     duals = DualValues.of(arrays, bound.worker_prices, bound.ps_prices, params.priority)
     state.enter(Phase.INSERTION)
     insert_in_orders(arrays, duals, best, rng, budget, params.insertion)
     state.enter(Phase.RUIN_AND_RECREATE)
     ruin_and_recreate(duals, best, rng, budget.share(params.search_share), params.ruin)
-    state.enter(Phase.NEIGHBOURHOODS)
-    Neighbourhoods(duals, best, rng, params.neighbourhood).search(budget)
+    neighbourhoods = Neighbourhoods(duals, best, rng, params.neighbourhood)
+    searches = [
+        (Phase.WINDOWS, windows.search),
+        (Phase.NEIGHBOURHOODS, neighbourhoods.search),
+    ]
+    Alternation(searches, best, params.alternation).search(budget)
 
 
 COLGEN = Method("colgen", ConfigurationParams, _run, needs_prices=True)

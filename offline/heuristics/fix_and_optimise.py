@@ -57,10 +57,11 @@ class Neighbourhoods:
         chances = self.duals.chances
         chances[list(self.wanted)] *= params.wanted_factor
         while not budget.passed and not self.best.is_proven:
-            leaving, invited = self._chosen(current, chances)
+            leaving, invited, until = self._chosen(current, chances)
             if not leaving and not invited:
                 break
-            trial, is_solved = exchange(current, leaving, invited, budget.within(params.limit))
+            part = budget.within(params.limit)
+            trial, is_solved = exchange(current, leaving, invited, part, until)
             larger, smaller = self._size + params.growth, self._size - params.shrinkage
             self._size = larger if is_solved else max(params.fewest_jobs, smaller)
             if is_better(trial.value, current.value):
@@ -70,8 +71,13 @@ class Neighbourhoods:
                 current = trial
                 self.best.offer(current)
 
-    def _chosen(self, current: PartialSolution, chances: FloatArray) -> tuple[list[int], list[int]]:
-        """Jobs that leave, nearest in time to one that does not run yet, and some of the latter."""
+    def _chosen(
+        self, current: PartialSolution, chances: FloatArray
+    ) -> tuple[list[int], list[int], int]:
+        """Jobs that leave, nearest in time to one that does not run yet, and some of the latter.
+
+        Also the slot before which they complete.
+        """
         rng, params, jobs = self.rng, self.params, current.arrays.jobs
         best = self.duals.best
         outside = [k for k in range(len(jobs)) if k not in current.schedules and best[k] > 0]
@@ -87,9 +93,12 @@ class Neighbourhoods:
             near = (outside[k] for k in order[: count - 1].tolist())
             invited = sorted({outside[picked], *near})
         inside = sorted(current.schedules)
+        until = int(slot) + params.reach
         if not inside:
-            return [], invited
+            return [], invited, min(until, current.arrays.horizon)
         distance = current.distances(inside, slot)
         order = np.lexsort((rng.random(len(inside)), distance))
         count = max(1, self._size - len(invited))
-        return [inside[k] for k in order[:count].tolist()], invited
+        leaving = [inside[k] for k in order[:count].tolist()]
+        until = max(until, *(current.schedules[k].completion + 1 for k in leaving))
+        return leaving, invited, min(until, current.arrays.horizon)

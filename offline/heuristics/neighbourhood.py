@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from oasis.model.rounding import FloatArray
@@ -60,7 +62,11 @@ def reinsert(
 
 
 def exchange(
-    current: PartialSolution, leaving: list[int], invited: list[int], budget: Budget
+    current: PartialSolution,
+    leaving: list[int],
+    invited: list[int],
+    budget: Budget,
+    until: int | None = None,
 ) -> tuple[PartialSolution, bool]:
     """The best way to run these jobs beside the others, and whether it is proven to be.
 
@@ -72,11 +78,15 @@ def exchange(
         Jobs that run in it and may move or leave, and jobs that do not and may join.
     budget : Budget
         For the model.
+    until : int, optional
+        All of them complete before this slot; by default, before the horizon.
     """
     arrays, trial = current.arrays, current.copy()
     old = {arrays.jobs[k].id: trial.remove(k) for k in leaving}
     chosen = sorted(leaving + invited)
-    model = ResidualModel(arrays.part(chosen), *trial.free())
+    end = arrays.horizon if until is None else until
+    part = replace(arrays.part(chosen), horizon=end)
+    model = ResidualModel(part, *(free[:end] for free in trial.free()))
     known = model.values_of(old)
     solution = solve_within(model.problem, model.limits, budget=budget, warm_start=known)
     if solution.status is Status.INTERRUPTED:

@@ -65,6 +65,38 @@ class RuinParams(Params):
 
 
 @dataclass(frozen=True, slots=True)
+class WindowParams(Params):
+    """Ruin and recreate of the whole instance in windows of time, without prices.
+
+    Parameters
+    ----------
+    temperature : float
+        Share of the total utility that a step may lose at first, by a factor of e less likely
+        than one that loses nothing.
+    most_leaving, most_joining : int
+        Most jobs that leave in a step, and most of the others that try to join; the number is
+        drawn from 1 to this.
+    noise : float
+        Standard deviation of the normal variable whose exponential multiplies a job's density.
+    spread : int
+        A window lies at the arrival of a job that does not run, or up to one slot less than this
+        later; those who join arrive near it, give or take as much.
+    min_utility_fraction : float
+        Completions worth less than this share of a job's best are not looked for.
+    steps_between_offers : int
+        After so many steps the best plan is verified and becomes the incumbent.
+    """
+
+    temperature: Amount = 2e-4
+    most_leaving: Number = 10
+    most_joining: Number = 10
+    noise: Amount = 0.5
+    spread: Number = 6
+    min_utility_fraction: Share = 1e-3
+    steps_between_offers: Number = 200
+
+
+@dataclass(frozen=True, slots=True)
 class NeighbourhoodParams(Params):
     """Neighbourhoods solved exactly (fix-and-optimise).
 
@@ -81,6 +113,8 @@ class NeighbourhoodParams(Params):
     spread : int
         A neighbourhood lies at the arrival of a job that does not run yet, or up to one slot
         less than this later.
+    reach : int
+        Its jobs complete within so many slots of where it lies, or as late as they did before.
     wanted_factor : float
         How much likelier a job of the last plan is invited than others.
     """
@@ -92,4 +126,24 @@ class NeighbourhoodParams(Params):
     shrinkage: Number = 2
     invited_share: Share = 0.35
     spread: Number = 6
+    reach: Number = 20
     wanted_factor: Amount = 100.0
+
+
+@dataclass(frozen=True, slots=True)
+class AlternationParams(Params):
+    """How searches take turns.
+
+    Parameters
+    ----------
+    first_turn : float
+        Seconds or units of work of a search's first turn.
+    growth : float
+        How much longer the next turn of a search is after one that gained nothing.
+    most_wait : int
+        No search waits longer than so many turns.
+    """
+
+    first_turn: Amount = 10.0
+    growth: Amount = 1.5
+    most_wait: Number = 5

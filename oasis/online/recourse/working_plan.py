@@ -154,6 +154,11 @@ class WorkingPlan:
         self._journal.append((live, None))
         return True
 
+    def put(self, live: LiveJob, schedule: Schedule) -> None:
+        """Plan `live`, which is not planned, as scheduled; the caller knows that it fits."""
+        self._set(live, schedule)
+        self._journal.append((live, None))
+
     def remove(self, live: LiveJob) -> None:
         """Take `live` out of the plan."""
         self._journal.append((live, live.schedule))
@@ -161,8 +166,12 @@ class WorkingPlan:
 
     @property
     def mark(self) -> int:
-        """A point that `undo` can go back to, until the next `advance`."""
+        """A point that `undo` can go back to, until the next `advance` or `keep`."""
         return len(self._journal)
+
+    def keep(self) -> None:
+        """Keep all changes; marks made before are of no use any more."""
+        self._journal.clear()
 
     def undo(self, mark: int) -> None:
         """Take back all changes since `mark`."""

@@ -34,9 +34,9 @@ def run() -> Decomposition:
     arrays, state = OfflineArrays.of(INSTANCE), SolveState(Budget())
     best = BestSolution(PartialSolution(arrays, {}), state, lambda schedules: 0.0)
     model = CountModel(arrays)
-    no_heuristics: Any = SimpleNamespace()
+    none: Any = SimpleNamespace()
     separation = Separation(model, PARAMS.cuts)
-    return Decomposition(model, separation, no_heuristics, no_heuristics, best, PARAMS)
+    return Decomposition(model, separation, none, none, none, best, PARAMS)
 
 
 class Bounds:

@@ -1,0 +1,87 @@
+"""Several searches in turn: most of the time goes to the one that gains most."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from oasis.solvers.budget import Budget
+from offline.heuristics.best_solution import BestSolution
+from offline.heuristics.params import AlternationParams
+
+
+@dataclass(slots=True)
+class Turn:
+    """A search, and how it did when it last had its turn.
+
+    Parameters
+    ----------
+    phase : str
+        What users see while it runs.
+    search : callable
+        Improves the best solution until a budget is spent.
+    amount : float
+        Seconds or units of work of its next turn.
+    rate : float
+        Utility gained per second or unit of work in its last turn; inf before the first.
+    last : int
+        Number of its last turn.
+    """
+
+    phase: str
+    search: Callable[[Budget], None]
+    amount: float
+    rate: float = float("inf")
+    last: int = -1
+
+
+class Alternation:
+    """Searches that share one best solution and take turns.
+
+    The one with the higher rate in its last turn goes first, of equals the one that has waited
+    longer; none waits longer than `most_wait` turns. A turn that gains nothing makes the next one
+    of the same search longer.
+
+    Parameters
+    ----------
+    searches : sequence of (str, callable)
+        Phase and search.
+    best : BestSolution
+        What they improve.
+    params : AlternationParams
+        How long turns are.
+    """
+
+    def __init__(
+        self,
+        searches: Sequence[tuple[str, Callable[[Budget], None]]],
+        best: BestSolution,
+        params: AlternationParams,
+    ) -> None:
+        self.best, self.params = best, params
+        self._turns = [Turn(phase, search, params.first_turn) for phase, search in searches]
+        self._number = 0
+
+    def search(self, budget: Budget) -> None:
+        """Improve the best solution until the budget or the bound is reached."""
+        while self._turns and not (budget.passed or self.best.is_proven):
+            turn = self._next()
+            part = budget.within(turn.amount)
+            before = self.best.value
+            self.best.state.enter(turn.phase)
+            turn.search(part)
+            gain, spent = self.best.value - before, part.elapsed
+            if spent <= 0:
+                self._turns.remove(turn)  # it has nothing to try
+                continue
+            turn.rate = gain / spent
+            turn.last = self._number
+            self._number += 1
+            if gain <= 0:
+                turn.amount *= self.params.growth
+
+    def _next(self) -> Turn:
+        waited = max(self._turns, key=lambda turn: self._number - turn.last)
+        if self._number - waited.last > self.params.most_wait:
+            return waited
+        return max(self._turns, key=lambda turn: (turn.rate, -turn.last))

@@ -1,0 +1,170 @@
+"""Ruin and recreate on the whole instance, in windows of time and without prices.
+
+All jobs are known, each from its arrival on. The plan begins with insertion in order of density,
+utility at the earliest completion per worker-slot and dominant share; then, again and again, some
+jobs that run about one slot leave, and they and some that arrive about it come back in noisy order
+of density, each where it completes first. The plan and its changes are those of recourse
+(`oasis.online.recourse`), so a step costs the insertion of a few jobs, whatever the instance.
+
+References
+----------
+Schrimpf, Schneider, Stamm-Wilbrandt, Dueck, Record breaking optimization results using the ruin
+and recreate principle, J. Computational Physics 159(2), 2000.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from oasis.model.rounding import FloatArray
+from oasis.model.schedule import Schedule
+from oasis.online.recourse.grid import grid_of
+from oasis.online.recourse.live_job import LiveJob
+from oasis.online.recourse.params import RecourseParams
+from oasis.online.recourse.ruin import start_over
+from oasis.online.recourse.working_plan import WorkingPlan
+from oasis.solvers.budget import Budget
+from offline.heuristics.best_solution import BestSolution, is_better
+from offline.heuristics.params import WindowParams
+from offline.heuristics.partial_solution import PartialSolution
+from offline.model.arrays import OfflineArrays
+from offline.state import Phase
+
+# Work of one insertion, in units of about a second, measured.
+INSERTION_WORK, INSERTION_WORK_PER_SERVER = 3e-4, 8e-6
+
+
+class WindowSearch:
+    """A search over plans of all jobs, which goes on where it stopped.
+
+    Parameters
+    ----------
+    arrays : OfflineArrays
+        The problem.
+    best : BestSolution
+        Where to start, and where better solutions go.
+    rng : numpy.random.Generator
+        Of all choices.
+    params : WindowParams
+        How much leaves and what is accepted.
+    """
+
+    def __init__(
+        self,
+        arrays: OfflineArrays,
+        best: BestSolution,
+        rng: np.random.Generator,
+        params: WindowParams,
+    ) -> None:
+        self.arrays, self.best, self.rng, self.params = arrays, best, rng, params
+        cluster, horizon, floor = arrays.cluster, arrays.horizon, params.min_utility_fraction
+        steering = RecourseParams(discount=1.0, min_utility_fraction=floor)
+        self._plan = WorkingPlan(cluster, horizon, steering)
+        grid = grid_of(cluster)
+        for key, job in enumerate(arrays.jobs):
+            self._plan.live[key] = LiveJob.of(key, job, cluster, horizon, grid, floor)
+        self._density = {live.key: self._plan.density(live) for live in self._plan.live.values()}
+        self._worthy = [live for live in self._plan.live.values() if self._density[live.key] > 0]
+        servers = len(arrays.worker.capacity) + len(arrays.ps.capacity)
+        self._work = INSERTION_WORK + INSERTION_WORK_PER_SERVER * servers
+
+    def start(self, budget: Budget) -> None:
+        """Insert by density, then search."""
+        self.best.state.enter(Phase.DENSITY)
+        self.insert_by_density(budget)
+        self.best.state.enter(Phase.WINDOWS)
+        self.search(budget)
+
+    def insert_by_density(self, budget: Budget) -> None:
+        """Plan all jobs from nothing, the densest first, and offer the plan."""
+        before = self._plan.insertions
+        start_over(self._plan)
+        budget.charge(self._work * (self._plan.insertions - before))
+        self._offer(self._snapshot())
+
+    def search(self, budget: Budget) -> None:
+        """Search from the best solution until the budget or the bound is reached.
+
+        The temperature falls to 0 as the budget is spent; without a limit it is 0 throughout.
+        """
+        self._take_over()
+        value = highest = self._plan.value
+        found, steps = self._snapshot(), 0
+        while self._worthy and not (budget.passed or self.best.is_proven):
+            left = 0.0 if budget.limit is None else budget.left / max(budget.limit, 1e-300)
+            value += self._step(self.params.temperature * highest * left, budget)
+            if is_better(value, highest):
+                highest, found = value, self._snapshot()
+            steps += 1
+            if steps % self.params.steps_between_offers == 0:
+                self._offer(found)
+        self._offer(found)
+
+    def _step(self, heat: float, budget: Budget) -> float:
+        """Ruin and recreate once; by how much the value of the plan has changed."""
+        plan, params = self._plan, self.params
+        planned = [live for live in self._worthy if live.schedule is not None]
+        others = [live for live in self._worthy if live.schedule is None]
+        leaving, joining = self._chosen(planned, others)
+        mark, before = plan.mark, plan.insertions
+        lost = math.fsum(live.value for live in leaving)
+        for live in leaving:
+            plan.remove(live)
+        back = leaving + joining
+        noise = np.exp(self.rng.normal(0.0, params.noise, len(back)))
+        keys = noise * [self._density[live.key] for live in back]
+        for at in np.argsort(-keys, kind="stable").tolist():
+            plan.insert(back[at])
+        budget.charge(self._work * (plan.insertions - before))
+        gain = math.fsum(live.value for live in back) - lost
+        if gain >= 0 or self.rng.random() < math.exp(gain / max(heat, 1e-300)):
+            plan.keep()
+            return gain
+        plan.undo(mark)
+        return 0.0
+
+    def _chosen(
+        self, planned: list[LiveJob], others: list[LiveJob]
+    ) -> tuple[list[LiveJob], list[LiveJob]]:
+        """Planned jobs that run about one slot, and others that arrive about it."""
+        rng, params = self.rng, self.params
+        pivot = others[int(rng.integers(len(others)))] if others else None
+        slot = int(rng.integers(self.arrays.horizon))
+        if pivot is not None:
+            slot = pivot.job.arrival + int(rng.integers(params.spread))
+        places = [live.schedule for live in planned if live.schedule is not None]
+        starts, completions = np.array([(s.start, s.completion) for s in places]).reshape(-1, 2).T
+        apart = np.maximum(0, np.maximum(starts - slot, slot - completions))
+        apart = apart + rng.random(len(planned))
+        late = np.abs(np.array([live.job.arrival for live in others]) - slot)
+        late = late + params.spread * rng.random(len(others))
+        return (
+            self._nearest(planned, apart, params.most_leaving),
+            self._nearest(others, late, params.most_joining),
+        )
+
+    def _nearest(self, jobs: Sequence[LiveJob], distance: FloatArray, most: int) -> list[LiveJob]:
+        number = min(len(jobs), int(self.rng.integers(1, most + 1)))
+        return [jobs[at] for at in np.argsort(distance, kind="stable")[:number].tolist()]
+
+    def _snapshot(self) -> dict[str, Schedule]:
+        planned = self._plan.planned()
+        return {live.job.id: live.schedule for live in planned if live.schedule is not None}
+
+    def _offer(self, schedules: dict[str, Schedule]) -> None:
+        self.best.offer(PartialSolution(self.arrays, schedules))
+
+    def _take_over(self) -> None:
+        """Make the best solution the plan, if it is better."""
+        if not is_better(self.best.value, self._plan.value):
+            return
+        known = self.best.solution.schedules
+        for live in self._plan.planned():
+            self._plan.remove(live)
+        for live in self._worthy:
+            if live.key in known:
+                self._plan.put(live, known[live.key])
+        self._plan.keep()

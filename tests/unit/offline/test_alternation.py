@@ -1,0 +1,72 @@
+"""Searches in turn: who gains most goes on, nobody waits for ever, who has nothing to do leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from oasis.solvers.budget import Budget, WorkCounter
+from offline.heuristics.alternation import Alternation
+from offline.heuristics.params import AlternationParams
+
+
+class Log:
+    """Searches that gain what they are told to, and who had its turn for how long."""
+
+    def __init__(self) -> None:
+        self.turns: list[tuple[str, float]] = []
+        state = SimpleNamespace(enter=lambda phase: None)
+        self.best: Any = SimpleNamespace(value=0.0, is_proven=False, state=state)
+
+    def search(self, name: str, gain: float, spend: float = 1.0) -> Callable[[Budget], None]:
+        def run(budget: Budget) -> None:
+            self.turns.append((name, budget.left))
+            self.best.value += gain
+            budget.charge(budget.left * spend)
+
+        return run
+
+    def names(self) -> str:
+        return "".join(name for name, _ in self.turns)
+
+
+PARAMS = AlternationParams(first_turn=1.0, growth=2.0, most_wait=3)
+
+
+def run(log: Log, searches: list[tuple[str, Callable[[Budget], None]]], work: float) -> None:
+    Alternation(searches, log.best, PARAMS).search(Budget(work, WorkCounter()))
+
+
+def test_the_search_that_gains_most_gets_most_turns_but_not_all() -> None:
+    log = Log()
+    run(log, [("a", log.search("a", 1.0)), ("b", log.search("b", 5.0))], 12.0)
+    assert log.names() == "abbbabbbabbb"
+
+
+def test_searches_that_gain_nothing_take_longer_turns_one_after_the_other() -> None:
+    log = Log()
+    run(log, [("a", log.search("a", 0.0)), ("b", log.search("b", 0.0))], 14.0)
+    assert log.turns == [("a", 1.0), ("b", 1.0), ("a", 2.0), ("b", 2.0), ("a", 4.0), ("b", 4.0)]
+
+
+def test_a_search_that_does_nothing_has_no_further_turn() -> None:
+    log = Log()
+    run(log, [("a", log.search("a", 0.0, spend=0.0)), ("b", log.search("b", 1.0))], 3.0)
+    assert log.names() == "abbb"
+
+
+def test_it_ends_where_no_search_has_anything_to_do_or_nothing_is_left_to_gain() -> None:
+    log = Log()
+    run(log, [("a", log.search("a", 0.0, spend=0.0))], 3.0)
+    assert log.names() == "a"
+    log.best.is_proven = True
+    run(log, [("b", log.search("b", 1.0))], 3.0)
+    assert log.names() == "a"
+
+
+def test_bad_parameters_are_named() -> None:
+    with pytest.raises(ValueError, match=r"AlternationParams\.most_wait"):
+        AlternationParams(most_wait=0)
