@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from experiments.figures.controllers import table
 from experiments.figures.direct import DirectFigure, reproduce_direct
 from experiments.figures.dragon import study_figures, table1_figures
 from experiments.figures.figure import PublishedFigure
@@ -20,7 +21,7 @@ FIGURES: Mapping[str, PublishedFigure] = {
 # Those that replay elastic jobs, without a sweep.
 EXPERIMENTS: Mapping[str, DirectFigure] = {
     figure.name: figure
-    for module in (table1_figures, study_figures, fixed_schedule)
+    for module in (table1_figures, study_figures, fixed_schedule, table)
     for figure in module.FIGURES
 }
 
