@@ -85,7 +85,6 @@ class _Configurations:
         widths, slopes = envelope(rates[: most + 1])
         begins = np.arange(slots) * length
         self.open = np.clip(begins + length - job.arrival, 0.0, length)  # seconds of each slot
-        self.first = int(job.arrival // length)
         self._slots = np.repeat(np.arange(slots), len(widths))
         self._slopes = np.tile(slopes, slots)
         self._work = np.outer(self.open, widths * slopes).ravel()
@@ -157,12 +156,12 @@ def elastic_bound(
     >>> [round(elastic_bound(made, seconds).value, 3) for seconds in (60.0, 30.0, 10.0)]
     [3.0, 2.5, 2.167]
     """
+    if not slot_seconds > 0:
+        raise ValueError(f"slot_seconds: expected a time > 0, got {slot_seconds}")
     jobs = made.workload.jobs
     for job in jobs:
         if job.utility is None:
             raise ValueError(f"utility: expected one for each job, got none for {job.id!r}")
-    if not slot_seconds > 0:
-        raise ValueError(f"slot_seconds: expected a time > 0, got {slot_seconds}")
     totals, demands = _pool(made)
     rates = [best_rates(made, job) for job in jobs]
     if slots is None:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from typing import Any, cast
 
 from experiments.evaluation.elastic_model import ElasticModel, Translated
 from oasis.kubernetes.live_policy import LivePolicy
 from oasis.kubernetes.view import ClusterView
 from oasis.scheduling.allocation import NOTHING, Allocation
+from oasis.scheduling.book import NEVER_FITS, EmptyCluster
 from oasis.scheduling.job import PolicyJob
+from oasis.scheduling.placement import BestFit
 from oasis.scheduling.policy import Plan, View
 from oasis.scheduling.room import Room
 from oasis.scheduling.site import Site
@@ -37,9 +39,13 @@ class SlotView:
     def capacity(self) -> list[tuple[int, ...]]:
         """Of each machine that is there."""
         *machines, servers = self._policy.model.site.machines
-        down = self._policy.down
+        down = self._view.down()
         rows = [(0,) * len(m.capacity) if k in down else m.capacity for k, m in enumerate(machines)]
         return [*rows, servers.capacity]
+
+    def down(self) -> Set[int]:
+        """Machines that are not there."""
+        return self._view.down()
 
     def allocation(self, job: PolicyJob) -> Allocation:
         """What `job` was to hold in the slot that ended."""
@@ -60,9 +66,10 @@ class Slotted:
 
     It is asked at the beginning of each slot alone: jobs that came since the last one wait for it,
     and what a job leaves that ends within a slot stays idle to the end of the slot. Parameter
-    servers go to the machine with most of the job's workers that has room for them; a job whose
-    parameter servers find no room, or that gets fewer workers than it works with, holds nothing in
-    that slot, and the scheduler plans the rest of its work anew.
+    servers go to the machine with most of the job's workers that has room for them. A job whose
+    parameter servers find no room, or that is planned with fewer workers than it works with, takes
+    what the others leave, by best fit, its fewest workers at least; if it finds no room it holds
+    nothing in that slot. The scheduler plans anew what was not done.
 
     Parameters
     ----------
@@ -88,8 +95,8 @@ class Slotted:
         self.real: dict[int, PolicyJob] = {}
         self.seen: dict[int, Translated] = {}
         self.wanted: dict[int, Allocation] = {}
-        self.down: set[int] = set()
         self._new: list[PolicyJob] = []
+        self._empty = EmptyCluster(site, BestFit)
         self._slot = 0
         self._clear()
 
@@ -105,7 +112,7 @@ class Slotted:
         self._note(view)
         self._slot = max(self._slot, math.ceil(view.now / self.model.length - 1e-9))
         if view.now >= self._slot * self.model.length:
-            self._enter()
+            self._enter(plan)
             answer = self._policy.decide(cast(ClusterView, SlotView(self, view, self._slot)))
             self._clear()
             for index, reason in answer.rejected.items():
@@ -127,11 +134,12 @@ class Slotted:
         self._new += view.arrived
         self.lost += view.lost
         self.returned += view.returned
-        self.down.update(view.lost)
-        self.down.difference_update(view.returned)
 
-    def _enter(self) -> None:
+    def _enter(self, plan: Plan) -> None:
         for job in self._new:
+            if self._empty.fewest(job) is None:  # the model, which splits servers, might not see it
+                plan.rejected[job.index] = NEVER_FITS
+                continue
             seen = self.model.translate(job, self._slot)
             self.real[job.index], self.seen[job.index] = job, seen
             self.entered.append(seen.job)
@@ -143,23 +151,37 @@ class Slotted:
 
     def _carry_out(self, view: View, plan: Plan) -> None:
         """Let each job hold what is planned; those that keep their places come first."""
-        capacity = [machine.capacity for machine in self._site.machines]
-        nothing = (0,) * len(self._site.resources)
-        rows = [nothing if k in self.down else row for k, row in enumerate(capacity)]
-        room = Room(self._site, rows, self.down)
+        room = Room(self._site, view.capacity(), view.down())
         wanted = {index: self.wanted.get(index, NOTHING).workers for index in self.seen}
         kept = {
             index
             for index, tasks in wanted.items()
             if tasks and view.allocation(self.real[index]).workers == tasks
         }
+        rest = []
         for index in sorted(wanted, key=lambda index: (index not in kept, index)):
             job, held = self.real[index], view.allocation(self.real[index])
             if index in kept and room.hold(job, held):
                 continue
             found = _with_servers(room, job, wanted[index])
-            if found != held:
+            if wanted[index] and not found.workers:
+                rest.append(index)
+            elif found != held:
                 plan.changes[index] = found
+        for index in rest:
+            job = self.real[index]
+            found = _somewhere(room, job, sum(count for _, count in wanted[index]))
+            if found != view.allocation(job):
+                plan.changes[index] = found
+
+
+def _somewhere(room: Room, job: PolicyJob, workers: int) -> Allocation:
+    """Room for so many workers or for the fewest, by best fit; nothing if there is none."""
+    for count in dict.fromkeys((max(workers, job.min_workers), job.min_workers)):
+        found = BestFit().place(room, job, count, job.ps_needed(count))
+        if found is not None:
+            return found
+    return NOTHING
 
 
 def _with_servers(room: Room, job: PolicyJob, workers: tuple[tuple[int, int], ...]) -> Allocation:

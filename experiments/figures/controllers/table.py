@@ -139,7 +139,7 @@ FIGURES = (
             partial(draw, "mean", "mean completion of those that finished (s)"),
         ),
         (6.4, 5.6),
-        10,
+        5,
         takes_trace=True,
     ),
 )

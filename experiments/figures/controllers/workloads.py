@@ -19,7 +19,7 @@ from oasis.simulator import ElasticWorkload, elastic_from_dict
 from oasis.traces.plain import read_plain
 
 MACHINES, GPUS, LINK_GBPS = 8, 8, 10.0
-JOBS = 60
+JOBS = 40
 ELASTICITY = 2  # most workers of a job, as a multiple of those that it asks for
 LEAST_GPUS, MOST_GPUS = 2, 8  # distributed jobs
 SHORTEST, LONGEST = 1800.0, 14400.0  # seconds that a job runs with what it asks for
