@@ -142,7 +142,7 @@ class Dorm:
         fairness = Fairness.among(self._jobs, self._portions, view.capacity())
         after = self._solve(view, before, fairness)
         held = before | (after or {})
-        room = Room(self._site, view.capacity())
+        room = Room(self._site, view.capacity(), view.down())
         for index, allocation in held.items():
             room.hold(self._jobs[index], allocation)
         limit = math.inf if after is None else self._most_loss
@@ -175,7 +175,7 @@ class Dorm:
         chosen = self._choose(before, fairness)
         others = [index for index in self._jobs if index not in set(chosen)]
         self._restricted += bool(others)
-        room = Room(self._site, view.capacity())
+        room = Room(self._site, view.capacity(), view.down())
         for index in others:
             room.hold(self._jobs[index], before[index])
         charged = fairness.total({index: before[index] for index in others})
@@ -189,6 +189,7 @@ class Dorm:
             ],
             self._most_loss - charged,
             int(rounding.ceil(self.theta_2 * running)),
+            room.down,
         )
         outcome, answer = partition.solve(self.node_limit)
         self.outcomes.append(outcome)

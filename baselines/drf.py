@@ -83,7 +83,7 @@ class DRF:
     def decide(self, view: View) -> Plan:
         plan = Plan()
         self._book.update(view, plan)
-        for index, allocation in self._fill(Room(self._site, view.capacity())).items():
+        for index, allocation in self._fill(Room(self._site, view.capacity(), view.down())).items():
             if allocation != view.allocation(self._book.jobs[index]):
                 plan.changes[index] = allocation
         return plan

@@ -76,7 +76,7 @@ class EASY(Queued):
 
     def _pass_the_head(self, view: View, plan: Plan) -> None:
         jobs, counts = self._book.jobs, self._book.counts
-        now = Room(self._site, view.free())
+        now = Room(self._site, view.free(), view.down())
         for index, allocation in plan.changes.items():
             now.occupy(jobs[index], allocation)
         promised, later = self._promise(now, view, plan)
@@ -102,7 +102,7 @@ class EASY(Queued):
         started = {index: jobs[index] for index in plan.changes}
         leaving = [(self._end(job, view), job) for job in (self._running | started).values()]
         leaving.sort(key=lambda entry: entry[0])
-        later = Room(self._site, now.free.copy())
+        later = Room(self._site, now.free.copy(), now.down)
         rule = self._placing.on(self._site)
         for time, together in groupby(leaving, key=lambda entry: entry[0]):
             for _, job in together:
@@ -125,7 +125,7 @@ class EASY(Queued):
         both = [
             tuple(map(min, row, other)) for row, other in zip(now.free, later.free, strict=True)
         ]
-        found = self._placement.place(Room(self._site, both), job, *tasks)
+        found = self._placement.place(Room(self._site, both, now.down), job, *tasks)
         if found is not None:
             now.occupy(job, found)
             later.occupy(job, found)

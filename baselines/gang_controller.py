@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
 
 from baselines.gang_queue import GangQueue
 from baselines.running_jobs import RunningJobs
@@ -65,7 +65,7 @@ class GangController:
         self._book = JobBook(self.request)
         self._queue = GangQueue(lambda job: self._book.counts[job.index])
         self._running = RunningJobs()
-        self._down: set[int] = set()
+        self._down: Set[int] = set()
         self._room = Room(site, [])
         self._plan = Plan()
 
@@ -86,8 +86,7 @@ class GangController:
             self._running.remove(job)
         for job in (*self._book.update(view, self._plan), *view.evicted):
             self._queue.add(job)
-        self._down.update(view.lost)
-        self._down.difference_update(view.returned)
+        self._down = view.down()
         self._room = Room(self._site, view.free(), self._down)
 
     def _launch(self, job: PolicyJob) -> Allocation | None:

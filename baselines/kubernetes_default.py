@@ -126,7 +126,7 @@ class KubernetesDefault:
 
     def _room(self, view: View) -> Room:
         """What is free, less what is set aside for bound pods that their job does not hold yet."""
-        room = Room(self._site, view.free())
+        room = Room(self._site, view.free(), view.down())
         if not self._site.partial_gangs:
             for index in self._bound:
                 job = self._book.jobs[index]

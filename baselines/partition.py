@@ -6,7 +6,7 @@ exact integers, so that a solver's tolerance never reaches the machines.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import pulp
@@ -79,6 +79,8 @@ class Partition:
         Limit on the sum of their fairness losses.
     most_changes : int
         So many of those that run may be resized or moved.
+    down : collection of int
+        Machines that are not there.
     """
 
     def __init__(
@@ -88,8 +90,10 @@ class Partition:
         candidates: Sequence[Candidate],
         most_loss: float,
         most_changes: int,
+        down: Collection[int] = (),
     ) -> None:
         self._site, self._free, self._candidates = site, free, candidates
+        self._down = down
         self.problem = pulp.LpProblem("Dorm", pulp.LpMaximize)
         self._loads: dict[tuple[int, int], list[tuple[pulp.LpVariable, int]]] = {}
         self._tasks: list[tuple[dict[int, pulp.LpVariable], ...]] = []
@@ -163,7 +167,7 @@ class Partition:
         for machine in self._site.machines_for(group):
             room = self._free[machine]
             fit = min([most, *(room[resource] // amount for resource, amount in demand)])
-            if fit > 0:
+            if fit > 0 and machine not in self._down:
                 name = f"{group}_{k}_{machine}"
                 task = self.problem.add_variable(name, 0, fit, pulp.LpInteger)
                 tasks[machine] = task
@@ -194,7 +198,7 @@ class Partition:
 
     def _is_exact(self, answer: dict[int, Allocation]) -> bool:
         """Whether counts and machines allow the answer to the last unit."""
-        room = Room(self._site, self._free.copy())
+        room = Room(self._site, self._free.copy(), self._down)
         for candidate in self._candidates:
             job, given = candidate.job, answer[candidate.job.index]
             workers = given.worker_count

@@ -48,7 +48,11 @@ class Queued(OneLine):
         insort(self._line, (self.key(job, workers, view), job.index))
 
     def _serve(self, view: View, plan: Plan) -> None:
-        room, jobs, counts = Room(self._site, view.free()), self._book.jobs, self._book.counts
+        room, jobs, counts = (
+            Room(self._site, view.free(), view.down()),
+            self._book.jobs,
+            self._book.counts,
+        )
         if self.line == FIT:
             self._line = self._fit(room, plan)
             return

@@ -129,7 +129,7 @@ class RRH:
         """Jobs in order of reward take what fits; those that run keep their places."""
         if not self._jobs:
             return
-        room = Room(self._site, view.capacity())
+        room = Room(self._site, view.capacity(), view.down())
         found = self._prospects(view).rewards(self.weight).tolist()
         rewards = dict(zip(self._jobs, found, strict=True))
         for index in sorted(rewards, key=lambda index: (-rewards[index], index)):

@@ -35,6 +35,8 @@ class Turns:
     >>> class Present:
     ...     def free(self):
     ...         return [(0,), (4,)]
+    ...     def down(self):
+    ...         return set()
     ...     def allocation(self, job):
     ...         return Allocation(((0, 4),))
     >>> turns = Turns(site, BestFit(), Present(), [later])
@@ -46,8 +48,8 @@ class Turns:
         self, site: Site, placement: Placement, view: View, running: Iterable[PolicyJob]
     ) -> None:
         self._placement, self._view = placement, view
-        self._free, self._misfits = Room(site, view.free()), Misfits()
-        self._without_later = Room(site, self._free.free.copy())
+        self._free, self._misfits = Room(site, view.free(), view.down()), Misfits()
+        self._without_later = Room(site, self._free.free.copy(), self._free.down)
         for job in running:
             self._without_later.release(job, view.allocation(job))
 

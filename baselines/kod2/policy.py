@@ -103,7 +103,7 @@ class Kod2:
     def decide(self, view: View) -> Plan:
         plan = Plan()
         self._enter(view, plan)
-        self._room, self._changes = Room(self._site, view.free()), plan.changes
+        self._room, self._changes = Room(self._site, view.free(), view.down()), plan.changes
         if not self.printed:
             self.raise_starving(view.now)
         while self._queue and self.launch_by_weight(view.now):

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from experiments.figures.controllers import table
 from experiments.figures.direct import DirectFigure, reproduce_direct
 from experiments.figures.dragon import study_figures, table1_figures
 from experiments.figures.figure import PublishedFigure
+from experiments.figures.kod2 import fig7_fig8
 from experiments.figures.oasis import fig3, fig4, fig5, fig6, fig8, fig9
 from experiments.figures.reproduction import Reproduction, reproduce
 from experiments.figures.settings import FigureSettings
@@ -20,7 +22,7 @@ FIGURES: Mapping[str, PublishedFigure] = {
 # Those that replay elastic jobs, without a sweep.
 EXPERIMENTS: Mapping[str, DirectFigure] = {
     figure.name: figure
-    for module in (table1_figures, study_figures, fixed_schedule)
+    for module in (table1_figures, study_figures, fig7_fig8, fixed_schedule, table)
     for figure in module.FIGURES
 }
 

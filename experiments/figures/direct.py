@@ -31,7 +31,8 @@ class DirectFigure:
     title : str
         What it shows.
     cases : callable
-        From the number of seeds to what is to be run, each as plain data.
+        From the number of seeds, and the trace if it takes one, to what is to be run, each as plain
+        data.
     measure : callable
         Runs one of these; its row of plain data.
     table : callable
@@ -40,17 +41,20 @@ class DirectFigure:
         As for `PublishedFigure`.
     seeds : int
         Draws unless told otherwise.
+    takes_trace : bool
+        Whether its jobs can be those of a trace.
     """
 
     name: str
     title: str
-    cases: Callable[[int], list[Case]]
+    cases: Callable[..., list[Case]]
     measure: Callable[[Case], Row]
     table: Callable[[Sequence[Row]], list[Row]]
     shown: Mapping[str, str]
     panels: tuple[Draw, ...]
     size: tuple[float, float] = (8.0, 4.6)
     seeds: int = 20
+    takes_trace: bool = False
 
     def settings(
         self, *, seeds: int | None = None, preset: str | None = None, **others: Any
@@ -66,13 +70,22 @@ class DirectFigure:
         Raises
         ------
         ValueError
-            If the settings ask for what this figure cannot vary: anything but the seeds.
+            If the settings ask for what this figure cannot vary: anything but the seeds, and for
+            some the trace.
         """
-        plain = FigureSettings(seeds=settings.seeds).to_dict()
+        own = settings.trace if self.takes_trace else None
+        plain = FigureSettings(seeds=settings.seeds, trace=own).to_dict()
+        varied = "the number of seeds" + (" and the trace" if self.takes_trace else "")
         for name, value in settings.to_dict().items():
             if value != plain[name]:
-                raise ValueError(f"{name}: {self.name} varies only the number of seeds")
-        return len(self.cases(settings.seeds))
+                raise ValueError(f"{name}: {self.name} varies only {varied}")
+        return len(self.runs(settings))
+
+    def runs(self, settings: FigureSettings) -> list[Case]:
+        """What is to be run."""
+        if self.takes_trace:
+            return self.cases(settings.seeds, settings.trace)
+        return self.cases(settings.seeds)
 
     def draw(self, rows: Sequence[Row], note: str) -> Figure:
         """The whole picture, with a `note` on what was run."""
@@ -120,7 +133,7 @@ def reproduce_direct(
     for path in (runs, data, picture):
         check_writable(path)
     measured = []
-    for case in figure.cases(settings.seeds):
+    for case in figure.runs(settings):
         measured.append(figure.measure(case))
         if on_step is not None:
             on_step()

@@ -70,6 +70,8 @@ class PublishedFigure:
         ValueError
             If the settings ask for what this figure cannot vary.
         """
+        if settings.trace is not None:
+            raise ValueError(f"trace: {self.name} takes its jobs from no trace")
         cells = expand(sweep_config(self.grid(settings)))
         shared = {cell.shared_cell.key for cell in cells if cell.shared_cell is not None}
         return len(cells) + len(shared)

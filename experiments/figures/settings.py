@@ -39,6 +39,8 @@ class FigureSettings:
         Seconds for each offline solve; inf is no limit.
     policy_options : mapping of str to mapping
         Options of policies that differ from their defaults, by name of the policy.
+    trace : str, optional
+        File with the jobs, for a figure that can take them from a trace.
 
     Raises
     ------
@@ -60,6 +62,7 @@ class FigureSettings:
     policies: tuple[str, ...] | None = None
     time_limit: float = 120.0
     policy_options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    trace: str | None = None
 
     def __post_init__(self) -> None:
         if self.seeds < 1:

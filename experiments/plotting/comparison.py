@@ -41,7 +41,8 @@ def plot_comparison(
     Parameters
     ----------
     comparison : Comparison
-        Of `experiments.evaluation.comparison.compare`, so on an instance.
+        Of `experiments.evaluation.comparison.compare`, so on an instance, or of
+        `experiments.evaluation.elastic_comparison.compare_elastic`.
     measure : {"utility", "jobs", "completion"}
         Total utility; jobs admitted and finished; mean and 95th percentile of the completion time
         of the jobs that finished.
@@ -71,6 +72,8 @@ def plot_comparison(
     if measure not in MEASURES:
         raise ValueError(f"measure: expected one of {', '.join(MEASURES)}, got {measure!r}")
     title, unit, bars = MEASURES[measure]
+    if "format" in comparison.about:  # elastic jobs have no slots
+        unit = unit.replace("slots", "seconds")
     figures = comparison.policies
     ax = axes(ax, 6.4, 1.2 + 0.4 * len(figures))
     height = 0.8 / len(bars)

@@ -240,7 +240,7 @@ class Driver:
         for index in (*plan.changes, *plan.rejected):
             if index not in self.entries:
                 raise PolicyError(self.policy.name, "expected an unfinished job", job=str(index))
-        room = Room(self.site, view.free())
+        room = Room(self.site, view.free(), view.down())
         for index in (*plan.changes, *plan.rejected):
             room.release(self.entries[index].job, self.entries[index].allocation)
         for index, allocation in plan.changes.items():

@@ -230,7 +230,7 @@ class LivePolicy:
 
     def _carry_out(self, view: ClusterView, plan: Plan, now: int) -> None:
         planned = self.scheduler.plan(1)
-        room = Room(self._site, view.capacity())
+        room = Room(self._site, view.capacity(), view.down())
         rest = []
         for job in view.jobs():
             if job.index in plan.rejected:

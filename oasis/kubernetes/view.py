@@ -60,7 +60,7 @@ class ClusterView:
         ]
 
     def free(self) -> list[tuple[int, ...]]:
-        room = Room(self._site, self.capacity())
+        room = Room(self._site, self.capacity(), self._down)
         for entry in self._entries.values():
             for tasks, demand in (
                 (entry.allocation.workers, entry.job.worker),
@@ -69,6 +69,9 @@ class ClusterView:
                 for machine, count in tasks:
                     room.take(machine, demand, count)
         return room.free
+
+    def down(self) -> Set[int]:
+        return self._down
 
     def allocation(self, job: PolicyJob) -> Allocation:
         return self._entries[job.index].allocation

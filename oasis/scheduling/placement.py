@@ -81,6 +81,8 @@ class BestFit(TaskByTask):
     ) -> int | None:
         best, least = None, None
         for machine in machines:
+            if machine in room.down:
+                continue
             row = room.free[machine]
             left = []
             for resource, amount in demand:

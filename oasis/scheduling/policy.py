@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -149,6 +149,10 @@ class View(Protocol):
 
     def capacity(self) -> list[tuple[int, ...]]:
         """Each machine when idle, in grid units; nothing of those that are down."""
+        ...
+
+    def down(self) -> Set[int]:
+        """Machines that are not there now, for a `Room`: they take no task at all."""
         ...
 
     def allocation(self, job: PolicyJob) -> Allocation:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 
 from oasis.model.errors import PolicyError
 from oasis.scheduling.allocation import Allocation
@@ -67,6 +67,10 @@ class StateView:
         down = self._state.down
         machines = self._state.site.machines
         return [nothing if k in down else m.capacity for k, m in enumerate(machines)]
+
+    def down(self) -> Set[int]:
+        """Machines that are not there now: a copy."""
+        return frozenset(self._state.down)
 
     def allocation(self, job: PolicyJob) -> Allocation:
         """What `job` holds."""

@@ -67,8 +67,9 @@ def workloads(draw):
                 f"j{k}",
                 draw(TIMES),
                 draw(st.sampled_from([0.5, 1.0, 2.7, 8.0])),
-                ((0, 1), (1, 1)) if draw(st.booleans()) else ((0, 1),),
-                ((1, 1),),
+                # one that reserves nothing fits wherever a machine is there, and on no lost one
+                draw(st.sampled_from([((0, 1), (1, 1)), ((0, 1),), ()])),
+                draw(st.sampled_from([((1, 1),), ()])),
                 least,
                 most,
                 0.0 if fixed else draw(st.sampled_from([0.0, 0.3, 1.0])),

@@ -1,4 +1,4 @@
-"""``oasis compare``: the policies side by side."""
+"""``oasis compare``: the policies side by side, on an instance or on elastic jobs."""
 
 from __future__ import annotations
 
@@ -9,12 +9,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from experiments.cli import console
+from experiments.cli.elastic_table import (
+    compare_on_elastic,
+    deliver_elastic,
+    is_elastic_workload,
+)
 from experiments.cli.flags import comma_list
 from experiments.cli.options import AsJson, InstanceFile, Picture, ResultFile
 from experiments.cli.policy_options import PolicySeed, Set, choose_options, known_policy
 from experiments.cli.reading import read_instance
 from experiments.cli.results import deliver
 from experiments.evaluation.comparison import compare
+from experiments.evaluation.elastic_comparison import SLOT_SECONDS
 from experiments.evaluation.policies import POLICIES, RIVALS, SEED, entry_of
 from experiments.evaluation.provenance import instance_reference
 
@@ -37,24 +43,48 @@ COLUMNS = (
 def command(
     file: InstanceFile,
     policies: Annotated[
-        str, typer.Option(help=f"Some of {', '.join(POLICIES)}, with commas between.")
-    ] = ",".join(RIVALS),
+        str | None,
+        typer.Option(
+            help=f"Some of {', '.join(POLICIES)}, with commas between. "
+            f"[default: {','.join(RIVALS)}; on elastic jobs the controllers too]"
+        ),
+    ] = None,
     policy_seed: PolicySeed = None,
     assignments: Set = None,
+    slot_seconds: Annotated[
+        float | None,
+        typer.Option(
+            help="Elastic jobs: length of the slots in which oasis and recourse plan, and of the "
+            f"bound. [default: {SLOT_SECONDS:g}]",
+            min=1.0,
+            show_default=False,
+        ),
+    ] = None,
     output: ResultFile = None,
     plot: Picture = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run several policies on one instance and put their figures side by side.
+    """Run several policies on one instance, or on elastic jobs, and put their figures side by side.
 
     Mean and p95 are times from arrival to the end of the work of the jobs that finished, in slots;
     a policy that finishes only few jobs may look quick. Done: how many finished. Waste: share of
     the work done that came to nothing, because its job never finished. Decision: median time of one
     decision.
 
+    A JSON file of elastic jobs and their machines (docs: simulator) may take the place of the
+    instance: times are seconds then, and beside the utilities is a bound that no policy can exceed
+    (docs: controllers).
+
     Example: oasis compare instance.json --policies oasis,fifo,drf
     """
-    names = [known_policy(name, "--policies") for name in comma_list(policies, "--policies")]
+    if is_elastic_workload(file):
+        comparison = compare_on_elastic(file, policies, policy_seed, assignments, slot_seconds)
+        deliver_elastic(comparison, as_json=as_json, output=output, plot=plot)
+        return
+    if slot_seconds is not None:
+        raise ValueError("--slot-seconds: is for elastic jobs, an instance has slots of its own")
+    listed = comma_list(",".join(RIVALS) if policies is None else policies, "--policies")
+    names = [known_policy(name, "--policies") for name in listed]
     chosen = choose_options(names, assignments, shared={SEED: policy_seed})
     instance = read_instance(file)
     makers = {name: partial(entry_of(name).make, instance, chosen[name]) for name in names}

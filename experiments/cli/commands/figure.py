@@ -27,7 +27,10 @@ if TYPE_CHECKING:
     )
     from experiments.sweep import SweepProgress
 
-SETTINGS = ("seeds", "first_seed", "scale", "jobs", "servers", "preset", "policies", "time_limit")
+SETTINGS = (
+    *("seeds", "first_seed", "scale", "jobs", "servers", "preset", "policies", "time_limit"),
+    "trace",
+)
 
 
 @with_options(OasisOptions, "oasis_options", only_given=True, defaults={FLOOR: PAPER_FLOOR})
@@ -36,7 +39,8 @@ def command(
         str | None,
         typer.Argument(
             metavar="NAME",
-            help="fig3 to fig6, fig8, fig9, dragon-6 to dragon-10, specon-5, floor, commitment.",
+            help="fig3 to fig6, fig8, fig9, dragon-6 to dragon-10, specon-5, controllers, floor, "
+            "commitment.",
         ),
     ] = None,
     list_all: Annotated[bool, typer.Option("--list", help="List the figures.")] = False,
@@ -63,6 +67,13 @@ def command(
     ] = None,
     policies: Annotated[
         str | None, typer.Option(help="Which to compare, with commas. [default: all]")
+    ] = None,
+    trace: Annotated[
+        Path | None,
+        typer.Option(
+            help="Jobs of controllers: a CSV as `oasis replay` takes it. [default: drawn]",
+            show_default=False,
+        ),
     ] = None,
     oasis_options: Any = None,
     assignments: Set = None,
@@ -100,6 +111,7 @@ def command(
         servers=servers,
         preset=preset,
         time_limit=time_limit,
+        trace=None if trace is None else str(trace),
     )
     result = _make(figure, settings, directory, f".{form}")
     _report(figure, settings, result, as_json=as_json)

@@ -221,6 +221,9 @@ def test_turns_displace_only_where_nothing_is_free():
         def free(self):
             return [(0,), (4,)]
 
+        def down(self):
+            return set()
+
         def allocation(self, job):
             return Allocation(((0, 4),))
 

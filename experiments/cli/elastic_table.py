@@ -1,0 +1,113 @@
+"""``oasis compare`` on a file of elastic jobs: what is run, and the table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from baselines.registry import CONTROLLERS
+from experiments.cli import console
+from experiments.cli.commands.replay import is_elastic
+from experiments.cli.flags import comma_list
+from experiments.cli.policy_options import choose_options, known_policy
+from experiments.cli.reading import errors_name
+from experiments.cli.results import deliver
+from experiments.evaluation.comparison import Comparison
+from experiments.evaluation.elastic_comparison import SLOT_SECONDS, compare_elastic
+from experiments.evaluation.policies import OASIS, RECOURSE, RIVALS, SEED
+from oasis.simulator import ElasticWorkload, read_elastic
+from oasis.simulator.elastic_file import FORMAT
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+WORTH = (OASIS, RECOURSE)  # they weigh jobs by what they are worth
+COLUMNS = (
+    ("policy", False),
+    ("utility", True),
+    ("of bound", True),
+    ("done", True),
+    ("mean", True),
+    ("p95", True),
+    ("waiting", True),
+    ("restarts", True),
+    ("use", True),
+)
+
+
+def is_elastic_workload(file: Path) -> bool:
+    """Whether `file` says that it is one of elastic jobs; instances are JSON files too."""
+    if not file.is_file() or not is_elastic(file):
+        return False
+    with file.open(encoding="utf-8", errors="replace") as stream:
+        return FORMAT in stream.read(400)
+
+
+def compare_on_elastic(
+    file: Path,
+    policies: str | None,
+    policy_seed: int | None,
+    assignments: list[str] | None,
+    slot_seconds: float | None,
+) -> Comparison:
+    """Run the policies that were asked for on the jobs of `file`, with a bar."""
+    with errors_name(file):
+        made = read_elastic(file)
+    names = _names(made, policies)
+    chosen = choose_options(names, assignments, shared={SEED: policy_seed})
+    with (
+        console.counter("comparing", len(names) * len(made.workload.jobs)) as advance,
+        errors_name(file),
+    ):
+        return compare_elastic(
+            made,
+            chosen,
+            slot_seconds=SLOT_SECONDS if slot_seconds is None else slot_seconds,
+            on_settled=advance,
+        )
+
+
+def _names(made: ElasticWorkload, policies: str | None) -> list[str]:
+    """Those asked for; else all, without those that need utilities where a job has none."""
+    if policies is not None:
+        return [known_policy(name, "--policies") for name in comma_list(policies, "--policies")]
+    if all(job.utility is not None for job in made.workload.jobs):
+        return [*RIVALS, *CONTROLLERS]
+    console.note(f"left out: {' and '.join(WORTH)}, which need a utility for each job")
+    return [name for name in (*RIVALS, *CONTROLLERS) if name not in WORTH]
+
+
+def deliver_elastic(
+    comparison: Comparison, *, as_json: bool, output: Path | None, plot: Path | None
+) -> None:
+    """Print the table or the document, and write what was asked for."""
+    about = comparison.about
+    bound = "" if about["bound"] is None else f"; utility at most {about['bound']:.6g}"
+    title = f"{about['jobs']} elastic jobs on {about['machines']} machines; seconds{bound}"
+
+    def show() -> None:
+        rows = [_row(name, figures) for name, figures in comparison.policies.items()]
+        console.print_rows(COLUMNS, rows, title=title)
+
+    def draw() -> Figure:
+        from experiments.plotting import comparison_page  # noqa: PLC0415 (needs an extra)
+
+        return comparison_page(comparison)
+
+    deliver(comparison.to_dict(), show, as_json=as_json, output=output, plot=plot, draw=draw)
+
+
+def _row(name: str, found: Mapping[str, Any]) -> tuple[str, ...]:
+    shares = [share for share in found["use"].values() if share is not None]
+    utility = found["total_utility"]
+    times = (found["mean_completion"], found["p95_completion"], found["mean_waiting"])
+    return (
+        name,
+        "-" if utility is None else console.number(utility),
+        "-" if found["of_bound"] is None else console.percent(found["of_bound"]),
+        str(found["finished"]),
+        *("-" if value is None else f"{value:.0f}" for value in times),
+        str(found["restarts"]),
+        console.percent(max(shares)) if shares else "-",
+    )

@@ -1,0 +1,190 @@
+"""Policies side by side on elastic jobs, OASiS and recourse among them, beside a bound."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+import oasis
+from experiments.evaluation.comparison import Comparison
+from experiments.evaluation.elastic_model import ElasticModel
+from experiments.evaluation.live import live_recourse
+from experiments.evaluation.policies import OASIS, POLICIES, RECOURSE, entry_of
+from experiments.evaluation.slotted import Slotted
+from oasis.kubernetes.live_policy import LivePolicy
+from oasis.online.prices import PriceBounds
+from oasis.scheduling.policy import Policy
+from oasis.simulator import ElasticWorkload, Outcome, replay
+from offline.elastic_bound import ElasticBound, elastic_bound, slots_needed
+
+SLOT_SECONDS = 600.0
+
+
+def elastic_policy(
+    name: str, options: Mapping[str, Any], made: ElasticWorkload, slot_seconds: float = SLOT_SECONDS
+) -> Policy:
+    """A fresh policy for `made`.
+
+    OASiS gets the U and L of all jobs of the workload, as the paper assumes them known; it and
+    recourse plan in slots (`Slotted`), and see the jobs as `ElasticModel` translates them.
+
+    Parameters
+    ----------
+    name : str
+        Of the registry.
+    options : mapping
+        Its options that differ from their defaults.
+    made : ElasticWorkload
+        What it will run on.
+    slot_seconds : float
+        Length of the slots of OASiS and recourse.
+
+    Raises
+    ------
+    ValueError
+        If there is no such policy or option, or OASiS gets one that has no meaning here.
+    InstanceError
+        If OASiS or recourse meets a job without utility.
+
+    Examples
+    --------
+    >>> from oasis.simulator import generate_elastic
+    >>> elastic_policy("dragon", {}, generate_elastic(jobs=2)).name
+    'dragon'
+    """
+    if name not in (OASIS, RECOURSE):
+        return cast(Policy, entry_of(name).make(None, options))
+    model = ElasticModel(made, slot_seconds)
+    slots = slots_needed(made, slot_seconds)
+    make: Callable[[oasis.Cluster], Any]
+    if name == OASIS:
+        bounds = _bounds(model, slots, options)
+
+        def make(cluster: oasis.Cluster) -> oasis.LiveScheduler:
+            return oasis.LiveScheduler.oasis(cluster, slots, bounds)
+    else:
+        POLICIES[RECOURSE].resolve(options)
+
+        def make(cluster: oasis.Cluster) -> oasis.LiveScheduler:
+            return live_recourse(cluster, slots, options)
+
+    live = LivePolicy(
+        name, make, oasis.LiveScheduler.load, reach=4 * slots, keeps_promises=name == OASIS
+    )
+    return cast(Policy, Slotted(live, model))
+
+
+def _bounds(model: ElasticModel, slots: int, options: Mapping[str, Any]) -> PriceBounds:
+    whole = POLICIES[OASIS].resolve(options)
+    for option in ("granularity", "bounds"):
+        if option in options:
+            raise ValueError(f"oasis.{option}: expected none on elastic jobs")
+    found = PriceBounds.from_jobs(
+        model.jobs(),
+        model.cluster(),
+        slots,
+        min_utility_fraction=whole["min_utility_fraction"],
+        normalize=whole["normalize"],
+    )
+    return found if whole["scale"] == 1.0 else found.scaled(whole["scale"])
+
+
+def utility_of(made: ElasticWorkload, outcome: Outcome) -> float | None:
+    """What the jobs that finished are worth at their delays; None if some job has no utility."""
+    jobs = {job.id: job for job in made.workload.jobs}
+    if any(job.utility is None for job in jobs.values()):
+        return None
+    worth = []
+    for job in outcome.jobs:
+        utility = jobs[job.job_id].utility
+        if job.end is not None and utility is not None:
+            worth.append(float(utility(job.end - job.arrival)))
+    return math.fsum(worth)
+
+
+def elastic_figures(
+    made: ElasticWorkload, outcome: Outcome, bound: ElasticBound | None
+) -> dict[str, Any]:
+    """The figures of one run by which policies are compared; measured times come last.
+
+    Restarts are all changes of a running or paused job: resumed, resized, moved.
+    """
+    jobs, utility = outcome.jobs, utility_of(made, outcome)
+    count = len(jobs)
+    return {
+        "total_utility": utility,
+        "of_bound": None if bound is None or utility is None else utility / bound.value,
+        "admitted": sum(job.refusal is None or job.start is not None for job in jobs),
+        "finished": len(outcome.completions),
+        "mean_completion": outcome.mean_completion,
+        "p95_completion": outcome.completion_quantile(0.95),
+        "mean_waiting": math.fsum(job.waiting for job in jobs) / count,
+        "mean_running": math.fsum(job.running for job in jobs) / count,
+        "mean_overhead": math.fsum(job.overhead for job in jobs) / count,
+        "restarts": sum(job.restarts + job.resizes + job.migrations for job in jobs),
+        "makespan": outcome.makespan,
+        "wasted_share": outcome.wasted_share,
+        "use": outcome.use,
+        "policy_calls": outcome.calls,
+        "policy_seconds": outcome.policy_seconds,
+        "simulator_seconds": outcome.simulator_seconds,
+    }
+
+
+def compare_elastic(
+    made: ElasticWorkload,
+    policies: Mapping[str, Mapping[str, Any]],
+    *,
+    slot_seconds: float = SLOT_SECONDS,
+    on_settled: Callable[[], None] | None = None,
+) -> Comparison:
+    """Run each policy on the same elastic jobs.
+
+    Parameters
+    ----------
+    made : ElasticWorkload
+        The jobs and the machines.
+    policies : mapping of str to mapping
+        The options of each policy that differ from their defaults, by its name.
+    slot_seconds : float
+        Length of the slots of OASiS and recourse, and of the bound.
+    on_settled : callable, optional
+        Called for each job that finished or was rejected, for progress.
+
+    Raises
+    ------
+    ValueError, InstanceError
+        As `elastic_policy`.
+
+    Examples
+    --------
+    >>> from oasis.simulator import generate_elastic
+    >>> found = compare_elastic(generate_elastic(jobs=3, seed=1), {"fifo": {}, "dragon": {}})
+    >>> [row["finished"] for row in found.policies.values()], found.about["bound"]
+    ([3, 3], None)
+    """
+    makers = {
+        name: elastic_policy(name, given, made, slot_seconds) for name, given in policies.items()
+    }
+    valued = all(job.utility is not None for job in made.workload.jobs)
+    bound = elastic_bound(made, slot_seconds) if valued else None
+    rows = {}
+    for name, policy in makers.items():
+        told = None if on_settled is None else lambda _: on_settled()
+        outcome = replay(made.workload, policy, on_settled=told, **made.options)
+        said = {"parameters": dict(policy.parameters), "report": _report(policy)}
+        rows[name] = elastic_figures(made, outcome, bound) | said
+    about = {
+        "jobs": len(made.workload.jobs),
+        "format": made.document["format"],
+        "machines": len(made.workload.site.machines),
+        "slot_seconds": slot_seconds,
+        "bound": None if bound is None else bound.value,
+        "version": oasis.__version__,
+    }
+    return Comparison("compare", rows, about)
+
+
+def _report(policy: Policy) -> dict[str, Any]:
+    return dict(getattr(policy, "report", {}))

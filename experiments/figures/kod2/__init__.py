@@ -1,0 +1,1 @@
+"""The experiments of the KOD2 paper, made again."""

@@ -1,0 +1,277 @@
+"""What elastic jobs can be worth at most: a configuration LP in which nothing ever hurts them.
+
+Relaxed: a job works at the best speed that its workers can have, wherever they are and whoever is
+beside them; a change costs nothing; the machines are one pool, in which parameter servers take no
+room; time is divided as finely as one likes within a slot; and everything is known from the start.
+Whatever a policy does is one configuration a job, a slot of completion and the worker-time in each
+slot up to it, and is worth no more there. So the optimum of the LP
+
+    max sum f_il x_il,  sum_l x_il <= 1 for each job,
+    sum w_ir u_ilt x_il <= C_r L in each slot t for each resource r,  x >= 0
+
+is at least the utility of every run. It is solved by column generation. What is returned is its
+Lagrangian dual at the best prices that were met, so that the bound holds however early that ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from oasis.model.rounding import FloatArray, IntArray
+from oasis.scheduling.allocation import Allocation
+from oasis.scheduling.job import PolicyJob
+from oasis.simulator.elastic import ElasticWorkload
+from oasis.simulator.load import Load
+from oasis.solvers.lp import ColumnLp, LpColumn
+
+MOST_ROUNDS = 200
+GAP = 1e-3  # the bound is within this part of the LP's optimum, unless the rounds are used up
+
+
+@dataclass(frozen=True, slots=True)
+class ElasticBound:
+    """An upper bound on the total utility of any run.
+
+    Parameters
+    ----------
+    value : float
+        The bound.
+    reached : float
+        Value of the restricted master: the optimum of the LP is between it and `value`.
+    rounds : int
+        Rounds of column generation.
+    slot_seconds : float
+        Length of the slots.
+    """
+
+    value: float
+    reached: float
+    rounds: int
+    slot_seconds: float
+
+
+def envelope(rates: Sequence[float]) -> tuple[FloatArray, FloatArray]:
+    """The concave envelope of the speeds with 0, 1, 2, .. workers, as widths and slopes.
+
+    Examples
+    --------
+    One worker works at 1, two at 1.5, three at 2.4, which is as good as two of one third more each:
+
+    >>> widths, slopes = envelope([0.0, 1.0, 1.5, 2.4])
+    >>> widths.tolist(), slopes.round(6).tolist()
+    ([1.0, 2.0], [1.0, 0.7])
+    """
+    corners = [0]
+    while corners[-1] < len(rates) - 1:
+        last = corners[-1]
+        slopes = [(rates[n] - rates[last]) / (n - last) for n in range(last + 1, len(rates))]
+        best = int(np.argmax(slopes))
+        if slopes[best] <= 0:
+            break
+        corners.append(last + 1 + best)
+    widths = np.diff(corners).astype(float)
+    return widths, np.diff([rates[corner] for corner in corners]) / widths
+
+
+class _Configurations:
+    """The configurations of one job, and the best of them at given prices."""
+
+    def __init__(
+        self, job: PolicyJob, rates: Sequence[float], most: int, length: float, slots: int
+    ) -> None:
+        widths, slopes = envelope(rates[: most + 1])
+        begins = np.arange(slots) * length
+        self.open = np.clip(begins + length - job.arrival, 0.0, length)  # seconds of each slot
+        self._slots = np.repeat(np.arange(slots), len(widths))
+        self._slopes = np.tile(slopes, slots)
+        self._work = np.outer(self.open, widths * slopes).ravel()
+        self._total = job.work
+        fastest = job.work / float(widths @ slopes) if len(widths) else np.inf
+        ends = np.maximum(begins - job.arrival, fastest)
+        able = np.cumsum(self._work.reshape(slots, -1).sum(axis=1)) >= self._total * (1 - 1e-12)
+        assert job.utility is not None
+        self.worth = np.where(able, np.asarray(job.utility(ends), dtype=float), -np.inf)
+        never = max(slots * length - job.arrival, fastest)
+        # who completes after the last slot pays nothing for it
+        self.later = float(job.utility(never)) if len(widths) else 0.0
+
+    def best(self, price: FloatArray) -> tuple[float, float, FloatArray | None]:
+        """Worth less cost, worth, and worker-seconds by slot of the best; None: after the last.
+
+        `price` is what a worker-second of the job costs in each slot. For each slot of completion
+        the cheapest way to do the work is greedy: it takes the cheapest work first.
+        """
+        cost = price[self._slots] / self._slopes
+        order = np.argsort(cost, kind="stable")
+        amounts = np.where(
+            self._slots[order] <= np.arange(len(price))[:, None], self._work[order], 0.0
+        )
+        before = np.cumsum(amounts, axis=1) - amounts
+        taken = np.clip(self._total - before, 0.0, amounts)
+        gain = self.worth - taken @ cost[order]
+        slot = int(np.argmax(gain)) if len(gain) else -1
+        if slot < 0 or gain[slot] <= self.later:
+            return self.later, self.later, None
+        used = np.zeros(len(price))
+        np.add.at(used, self._slots[order], taken[slot] / self._slopes[order])
+        return float(gain[slot]), float(self.worth[slot]), used
+
+
+def elastic_bound(
+    made: ElasticWorkload, slot_seconds: float, *, slots: int | None = None
+) -> ElasticBound:
+    """An upper bound on what any policy can earn on `made`, clairvoyant ones included.
+
+    Parameters
+    ----------
+    made : ElasticWorkload
+        Jobs with utilities, by the delay in seconds.
+    slot_seconds : float
+        Length of the slots of the LP: the shorter, the tighter and the slower.
+    slots : int, optional
+        Slots that are planned; completions after them are counted at their end, and cost nothing.
+        Default: so many that the cluster could do all the work after the last arrival.
+
+    Raises
+    ------
+    ValueError
+        If a job has no utility, or a number is not positive.
+
+    Examples
+    --------
+    One machine of one GPU and two jobs of 60 s, worth 2 and 1 if they end within a minute:
+
+    >>> from oasis.simulator import elastic_from_dict
+    >>> def job(name, value):
+    ...     worth = {"kind": "deadline", "value": value, "deadline": 60.0}
+    ...     return {"id": name, "arrival": 0.0, "work": 60.0, "workers": 1, "worker": {"gpu": 1},
+    ...             "utility": worth}
+    >>> made = elastic_from_dict(
+    ...     {"format": "oasis-elastic-workload", "version": 1, "resources": ["gpu"],
+    ...      "machines": [{"id": "a", "capacity": {"gpu": 1}}],
+    ...      "jobs": [job("x", 2.0), job("y", 1.0)]})
+    >>> [round(elastic_bound(made, seconds).value, 3) for seconds in (60.0, 30.0, 10.0)]
+    [3.0, 2.5, 2.167]
+    """
+    if not slot_seconds > 0:
+        raise ValueError(f"slot_seconds: expected a time > 0, got {slot_seconds}")
+    jobs = made.workload.jobs
+    for job in jobs:
+        if job.utility is None:
+            raise ValueError(f"utility: expected one for each job, got none for {job.id!r}")
+    totals, demands = _pool(made)
+    rates = [best_rates(made, job) for job in jobs]
+    if slots is None:
+        slots = slots_needed(made, slot_seconds)
+    if slots < 1:
+        raise ValueError(f"slots: expected at least 1, got {slots}")
+    there = totals > 0
+    shares = demands[:, there] / totals[there]  # of the pool, by one worker
+    choices = [
+        _Configurations(job, own, _most(job, demand, totals), slot_seconds, slots)
+        for job, own, demand in zip(jobs, rates, demands, strict=True)
+    ]
+    return _generate(choices, shares, slots, slot_seconds)
+
+
+def best_rates(made: ElasticWorkload, job: PolicyJob) -> list[float]:
+    """Speeds of `job` with 0, 1, 2, .. workers on one machine that it has for itself.
+
+    Where it does not work with so many, that is 0.
+
+    Examples
+    --------
+    >>> from oasis.simulator import generate_elastic
+    >>> made = generate_elastic(jobs=1, seed=1)
+    >>> best_rates(made, made.workload.jobs[0])
+    [0.0, 1.0, 1.5353, 2.4107, 3.0116]
+    """
+    scaling = getattr(made.speed, "scaling", made.speed)
+    found = [0.0]
+    for workers in range(1, job.max_workers + 1):
+        load = Load(made.workload.site)
+        held = Allocation(((0, workers),))
+        load.add(job, held)
+        found.append(scaling.rate(job, held, load) if workers >= job.min_workers else 0.0)
+    return found
+
+
+def _most(job: PolicyJob, demand: FloatArray, totals: FloatArray) -> int:
+    """Workers of `job` that the pool holds."""
+    limits = [total // amount for total, amount in zip(totals, demand, strict=True) if amount]
+    return int(min([job.max_workers, *limits]))
+
+
+def slots_needed(made: ElasticWorkload, slot_seconds: float) -> int:
+    """Slots in which the pool can do everything, and each job its own part, after all arrived.
+
+    Examples
+    --------
+    >>> from oasis.simulator import generate_elastic
+    >>> slots_needed(generate_elastic(jobs=12, seed=1), 600.0)
+    16
+    """
+    totals, demands = _pool(made)
+    longest, shares = 0.0, np.zeros(len(totals))
+    for job, demand in zip(made.workload.jobs, demands, strict=True):
+        rates = best_rates(made, job)
+        best = max(rate / n for n, rate in enumerate(rates) if n)
+        longest = max(longest, job.work / best)
+        part = np.divide(demand, totals, out=np.zeros(len(totals)), where=totals > 0)
+        shares += part * job.work / best
+    last = max(job.arrival for job in made.workload.jobs)
+    return int((last + max(longest, float(shares.max(initial=0.0)))) // slot_seconds) + 2
+
+
+def _pool(made: ElasticWorkload) -> tuple[FloatArray, FloatArray]:
+    """What all machines have together, and what a worker of each job reserves, by resource."""
+    machines = np.array([machine.capacity for machine in made.workload.site.machines], dtype=float)
+    demands = np.zeros((len(made.workload.jobs), machines.shape[1]))
+    for k, job in enumerate(made.workload.jobs):
+        for resource, amount in job.worker:
+            demands[k, resource] = amount
+    return machines.sum(axis=0), demands
+
+
+def _generate(
+    choices: Sequence[_Configurations], shares: FloatArray, slots: int, length: float
+) -> ElasticBound:
+    """Column generation; prices are of the whole pool for a whole slot."""
+    count, resources = shares.shape
+    scale = max(1.0, max((float(max(own.worth.max(), own.later)) for own in choices), default=1.0))
+    master = ColumnLp(np.ones(count + slots * resources))
+    duals = np.zeros(count + slots * resources)
+    value, reached, rounds = np.inf, 0.0, 0
+    while rounds < MOST_ROUNDS:
+        rounds += 1
+        prices = duals[count:].reshape(slots, resources) * scale
+        columns, dual = [], float(prices.sum())
+        for k, own in enumerate(choices):
+            gain, worth, used = own.best(prices @ shares[k] / length)
+            dual += gain
+            if gain > duals[k] * scale + 1e-9 * scale:
+                columns.append(_column(k, worth / scale, used, shares[k] / length, count))
+        value = min(value, dual)
+        if not columns or value - reached <= GAP * value:
+            break
+        master.add_columns(columns)
+        solution = master.solve()
+        assert solution is not None  # it has no limit
+        reached, duals = solution.objective * scale, solution.duals
+    return ElasticBound(float(value), reached, rounds, length)
+
+
+def _column(
+    job: int, worth: float, used: FloatArray | None, shares: FloatArray, count: int
+) -> LpColumn:
+    rows: IntArray = np.array([job])
+    values = np.ones(1)
+    if used is not None:
+        table = np.outer(used, shares).ravel()
+        entries = np.flatnonzero(table)
+        rows = np.concatenate([rows, count + entries])
+        values = np.concatenate([values, table[entries]])
+    return LpColumn(worth, rows, values)

@@ -1,0 +1,157 @@
+"""The bound on elastic jobs against its LP written out, with a variable for each way to complete.
+
+A job completes in a slot c or after the last; x[i, c, t, n] are the seconds of slot t in which it
+works with n workers on its way to c. No prices, no envelopes, no columns.
+"""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from oasis.simulator import elastic_from_dict
+from offline.elastic_bound import GAP, best_rates, elastic_bound, envelope
+
+scipy_optimize = pytest.importorskip("scipy.optimize", reason="needs the sweep extra")
+
+LENGTH = 60.0
+
+
+@st.composite
+def documents(draw):
+    """Up to three jobs on up to two machines."""
+    jobs = []
+    for k in range(draw(st.integers(1, 3))):
+        least = draw(st.integers(1, 2))
+        most = least + draw(st.integers(0, 2))
+        speeds = draw(st.sampled_from([[], [1.0, 1.5, 2.4, 2.5], [1.0, 0.5, 0.5, 4.0]]))
+        jobs.append(
+            {
+                "id": f"j{k}",
+                "arrival": draw(st.sampled_from([0.0, 30.0, 90.0])),
+                "work": draw(st.sampled_from([30.0, 100.0, 240.0])),
+                "workers": {"min": least, "max": most},
+                "worker": {"gpu": draw(st.integers(1, 2)), "gb": draw(st.integers(0, 3))},
+                "speedup": speeds,
+                "utility": draw(
+                    st.sampled_from(
+                        [
+                            {"kind": "deadline", "value": 3.0, "deadline": 100.0},
+                            {"kind": "sigmoid", "priority": 5.0, "decay": 0.05, "target": 120.0},
+                            {"kind": "constant", "value": 1.0},
+                        ]
+                    )
+                ),
+            }
+        )
+    machine = {"id": "m", "count": draw(st.integers(1, 2)), "capacity": {"gpu": 2, "gb": 4}}
+    return {
+        "format": "oasis-elastic-workload",
+        "version": 1,
+        "resources": ["gpu", "gb"],
+        "machines": [machine],
+        "jobs": jobs,
+    }
+
+
+def written_out(made, slots):
+    """Optimum of the LP."""
+    machines = made.workload.site.machines
+    totals = [sum(machine.capacity[r] for machine in machines) for r in range(2)]
+    gains, rows, limits = [], {}, []
+
+    def row(key, limit):
+        if key not in rows:
+            rows[key] = (len(rows), {})
+            limits.append(limit)
+        return rows[key][1]
+
+    def variable(gain):
+        gains.append(gain)
+        return len(gains) - 1
+
+    for i, job in enumerate(made.workload.jobs):
+        demand = dict(job.worker)
+        rates = best_rates(made, job)
+        able = [
+            n for n in range(1, len(rates)) if all(n * a <= totals[r] for r, a in demand.items())
+        ]
+        top = max((rates[n] for n in able), default=0.0)
+        if not top:
+            continue
+        fastest = job.work / top
+        never = variable(float(job.utility(max(slots * LENGTH - job.arrival, fastest))))
+        row(("job", i), 1.0)[never] = 1.0
+        for c in range(slots):
+            y = variable(float(job.utility(max(c * LENGTH - job.arrival, fastest))))
+            row(("job", i), 1.0)[y] = 1.0
+            row(("work", i, c), 0.0)[y] = job.work
+            for t in range(c + 1):
+                seconds = min(LENGTH, max(0.0, (t + 1) * LENGTH - job.arrival))
+                row(("open", i, c, t), 0.0)[y] = -seconds
+                for n in able:
+                    x = variable(0.0)
+                    row(("open", i, c, t), 0.0)[x] = 1.0
+                    row(("work", i, c), 0.0)[x] = -rates[n]
+                    for r, amount in demand.items():
+                        row(("room", t, r), totals[r] * LENGTH)[x] = float(n * amount)
+    if not gains:
+        return 0.0
+    table = [[0.0] * len(gains) for _ in rows]
+    for k, entries in rows.values():
+        for column, value in entries.items():
+            table[k][column] = value
+    found = scipy_optimize.linprog([-gain for gain in gains], A_ub=table, b_ub=limits)
+    assert found.status == 0
+    return -found.fun
+
+
+@given(data=documents())
+def test_it_is_the_optimum_of_the_lp(data):
+    made = elastic_from_dict(data)
+    slots = 5
+    bound = elastic_bound(made, LENGTH, slots=slots)
+    exact = written_out(made, slots)
+    assert bound.value >= exact - 1e-6 * (1 + exact)
+    assert bound.value <= exact * (1 + 2 * GAP) + 1e-6
+    assert bound.reached <= exact * (1 + 1e-6) + 1e-6
+
+
+def test_a_job_that_never_fits_is_worth_nothing():
+    job = {"id": "a", "arrival": 0.0, "work": 9.0, "workers": 1, "worker": {"gpu": 3}}
+    data = {
+        "format": "oasis-elastic-workload",
+        "version": 1,
+        "resources": ["gpu"],
+        "machines": [{"id": "m", "capacity": {"gpu": 2}}],
+        "jobs": [job | {"utility": {"kind": "constant", "value": 7.0}}],
+    }
+    assert elastic_bound(elastic_from_dict(data), 60.0).value == 0.0
+    data["machines"][0]["capacity"]["gpu"] = 3
+    assert elastic_bound(elastic_from_dict(data), 60.0).value == pytest.approx(7.0)
+
+
+def test_what_it_refuses():
+    made = elastic_from_dict(
+        {
+            "format": "oasis-elastic-workload",
+            "version": 1,
+            "resources": ["gpu"],
+            "machines": [{"id": "m", "capacity": {"gpu": 2}}],
+            "jobs": [
+                {"id": "a", "arrival": 0.0, "work": 9.0, "workers": 1, "worker": {"gpu": 1}},
+            ],
+        }
+    )
+    with pytest.raises(ValueError, match="utility: expected one for each job, got none for 'a'"):
+        elastic_bound(made, 60.0)
+    with pytest.raises(ValueError, match="slot_seconds"):
+        elastic_bound(made, 0.0)
+
+
+def test_envelopes_leave_out_counts_that_are_no_good():
+    widths, slopes = envelope([0.0, 0.0, 0.0, 3.0, 2.0])
+    assert widths.tolist() == [3.0]
+    assert slopes.tolist() == [1.0]
+    assert envelope([0.0, 0.0])[0].tolist() == []

@@ -1,0 +1,174 @@
+"""All policies on the same elastic jobs: the model's view of them, the slots, the comparison."""
+
+from __future__ import annotations
+
+import pytest
+
+from experiments.cli.elastic_table import is_elastic_workload
+from experiments.evaluation.elastic_comparison import (
+    compare_elastic,
+    elastic_policy,
+    utility_of,
+)
+from experiments.evaluation.elastic_model import BySlots, ElasticModel
+from experiments.evaluation.slotted import Slotted
+from oasis.model.errors import InstanceError
+from oasis.model.utility import Deadline
+from oasis.simulator import Outage, elastic_from_dict, generate_elastic, replay, write_elastic
+from offline.elastic_bound import slots_needed
+
+WORTH = {"kind": "deadline", "value": 3.0, "deadline": 4000.0}
+
+
+def document(*jobs, count=1, gpus=4, gb=8):
+    machine = {"id": "m", "count": count, "capacity": {"gpu": gpus, "gb": gb}}
+    return {
+        "format": "oasis-elastic-workload",
+        "version": 1,
+        "resources": ["gpu", "gb"],
+        "machines": [machine],
+        "jobs": list(jobs),
+    }
+
+
+def job(name, arrival=0.0, work=600.0, least=1, most=1, **others):
+    return {
+        "id": name,
+        "arrival": arrival,
+        "work": work,
+        "workers": {"min": least, "initial": others.pop("asked", most), "max": most},
+        "worker": {"gpu": 1},
+        "utility": WORTH,
+        **others,
+    }
+
+
+def run(data, name, slot=100.0, **options):
+    made = elastic_from_dict(data)
+    return made, replay(
+        made.workload, elastic_policy(name, {}, made, slot), **made.options, **options
+    )
+
+
+# --- the model's view -----------------------------------------------------------------------------
+
+
+def test_a_worker_slot_is_what_one_of_the_workers_asked_for_does():
+    made = elastic_from_dict(document(job("a", most=4, asked=2, speedup=[1.0, 1.6, 2.0, 2.1])))
+    seen = ElasticModel(made, 100.0).translate(made.workload.jobs[0], 0)
+    assert seen.speed == pytest.approx(80.0)  # 1.6 / 2 of one worker for 100 s
+    assert seen.job.source.work(100.0) == 8  # 600 / 80, rounded up
+    assert seen.job.max_workers == 4
+
+
+def test_parameter_servers_are_reserved_beside_the_workers():
+    data = document(job("a", most=4, least=2, parameter_servers=1, ps={"gb": 3}))
+    made = elastic_from_dict(data)
+    source = ElasticModel(made, 100.0).translate(made.workload.jobs[0], 0).job.source
+    assert dict(source.worker) == {"gpu": 1.0, "gb": 1.5}  # one server for two workers at least
+    assert not source.needs_ps
+
+
+def test_delays_are_counted_to_the_end_of_the_slot_from_the_true_arrival():
+    made = elastic_from_dict(document(job("a", arrival=130.0)))
+    model = ElasticModel(made, 100.0)
+    (source,) = model.jobs()
+    assert source.arrival == 2
+    assert source.utility([0, 38, 39]).tolist() == [3.0, 3.0, 0.0]  # 170, 3970, 4070 s
+    by_slots = BySlots(Deadline(5.0, 250.0), 100.0, 70.0)
+    assert by_slots.log_value([1, 2]).tolist() == [pytest.approx(1.6094379), float("-inf")]
+
+
+def test_a_job_without_utility_is_refused_by_name():
+    data = document(job("a"), job("b"))
+    del data["jobs"][1]["utility"]
+    with pytest.raises(InstanceError, match=r"jobs\[1\].utility: expected a utility"):
+        elastic_policy("oasis", {}, elastic_from_dict(data))
+    with pytest.raises(ValueError, match="slot_seconds"):
+        elastic_policy("recourse", {}, elastic_from_dict(document(job("a"))), 0.0)
+
+
+def test_options_without_a_meaning_here_are_refused():
+    made = elastic_from_dict(document(job("a")))
+    with pytest.raises(ValueError, match=r"oasis.granularity: expected none"):
+        elastic_policy("oasis", {"granularity": "chunk"}, made)
+    scaled = elastic_policy("oasis", {"scale": 2.0}, made)
+    assert isinstance(scaled, Slotted)
+    assert scaled.parameters["slot_seconds"] == 600.0
+
+
+# --- slots in continuous time ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["oasis", "recourse"])
+def test_a_job_waits_for_the_next_slot_and_its_end_is_its_own(name):
+    _, outcome = run(document(job("a", arrival=130.0, work=250.0)), name)
+    (only,) = outcome.jobs
+    assert (only.start, only.end) == (200.0, 450.0)
+
+
+@pytest.mark.parametrize("name", ["oasis", "recourse"])
+def test_work_that_takes_longer_than_the_model_thinks_is_planned_again(name):
+    slow = job("a", work=300.0, most=2, asked=1, speedup=[1.0, 1.1])
+    made, outcome = run(document(slow), name)
+    assert outcome.jobs[0].end is not None
+    assert utility_of(made, outcome) == 3.0
+
+
+@pytest.mark.parametrize("name", ["oasis", "recourse"])
+def test_a_job_gets_the_fewest_workers_that_it_works_with(name):
+    _, outcome = run(document(job("a", least=3, most=3, work=300.0)), name)
+    assert outcome.jobs[0].end == 100.0
+
+
+@pytest.mark.parametrize("name", ["oasis", "recourse"])
+def test_who_never_fits_is_rejected(name):
+    data = document(job("a", least=2, most=2, parameter_servers=1, ps={"gb": 9}), job("b"))
+    _, outcome = run(data, name)
+    assert [each.refusal for each in outcome.jobs] == ["does not fit the empty cluster", None]
+
+
+@pytest.mark.parametrize("name", ["oasis", "recourse"])
+def test_lost_machines_are_left_and_used_again(name):
+    data = document(job("a", most=4, work=2000.0), count=2)
+    outages = [Outage(0, 150.0, 420.0), Outage(1, 350.0, 1e9)]
+    _, outcome = run(data, name, outages=outages)
+    assert outcome.jobs[0].end is not None
+
+
+def test_oasis_turns_away_what_does_not_pay():
+    jobs = [job(f"j{k}", work=4000.0) for k in range(6)]
+    _, outcome = run(document(*jobs, gpus=1), "oasis")
+    assert sum(each.refusal is not None for each in outcome.jobs) >= 4
+
+
+# --- the comparison -------------------------------------------------------------------------------
+
+
+def test_utilities_stand_beside_the_bound():
+    made = elastic_from_dict(document(job("a"), job("b")))
+    found = compare_elastic(made, {"fifo": {}, "recourse": {}}, slot_seconds=100.0)
+    assert found.about["bound"] == pytest.approx(6.0, rel=1e-3)
+    for row in found.policies.values():
+        assert row["of_bound"] == row["total_utility"] / found.about["bound"]
+        assert row["finished"] == row["admitted"] == 2
+    assert type(found).from_dict(found.to_dict()).to_dict() == found.to_dict()
+
+
+def test_without_utilities_there_is_no_bound():
+    found = compare_elastic(generate_elastic(jobs=3), {"dragon": {}})
+    assert found.about["bound"] is None
+    assert found.policies["dragon"]["total_utility"] is None
+
+
+def test_slots_are_enough_for_all_the_work():
+    made = elastic_from_dict(document(job("a", work=400.0), job("b", arrival=50.0), gpus=1))
+    assert slots_needed(made, 100.0) == 12  # 50 s and 1000 s, and a slot to spare
+
+
+def test_files_of_elastic_jobs_are_told_from_instances(tmp_path):
+    write_elastic(generate_elastic(jobs=2), tmp_path / "jobs.json")
+    assert is_elastic_workload(tmp_path / "jobs.json")
+    assert not is_elastic_workload(tmp_path / "missing.json")
+    (tmp_path / "instance.json").write_text('{"format": "oasis-instance"}')
+    assert not is_elastic_workload(tmp_path / "instance.json")
