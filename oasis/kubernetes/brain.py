@@ -14,6 +14,8 @@ from oasis.kubernetes.checkpoint import Checkpoint
 from oasis.kubernetes.conditions import PLACED
 from oasis.kubernetes.driver import Driver
 from oasis.kubernetes.entry import Entry, Facts, Outcome
+from oasis.kubernetes.existing import ended, existing_objects, job_items, parse_existing, version_of
+from oasis.kubernetes.existing_pods import claims_of, matched
 from oasis.kubernetes.memory import remembered, restored
 from oasis.kubernetes.meter import Meter
 from oasis.kubernetes.metrics import Metrics
@@ -55,6 +57,8 @@ class Brain:
     ----------
     statuses : dict of str to Job
         By uid of the object.
+    existing : dict of str to mapping
+        Jobs whose pods other controllers make, by uid.
     """
 
     def __init__(
@@ -77,6 +81,8 @@ class Brain:
         self._blocked: set[str] = set()
         self._stuck_since: dict[str, float] = {}
         self._specs: dict[str, JobSpec] = {}
+        self.complete: set[str] = set()  # uids of objects that say themselves that they are
+        self.existing = existing_objects(seen)
         self._survey(seen)
         self.driver = Driver(policy, self.site)
 
@@ -148,43 +154,78 @@ class Brain:
         """Unfinished jobs that make sense, by uid, in order of creation."""
         found = {}
         there = set()
-        for item in sorted(seen[names.PLURAL], key=_age):
+        self.complete.clear()
+        for kind, item in job_items(seen):
             meta = item["metadata"]
             uid = meta["uid"]
             if meta.get("deletionTimestamp"):
                 continue
             there.add(uid)
-            job = self.statuses.setdefault(uid, Job(item, self.clock))
+            job = self.statuses.get(uid)
+            if job is None:
+                job = self.statuses[uid] = Job(item, self.clock, kind)
             job.meta = meta
-            if job.phase in TERMINAL:
+            if job.phase in TERMINAL or (kind is not None and self._is_over(job, item, now)):
                 continue
-            known = self._specs.get(uid)
-            if known is None or known.generation != meta.get("generation", 1):
-                try:
-                    self._specs[uid] = parse_job(item, self.clock, self.settings.resources)
-                    self.site_knows(self._specs[uid])
-                    job.valid(now)
-                except InstanceError as error:
-                    self._specs.pop(uid, None)
-                    job.invalid(str(error), now)
+            self._read_spec(job, item, now)
             if uid in self._specs:
                 found[uid] = self._specs[uid]
         self.statuses = {uid: job for uid, job in self.statuses.items() if uid in there}
         return found
 
+    def _read_spec(self, job: Job, item: Mapping[str, Any], now: float) -> None:
+        """Read what is new or was edited; what makes no sense is told on the object."""
+        uid, kind = job.meta["uid"], job.kind
+        try:
+            known = self._specs.get(uid)
+            if known is not None and known.generation == version_of(item, kind):
+                return
+            if kind is None:
+                spec = parse_job(item, self.clock, self.settings.resources)
+            else:
+                spec = parse_existing(item, kind, self.clock, self.settings.resources)
+            self.site_knows(spec)
+            self._specs[uid] = spec
+            job.valid(now)
+        except InstanceError as error:
+            self._specs.pop(uid, None)
+            job.invalid(str(error), now)
+
+    def _is_over(self, job: Job, item: Mapping[str, Any], now: float) -> bool:
+        """Whether the controller of its kind says that a job has ended, and nothing is to be told.
+
+        One that is complete leaves at the next boundary; one that failed leaves at once.
+        """
+        assert job.kind is not None
+        complete, failed = ended(item, job.kind)
+        uid = job.meta["uid"]
+        if failed is not None and uid in self.driver.by_uid:
+            job.given_up(failed, now)
+        if complete and uid in self.driver.by_uid:
+            self.complete.add(uid)
+            return False
+        return complete or failed is not None
+
     def recall(self, unwritten: Mapping[str, Any], seen: Seen) -> None:
         """Statuses that were decided, but perhaps not written before the controller ended."""
-        for item in seen[names.PLURAL]:
+        for kind, item in job_items(seen):
             uid = item["metadata"]["uid"]
             if uid in unwritten:
-                self.statuses[uid] = Job(item, self.clock)
+                self.statuses[uid] = Job(item, self.clock, kind)
                 self.statuses[uid].status = dict(unwritten[uid])
 
     def site_knows(self, spec: JobSpec) -> None:
         """Raise `InstanceError` if the policy cannot plan a job with such bounds."""
-        if spec.min_workers > 1 and hasattr(self.driver.policy, "scheduler"):
-            expected = f"expected 1: policy {self.driver.policy.name} plans from one worker on"
+        if not hasattr(self.driver.policy, "scheduler"):
+            return
+        policy = self.driver.policy.name
+        if spec.min_workers > 1:
+            expected = f"expected 1: policy {policy} plans from one worker on"
             raise InstanceError("spec.workers.minimum", f"{expected}, got {spec.min_workers}")
+        if spec.fixed_ps is not None:
+            expected = f"expected none: policy {policy} plans them by bandwidth"
+            path = f"metadata.annotations.{names.SERVERS}"
+            raise InstanceError(path, f"{expected}, got {spec.fixed_ps}")
 
     # -- slots -------------------------------------------------------------------------------------
 
@@ -209,7 +250,7 @@ class Brain:
             self._survey(seen)
             self.driver.rebuild(self.site)
         specs = self.read_specs(seen, now)
-        ours = w.by_job(seen["pods"])
+        ours = self.pods_of(seen)
         facts = Facts(specs, dict(self.done), self._ended(ours), self._down(seen))
         begin = time.perf_counter()
         try:
@@ -238,7 +279,7 @@ class Brain:
         for s in range(self.driver.slot + 1, slot + 1):
             for uid, amount in self.meter.close(self.clock.begin(s)).items():
                 self.done[uid] = self.done.get(uid, 0.0) + amount
-        for uid, pods in w.by_job(seen["pods"]).items():
+        for uid, pods in self.pods_of(seen).items():
             try:
                 reported = w.reported_progress(pods.values())
             except InstanceError as error:
@@ -248,10 +289,11 @@ class Brain:
                 self.done[uid] = reported / self.clock.work_seconds
 
     def _ended(self, ours: Mapping[str, Mapping[str, Any]]) -> frozenset[str]:
-        return frozenset(
+        return frozenset(self.complete).union(
             uid
             for uid, entry in self.driver.by_uid.items()
-            if w.all_succeeded(self._wanted(entry), ours.get(uid, {}))
+            if not entry.spec.is_existing
+            and w.all_succeeded(self._wanted(entry, {}), ours.get(uid, {}))
         )
 
     def note(
@@ -262,14 +304,22 @@ class Brain:
         if entry is None:
             return
         gang = w.working_gang(
-            self._wanted(entry), pods, entry.spec.min_workers, entry.job.ps_needed
+            self._wanted(entry, pods), pods, entry.spec.min_workers, entry.job.ps_needed
         )
         if broken_at is not None and not self.meter.working(uid) <= set(gang):
             at = broken_at
         self.meter.note(uid, gang, at)
 
-    def _wanted(self, entry: Entry) -> tuple[p.WantedPod, ...]:
-        return p.wanted_pods(entry.spec, entry.allocation, self.places)
+    def _wanted(self, entry: Entry, pods: Mapping[str, Any]) -> tuple[p.WantedPod, ...]:
+        found = self.existing.get(entry.spec.uid)
+        if found is None:
+            return p.wanted_pods(entry.spec, entry.allocation, self.places)
+        return matched(entry.spec.kind, found, entry.allocation, self.places, pods)
+
+    def pods_of(self, seen: Seen) -> dict[str, dict[str, Any]]:
+        """Pods of each job by name, whoever made them."""
+        self.existing = existing_objects(seen)
+        return w.by_job(seen["pods"], claims_of(seen))
 
     # -- what is to be done ------------------------------------------------------------------------
 
@@ -277,24 +327,26 @@ class Brain:
         """What has to be done so that the pods are those of the plan."""
         if self.driver.slot is None:
             return Steps()
-        ours = w.by_job(seen["pods"])
+        ours = self.pods_of(seen)
         marked = {uid: _marked(pods, ending) for uid, pods in ours.items()}
         entries = self.driver.by_uid
         targets = [
             Target(
                 entry.spec,
-                self._wanted(entry),
+                self._wanted(entry, marked.get(uid, {})),
                 p.plan_hash(entry.allocation, self.places),
                 marked.get(uid, {}),
                 self.driver.slot,
                 uid in self.withdrawn,
+                self.existing.get(uid),
+                entry.allocation.worker_count,
             )
             for uid, entry in entries.items()
         ]
         orphans = [
             (uid, pod)
             for uid, pods in marked.items()
-            if uid not in entries
+            if uid not in entries and uid not in self.existing
             for pod in pods.values()
         ]
         nodes = {node["metadata"]["name"]: node for node in seen["nodes"]}
@@ -370,12 +422,6 @@ class Brain:
         phases = [job.phase for job in self.statuses.values()]
         for phase in PHASES:
             self.metrics.jobs.labels(phase).set(phases.count(phase))
-
-
-def _age(item: Mapping[str, Any]) -> tuple[str, int]:
-    """Order of creation: times there are whole seconds, versions tell the rest."""
-    meta = item["metadata"]
-    return meta.get("creationTimestamp", ""), int(meta.get("resourceVersion", 0))
 
 
 def _marked(pods: Mapping[str, Any], ending: set[str]) -> dict[str, Any]:

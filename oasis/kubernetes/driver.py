@@ -15,9 +15,12 @@ from oasis.kubernetes.objects import JobSpec
 from oasis.kubernetes.rest import rest_of
 from oasis.kubernetes.view import ClusterView
 from oasis.model.errors import PolicyError
+from oasis.model.job import Job
 from oasis.model.rounding import TOLERANCE
 from oasis.scheduling.allocation import NOTHING, Allocation
+from oasis.scheduling.job import PolicyJob
 from oasis.scheduling.model_job import policy_job
+from oasis.scheduling.parameter_servers import FixedPs
 from oasis.scheduling.policy import Plan, Policy
 from oasis.scheduling.room import Room
 from oasis.scheduling.site import Site
@@ -170,17 +173,19 @@ class Driver:
         fixed = spec.initial_workers
         if entry.given is not None:  # whoever draws counts would draw another
             fixed = min(max(entry.given, spec.min_workers), source.chunks)
-        entry.job = replace(
-            policy_job(source, self.site),
-            index=self._next,
-            min_workers=spec.min_workers,
-            initial_workers=fixed,
-        )
+        entry.job = self._as_seen(spec, source, self._next, fixed)
         entry.allocation = NOTHING
         entry.waiting_since = slot
         self._next += 1
         self.entries[entry.job.index] = entry
         view.arrived.append(entry.job)
+
+    def _as_seen(self, spec: JobSpec, source: Job, index: int, fixed: int | None) -> PolicyJob:
+        """The job as the policy sees it."""
+        job = policy_job(source, self.site)
+        if spec.fixed_ps is not None:
+            job = replace(job, ps_per_worker=0.0, ps_rule=FixedPs(spec.fixed_ps))
+        return replace(job, index=index, min_workers=spec.min_workers, initial_workers=fixed)
 
     def _is_due(self, slot: int, view: ClusterView) -> bool:
         happened = view.arrived or view.finished or view.evicted or view.lost or view.returned
@@ -302,12 +307,7 @@ class Driver:
             source = replace(spec.job, arrival=entry.arrived)
             if found["since"] != entry.arrived or found["left"] != entry.work:
                 source = rest_of(source, math.ceil(found["left"]), found["since"], REACH)
-            entry.job = replace(
-                policy_job(source, self.site),
-                index=found["index"],
-                min_workers=spec.min_workers,
-                initial_workers=found["fixed"],
-            )
+            entry.job = self._as_seen(spec, source, found["index"], found["fixed"])
             workers, ps = (
                 tuple((machine, count) for machine, count in tasks) for tasks in found["allocation"]
             )

@@ -52,8 +52,9 @@ class Entry:
 
     @property
     def remaining(self) -> float:
-        """Worker-slots left."""
-        return max(0.0, self.work - self.done)
+        """Worker-slots left; at least one while the controller of its kind says that it runs."""
+        least = min(1.0, self.work) if self.spec.is_existing else 0.0
+        return max(least, self.work - self.done)
 
     def state(self) -> dict[str, Any]:
         """Plain data; the spec and what follows from it are left out."""

@@ -9,6 +9,7 @@ from typing import Any
 
 from oasis.kubernetes import names
 from oasis.kubernetes import pods as p
+from oasis.kubernetes.existing_pods import Claim, claimed
 from oasis.kubernetes.nodes import allocatable, has_ended
 from oasis.kubernetes.quantities import Amounts, quantity, requests_of
 
@@ -50,11 +51,26 @@ class Requests:
         self._known = {uid: found for uid, found in self._known.items() if uid in there}
 
 
-def by_job(pods: Iterable[Object]) -> dict[str, dict[str, Object]]:
-    """Our pods by uid of their job and by name."""
+def job_of(pod: Object, claims: Mapping[Claim, str]) -> str | None:
+    """Uid of the job that `pod` belongs to, be it made by us or by the controller of its job."""
+    return owner_uid(pod) or claimed(pod, claims)
+
+
+def by_job(
+    pods: Iterable[Object], claims: Mapping[Claim, str] | None = None
+) -> dict[str, dict[str, Object]]:
+    """Our pods by uid of their job and by name.
+
+    Parameters
+    ----------
+    pods : iterable of mapping
+        All pods.
+    claims : mapping, optional
+        From `oasis.kubernetes.existing_pods.claims_of`; without it, only pods that we made.
+    """
     found: dict[str, dict[str, Object]] = {}
     for pod in pods:
-        uid = owner_uid(pod)
+        uid = job_of(pod, claims or {})
         if uid is not None:
             found.setdefault(uid, {})[pod["metadata"]["name"]] = pod
     return found
