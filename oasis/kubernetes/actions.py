@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from oasis.kubernetes.existing import ExistingKind
+from oasis.kubernetes.existing_kinds import ExistingKind
 from oasis.kubernetes.names import NODE
 from oasis.kubernetes.objects import job_id
 

@@ -7,20 +7,22 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from oasis.kubernetes import names
 from oasis.kubernetes import pods as p
 from oasis.kubernetes import world as w
+from oasis.kubernetes.actions import Suspend
 from oasis.kubernetes.checkpoint import Checkpoint
 from oasis.kubernetes.conditions import PLACED
 from oasis.kubernetes.driver import Driver
 from oasis.kubernetes.entry import Entry, Facts, Outcome
-from oasis.kubernetes.existing import ended, existing_objects, job_items, parse_existing, version_of
+from oasis.kubernetes.existing_kinds import existing_objects
 from oasis.kubernetes.existing_pods import claims_of, matched
+from oasis.kubernetes.existing_steps import runs_for_nobody
+from oasis.kubernetes.job_reader import JobReader
 from oasis.kubernetes.memory import remembered, restored
 from oasis.kubernetes.meter import Meter
 from oasis.kubernetes.metrics import Metrics
 from oasis.kubernetes.nodes import foreign_use, is_usable, places_of, site_of
-from oasis.kubernetes.objects import Clock, JobSpec, parse_job
+from oasis.kubernetes.objects import Clock, JobSpec
 from oasis.kubernetes.reconcile import Steps, Target, reconcile
 from oasis.kubernetes.resources import Objects
 from oasis.kubernetes.schema import PHASES, TERMINAL
@@ -55,9 +57,7 @@ class Brain:
 
     Attributes
     ----------
-    statuses : dict of str to Job
-        By uid of the object.
-    existing : dict of str to mapping
+    existing : dict of str to (ExistingKind, mapping)
         Jobs whose pods other controllers make, by uid.
     """
 
@@ -74,14 +74,12 @@ class Brain:
         self._checkpoint = checkpoint
         self.meter = Meter(clock)
         self.requests = w.Requests()
-        self.statuses: dict[str, Job] = {}
+        self.reader = JobReader(clock, settings.resources)
         self.done: dict[str, float] = {}
         self.withdrawn: set[str] = set()
         self._short: dict[str, str] = {}
         self._blocked: set[str] = set()
         self._stuck_since: dict[str, float] = {}
-        self._specs: dict[str, JobSpec] = {}
-        self.complete: set[str] = set()  # uids of objects that say themselves that they are
         self.existing = existing_objects(seen)
         self._survey(seen)
         self.driver = Driver(policy, self.site)
@@ -150,82 +148,14 @@ class Brain:
             or place.node in self._blocked
         )
 
+    @property
+    def statuses(self) -> dict[str, Job]:
+        """Statuses by uid of the object."""
+        return self.reader.statuses
+
     def read_specs(self, seen: Seen, now: float) -> dict[str, JobSpec]:
         """Unfinished jobs that make sense, by uid, in order of creation."""
-        found = {}
-        there = set()
-        self.complete.clear()
-        for kind, item in job_items(seen):
-            meta = item["metadata"]
-            uid = meta["uid"]
-            if meta.get("deletionTimestamp"):
-                continue
-            there.add(uid)
-            job = self.statuses.get(uid)
-            if job is None:
-                job = self.statuses[uid] = Job(item, self.clock, kind)
-            job.meta = meta
-            if job.phase in TERMINAL or (kind is not None and self._is_over(job, item, now)):
-                continue
-            self._read_spec(job, item, now)
-            if uid in self._specs:
-                found[uid] = self._specs[uid]
-        self.statuses = {uid: job for uid, job in self.statuses.items() if uid in there}
-        return found
-
-    def _read_spec(self, job: Job, item: Mapping[str, Any], now: float) -> None:
-        """Read what is new or was edited; what makes no sense is told on the object."""
-        uid, kind = job.meta["uid"], job.kind
-        try:
-            known = self._specs.get(uid)
-            if known is not None and known.generation == version_of(item, kind):
-                return
-            if kind is None:
-                spec = parse_job(item, self.clock, self.settings.resources)
-            else:
-                spec = parse_existing(item, kind, self.clock, self.settings.resources)
-            self.site_knows(spec)
-            self._specs[uid] = spec
-            job.valid(now)
-        except InstanceError as error:
-            self._specs.pop(uid, None)
-            job.invalid(str(error), now)
-
-    def _is_over(self, job: Job, item: Mapping[str, Any], now: float) -> bool:
-        """Whether the controller of its kind says that a job has ended, and nothing is to be told.
-
-        One that is complete leaves at the next boundary; one that failed leaves at once.
-        """
-        assert job.kind is not None
-        complete, failed = ended(item, job.kind)
-        uid = job.meta["uid"]
-        if failed is not None and uid in self.driver.by_uid:
-            job.given_up(failed, now)
-        if complete and uid in self.driver.by_uid:
-            self.complete.add(uid)
-            return False
-        return complete or failed is not None
-
-    def recall(self, unwritten: Mapping[str, Any], seen: Seen) -> None:
-        """Statuses that were decided, but perhaps not written before the controller ended."""
-        for kind, item in job_items(seen):
-            uid = item["metadata"]["uid"]
-            if uid in unwritten:
-                self.statuses[uid] = Job(item, self.clock, kind)
-                self.statuses[uid].status = dict(unwritten[uid])
-
-    def site_knows(self, spec: JobSpec) -> None:
-        """Raise `InstanceError` if the policy cannot plan a job with such bounds."""
-        if not hasattr(self.driver.policy, "scheduler"):
-            return
-        policy = self.driver.policy.name
-        if spec.min_workers > 1:
-            expected = f"expected 1: policy {policy} plans from one worker on"
-            raise InstanceError("spec.workers.minimum", f"{expected}, got {spec.min_workers}")
-        if spec.fixed_ps is not None:
-            expected = f"expected none: policy {policy} plans them by bandwidth"
-            path = f"metadata.annotations.{names.SERVERS}"
-            raise InstanceError(path, f"{expected}, got {spec.fixed_ps}")
+        return self.reader.read(seen, self.driver, now)
 
     # -- slots -------------------------------------------------------------------------------------
 
@@ -289,7 +219,7 @@ class Brain:
                 self.done[uid] = reported / self.clock.work_seconds
 
     def _ended(self, ours: Mapping[str, Mapping[str, Any]]) -> frozenset[str]:
-        return frozenset(self.complete).union(
+        return frozenset(self.reader.complete).union(
             uid
             for uid, entry in self.driver.by_uid.items()
             if not entry.spec.is_existing
@@ -311,10 +241,10 @@ class Brain:
         self.meter.note(uid, gang, at)
 
     def _wanted(self, entry: Entry, pods: Mapping[str, Any]) -> tuple[p.WantedPod, ...]:
-        found = self.existing.get(entry.spec.uid)
-        if found is None:
+        if entry.spec.uid not in self.existing:
             return p.wanted_pods(entry.spec, entry.allocation, self.places)
-        return matched(entry.spec.kind, found, entry.allocation, self.places, pods)
+        kind, found = self.existing[entry.spec.uid]
+        return matched(kind, found, entry.allocation, self.places, pods)
 
     def pods_of(self, seen: Seen) -> dict[str, dict[str, Any]]:
         """Pods of each job by name, whoever made them."""
@@ -338,7 +268,7 @@ class Brain:
                 marked.get(uid, {}),
                 self.driver.slot,
                 uid in self.withdrawn,
-                self.existing.get(uid),
+                self.existing[uid][1] if uid in self.existing else None,
                 entry.allocation.worker_count,
             )
             for uid, entry in entries.items()
@@ -352,6 +282,11 @@ class Brain:
         nodes = {node["metadata"]["name"]: node for node in seen["nodes"]}
         free = w.free_room(nodes, seen["pods"], self.requests)
         steps = reconcile(targets, orphans, free, self._stuck(ours, now))
+        steps.actions += [
+            Suspend(uid, found, kind)
+            for uid, (kind, found) in self.existing.items()
+            if uid not in entries and runs_for_nobody(found, marked.get(uid, {}))
+        ]
         self._withdraw(steps, now)
         return steps
 
@@ -396,7 +331,7 @@ class Brain:
         for uid, reason in outcome.rejected.items():
             due = outcome.retried.get(uid)
             again = None if due is None else self.clock.begin(due)
-            spec = self._specs[uid]
+            spec = self.reader.specs[uid]
             self.statuses[uid].rejected(reason, by_id.get(spec.id), again, now)
         for uid, reason in outcome.given_up.items():
             self.statuses[uid].given_up(reason, now)

@@ -13,7 +13,7 @@ from oasis.kubernetes import world as w
 from oasis.kubernetes.actions import described
 from oasis.kubernetes.api_errors import ApiError, LostAnswerError
 from oasis.kubernetes.brain import Brain
-from oasis.kubernetes.existing import EXISTING, SELECTOR
+from oasis.kubernetes.existing_kinds import EXISTING, SELECTOR
 from oasis.kubernetes.existing_pods import claims_of
 from oasis.kubernetes.hands import Hands
 from oasis.kubernetes.lease import Lease

@@ -11,13 +11,13 @@ from typing import Any
 
 from oasis.kubernetes import names
 from oasis.kubernetes import pods as p
-from oasis.kubernetes.existing import (
-    BY_NAME,
+from oasis.kubernetes.existing_kinds import (
     JOB,
     JOBSET,
     JOBSET_NAME,
     REPLICATED_JOB,
     TRAINJOB,
+    ExistingKind,
     Part,
     tasks_of,
 )
@@ -62,7 +62,7 @@ def claimed(pod: Object, claims: Mapping[Claim, str]) -> str | None:
 
 
 def matched(
-    kind: str,
+    kind: ExistingKind,
     found: Object,
     allocation: Allocation,
     places: tuple[Place, ...],
@@ -75,8 +75,8 @@ def matched(
 
     Parameters
     ----------
-    kind : str
-        Of the object.
+    kind : ExistingKind
+        What the object is.
     found : mapping
         The object.
     allocation : Allocation
@@ -86,7 +86,7 @@ def matched(
     pods : mapping of str to mapping
         Pods of the job by name.
     """
-    parts = tasks_of(BY_NAME[kind].parts(found), found["metadata"].get("annotations") or {})
+    parts = tasks_of(kind.parts(found), found["metadata"].get("annotations") or {})
     made: list[p.WantedPod] = []
     for task, part, tasks in zip(("worker", "ps"), parts, allocation, strict=True):
         if part is not None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from oasis.kubernetes import names
 from oasis.kubernetes import pods as p
 from oasis.kubernetes.actions import Resume, Suspend
-from oasis.kubernetes.existing import BY_NAME, is_suspended
+from oasis.kubernetes.existing_kinds import BY_NAME, is_suspended
 from oasis.kubernetes.nodes import has_ended
 from oasis.kubernetes.pods import WantedPod
 
@@ -58,3 +58,10 @@ def steps_of_existing(
     if any(pod.name not in alive for pod in target.wanted):
         return []
     return [pod for pod in target.wanted if p.is_gated(alive[pod.name])]
+
+
+def runs_for_nobody(found: Mapping[str, Any], pods: Mapping[str, Any]) -> bool:
+    """Whether pods that we placed still run for a job that is none any more."""
+    return not is_suspended(found) and any(
+        not (p.is_gated(pod) or p.is_ending(pod) or has_ended(pod)) for pod in pods.values()
+    )

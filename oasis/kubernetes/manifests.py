@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from oasis.kubernetes.existing import EXISTING
+from oasis.kubernetes.existing_kinds import EXISTING
 from oasis.kubernetes.names import FIELD_MANAGER, GROUP, PLURAL
 from oasis.kubernetes.schema import custom_resource
 

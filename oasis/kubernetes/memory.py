@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from oasis.kubernetes.checkpoint import Checkpoint
 from oasis.kubernetes.conditions import ADMITTED
-from oasis.kubernetes.existing import job_items
+from oasis.kubernetes.existing_kinds import job_items
 from oasis.kubernetes.metrics import Metrics
 from oasis.kubernetes.objects import Clock
 from oasis.kubernetes.pods import condition
@@ -84,7 +84,7 @@ def restored(
     brain = cls(make(), settings, clock, checkpoint, metrics, seen)
     now = time.time()
     if found is not None:
-        brain.recall(found["unwritten"], seen)
+        brain.reader.recall(found["unwritten"], seen)
     specs = brain.read_specs(seen, now)
     if found is None:
         _from_objects(brain, specs)

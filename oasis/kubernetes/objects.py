@@ -206,8 +206,10 @@ def parse_job(found: Mapping[str, Any], clock: Clock, resources: ResourceMap) ->
     )
 
 
-def parse_utility(data: Any, clock: Clock) -> Utility:
+def parse_utility(data: Any, clock: Clock, path: str = "utility") -> Utility:
     """The utility of an ``OasisJob``, whose times are seconds, by the delay in slots.
+
+    `path` is its place, for messages.
 
     Examples
     --------
@@ -222,7 +224,7 @@ def parse_utility(data: Any, clock: Clock) -> Utility:
         "deadline": ("value", "deadlineSeconds"),
         "piecewise": ("delaysSeconds", "values"),
     }
-    with located_at("utility"):
+    with located_at(path):
         kind = data.get("kind") if isinstance(data, Mapping) else None
         if kind not in kinds:
             raise InstanceError("kind", f"expected one of {', '.join(kinds)}, got {describe(kind)}")
@@ -260,7 +262,7 @@ def _workers(data: Any) -> tuple[Mapping[str, Any], int, int | None, int]:
         return data, minimum, initial, maximum
 
 
-def parse_work(data: Any, maximum: int, clock: Clock) -> dict[str, Any]:
+def parse_work(data: Any, maximum: int, clock: Clock, path: str = "work") -> dict[str, Any]:
     """Work of the model, as fields of `Job`: by minibatches, or by worker-seconds.
 
     Parameters
@@ -271,6 +273,8 @@ def parse_work(data: Any, maximum: int, clock: Clock) -> dict[str, Any]:
         Most workers, the chunks of the model.
     clock : Clock
         Slots.
+    path : str
+        Its place, for messages.
 
     Raises
     ------
@@ -282,7 +286,7 @@ def parse_work(data: Any, maximum: int, clock: Clock) -> dict[str, Any]:
     >>> parse_work({"workerSeconds": 240}, 2, Clock(slot_seconds=60.0))["minibatch_time"]
     2.0
     """
-    with located_at("work"):
+    with located_at(path):
         if isinstance(data, Mapping) and "workerSeconds" in data:
             check_keys(data, ("workerSeconds",))
             seconds = number(data["workerSeconds"], "workerSeconds", above=True)

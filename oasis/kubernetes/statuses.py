@@ -20,7 +20,7 @@ from oasis.kubernetes.conditions import (
     with_condition,
 )
 from oasis.kubernetes.entry import Entry
-from oasis.kubernetes.existing import ExistingKind
+from oasis.kubernetes.existing_kinds import ExistingKind
 from oasis.kubernetes.nodes import Place
 from oasis.kubernetes.objects import Clock
 from oasis.model.decision import Decision
@@ -201,7 +201,7 @@ def status_of(found: Mapping[str, Any], kind: ExistingKind | None) -> Status:
 
     Examples
     --------
-    >>> from oasis.kubernetes.existing import JOB
+    >>> from oasis.kubernetes.existing_kinds import JOB
     >>> status_of({"metadata": {"annotations": {names.STATUS: '{"phase": "Waiting"}'}}}, JOB)
     {'phase': 'Waiting'}
     """
