@@ -76,6 +76,8 @@ class Brain:
         self.requests = w.Requests()
         self.reader = JobReader(clock, settings.resources)
         self.done: dict[str, float] = {}
+        self.losses: dict[str, float] = {}  # what was reported anew in the slot that ended
+        self._reports: dict[str, w.Report] = {}
         self.withdrawn: set[str] = set()
         self._short: dict[str, str] = {}
         self._blocked: set[str] = set()
@@ -181,7 +183,9 @@ class Brain:
             self.driver.rebuild(self.site)
         specs = self.read_specs(seen, now)
         ours = self.pods_of(seen)
-        facts = Facts(specs, dict(self.done), self._ended(ours), self._down(seen))
+        facts = Facts(
+            specs, dict(self.done), dict(self.losses), self._ended(ours), self._down(seen)
+        )
         begin = time.perf_counter()
         try:
             outcome = self.driver.boundary(slot, facts)
@@ -209,14 +213,18 @@ class Brain:
         for s in range(self.driver.slot + 1, slot + 1):
             for uid, amount in self.meter.close(self.clock.begin(s)).items():
                 self.done[uid] = self.done.get(uid, 0.0) + amount
+        self.losses.clear()
         for uid, pods in self.pods_of(seen).items():
             try:
-                reported = w.reported_progress(pods.values())
+                reported = w.reported(pods)
             except InstanceError as error:
                 log.warning("job %s: %s", uid, error)
                 continue
-            if reported is not None:
-                self.done[uid] = reported / self.clock.work_seconds
+            if reported.progress is not None:
+                self.done[uid] = reported.progress / self.clock.work_seconds
+            if reported.loss is not None and reported != self._reports.get(uid):
+                self.losses[uid] = reported.loss
+            self._reports[uid] = reported
 
     def _ended(self, ours: Mapping[str, Mapping[str, Any]]) -> frozenset[str]:
         return frozenset(self.reader.complete).union(

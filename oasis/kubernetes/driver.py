@@ -85,6 +85,9 @@ class Driver:
         for entry in self.entries.values():
             entry.held += passed if entry.allocation.workers else 0
             entry.done = max(entry.done, facts.done.get(entry.spec.uid, 0.0))
+            loss = facts.losses.get(entry.spec.uid)
+            if loss is not None and entry.allocation.workers:
+                entry.observe(slot, loss)
         told = bool(getattr(self.policy, "told_remaining", False))
         view = ClusterView(self.site, slot, self.entries, self.down, told, self.policy.name)
         anew = self._leave(facts, view, outcome)
@@ -173,14 +176,14 @@ class Driver:
         fixed = spec.initial_workers
         if entry.given is not None:  # whoever draws counts would draw another
             fixed = min(max(entry.given, spec.min_workers), source.chunks)
-        entry.job = self._as_seen(spec, source, self._next, fixed)
+        entry.job = self.as_seen(spec, source, self._next, fixed)
         entry.allocation = NOTHING
         entry.waiting_since = slot
         self._next += 1
         self.entries[entry.job.index] = entry
         view.arrived.append(entry.job)
 
-    def _as_seen(self, spec: JobSpec, source: Job, index: int, fixed: int | None) -> PolicyJob:
+    def as_seen(self, spec: JobSpec, source: Job, index: int, fixed: int | None) -> PolicyJob:
         """The job as the policy sees it."""
         job = policy_job(source, self.site)
         if spec.fixed_ps is not None:
@@ -307,13 +310,14 @@ class Driver:
             source = replace(spec.job, arrival=entry.arrived)
             if found["since"] != entry.arrived or found["left"] != entry.work:
                 source = rest_of(source, math.ceil(found["left"]), found["since"], REACH)
-            entry.job = self._as_seen(spec, source, found["index"], found["fixed"])
+            entry.job = self.as_seen(spec, source, found["index"], found["fixed"])
             workers, ps = (
                 tuple((machine, count) for machine, count in tasks) for tasks in found["allocation"]
             )
             entry.allocation = Allocation(workers, ps)
             for name in ("done", "held", "waiting_since", "admitted", "given"):
                 setattr(entry, name, found[name])
+            entry.observed = [(slot, loss) for slot, loss in found["observed"]]
             self.entries[entry.job.index] = entry
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("oasis.kubernetes")
 
-FORMAT = 1
+FORMAT = 2
 
 
 def policy_state(policy: Policy) -> Any:
