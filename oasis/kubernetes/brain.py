@@ -257,7 +257,9 @@ class Brain:
     def pods_of(self, seen: Seen) -> dict[str, dict[str, Any]]:
         """Pods of each job by name, whoever made them."""
         self.existing = existing_objects(seen)
-        return w.by_job(seen["pods"], claims_of(seen))
+        where = self.settings.watched
+        pods = [pod for pod in seen["pods"] if where in (None, pod["metadata"]["namespace"])]
+        return w.by_job(pods, claims_of(seen))
 
     # -- what is to be done ------------------------------------------------------------------------
 

@@ -65,6 +65,7 @@ class Controller:
                 self._hears(kind.plural),
                 self.stopping,
                 settings.watched if kind is OASIS_JOBS else None,
+                settings.node_selector if kind is NODES else None,
             )
             for kind in (OASIS_JOBS, PODS, NODES)
         }
@@ -106,12 +107,14 @@ class Controller:
 
         The API server is asked about each write, so that refusals are among the answers.
         """
-        kinds = {OASIS_JOBS: self.settings.watched, PODS: None, NODES: None}
+        watched, pool = self.settings.watched, self.settings.node_selector
         seen = {
-            kind.plural: self._objects.list_all(kind, where)[0] for kind, where in kinds.items()
+            "oasisjobs": self._objects.list_all(OASIS_JOBS, watched)[0],
+            "pods": self._objects.list_all(PODS)[0],
+            "nodes": self._objects.list_all(NODES, selector=pool)[0],
         }
         for existing in EXISTING:
-            found = self._objects.list_if_served(existing.where, self.settings.watched, SELECTOR)
+            found = self._objects.list_if_served(existing.where, watched, SELECTOR)
             seen[existing.where.plural] = found
         brain = Brain.awake(self._objects, self._policy, self.settings, self.metrics, seen)
         brain.boundary_if_due(time.time(), seen)
