@@ -135,19 +135,12 @@ BY_NAME = {kind.name: kind for kind in EXISTING}
 def job_items(
     seen: Mapping[str, Iterable[Object]],
 ) -> list[tuple[ExistingKind | None, Object]]:
-    """Jobs of all kinds in order of creation, with their kinds; None for an ``OasisJob``.
-
-    Times of creation are whole seconds; versions tell the rest.
-    """
-    found: list[tuple[ExistingKind | None, Object]] = []
-    for plural in (names.PLURAL, *BY_PLURAL):
-        found += [(BY_PLURAL.get(plural), item) for item in seen.get(plural, ())]
-
-    def age(entry: tuple[ExistingKind | None, Object]) -> tuple[str, int]:
-        meta = entry[1]["metadata"]
-        return meta.get("creationTimestamp", ""), int(meta.get("resourceVersion", 0))
-
-    return sorted(found, key=age)
+    """Jobs of all kinds, each with its kind; None for an ``OasisJob``."""
+    return [
+        (BY_PLURAL.get(plural), item)
+        for plural in (names.PLURAL, *BY_PLURAL)
+        for item in seen.get(plural, ())
+    ]
 
 
 def existing_objects(

@@ -8,7 +8,7 @@ from typing import Any
 from oasis.kubernetes import names
 from oasis.kubernetes.driver import Driver
 from oasis.kubernetes.existing import parse_existing
-from oasis.kubernetes.existing_kinds import ended, job_items, version_of
+from oasis.kubernetes.existing_kinds import ExistingKind, ended, job_items, version_of
 from oasis.kubernetes.objects import Clock, JobSpec, parse_job
 from oasis.kubernetes.quantities import ResourceMap
 from oasis.kubernetes.schema import TERMINAL
@@ -44,6 +44,7 @@ class JobReader:
         self.statuses: dict[str, Job] = {}
         self.specs: dict[str, JobSpec] = {}
         self.complete: set[str] = set()
+        self._first: dict[str, int] = {}  # versions in which jobs were first seen, by uid
 
     def read(self, seen: Seen, driver: Driver, now: float) -> dict[str, JobSpec]:
         """Unfinished jobs that make sense, by uid, in order of creation.
@@ -61,7 +62,7 @@ class JobReader:
         there = set()
         live = driver.by_uid
         self.complete.clear()
-        for kind, item in job_items(seen):
+        for kind, item in self._in_order(seen):
             meta = item["metadata"]
             uid = meta["uid"]
             if meta.get("deletionTimestamp"):
@@ -77,7 +78,24 @@ class JobReader:
             if uid in self.specs:
                 found[uid] = self.specs[uid]
         self.statuses = {uid: job for uid, job in self.statuses.items() if uid in there}
+        self._first = {uid: version for uid, version in self._first.items() if uid in there}
         return found
+
+    def _in_order(self, seen: Seen) -> list[tuple[ExistingKind | None, Mapping[str, Any]]]:
+        """Jobs in order of creation.
+
+        Times of creation are whole seconds. Within a second it is the version that tells, the first
+        one that was seen: later ones tell when we wrote the status.
+        """
+        for _, item in job_items(seen):
+            meta = item["metadata"]
+            self._first.setdefault(meta["uid"], int(meta.get("resourceVersion", 0)))
+
+        def age(entry: tuple[ExistingKind | None, Mapping[str, Any]]) -> tuple[str, int]:
+            meta = entry[1]["metadata"]
+            return meta.get("creationTimestamp", ""), self._first[meta["uid"]]
+
+        return sorted(job_items(seen), key=age)
 
     def recall(self, unwritten: Mapping[str, Any], seen: Seen) -> None:
         """Statuses that were decided, but perhaps not written before the controller ended."""

@@ -344,3 +344,13 @@ def test_the_status_of_another_kind_is_an_annotation() -> None:
     body = status.body()
     assert body["metadata"]["uid"] == "u"
     assert json.loads(body["metadata"]["annotations"][names.STATUS]) == {"phase": "Running"}
+
+
+def test_the_order_of_jobs_is_that_of_their_creation_whatever_is_written_on_them() -> None:
+    reader, drives = JobReader(CLOCK, DEFAULT_RESOURCES), driver()
+    one, other = job(uid="one"), job(uid="other")
+    for version, found in enumerate((one, other)):
+        found["metadata"] |= {"creationTimestamp": "now", "resourceVersion": str(version)}
+    assert list(reader.read({"jobs": [one, other]}, drives, 0.0)) == ["one", "other"]
+    one["metadata"]["resourceVersion"] = "7"  # its status was written
+    assert list(reader.read({"jobs": [other, one]}, drives, 0.0)) == ["one", "other"]
