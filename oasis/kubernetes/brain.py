@@ -7,18 +7,22 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from oasis.kubernetes import names
 from oasis.kubernetes import pods as p
 from oasis.kubernetes import world as w
+from oasis.kubernetes.actions import Suspend
 from oasis.kubernetes.checkpoint import Checkpoint
 from oasis.kubernetes.conditions import PLACED
 from oasis.kubernetes.driver import Driver
 from oasis.kubernetes.entry import Entry, Facts, Outcome
+from oasis.kubernetes.existing_kinds import existing_objects
+from oasis.kubernetes.existing_pods import claims_of, matched
+from oasis.kubernetes.existing_steps import runs_for_nobody
+from oasis.kubernetes.job_reader import JobReader
 from oasis.kubernetes.memory import remembered, restored
 from oasis.kubernetes.meter import Meter
 from oasis.kubernetes.metrics import Metrics
 from oasis.kubernetes.nodes import foreign_use, is_usable, places_of, site_of
-from oasis.kubernetes.objects import Clock, JobSpec, parse_job
+from oasis.kubernetes.objects import Clock, JobSpec
 from oasis.kubernetes.reconcile import Steps, Target, reconcile
 from oasis.kubernetes.resources import Objects
 from oasis.kubernetes.schema import PHASES, TERMINAL
@@ -53,8 +57,8 @@ class Brain:
 
     Attributes
     ----------
-    statuses : dict of str to Job
-        By uid of the object.
+    existing : dict of str to (ExistingKind, mapping)
+        Jobs whose pods other controllers make, by uid.
     """
 
     def __init__(
@@ -70,13 +74,15 @@ class Brain:
         self._checkpoint = checkpoint
         self.meter = Meter(clock)
         self.requests = w.Requests()
-        self.statuses: dict[str, Job] = {}
+        self.reader = JobReader(clock, settings.resources)
         self.done: dict[str, float] = {}
+        self.losses: dict[str, float] = {}  # what was reported anew in the slot that ended
+        self._reports: dict[str, w.Report] = {}
         self.withdrawn: set[str] = set()
         self._short: dict[str, str] = {}
         self._blocked: set[str] = set()
         self._stuck_since: dict[str, float] = {}
-        self._specs: dict[str, JobSpec] = {}
+        self.existing = existing_objects(seen)
         self._survey(seen)
         self.driver = Driver(policy, self.site)
 
@@ -144,47 +150,14 @@ class Brain:
             or place.node in self._blocked
         )
 
+    @property
+    def statuses(self) -> dict[str, Job]:
+        """Statuses by uid of the object."""
+        return self.reader.statuses
+
     def read_specs(self, seen: Seen, now: float) -> dict[str, JobSpec]:
         """Unfinished jobs that make sense, by uid, in order of creation."""
-        found = {}
-        there = set()
-        for item in sorted(seen[names.PLURAL], key=_age):
-            meta = item["metadata"]
-            uid = meta["uid"]
-            if meta.get("deletionTimestamp"):
-                continue
-            there.add(uid)
-            job = self.statuses.setdefault(uid, Job(item, self.clock))
-            job.meta = meta
-            if job.phase in TERMINAL:
-                continue
-            known = self._specs.get(uid)
-            if known is None or known.generation != meta.get("generation", 1):
-                try:
-                    self._specs[uid] = parse_job(item, self.clock, self.settings.resources)
-                    self.site_knows(self._specs[uid])
-                    job.valid(now)
-                except InstanceError as error:
-                    self._specs.pop(uid, None)
-                    job.invalid(str(error), now)
-            if uid in self._specs:
-                found[uid] = self._specs[uid]
-        self.statuses = {uid: job for uid, job in self.statuses.items() if uid in there}
-        return found
-
-    def recall(self, unwritten: Mapping[str, Any], seen: Seen) -> None:
-        """Statuses that were decided, but perhaps not written before the controller ended."""
-        for item in seen[names.PLURAL]:
-            uid = item["metadata"]["uid"]
-            if uid in unwritten:
-                self.statuses[uid] = Job(item, self.clock)
-                self.statuses[uid].status = dict(unwritten[uid])
-
-    def site_knows(self, spec: JobSpec) -> None:
-        """Raise `InstanceError` if the policy cannot plan a job with such bounds."""
-        if spec.min_workers > 1 and hasattr(self.driver.policy, "scheduler"):
-            expected = f"expected 1: policy {self.driver.policy.name} plans from one worker on"
-            raise InstanceError("spec.workers.minimum", f"{expected}, got {spec.min_workers}")
+        return self.reader.read(seen, self.driver, now)
 
     # -- slots -------------------------------------------------------------------------------------
 
@@ -209,8 +182,10 @@ class Brain:
             self._survey(seen)
             self.driver.rebuild(self.site)
         specs = self.read_specs(seen, now)
-        ours = w.by_job(seen["pods"])
-        facts = Facts(specs, dict(self.done), self._ended(ours), self._down(seen))
+        ours = self.pods_of(seen)
+        facts = Facts(
+            specs, dict(self.done), dict(self.losses), self._ended(ours), self._down(seen)
+        )
         begin = time.perf_counter()
         try:
             outcome = self.driver.boundary(slot, facts)
@@ -238,20 +213,25 @@ class Brain:
         for s in range(self.driver.slot + 1, slot + 1):
             for uid, amount in self.meter.close(self.clock.begin(s)).items():
                 self.done[uid] = self.done.get(uid, 0.0) + amount
-        for uid, pods in w.by_job(seen["pods"]).items():
+        self.losses.clear()
+        for uid, pods in self.pods_of(seen).items():
             try:
-                reported = w.reported_progress(pods.values())
+                reported = w.reported(pods)
             except InstanceError as error:
                 log.warning("job %s: %s", uid, error)
                 continue
-            if reported is not None:
-                self.done[uid] = reported / self.clock.work_seconds
+            if reported.progress is not None:
+                self.done[uid] = reported.progress / self.clock.work_seconds
+            if reported.loss is not None and reported != self._reports.get(uid):
+                self.losses[uid] = reported.loss
+            self._reports[uid] = reported
 
     def _ended(self, ours: Mapping[str, Mapping[str, Any]]) -> frozenset[str]:
-        return frozenset(
+        return frozenset(self.reader.complete).union(
             uid
             for uid, entry in self.driver.by_uid.items()
-            if w.all_succeeded(self._wanted(entry), ours.get(uid, {}))
+            if not entry.spec.is_existing
+            and w.all_succeeded(self._wanted(entry, {}), ours.get(uid, {}))
         )
 
     def note(
@@ -262,14 +242,24 @@ class Brain:
         if entry is None:
             return
         gang = w.working_gang(
-            self._wanted(entry), pods, entry.spec.min_workers, entry.job.ps_needed
+            self._wanted(entry, pods), pods, entry.spec.min_workers, entry.job.ps_needed
         )
         if broken_at is not None and not self.meter.working(uid) <= set(gang):
             at = broken_at
         self.meter.note(uid, gang, at)
 
-    def _wanted(self, entry: Entry) -> tuple[p.WantedPod, ...]:
-        return p.wanted_pods(entry.spec, entry.allocation, self.places)
+    def _wanted(self, entry: Entry, pods: Mapping[str, Any]) -> tuple[p.WantedPod, ...]:
+        if entry.spec.uid not in self.existing:
+            return p.wanted_pods(entry.spec, entry.allocation, self.places)
+        kind, found = self.existing[entry.spec.uid]
+        return matched(kind, found, entry.allocation, self.places, pods)
+
+    def pods_of(self, seen: Seen) -> dict[str, dict[str, Any]]:
+        """Pods of each job by name, whoever made them."""
+        self.existing = existing_objects(seen)
+        where = self.settings.watched
+        pods = [pod for pod in seen["pods"] if where in (None, pod["metadata"]["namespace"])]
+        return w.by_job(pods, claims_of(seen))
 
     # -- what is to be done ------------------------------------------------------------------------
 
@@ -277,29 +267,36 @@ class Brain:
         """What has to be done so that the pods are those of the plan."""
         if self.driver.slot is None:
             return Steps()
-        ours = w.by_job(seen["pods"])
+        ours = self.pods_of(seen)
         marked = {uid: _marked(pods, ending) for uid, pods in ours.items()}
         entries = self.driver.by_uid
         targets = [
             Target(
                 entry.spec,
-                self._wanted(entry),
+                self._wanted(entry, marked.get(uid, {})),
                 p.plan_hash(entry.allocation, self.places),
                 marked.get(uid, {}),
                 self.driver.slot,
                 uid in self.withdrawn,
+                self.existing[uid][1] if uid in self.existing else None,
+                entry.allocation.worker_count,
             )
             for uid, entry in entries.items()
         ]
         orphans = [
             (uid, pod)
             for uid, pods in marked.items()
-            if uid not in entries
+            if uid not in entries and uid not in self.existing
             for pod in pods.values()
         ]
         nodes = {node["metadata"]["name"]: node for node in seen["nodes"]}
         free = w.free_room(nodes, seen["pods"], self.requests)
         steps = reconcile(targets, orphans, free, self._stuck(ours, now))
+        steps.actions += [
+            Suspend(uid, found, kind)
+            for uid, (kind, found) in self.existing.items()
+            if uid not in entries and runs_for_nobody(found, marked.get(uid, {}))
+        ]
         self._withdraw(steps, now)
         return steps
 
@@ -344,7 +341,7 @@ class Brain:
         for uid, reason in outcome.rejected.items():
             due = outcome.retried.get(uid)
             again = None if due is None else self.clock.begin(due)
-            spec = self._specs[uid]
+            spec = self.reader.specs[uid]
             self.statuses[uid].rejected(reason, by_id.get(spec.id), again, now)
         for uid, reason in outcome.given_up.items():
             self.statuses[uid].given_up(reason, now)
@@ -370,12 +367,6 @@ class Brain:
         phases = [job.phase for job in self.statuses.values()]
         for phase in PHASES:
             self.metrics.jobs.labels(phase).set(phases.count(phase))
-
-
-def _age(item: Mapping[str, Any]) -> tuple[str, int]:
-    """Order of creation: times there are whole seconds, versions tell the rest."""
-    meta = item["metadata"]
-    return meta.get("creationTimestamp", ""), int(meta.get("resourceVersion", 0))
 
 
 def _marked(pods: Mapping[str, Any], ending: set[str]) -> dict[str, Any]:

@@ -10,12 +10,14 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from oasis.kubernetes import world as w
+from oasis.kubernetes.actions import described
 from oasis.kubernetes.api_errors import ApiError, LostAnswerError
 from oasis.kubernetes.brain import Brain
+from oasis.kubernetes.existing_kinds import EXISTING, SELECTOR
+from oasis.kubernetes.existing_pods import claims_of
 from oasis.kubernetes.hands import Hands
 from oasis.kubernetes.lease import Lease
 from oasis.kubernetes.metrics import Metrics
-from oasis.kubernetes.reconcile import described
 from oasis.kubernetes.resources import NODES, OASIS_JOBS, PODS, Objects
 from oasis.kubernetes.settings import Settings
 from oasis.kubernetes.watching import Watcher
@@ -63,9 +65,21 @@ class Controller:
                 self._hears(kind.plural),
                 self.stopping,
                 settings.watched if kind is OASIS_JOBS else None,
+                settings.node_selector if kind is NODES else None,
             )
             for kind in (OASIS_JOBS, PODS, NODES)
         }
+        for existing in EXISTING:
+            plural = existing.where.plural
+            self.watchers[plural] = Watcher(
+                objects,
+                existing.where,
+                self._hears(plural),
+                self.stopping,
+                settings.watched,
+                SELECTOR,
+                optional=True,
+            )
         self.lease = Lease(
             objects,
             settings.namespace,
@@ -75,7 +89,8 @@ class Controller:
             self.stopping,
             lambda held: self._news.put((time.time(), "lease", str(held), None)),
         )
-        self.hands = Hands(objects, self.watchers["pods"].store, settings.writers, self.metrics)
+        stores = {plural: watcher.store for plural, watcher in self.watchers.items()}
+        self.hands = Hands(objects, stores["pods"], settings.writers, self.metrics, stores)
         self.brain: Brain | None = None
 
     def _hears(self, kind: str) -> Callable[[str, Any], None]:
@@ -92,10 +107,15 @@ class Controller:
 
         The API server is asked about each write, so that refusals are among the answers.
         """
-        kinds = {OASIS_JOBS: self.settings.watched, PODS: None, NODES: None}
+        watched, pool = self.settings.watched, self.settings.node_selector
         seen = {
-            kind.plural: self._objects.list_all(kind, where)[0] for kind, where in kinds.items()
+            "oasisjobs": self._objects.list_all(OASIS_JOBS, watched)[0],
+            "pods": self._objects.list_all(PODS)[0],
+            "nodes": self._objects.list_all(NODES, selector=pool)[0],
         }
+        for existing in EXISTING:
+            found = self._objects.list_if_served(existing.where, watched, SELECTOR)
+            seen[existing.where.plural] = found
         brain = Brain.awake(self._objects, self._policy, self.settings, self.metrics, seen)
         brain.boundary_if_due(time.time(), seen)
         actions = brain.steps(seen, set(), time.time()).actions
@@ -190,14 +210,15 @@ class Controller:
         """Tell the meter when gangs became complete or broke, as the watch saw it."""
         first: dict[str, float] = {}
         last: dict[str, float] = {}
+        claims = claims_of(self._seen())
         for at, kind, _, found in news:
-            uid = w.owner_uid(found) if kind == "pods" and found else None
+            uid = w.job_of(found, claims) if kind == "pods" and found else None
             if uid is not None:
                 first.setdefault(uid, at)
                 last[uid] = at
         if not first:
             return
-        ours = w.by_job(self.watchers["pods"].store.items())
+        ours = brain.pods_of(self._seen())
         for uid, at in first.items():
             brain.note(uid, ours.get(uid, {}), last[uid], broken_at=at)
 

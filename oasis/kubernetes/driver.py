@@ -15,9 +15,12 @@ from oasis.kubernetes.objects import JobSpec
 from oasis.kubernetes.rest import rest_of
 from oasis.kubernetes.view import ClusterView
 from oasis.model.errors import PolicyError
+from oasis.model.job import Job
 from oasis.model.rounding import TOLERANCE
 from oasis.scheduling.allocation import NOTHING, Allocation
+from oasis.scheduling.job import PolicyJob
 from oasis.scheduling.model_job import policy_job
+from oasis.scheduling.parameter_servers import FixedPs
 from oasis.scheduling.policy import Plan, Policy
 from oasis.scheduling.room import Room
 from oasis.scheduling.site import Site
@@ -82,6 +85,9 @@ class Driver:
         for entry in self.entries.values():
             entry.held += passed if entry.allocation.workers else 0
             entry.done = max(entry.done, facts.done.get(entry.spec.uid, 0.0))
+            loss = facts.losses.get(entry.spec.uid)
+            if loss is not None and entry.allocation.workers:
+                entry.observe(slot, loss)
         told = bool(getattr(self.policy, "told_remaining", False))
         view = ClusterView(self.site, slot, self.entries, self.down, told, self.policy.name)
         anew = self._leave(facts, view, outcome)
@@ -170,17 +176,19 @@ class Driver:
         fixed = spec.initial_workers
         if entry.given is not None:  # whoever draws counts would draw another
             fixed = min(max(entry.given, spec.min_workers), source.chunks)
-        entry.job = replace(
-            policy_job(source, self.site),
-            index=self._next,
-            min_workers=spec.min_workers,
-            initial_workers=fixed,
-        )
+        entry.job = self.as_seen(spec, source, self._next, fixed)
         entry.allocation = NOTHING
         entry.waiting_since = slot
         self._next += 1
         self.entries[entry.job.index] = entry
         view.arrived.append(entry.job)
+
+    def as_seen(self, spec: JobSpec, source: Job, index: int, fixed: int | None) -> PolicyJob:
+        """The job as the policy sees it."""
+        job = policy_job(source, self.site)
+        if spec.fixed_ps is not None:
+            job = replace(job, ps_per_worker=0.0, ps_rule=FixedPs(spec.fixed_ps))
+        return replace(job, index=index, min_workers=spec.min_workers, initial_workers=fixed)
 
     def _is_due(self, slot: int, view: ClusterView) -> bool:
         happened = view.arrived or view.finished or view.evicted or view.lost or view.returned
@@ -302,18 +310,14 @@ class Driver:
             source = replace(spec.job, arrival=entry.arrived)
             if found["since"] != entry.arrived or found["left"] != entry.work:
                 source = rest_of(source, math.ceil(found["left"]), found["since"], REACH)
-            entry.job = replace(
-                policy_job(source, self.site),
-                index=found["index"],
-                min_workers=spec.min_workers,
-                initial_workers=found["fixed"],
-            )
+            entry.job = self.as_seen(spec, source, found["index"], found["fixed"])
             workers, ps = (
                 tuple((machine, count) for machine, count in tasks) for tasks in found["allocation"]
             )
             entry.allocation = Allocation(workers, ps)
             for name in ("done", "held", "waiting_since", "admitted", "given"):
                 setattr(entry, name, found[name])
+            entry.observed = [(slot, loss) for slot, loss in found["observed"]]
             self.entries[entry.job.index] = entry
 
 

@@ -10,6 +10,8 @@ from oasis.kubernetes.objects import JobSpec
 from oasis.scheduling.allocation import NOTHING, Allocation
 from oasis.scheduling.job import PolicyJob
 
+OBSERVED_MOST = 100
+
 
 @dataclass(slots=True, eq=False)
 class Entry:
@@ -37,6 +39,8 @@ class Entry:
         Whether the policy accepted it.
     given : int or None
         Workers that it held last; None if it never ran.
+    observed : list of (float, float)
+        What its training reported of its loss: slot and value, the latest `OBSERVED_MOST`.
     """
 
     spec: JobSpec
@@ -49,11 +53,18 @@ class Entry:
     waiting_since: int | None = None
     admitted: bool = False
     given: int | None = None
+    observed: list[tuple[float, float]] = field(default_factory=list)
+
+    def observe(self, slot: int, loss: float) -> None:
+        """Note what the training reported up to the beginning of `slot`."""
+        self.observed.append((float(slot), loss))
+        del self.observed[:-OBSERVED_MOST]
 
     @property
     def remaining(self) -> float:
-        """Worker-slots left."""
-        return max(0.0, self.work - self.done)
+        """Worker-slots left; at least one while the controller of its kind says that it runs."""
+        least = min(1.0, self.work) if self.spec.is_existing else 0.0
+        return max(least, self.work - self.done)
 
     def state(self) -> dict[str, Any]:
         """Plain data; the spec and what follows from it are left out."""
@@ -71,6 +82,7 @@ class Entry:
             "waiting_since": self.waiting_since,
             "admitted": self.admitted,
             "given": self.given,
+            "observed": self.observed,
         }
 
 
@@ -84,6 +96,8 @@ class Facts:
         Every unfinished job there is, by uid; those that are new in order of arrival.
     done : mapping of str to float
         Worker-slots done in all, by uid.
+    losses : mapping of str to float
+        What their training last reported, by uid; those alone that report it.
     ended : frozenset of str
         Uids of jobs that say themselves that they are done.
     down : frozenset of int
@@ -92,6 +106,7 @@ class Facts:
 
     specs: Mapping[str, JobSpec]
     done: Mapping[str, float] = field(default_factory=dict)
+    losses: Mapping[str, float] = field(default_factory=dict)
     ended: frozenset[str] = frozenset()
     down: frozenset[int] = frozenset()
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from oasis.kubernetes import names
+from oasis.kubernetes.actions import Action, Create, Delete, Open, Resume, Suspend
 from oasis.kubernetes.api_errors import ApiError, LostAnswerError
 from oasis.kubernetes.conditions import time_text
 from oasis.kubernetes.metrics import Metrics
 from oasis.kubernetes.pods import is_gated
-from oasis.kubernetes.reconcile import Action, Create, Delete, Open
 from oasis.kubernetes.resources import EVENTS, OASIS_JOBS, PODS, Objects
 from oasis.kubernetes.statuses import Job
 from oasis.kubernetes.watching import Store
@@ -36,6 +36,8 @@ class Hands:
         Requests in flight at a time.
     metrics : Metrics
         Counts.
+    others : mapping of str to Store, optional
+        Stores of the kinds that are suspended and resumed, by plural.
 
     Attributes
     ----------
@@ -43,8 +45,16 @@ class Hands:
         Uids of pods whose deletion was asked for.
     """
 
-    def __init__(self, objects: Objects, store: Store, writers: int, metrics: Metrics) -> None:
+    def __init__(
+        self,
+        objects: Objects,
+        store: Store,
+        writers: int,
+        metrics: Metrics,
+        others: Mapping[str, Store] | None = None,
+    ) -> None:
         self._objects, self._store, self._metrics = objects, store, metrics
+        self._others = others or {}
         self._pool = ThreadPoolExecutor(writers, thread_name_prefix="write")
         self.ending: set[str] = set()
 
@@ -79,6 +89,10 @@ class Hands:
     def _one(self, action: Action) -> None:
         if isinstance(action, Create):
             self._keep(self._objects.create(PODS, action.body))
+        elif isinstance(action, Suspend | Resume):
+            found = self._objects.merge_patch(action.kind.where, _switch(action))
+            if not self._objects.is_dry:
+                self._others[action.kind.where.plural].put(found)
         elif isinstance(action, Delete):
             self._objects.delete(PODS, action.pod)
             self.ending.add(action.pod["metadata"]["uid"])
@@ -106,12 +120,15 @@ class Hands:
     def _write(self, job: Job) -> Exception | None:
         wanted = dict(job.status)
         try:
-            self._objects.apply(OASIS_JOBS, job.body(), "status")
+            if job.kind is None:
+                self._objects.apply(OASIS_JOBS, job.body(), "status")
+            else:
+                self._objects.merge_patch(job.kind.where, job.body())
             while job.news:
                 self._objects.create(EVENTS, _event(job, *job.news[0]))
                 job.news.pop(0)
         except ApiError as error:
-            if error.status == 404:  # the object is gone
+            if error.status == 404 or _is_another(error):  # the object is gone
                 job.written = wanted
                 return None
             return error
@@ -119,6 +136,20 @@ class Hands:
             return error
         job.written = wanted
         return None
+
+
+def _is_another(error: ApiError) -> bool:
+    """Whether a patch met an object of the same name, but of another uid."""
+    return error.status == 409 and "uid" in error.message
+
+
+def _switch(action: Suspend | Resume) -> dict[str, Any]:
+    """The merge patch that suspends or resumes an object, and no other one of its name."""
+    spec: dict[str, Any] = {"suspend": isinstance(action, Suspend)}
+    if isinstance(action, Resume) and action.workers is not None:
+        spec["parallelism"] = action.workers
+    meta = {name: action.found["metadata"][name] for name in ("name", "namespace", "uid")}
+    return {"metadata": meta, "spec": spec}
 
 
 def _event(job: Job, kind: str, reason: str, message: str, at: float) -> dict[str, Any]:
@@ -135,8 +166,8 @@ def _event(job: Job, kind: str, reason: str, message: str, at: float) -> dict[st
             "namespace": meta["namespace"],
         },
         "involvedObject": {
-            "apiVersion": names.API_VERSION,
-            "kind": names.KIND,
+            "apiVersion": names.API_VERSION if job.kind is None else job.kind.api_version,
+            "kind": names.KIND if job.kind is None else job.kind.name,
             "name": meta["name"],
             "namespace": meta["namespace"],
             "uid": meta["uid"],

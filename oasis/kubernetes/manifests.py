@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from oasis.kubernetes.existing_kinds import EXISTING
 from oasis.kubernetes.names import FIELD_MANAGER, GROUP, PLURAL
 from oasis.kubernetes.schema import custom_resource
 
@@ -17,6 +18,10 @@ CLUSTER_RIGHTS = (
     ("", "events", ("create", "get")),
     (GROUP, PLURAL, ("list", "watch")),
     (GROUP, f"{PLURAL}/status", ("patch",)),
+    *(
+        (kind.api_version.partition("/")[0], kind.where.plural, ("list", "watch", "patch"))
+        for kind in EXISTING
+    ),
 )
 OWN_RIGHTS = (
     ("", "configmaps", ("get", "create", "update", "patch")),

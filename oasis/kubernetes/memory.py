@@ -9,15 +9,15 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from oasis.kubernetes import names
-from oasis.kubernetes import world as w
 from oasis.kubernetes.checkpoint import Checkpoint
 from oasis.kubernetes.conditions import ADMITTED
+from oasis.kubernetes.existing_kinds import job_items
 from oasis.kubernetes.metrics import Metrics
 from oasis.kubernetes.objects import Clock
 from oasis.kubernetes.pods import condition
 from oasis.kubernetes.policy_state import decode, encode
 from oasis.kubernetes.settings import Settings
+from oasis.kubernetes.statuses import status_of
 from oasis.scheduling.policy import Policy
 from oasis.scheduling.site import Site
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("oasis.kubernetes")
 
-FORMAT = 1
+FORMAT = 2
 
 
 def policy_state(policy: Policy) -> Any:
@@ -84,7 +84,7 @@ def restored(
     brain = cls(make(), settings, clock, checkpoint, metrics, seen)
     now = time.time()
     if found is not None:
-        brain.recall(found["unwritten"], seen)
+        brain.reader.recall(found["unwritten"], seen)
     specs = brain.read_specs(seen, now)
     if found is None:
         _from_objects(brain, specs)
@@ -119,8 +119,8 @@ def _epoch(seen: Mapping[str, list[Any]], settings: Settings) -> float:
     if settings.first_slot_at is not None:
         return settings.first_slot_at
     slots = [0]
-    for item in seen[names.PLURAL]:
-        status = item.get("status") or {}
+    for kind, item in job_items(seen):
+        status = status_of(item, kind)
         slots += [status[k] + 1 for k in ("arrivalSlot", "completionSlot") if k in status]
     return time.time() - max(slots) * settings.slot_seconds
 
@@ -146,7 +146,7 @@ def _go_on_counting(brain: Brain, seen: Mapping[str, list[Any]], now: float) -> 
     if slot is None:
         return
     begin = brain.clock.begin(slot)
-    for uid, pods in w.by_job(seen["pods"]).items():
+    for uid, pods in brain.pods_of(seen).items():
         since = [begin]
         for pod in pods.values():
             ready = condition(pod, "Ready")

@@ -26,4 +26,14 @@ SLOT = f"{GROUP}/slot"
 PROGRESS = f"{GROUP}/progress"  # worker-seconds done by the whole job
 LOSS = f"{GROUP}/loss"
 
+# on Jobs, JobSets and TrainJobs, set by their owner
+SCHEDULED = f"{GROUP}/schedule"  # the label by which they are ours: "true"
+UTILITY = f"{GROUP}/utility"  # JSON, as spec.utility of an OasisJob
+WORK = f"{GROUP}/work"  # JSON, as spec.work of an OasisJob
+MINIMUM = f"{GROUP}/minimum-workers"  # of a Job that may be resized, beside the next
+MAXIMUM = f"{GROUP}/maximum-workers"
+SERVERS = f"{GROUP}/parameter-servers"  # name of the replicated job that they are
+ON_REJECTION = f"{GROUP}/on-rejection"
+STATUS = f"{GROUP}/status"  # JSON, written by us, as the status of an OasisJob
+
 BANDWIDTH = f"{GROUP}/bandwidth"  # extended resource, bits a second

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from oasis.kubernetes.names import KIND
 from oasis.kubernetes.quantities import ResourceMap, requests_of
 from oasis.model.errors import InstanceError, located_at
 from oasis.model.job import Job
@@ -76,7 +77,7 @@ class JobSpec:
     generation : int
         Of the object; it changes with every edit of its spec.
     job : Job
-        The job of the model, arriving in slot 0; its id is ``namespace/name``.
+        The job of the model, arriving in slot 0; its id is that of this.
     min_workers : int
         It works with so many workers, or not at all.
     initial_workers : int or None
@@ -91,6 +92,10 @@ class JobSpec:
         Time that pods have to write a checkpoint before they end.
     on_rejection : {"fail", "retry"}
         What becomes of it if the policy does not admit it.
+    kind : str
+        Of the object: ``OasisJob``, or the kind whose own controller makes the pods.
+    fixed_ps : int or None
+        So many parameter servers, whatever the bandwidth says; None: by bandwidth.
     """
 
     uid: str
@@ -107,11 +112,29 @@ class JobSpec:
     resize: str
     grace_seconds: int
     on_rejection: str
+    kind: str = KIND
+    fixed_ps: int | None = None
 
     @property
     def id(self) -> str:
-        """``namespace/name``."""
-        return f"{self.namespace}/{self.name}"
+        """``namespace/name``; of other kinds than ours ``namespace/kind/name``."""
+        return job_id(self.kind, self.namespace, self.name)
+
+    @property
+    def is_existing(self) -> bool:
+        """Whether the controller of another kind makes its pods, and says when it is complete."""
+        return self.kind != KIND
+
+
+def job_id(kind: str, namespace: str, name: str) -> str:
+    """The name of a job among all kinds.
+
+    Examples
+    --------
+    >>> job_id("OasisJob", "research", "bert"), job_id("JobSet", "research", "bert")
+    ('research/bert', 'research/jobset/bert')
+    """
+    return f"{namespace}/{name}" if kind == KIND else f"{namespace}/{kind.lower()}/{name}"
 
 
 def parse_job(found: Mapping[str, Any], clock: Clock, resources: ResourceMap) -> JobSpec:
@@ -152,7 +175,7 @@ def parse_job(found: Mapping[str, Any], clock: Clock, resources: ResourceMap) ->
             if ps_template
             else {}
         )
-        demands = _demands(asked, ps_asked, resources, has_ps=ps_template is not None)
+        demands = demands_of(asked, ps_asked, resources, has_ps=ps_template is not None)
         job = Job(
             id=f"{meta['namespace']}/{meta['name']}",
             arrival=0,
@@ -160,10 +183,10 @@ def parse_job(found: Mapping[str, Any], clock: Clock, resources: ResourceMap) ->
             worker=demands[0],
             ps=demands[1],
             utility=parse_utility(spec["utility"], clock),
-            **_work(spec["work"], maximum, clock),
+            **parse_work(spec["work"], maximum, clock),
         )
-        resize = _choice(spec.get("resizePolicy", RESIZE[0]), RESIZE, "resizePolicy")
-        on_rejection = _choice(spec.get("onRejection", "fail"), ON_REJECTION, "onRejection")
+        resize = choice(spec.get("resizePolicy", RESIZE[0]), RESIZE, "resizePolicy")
+        on_rejection = choice(spec.get("onRejection", "fail"), ON_REJECTION, "onRejection")
         grace = integer(spec.get("gracePeriodSeconds", DEFAULT_GRACE), "gracePeriodSeconds")
     return JobSpec(
         uid=meta["uid"],
@@ -183,8 +206,10 @@ def parse_job(found: Mapping[str, Any], clock: Clock, resources: ResourceMap) ->
     )
 
 
-def parse_utility(data: Any, clock: Clock) -> Utility:
+def parse_utility(data: Any, clock: Clock, path: str = "utility") -> Utility:
     """The utility of an ``OasisJob``, whose times are seconds, by the delay in slots.
+
+    `path` is its place, for messages.
 
     Examples
     --------
@@ -199,7 +224,7 @@ def parse_utility(data: Any, clock: Clock) -> Utility:
         "deadline": ("value", "deadlineSeconds"),
         "piecewise": ("delaysSeconds", "values"),
     }
-    with located_at("utility"):
+    with located_at(path):
         kind = data.get("kind") if isinstance(data, Mapping) else None
         if kind not in kinds:
             raise InstanceError("kind", f"expected one of {', '.join(kinds)}, got {describe(kind)}")
@@ -237,9 +262,31 @@ def _workers(data: Any) -> tuple[Mapping[str, Any], int, int | None, int]:
         return data, minimum, initial, maximum
 
 
-def _work(data: Any, maximum: int, clock: Clock) -> dict[str, Any]:
-    """Work of the model: by minibatches, or by worker-seconds."""
-    with located_at("work"):
+def parse_work(data: Any, maximum: int, clock: Clock, path: str = "work") -> dict[str, Any]:
+    """Work of the model, as fields of `Job`: by minibatches, or by worker-seconds.
+
+    Parameters
+    ----------
+    data : object
+        What ``spec.work`` is.
+    maximum : int
+        Most workers, the chunks of the model.
+    clock : Clock
+        Slots.
+    path : str
+        Its place, for messages.
+
+    Raises
+    ------
+    InstanceError
+        Naming the field.
+
+    Examples
+    --------
+    >>> parse_work({"workerSeconds": 240}, 2, Clock(slot_seconds=60.0))["minibatch_time"]
+    2.0
+    """
+    with located_at(path):
         if isinstance(data, Mapping) and "workerSeconds" in data:
             check_keys(data, ("workerSeconds",))
             seconds = number(data["workerSeconds"], "workerSeconds", above=True)
@@ -263,7 +310,7 @@ def _work(data: Any, maximum: int, clock: Clock) -> dict[str, Any]:
         }
 
 
-def _demands(
+def demands_of(
     worker: Mapping[str, Fraction],
     ps: Mapping[str, Fraction],
     resources: ResourceMap,
@@ -287,7 +334,19 @@ def _template(data: Any, path: str) -> Mapping[str, Any]:
     return data
 
 
-def _choice(value: Any, among: tuple[str, ...], path: str) -> str:
+def choice(value: Any, among: tuple[str, ...], path: str) -> str:
+    """One of a few words.
+
+    Raises
+    ------
+    InstanceError
+        If it is none of them.
+
+    Examples
+    --------
+    >>> choice("retry", ON_REJECTION, "onRejection")
+    'retry'
+    """
     if value not in among:
         raise InstanceError(path, f"expected one of {', '.join(among)}, got {describe(value)}")
     return str(value)

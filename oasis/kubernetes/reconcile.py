@@ -8,66 +8,14 @@ from fractions import Fraction
 from typing import Any
 
 from oasis.kubernetes import pods as p
-from oasis.kubernetes.names import NODE, TASK
+from oasis.kubernetes.actions import Action, Create, Delete, Open, Pod
+from oasis.kubernetes.existing_pods import sending_patch
+from oasis.kubernetes.existing_steps import steps_of_existing
+from oasis.kubernetes.names import TASK
 from oasis.kubernetes.objects import JobSpec
 from oasis.kubernetes.pods import WantedPod
 
-Pod = Mapping[str, Any]
 Free = dict[str, dict[str, Fraction]]
-
-
-@dataclass(frozen=True, slots=True)
-class Create:
-    """Make a pod."""
-
-    job: str
-    name: str
-    body: Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Open:
-    """Open the gate of a pod."""
-
-    job: str
-    pod: Pod
-    patch: list[dict[str, Any]]
-
-
-@dataclass(frozen=True, slots=True)
-class Delete:
-    """End a pod.
-
-    Parameters
-    ----------
-    job : str
-        Uid of its job.
-    pod : mapping
-        The pod.
-    why : str
-        ``Shrunk``, ``Ended``, ``Withdrawn``, ``Failed`` or ``Lost``.
-    """
-
-    job: str
-    pod: Pod
-    why: str
-
-
-Action = Create | Open | Delete
-
-
-def described(action: Action) -> dict[str, Any]:
-    """An action as plain data for people."""
-    if isinstance(action, Create):
-        notes = action.body["metadata"]["annotations"]
-        node, meta, word = notes[NODE], action.body["metadata"], "create"
-    else:
-        meta = action.pod["metadata"]
-        node = (meta.get("annotations") or {}).get(NODE)
-        word = "open" if isinstance(action, Open) else f"delete ({action.why})"
-    owner = meta["ownerReferences"][0]["name"]
-    job = f"{meta['namespace']}/{owner}"
-    return {"action": word, "job": job, "pod": meta["name"], "node": node}
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +36,10 @@ class Target:
         The present slot.
     withdrawn : bool
         Whether its gang was withdrawn in this slot: nothing more is placed before the next.
+    found : mapping or None
+        The object, if another controller makes the pods.
+    workers : int
+        By the plan, for such an object.
     """
 
     spec: JobSpec
@@ -96,6 +48,8 @@ class Target:
     pods: Mapping[str, Pod]
     slot: int
     withdrawn: bool = False
+    found: Mapping[str, Any] | None = None
+    workers: int = 0
 
 
 @dataclass(slots=True)
@@ -142,8 +96,11 @@ def reconcile(
             steps.actions.append(Delete(uid, pod, "Ended"))
     waiting: list[tuple[Target, list[WantedPod]]] = []
     for target in targets:
-        _shrink(target, stuck, steps)
-        gated = _grow(target, steps)
+        if target.found is not None:
+            gated = steps_of_existing(target, target.found, stuck, steps)
+        else:
+            _shrink(target, stuck, steps)
+            gated = _grow(target, steps)
         if gated:
             waiting.append((target, gated))
     for target, gated in waiting:
@@ -225,7 +182,10 @@ def _place(target: Target, gated: list[WantedPod], free: Free, steps: Steps) -> 
         taken.append((pod.node, demand))
     for pod in gated:
         found = target.pods[pod.name]
-        patch = p.opening_patch(found, pod.hostname)
+        if target.found is None:
+            patch = p.opening_patch(found, pod.hostname)
+        else:
+            patch = sending_patch(found, pod, target.spec, target.plan, target.slot)
         steps.actions.append(Open(target.spec.uid, found, patch))
 
 

@@ -92,6 +92,17 @@ class Objects:
                 if error.status != 410:  # the token of a page is too old: from the beginning
                     raise
 
+    def list_if_served(
+        self, kind: Kind, namespace: str | None = None, selector: str | None = None
+    ) -> list[Object]:
+        """All objects; none if the API server does not know the kind."""
+        try:
+            return self.list_all(kind, namespace, selector)[0]
+        except ApiError as error:
+            if error.status == 404:
+                return []
+            raise
+
     def create(self, kind: Kind, body: Mapping[str, Any]) -> Object:
         """Make an object whose name is given.
 
@@ -165,6 +176,17 @@ class Objects:
             body=patch,
             query={"fieldManager": names.FIELD_MANAGER, **self._write},
             content_type="application/json-patch+json",
+        )
+
+    def merge_patch(self, kind: Kind, body: Mapping[str, Any]) -> Object:
+        """Merge `body` into the object that its metadata names; it may name the uid too."""
+        meta = body["metadata"]
+        return self.connection.request(
+            "PATCH",
+            kind.path(meta.get("namespace"), meta["name"]),
+            body=body,
+            query={"fieldManager": names.FIELD_MANAGER, **self._write},
+            content_type="application/merge-patch+json",
         )
 
     def apply(

@@ -32,6 +32,8 @@ class Settings:
         checkpoint remembers goes before it.
     watched : str or None
         Only jobs of this namespace; None: of all.
+    node_selector : str or None
+        Only nodes with these labels, such as ``pool=research``; None: all that have a role.
     shown_slots : int
         Slots of the plan in the status of a job.
     lease_seconds : float
@@ -54,6 +56,7 @@ class Settings:
     horizon: int | None = None
     first_slot_at: float | None = None
     watched: str | None = None
+    node_selector: str | None = None
     shown_slots: int = 5
     lease_seconds: float = 15.0
     writers: int = 16

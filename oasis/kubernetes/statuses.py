@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -18,10 +20,13 @@ from oasis.kubernetes.conditions import (
     with_condition,
 )
 from oasis.kubernetes.entry import Entry
+from oasis.kubernetes.existing_kinds import ExistingKind
 from oasis.kubernetes.nodes import Place
 from oasis.kubernetes.objects import Clock
 from oasis.model.decision import Decision
 from oasis.scheduling.allocation import Allocation
+
+log = logging.getLogger("oasis.kubernetes")
 
 Status = dict[str, Any]
 
@@ -35,6 +40,8 @@ class Job:
         The object.
     clock : Clock
         Slots.
+    kind : ExistingKind or None
+        What it is; None: an ``OasisJob``. The status of other kinds is an annotation.
 
     Attributes
     ----------
@@ -44,10 +51,13 @@ class Job:
         Type, reason, message and time of events that say what happened.
     """
 
-    def __init__(self, found: Mapping[str, Any], clock: Clock) -> None:
-        self.meta = found["metadata"]
-        self.status: Status = dict(found.get("status") or {"phase": "Pending"})
-        self.written: Status | None = dict(found["status"]) if found.get("status") else None
+    def __init__(
+        self, found: Mapping[str, Any], clock: Clock, kind: ExistingKind | None = None
+    ) -> None:
+        self.meta, self.kind = found["metadata"], kind
+        known = status_of(found, kind)
+        self.status: Status = dict(known or {"phase": "Pending"})
+        self.written: Status | None = dict(known) if known else None
         self.news: list[tuple[str, str, str, float]] = []
         self._clock = clock
 
@@ -171,15 +181,42 @@ class Job:
             self.say(PLACED, "False", "Waiting", "its turn comes later", now)
 
     def body(self) -> dict[str, Any]:
-        """The object with its status, for server-side apply."""
-        meta = {"name": self.meta["name"], "namespace": self.meta["namespace"]}
+        """What is written: the status, or the annotation that stands for it."""
         status = {**self.status, "observedGeneration": int(self.meta.get("generation", 1))}
+        meta = {"name": self.meta["name"], "namespace": self.meta["namespace"]}
+        if self.kind is not None:
+            text = json.dumps(self.status, sort_keys=True, separators=(",", ":"))
+            meta = {**meta, "uid": self.meta["uid"], "annotations": {names.STATUS: text}}
+            return {"metadata": meta}
         return {
             "apiVersion": names.API_VERSION,
             "kind": names.KIND,
             "metadata": meta,
             "status": status,
         }
+
+
+def status_of(found: Mapping[str, Any], kind: ExistingKind | None) -> Status:
+    """What an object says of itself: its status, or our annotation; empty if there is none.
+
+    Examples
+    --------
+    >>> from oasis.kubernetes.existing_kinds import JOB
+    >>> status_of({"metadata": {"annotations": {names.STATUS: '{"phase": "Waiting"}'}}}, JOB)
+    {'phase': 'Waiting'}
+    """
+    if kind is None:
+        return found.get("status") or {}
+    text = (found["metadata"].get("annotations") or {}).get(names.STATUS)
+    try:
+        status = json.loads(text) if text else {}
+    except ValueError:
+        status = None
+    if not isinstance(status, dict):
+        meta = found["metadata"]
+        log.warning("%s %s/%s: %s is not ours", kind.name, meta["namespace"], meta["name"], text)
+        return {}
+    return status
 
 
 def _slot(slot: int, held: Allocation, places: Sequence[Place]) -> Status:

@@ -87,8 +87,8 @@ class ClusterView:
         return None if since is None else float(since)
 
     def observed(self, job: PolicyJob) -> Sequence[tuple[float, float]] | None:
-        """None: losses that training processes report are not read yet."""
-        return None
+        """What its training reported so far; every job may, so it is never None."""
+        return self._entries[job.index].observed
 
     def remaining(self, job: PolicyJob) -> float:
         if not self._told_remaining:

@@ -13,6 +13,8 @@ from oasis.kubernetes.resources import Kind, Object, Objects
 Key = tuple[str, str]
 WATCH_SECONDS = 300
 PAUSE = 0.2
+ABSENT_SECONDS = 60.0
+NEWEST = 1 << 63  # no version is newer
 REFUSED_SECONDS = 30.0  # so long rights may be missing before we give up
 
 
@@ -101,6 +103,10 @@ class Watcher(threading.Thread):
         Ends it.
     namespace : str, optional
         Only there.
+    selector : str, optional
+        Only objects with these labels.
+    optional : bool
+        Whether the API server may not know the kind; it is asked again every minute.
     """
 
     def __init__(
@@ -110,6 +116,8 @@ class Watcher(threading.Thread):
         on_change: Callable[[str, Object], None],
         stopping: threading.Event,
         namespace: str | None = None,
+        selector: str | None = None,
+        optional: bool = False,
     ) -> None:
         super().__init__(name=f"watch-{kind.plural}", daemon=True)
         self.store = Store()
@@ -118,6 +126,7 @@ class Watcher(threading.Thread):
         self._refused_since: float | None = None
         self._objects, self._kind, self._on_change = objects, kind, on_change
         self._stopping, self._namespace = stopping, namespace
+        self._selector, self._optional = selector, optional
 
     def run(self) -> None:
         try:
@@ -135,6 +144,11 @@ class Watcher(threading.Thread):
             except ApiError as error:
                 if error.status == 410:
                     version = None
+                    continue
+                if error.status == 404 and self._optional:  # nobody has installed it
+                    version = None
+                    self.store.replace([], NEWEST)
+                    self._stopping.wait(ABSENT_SECONDS)
                     continue
                 self._refused(error)
                 self._stopping.wait(max(PAUSE, error.retry_after or 0.0))
@@ -155,7 +169,7 @@ class Watcher(threading.Thread):
             self.failure = error
 
     def _list(self) -> str:
-        items, version = self._objects.list_all(self._kind, self._namespace)
+        items, version = self._objects.list_all(self._kind, self._namespace, self._selector)
         self.lists += 1
         self.store.replace(items, int(version))
         self._refused_since = None
@@ -170,6 +184,8 @@ class Watcher(threading.Thread):
             "allowWatchBookmarks": "true",
             "timeoutSeconds": WATCH_SECONDS,
         }
+        if self._selector is not None:
+            query["labelSelector"] = self._selector
         path = self._kind.path(self._namespace)
         latest = version
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -9,8 +10,11 @@ from typing import Any
 
 from oasis.kubernetes import names
 from oasis.kubernetes import pods as p
+from oasis.kubernetes.existing_pods import Claim, claimed
 from oasis.kubernetes.nodes import allocatable, has_ended
 from oasis.kubernetes.quantities import Amounts, quantity, requests_of
+from oasis.model.errors import InstanceError
+from oasis.model.validation import describe
 
 Object = Mapping[str, Any]
 
@@ -50,11 +54,26 @@ class Requests:
         self._known = {uid: found for uid, found in self._known.items() if uid in there}
 
 
-def by_job(pods: Iterable[Object]) -> dict[str, dict[str, Object]]:
-    """Our pods by uid of their job and by name."""
+def job_of(pod: Object, claims: Mapping[Claim, str]) -> str | None:
+    """Uid of the job that `pod` belongs to, be it made by us or by the controller of its job."""
+    return owner_uid(pod) or claimed(pod, claims)
+
+
+def by_job(
+    pods: Iterable[Object], claims: Mapping[Claim, str] | None = None
+) -> dict[str, dict[str, Object]]:
+    """Our pods by uid of their job and by name.
+
+    Parameters
+    ----------
+    pods : iterable of mapping
+        All pods.
+    claims : mapping, optional
+        From `oasis.kubernetes.existing_pods.claims_of`; without it, only pods that we made.
+    """
     found: dict[str, dict[str, Object]] = {}
     for pod in pods:
-        uid = owner_uid(pod)
+        uid = job_of(pod, claims or {})
         if uid is not None:
             found.setdefault(uid, {})[pod["metadata"]["name"]] = pod
     return found
@@ -98,14 +117,54 @@ def working_gang(
     return workers if len(workers) >= min_workers else []
 
 
-def reported_progress(pods: Iterable[Object]) -> float | None:
-    """Worker-seconds that a training process says its job has done; the most of its pods."""
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What the training of a job says of itself.
+
+    Parameters
+    ----------
+    progress : float or None
+        Worker-seconds done by the whole job; None: it does not tell.
+    loss : float or None
+        Of the process that has done most; None: it does not tell.
+    """
+
+    progress: float | None = None
+    loss: float | None = None
+
+
+def reported(pods: Mapping[str, Object]) -> Report:
+    """What the annotations of a job's pods say; the one with most progress, then the first name.
+
+    Raises
+    ------
+    InstanceError
+        If one of them is no number.
+
+    Examples
+    --------
+    >>> pods = {"a": {"metadata": {"annotations": {names.LOSS: "0.5", names.PROGRESS: "60"}}}}
+    >>> reported(pods)
+    Report(progress=60.0, loss=0.5)
+    """
     found = []
-    for pod in pods:
-        value = (pod["metadata"].get("annotations") or {}).get(names.PROGRESS)
-        if value is not None:
-            found.append(float(quantity(value, names.PROGRESS)))
-    return max(found, default=None)
+    for name in sorted(pods):
+        notes = pods[name]["metadata"].get("annotations") or {}
+        done, loss = notes.get(names.PROGRESS), notes.get(names.LOSS)
+        if done is not None or loss is not None:
+            progress = None if done is None else float(quantity(done, names.PROGRESS))
+            found.append(Report(progress, None if loss is None else _finite(loss)))
+    return max(found, key=lambda each: each.progress or 0.0, default=Report())
+
+
+def _finite(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise InstanceError(names.LOSS, f"expected a finite number, got {describe(text)}")
+    return value
 
 
 def all_succeeded(wanted: Iterable[p.WantedPod], pods: Mapping[str, Object]) -> bool:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from oasis.kubernetes.names import API_VERSION, KIND, NODE_ROLE
@@ -14,6 +18,7 @@ from tests.kubernetes.cluster import GPU, Cluster
 from tests.kubernetes.controlplane.waiting import until
 from tests.kubernetes.scene import Scene
 
+ROOT = Path(__file__).parents[2]
 CLOCK = Clock(slot_seconds=4.0, startup_seconds=2.5)
 ENDED = {"Completed", "Rejected", "GivenUp"}
 
@@ -129,3 +134,18 @@ def longest_stretch(partly: list[tuple[float, str, int]], name: str) -> float:
             begin = begin if at - before < 1.0 else at
             longest, before = max(longest, at - begin), at
     return longest
+
+
+def call(scene: Scene, *words: str) -> str:
+    """Run a subcommand as the admin; its standard output."""
+    where = ("--kubeconfig", str(scene.plane.admin.kubeconfig()))
+    done = subprocess.run(
+        [*(sys.executable, "-m", "experiments.cli", "kubernetes", *words), *where],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "200"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import yaml
@@ -13,27 +10,10 @@ import yaml
 import oasis
 from experiments.evaluation.cluster_policies import cluster_policy
 from oasis.kubernetes.objects import Clock
-from tests.kubernetes.adapter import wait_phases
+from tests.kubernetes.adapter import call, wait_phases
 from tests.kubernetes.cluster import Cluster
 from tests.kubernetes.controlplane.waiting import until
 from tests.kubernetes.scene import EXAMPLE, SYSTEM, Scene
-
-ROOT = Path(__file__).parents[2]
-
-
-def call(scene: Scene, *words: str) -> str:
-    """Run a subcommand as the admin; its standard output."""
-    where = ("--kubeconfig", str(scene.plane.admin.kubeconfig()))
-    done = subprocess.run(
-        [*(sys.executable, "-m", "experiments.cli", "kubernetes", *words), *where],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "200"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 def test_every_command_answers_on_a_cluster_at_work(cluster: Cluster, tmp_path: Path) -> None:

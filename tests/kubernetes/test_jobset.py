@@ -6,8 +6,13 @@ import time
 
 import pytest
 
+from baselines import FIFO
+from oasis.kubernetes.existing_kinds import JOBSET
+from oasis.kubernetes.resources import EVENTS
+from tests.kubernetes.adapter import scene_of
 from tests.kubernetes.cluster import GATE, pod
 from tests.kubernetes.controlplane.waiting import until
+from tests.kubernetes.existing import make, marked, replicated, status
 from tests.kubernetes.jobset.jobset import running_jobset
 
 pytestmark = pytest.mark.nightly  # JobSet takes three minutes of two cores to build
@@ -53,3 +58,18 @@ def test_suspended_jobset_is_admitted_placed_and_taken_away(cluster):
         assert cluster.wait_running(*planned) == planned
         jobsets.delete(name="train", namespace=cluster.namespace)
         until(lambda: not cluster.read(), "its pods are taken away")
+
+
+def test_the_adapter_admits_and_places_a_suspended_jobset_beside_its_controller(cluster):
+    scene = scene_of(cluster)
+    pair = {"replicatedJobs": [replicated("worker", 3, "8s"), replicated("ps", 1, "8s")]}
+    with running_jobset(cluster.plane), scene.controller(FIFO):
+        make(scene, JOBSET, marked(scene, JOBSET, "pair", pair, SERVERS="ps"))
+        until(lambda: len(cluster.running()) == 4, "the JobSet runs")
+        planned = status(scene, JOBSET, "pair")["plan"][0]
+        for task, word in (("worker", "workers"), ("ps", "parameterServers")):
+            there = [node for name, node in cluster.running().items() if f"-{task}-" in name]
+            assert {node: there.count(node) for node in there} == planned[word]
+        until(lambda: status(scene, JOBSET, "pair")["phase"] == "Completed", "it is complete", 60.0)
+        events, _ = scene.admin.list_all(EVENTS, scene.namespace)
+        assert "WorkDone" in {e["reason"] for e in events if e["involvedObject"]["name"] == "pair"}

@@ -12,6 +12,7 @@ from oasis.kubernetes.nodes import places_of, site_of
 from oasis.kubernetes.objects import Clock, JobSpec, parse_job
 from oasis.kubernetes.quantities import DEFAULT_RESOURCES
 from oasis.model.instance import Instance
+from oasis.scheduling.curve import TrainingCurve
 
 CLOCK = Clock(slot_seconds=2.0, startup_seconds=0.5)
 
@@ -45,6 +46,7 @@ class FakeCluster:
         self.rejected: dict[str, str] = {}
         self.history: list[tuple[int, str, Any]] = []
         self.down: dict[int, set[int]] = {}
+        self.curves: dict[str, TrainingCurve] = {}  # of jobs that report their loss, by uid
 
     def step(self, slot: int) -> None:
         specs = {
@@ -52,7 +54,14 @@ class FakeCluster:
             for uid, (spec, arrival) in self.jobs.items()
             if arrival <= slot and uid not in self.completed and uid not in self.rejected
         }
-        facts = Facts(specs, dict(self.done), down=frozenset(self.down.get(slot, ())))
+        work = {uid: entry.work for uid, entry in self.driver.by_uid.items()}
+        losses = {
+            uid: curve.at(min(1.0, self.done[uid] / work[uid]))
+            for uid, curve in self.curves.items()
+            if uid in work and uid in self.done
+        }
+        down = frozenset(self.down.get(slot, ()))
+        facts = Facts(specs, dict(self.done), losses, down=down)
         outcome = self.driver.boundary(slot, facts)
         for uid in outcome.completed:
             self.completed[uid] = slot - 1

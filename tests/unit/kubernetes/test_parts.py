@@ -21,7 +21,7 @@ from oasis.kubernetes.resources import LEASES, PODS, Objects
 from oasis.kubernetes.settings import Settings
 from oasis.kubernetes.statuses import Job
 from oasis.kubernetes.watching import Store
-from oasis.kubernetes.world import owner_uid, reported_progress
+from oasis.kubernetes.world import Report, owner_uid, reported
 from oasis.model.decision import Decision
 from oasis.model.errors import InstanceError, OasisError
 from tests.unit.kubernetes.fake_api import FakeConnection
@@ -211,8 +211,20 @@ def test_only_what_we_made_for_a_job_is_ours() -> None:
         {"labels": {names.JOB_UID: "v"}},
     ):
         assert owner_uid({"metadata": meta | change}) is None
-    pod = {"metadata": {"annotations": {names.PROGRESS: "12.5"}}}
-    assert reported_progress([pod, {"metadata": {}}]) == 12.5
+
+
+def test_the_pod_that_has_done_most_speaks_for_its_job() -> None:
+    def told(**notes: str) -> dict[str, Any]:
+        said = {getattr(names, key): value for key, value in notes.items()}
+        return {"metadata": {"annotations": said}}
+
+    pods = {"a": told(PROGRESS="12.5", LOSS="0.5"), "b": told(PROGRESS="13", LOSS="-2e-1")}
+    assert reported({**pods, "c": {"metadata": {}}}) == Report(13.0, -0.2)
+    assert reported({}) == Report(None, None)
+    assert reported({"a": told(LOSS="3")}) == Report(None, 3.0)
+    for text in ("nan", "low"):
+        with pytest.raises(InstanceError, match=f"{names.LOSS}: expected a finite number"):
+            reported({"a": told(LOSS=text)})
 
 
 def test_errors_of_the_server_are_read_as_status_or_as_text() -> None:

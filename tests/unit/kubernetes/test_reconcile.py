@@ -6,10 +6,11 @@ from fractions import Fraction
 from typing import Any
 
 from oasis.kubernetes import names
+from oasis.kubernetes.actions import Create, Delete, Open
 from oasis.kubernetes.nodes import Place
 from oasis.kubernetes.objects import JobSpec, parse_job
 from oasis.kubernetes.pods import is_gated, plan_hash, pod_object, wanted_pods
-from oasis.kubernetes.reconcile import Create, Delete, Open, Steps, Target, reconcile
+from oasis.kubernetes.reconcile import Steps, Target, reconcile
 from oasis.scheduling.allocation import Allocation
 from tests.unit.kubernetes.test_objects import CLOCK, DEFAULT_RESOURCES, plain
 

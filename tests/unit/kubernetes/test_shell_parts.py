@@ -11,13 +11,13 @@ from prometheus_client import generate_latest
 
 import oasis
 from baselines import FIFO
+from oasis.kubernetes.actions import Delete
 from oasis.kubernetes.api_errors import ApiError
 from oasis.kubernetes.apply import apply_object, kind_of
 from oasis.kubernetes.entry import Entry
 from oasis.kubernetes.hands import Hands
 from oasis.kubernetes.memory import policy_state, site_text
 from oasis.kubernetes.metrics import Metrics
-from oasis.kubernetes.reconcile import Delete
 from oasis.kubernetes.reference import reference, rows
 from oasis.kubernetes.resources import PODS, Objects
 from oasis.kubernetes.view import ClusterView

@@ -76,11 +76,24 @@ def share(text: str | None) -> Fraction | None:
 
 
 def jobs_of(objects: Objects, namespace: str | None) -> list[dict[str, Any]]:
-    """OasisJobs by namespace and name."""
-    from oasis.kubernetes.resources import OASIS_JOBS  # noqa: PLC0415 (needs an extra)
+    """OasisJobs by namespace and name; then Jobs, JobSets and TrainJobs that are scheduled here.
 
-    items, _ = objects.list_all(OASIS_JOBS, namespace)
-    return sorted(items, key=lambda item: (item["metadata"]["namespace"], item["metadata"]["name"]))
+    Those of other kinds have their kind in their name, and as their status what was written on
+    them.
+    """
+    from oasis.kubernetes.existing_kinds import EXISTING, SELECTOR  # noqa: PLC0415 (an extra)
+    from oasis.kubernetes.resources import OASIS_JOBS  # noqa: PLC0415 (needs an extra)
+    from oasis.kubernetes.statuses import status_of  # noqa: PLC0415 (needs an extra)
+
+    def by_name(item: dict[str, Any]) -> tuple[str, str]:
+        return item["metadata"]["namespace"], item["metadata"]["name"]
+
+    found = sorted(objects.list_all(OASIS_JOBS, namespace)[0], key=by_name)
+    for kind in EXISTING:
+        for item in sorted(objects.list_if_served(kind.where, namespace, SELECTOR), key=by_name):
+            meta = {**item["metadata"], "name": f"{kind.name.lower()}/{item['metadata']['name']}"}
+            found.append({**item, "metadata": meta, "status": status_of(item, kind)})
+    return found
 
 
 def memory_of(objects: Objects, system: str, name: str) -> dict[str, Any]:

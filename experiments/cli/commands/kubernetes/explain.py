@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 import oasis
 from experiments.cli import console
-from experiments.cli.commands.kubernetes.cluster import Context, Kubeconfig, connect
+from experiments.cli.commands.kubernetes.cluster import (
+    Context,
+    Kubeconfig,
+    connect,
+    jobs_of,
+)
 from experiments.cli.commands.kubernetes.status import summary
 from experiments.cli.options import AsJson
+
+if TYPE_CHECKING:
+    from oasis.kubernetes.resources import Objects
 
 # What a reason means, and what its owner can do about it.
 ADVICE = {
@@ -33,11 +41,14 @@ ADVICE = {
 
 
 def command(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Of an OasisJob.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Of a job.")],
     *,
     namespace: Annotated[
         str, typer.Option("--namespace", "-n", help="Namespace of the job.")
     ] = "default",
+    kind: Annotated[
+        str, typer.Option(help="Its kind: oasisjob, job, jobset or trainjob.")
+    ] = "oasisjob",
     kubeconfig: Kubeconfig = None,
     context: Context = None,
     as_json: AsJson = False,
@@ -46,11 +57,7 @@ def command(
 
     Example: oasis kubernetes explain training -n research
     """
-    from oasis.kubernetes.resources import OASIS_JOBS  # noqa: PLC0415 (needs an extra)
-
-    found = connect(kubeconfig, context).get(OASIS_JOBS, name, namespace)
-    if found is None:
-        raise oasis.OasisError(f"NAME: expected an OasisJob in namespace {namespace}, got {name!r}")
+    found = _found(name, namespace, kind, connect(kubeconfig, context))
     said = explained(found)
     if as_json:
         console.print_json(summary(found) | {"explanation": said})
@@ -61,6 +68,19 @@ def command(
         facts = [("nothing yet", "no controller has read it: is `oasis kubernetes run` at work?")]
     status = found.get("status") or {}
     console.print_facts(f"{namespace}/{name} is {status.get('phase', 'Pending')}", facts)
+
+
+def _found(name: str, namespace: str, kind: str, objects: Objects) -> dict[str, Any]:
+    """The job of that kind and name, as `jobs_of` gives it."""
+    kinds = ("oasisjob", "job", "jobset", "trainjob")
+    if kind not in kinds:
+        raise oasis.OasisError(f"--kind: expected one of {', '.join(kinds)}, got {kind!r}")
+    wanted = name if kind == kinds[0] else f"{kind}/{name}"
+    for item in jobs_of(objects, namespace):
+        if item["metadata"]["name"] == wanted:
+            return item
+    expected = f"expected a job of kind {kind} in namespace {namespace}"
+    raise oasis.OasisError(f"NAME: {expected}, got {name!r}")
 
 
 def explained(found: Mapping[str, Any]) -> list[dict[str, Any]]:

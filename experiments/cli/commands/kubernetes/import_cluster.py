@@ -18,7 +18,6 @@ from experiments.cli.commands.kubernetes.cluster import (
     Kubeconfig,
     Storage,
     connect,
-    jobs_of,
     resource_map,
     share,
 )
@@ -61,14 +60,18 @@ def command(
         clock = Clock(slot_seconds, startup_seconds)
     resources = resource_map(gpu, bandwidth, storage)
     objects = connect(kubeconfig, context)
-    from oasis.kubernetes.resources import NODES, PODS  # noqa: PLC0415 (needs an extra)
+    from oasis.kubernetes.resources import (  # noqa: PLC0415 (needs an extra)
+        NODES,
+        OASIS_JOBS,
+        PODS,
+    )
 
     nodes = {node["metadata"]["name"]: node for node in objects.list_all(NODES)[0]}
     pods, _ = objects.list_all(PODS)
     places = places_of(nodes.values(), share(ps_share))
     site = site_of(places, nodes, foreign_use(pods), resources, clock.work_seconds)
     specs = []
-    for item in jobs_of(objects, jobs):
+    for item in objects.list_all(OASIS_JOBS, jobs)[0]:
         try:
             spec = parse_job(item, clock, resources)
         except oasis.InstanceError as error:

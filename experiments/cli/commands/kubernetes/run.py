@@ -80,6 +80,12 @@ def command(
     bandwidth: BandwidthResource = BANDWIDTH,
     storage: Storage = STORAGE,
     jobs: JobNamespace = None,
+    nodes: Annotated[
+        str | None,
+        typer.Option(
+            help="Only nodes with these labels, such as pool=a. [default: all with a role]"
+        ),
+    ] = None,
     namespace: System = SYSTEM,
     name: Name = NAME,
     lease_seconds: Annotated[
@@ -127,6 +133,7 @@ def command(
             horizon=horizon,
             first_slot_at=first_slot_at,
             watched=jobs,
+            node_selector=nodes,
             lease_seconds=lease_seconds,
         )
         _check_clock(settings)

@@ -33,7 +33,9 @@ def command(
     context: Context = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the OasisJobs of a cluster: phase, workers, work done, promise, what they earned.
+    """List the jobs of a cluster: phase, workers, work done, promise, what they earned.
+
+    Jobs, JobSets and TrainJobs that are scheduled here have their kind in their name.
 
     Example: oasis kubernetes status --jobs research
     """

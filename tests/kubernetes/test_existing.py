@@ -1,0 +1,174 @@
+"""Jobs, JobSets and TrainJobs on a real control plane, with the shipped rights alone."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from baselines import DRF, FIFO
+from oasis.kubernetes import names
+from oasis.kubernetes.existing_kinds import JOB, JOBSET, TRAINJOB, ExistingKind
+from oasis.kubernetes.resources import EVENTS, PODS
+from tests.kubernetes.adapter import call, rigid, running_workers, scene_of, wait_phases
+from tests.kubernetes.cluster import GATE, GPU, Cluster
+from tests.kubernetes.controlplane.access import define
+from tests.kubernetes.controlplane.audit import denied
+from tests.kubernetes.controlplane.waiting import until
+from tests.kubernetes.existing import (
+    definition,
+    job_spec,
+    make,
+    marked,
+    read,
+    replicated,
+    stand_ins,
+    status,
+    template,
+)
+from tests.kubernetes.scene import Scene
+
+
+def wait_phase(scene: Scene, kind: ExistingKind, name: str, phase: str) -> dict[str, Any]:
+    until(
+        lambda: status(scene, kind, name).get("phase") == phase,
+        f"{name} is {phase}",
+        60.0,
+    )
+    return status(scene, kind, name)
+
+
+def nodes_of_pods(scene: Scene, prefix: str) -> dict[str, str | None]:
+    """Node of each Running pod whose name begins so."""
+    return {
+        pod["metadata"]["name"]: pod["spec"].get("nodeName")
+        for pod in scene.admin.list_all(PODS, scene.namespace)[0]
+        if pod["metadata"]["name"].startswith(prefix) and pod["status"]["phase"] == "Running"
+    }
+
+
+def test_jobs_are_resumed_placed_and_followed_to_their_end(cluster: Cluster) -> None:
+    scene = scene_of(cluster)
+    start = cluster.plane.audit_position()
+    untouched = {"suspend": True, "parallelism": 1, "template": template(gate=GATE)}
+    meta = {"name": "foreign", "namespace": scene.namespace}
+    foreign = make(
+        scene, JOB, {"apiVersion": "batch/v1", "kind": "Job", "metadata": meta, "spec": untouched}
+    )
+    with scene.controller(FIFO):
+        make(scene, JOB, marked(scene, JOB, "one", job_spec(3, "5s", completions=3)))
+        make(scene, JOB, marked(scene, JOB, "huge", job_spec(20)))
+        make(scene, JOB, marked(scene, JOB, "odd", job_spec(1), WORK="{"))
+        gateless = job_spec(1)
+        gateless["template"]["spec"]["schedulingGates"] = []
+        make(scene, JOB, marked(scene, JOB, "gateless", gateless))
+        scene.submit(rigid(scene, "ours", workers=5, slots=1))
+        until(lambda: len(nodes_of_pods(scene, "one-")) == 3, "it runs", 40.0)
+        said = status(scene, JOB, "one")
+        assert said["phase"] == "Running"
+        planned = said["plan"][0]["workers"]
+        there = list(nodes_of_pods(scene, "one-").values())
+        assert {node: there.count(node) for node in there} == planned
+        assert wait_phase(scene, JOB, "one", "Completed")["utility"] == 10
+        wait_phases(scene, {"ours": "Completed"})
+        wait_phase(scene, JOB, "huge", "Rejected")
+        odd = {c["type"]: c for c in wait_phase(scene, JOB, "odd", "Invalid")["conditions"]}
+        assert f"metadata.annotations.{names.WORK}: expected JSON" in odd["Valid"]["message"]
+        bare = {c["type"]: c for c in wait_phase(scene, JOB, "gateless", "Invalid")["conditions"]}
+        assert "spec.template.spec.schedulingGates: expected the gate" in bare["Valid"]["message"]
+        listed = json.loads(call(scene, "status", "--jobs", scene.namespace, "--json"))["jobs"]
+        phases = {job["job"].partition("/")[2]: job["phase"] for job in listed}
+        assert phases == {
+            "ours": "Completed",
+            "job/one": "Completed",
+            "job/huge": "Rejected",
+            "job/odd": "Invalid",
+            "job/gateless": "Invalid",
+        }
+        assert "huge is Rejected" in call(
+            scene, "explain", "huge", "--kind", "job", "-n", scene.namespace
+        )
+    assert read(scene, JOB, "huge")["spec"]["suspend"] is True
+    now = read(scene, JOB, "foreign")
+    assert now["spec"] == foreign["spec"]
+    assert names.STATUS not in (now["metadata"].get("annotations") or {})
+    events, _ = scene.admin.list_all(EVENTS, scene.namespace)
+    told = {
+        (e["involvedObject"]["kind"], e["involvedObject"]["name"], e["reason"])
+        for e in events
+        if e.get("reportingComponent") == names.FIELD_MANAGER
+    }
+    assert {("Job", "one", "Admitted"), ("Job", "one", "WorkDone")} <= told
+    assert ("Job", "odd", "Invalid") in told
+    assert not denied(cluster.plane.requests(scene.account, start))
+
+
+def test_a_job_that_may_be_resized_is_begun_anew_with_other_pods(cluster: Cluster) -> None:
+    scene = scene_of(cluster)
+    limits = {"MINIMUM": "1", "MAXIMUM": "6"}
+    with scene.controller(DRF):
+        make(scene, JOB, marked(scene, JOB, "grows", job_spec(1), 5000.0, **limits))
+        until(lambda: len(nodes_of_pods(scene, "grows-")) == 6, "it has its most", 40.0)
+        scene.submit(rigid(scene, "other", workers=4, slots=2))
+        until(lambda: running_workers(scene) == {"other": 4}, "the other runs", 60.0)
+        until(lambda: len(nodes_of_pods(scene, "grows-")) == 4, "it has shrunk", 40.0)
+        assert read(scene, JOB, "grows")["spec"]["parallelism"] == 4
+        scene.admin.connection.request("DELETE", JOB.where.path(scene.namespace, "grows"))
+        wait_phases(scene, {"other": "Completed"})
+
+
+def test_a_job_whose_node_is_cordoned_goes_elsewhere_and_one_that_fails_is_let_go(
+    cluster: Cluster,
+) -> None:
+    scene = scene_of(cluster)
+    with scene.controller(FIFO):
+        fails = job_spec(1, backoffLimit=0)
+        fails["template"]["metadata"]["annotations"]["oasis.test/fails-after"] = "1s"
+        make(scene, JOB, marked(scene, JOB, "moves", job_spec(3, "30s")))
+        make(scene, JOB, marked(scene, JOB, "fails", fails))
+        until(lambda: len(nodes_of_pods(scene, "moves-")) == 3, "it runs", 40.0)
+        cluster.plane.nodes.cordon("n0")
+        until(
+            lambda: list(nodes_of_pods(scene, "moves-").values()) == ["n1"] * 3,
+            "all of it runs elsewhere",
+            40.0,
+        )
+        said = wait_phase(scene, JOB, "fails", "GivenUp")
+        assert "its Job failed" in {c["type"]: c for c in said["conditions"]}["Complete"]["message"]
+        change = {"metadata": {"annotations": {names.UTILITY: '{"kind": "constant"}'}}}
+        change["metadata"] |= {"name": "moves", "namespace": scene.namespace}
+        scene.admin.merge_patch(JOB.where, change)
+        said = wait_phase(scene, JOB, "moves", "Invalid")
+        assert "value" in {c["type"]: c for c in said["conditions"]}["Valid"]["message"]
+        until(lambda: read(scene, JOB, "moves")["spec"]["suspend"], "nobody pays for it", 20.0)
+
+
+def test_jobsets_and_trainjobs_are_placed_and_followed_to_their_end(cluster: Cluster) -> None:
+    """Beside stand-ins for their controllers; JobSet's own is in `test_jobset`."""
+    scene = scene_of(cluster)
+    define(cluster.plane.client, [definition(JOBSET), definition(TRAINJOB)])
+    resources = {"requests": {"cpu": "1"}, "limits": {GPU: "1"}}
+    with scene.controller(FIFO), stand_ins(scene):
+        pair = {"replicatedJobs": [replicated("worker", 3, "5s"), replicated("ps", 1, "5s")]}
+        make(scene, JOBSET, marked(scene, JOBSET, "pair", pair, SERVERS="ps"))
+        lost = marked(scene, JOBSET, "lost", pair, SERVERS="driver")
+        make(scene, JOBSET, lost)
+        trainer = {"numNodes": 2, "resourcesPerNode": resources}
+        spec = {"runtimeRef": {"name": "torch"}, "trainer": trainer}
+        make(scene, TRAINJOB, marked(scene, TRAINJOB, "torch", spec))
+        fixed = {"MINIMUM": "1", "MAXIMUM": "2"}
+        make(scene, TRAINJOB, marked(scene, TRAINJOB, "fixed", spec, **fixed))
+        until(lambda: len(nodes_of_pods(scene, "pair-")) == 4, "the JobSet runs", 60.0)
+        planned = status(scene, JOBSET, "pair")["plan"][0]
+        for task, word in (("worker", "workers"), ("ps", "parameterServers")):
+            there = list(nodes_of_pods(scene, f"pair-{task}-").values())
+            assert {node: there.count(node) for node in there} == planned[word]
+        until(lambda: len(nodes_of_pods(scene, "torch-")) == 2, "the TrainJob runs", 60.0)
+        wait_phase(scene, JOBSET, "pair", "Completed")
+        wait_phase(scene, TRAINJOB, "torch", "Completed")
+        for kind, name, what in (
+            (JOBSET, "lost", "expected a replicated job of the object (worker, ps), got 'driver'"),
+            (TRAINJOB, "fixed", "a TrainJob cannot be resized"),
+        ):
+            said = wait_phase(scene, kind, name, "Invalid")
+            assert what in {c["type"]: c for c in said["conditions"]}["Valid"]["message"]
+            assert read(scene, kind, name)["spec"]["suspend"] is True

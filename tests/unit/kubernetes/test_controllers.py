@@ -1,0 +1,105 @@
+"""The controllers of the other papers decide on a cluster as they do in the simulator."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from baselines import SpeCon, registry
+from oasis.kubernetes.driver import Driver
+from oasis.kubernetes.entry import OBSERVED_MOST, Entry
+from oasis.kubernetes.objects import Clock, JobSpec, parse_job
+from oasis.kubernetes.quantities import DEFAULT_RESOURCES
+from oasis.scheduling.curve import TrainingCurve
+from oasis.scheduling.site import FINE, Machine, Site
+from oasis.simulator import Observation, replay
+from tests.decisions import Logged, workload_of
+from tests.unit.kubernetes.fakes import FakeCluster
+
+CLOCK = Clock(slot_seconds=40.0, startup_seconds=10.0)
+GPUS = 4
+
+
+def job(name: str, least: int, first: int, most: int, work: int) -> JobSpec:
+    """A job of `work` worker-slots."""
+    resources = {"requests": {"cpu": "1"}, "limits": {"nvidia.com/gpu": "1"}}
+    template = {"spec": {"containers": [{"resources": resources}]}}
+    counts = {"minimum": least, "initial": first, "maximum": most, "template": template}
+    spec = {
+        "utility": {"kind": "constant", "value": 1},
+        "work": {"workerSeconds": work * CLOCK.work_seconds},
+        "workers": counts,
+    }
+    meta = {"name": name, "namespace": "ns", "uid": f"uid-{name}", "generation": 1}
+    return parse_job({"metadata": meta, "spec": spec}, CLOCK, DEFAULT_RESOURCES)
+
+
+def drawn(seed: int, jobs: int = 12) -> dict[str, tuple[JobSpec, int]]:
+    """Random elastic jobs, by uid, in order of arrival."""
+    draw = random.Random(seed)
+    found = {}
+    arrivals = sorted(draw.randint(0, 14) for _ in range(jobs))
+    for k, arrival in enumerate(arrivals):
+        least = draw.randint(1, 2)
+        first = draw.randint(least, 4)
+        spec = job(f"j{k}", least, first, draw.randint(first, 6), draw.randint(4, 40))
+        found[spec.uid] = spec, arrival
+    return found
+
+
+def single_workers(jobs: int = 6) -> dict[str, tuple[JobSpec, int]]:
+    """Jobs of one worker, one a slot, every other one long."""
+    made = (job(f"s{k}", 1, 1, 1, 40 if k % 2 == 0 else 6) for k in range(jobs))
+    return {spec.uid: (spec, k) for k, spec in enumerate(made)}
+
+
+def site() -> Site:
+    both = frozenset({"worker", "ps"})
+    machines = tuple(Machine(f"n{k}", (GPUS, 96.0, 1e3, 1e3, 1e3), both, FINE) for k in range(2))
+    return Site(DEFAULT_RESOURCES.names, machines, CLOCK.work_seconds, True)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("name", ["dragon", "kod2", "priority-queue", "specon"])
+def test_the_same_jobs_get_the_same_decisions_in_the_same_order(name: str, seed: int) -> None:
+    make: Callable[[], Any] = registry.CONTROLLERS[name]
+    jobs, machines = single_workers() if (name, seed) == ("specon", 0) else drawn(seed), site()
+    curves = {uid: TrainingCurve.exponential(1.0, 0.1, 3.0 + 4 * k) for k, uid in enumerate(jobs)}
+    simulated = Logged(make())
+    replay(workload_of(jobs, machines, curves), simulated, observation=Observation(1.0))
+    live = Logged(make())
+    cluster = FakeCluster(Driver(live, machines), jobs)
+    cluster.curves = curves
+    cluster.run(200)
+    assert len(simulated.decided) >= len(jobs)
+    assert live.decided == simulated.decided
+    assert cluster.completed.keys() == jobs.keys()
+
+
+def test_a_job_remembers_its_latest_losses() -> None:
+    entry = Entry(job("j", 1, 1, 1, 1), None, 0, 1.0)  # type: ignore[arg-type]
+    for slot in range(OBSERVED_MOST + 5):
+        entry.observe(slot, 1.0 / (slot + 1))
+    assert len(entry.observed) == OBSERVED_MOST
+    assert entry.observed[-1] == (OBSERVED_MOST + 4.0, 1.0 / (OBSERVED_MOST + 5))
+    assert entry.observed[0][0] == 5.0
+
+
+def test_the_controllers_do_more_on_these_jobs_than_launch_them() -> None:
+    """What is compared above has resizes in it, and containers that SpeCon moves."""
+    changed = {}
+    for name in ("dragon", "kod2", "priority-queue"):
+        live = Logged(registry.CONTROLLERS[name]())
+        jobs = drawn(0)
+        FakeCluster(Driver(live, site()), jobs).run(200)
+        changed[name] = len(live.decided) - len(jobs)
+    policy = SpeCon()
+    jobs = single_workers()
+    cluster = FakeCluster(Driver(policy, site()), jobs)
+    cluster.curves = dict.fromkeys(jobs, TrainingCurve.exponential(1.0, 0.1, 20.0))
+    cluster.run(200)
+    assert {move.kind for move in policy.log} >= {"migrated"}
+    assert {name: count > 0 for name, count in changed.items()} == dict.fromkeys(changed, True)
