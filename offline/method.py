@@ -51,14 +51,18 @@ class Method(Generic[P]):
         time_limit: float | None = 60.0,
         *,
         work_limit: float | None = None,
+        gap: float | None = None,
+        no_improvement: float | None = None,
         seed: int = 0,
         params: P | Mapping[str, Any] | None = None,
         warm_start: Start = None,
         on_progress: Callable[[SolveProgress], None] | None = None,
     ) -> OfflineResult:
         """Solve an instance; see `offline.solve`."""
+        Budget.of(
+            time_limit, work_limit, gap, no_improvement
+        )  # refuses a bad one before OASiS runs
         time_limit = checked(time_limit)
-        checked(work_limit, "work_limit", "units of work")
         seed = integer(seed, "seed", maximum=LARGEST_SEED)
         chosen = self.checked_params(params)
         online = SolveState(Budget(), on_progress)
@@ -66,12 +70,14 @@ class Method(Generic[P]):
             start = warm_start_of(instance, warm_start, online, needs_prices=self.needs_prices)
         except KeyboardInterrupt:
             return online.result(instance, Status.INTERRUPTED, self.name, {})
-        budget = Budget.of(time_limit, work_limit) if self.takes_limit else Budget()
+        budget = Budget()
+        if self.takes_limit:
+            budget = Budget.of(time_limit, work_limit, gap, no_improvement)
         state = SolveState(budget, on_progress)
         told: dict[str, Any] = {"params": chosen.to_dict()}
         if self.takes_limit:
             told |= {
-                **limits(time_limit, work_limit),
+                **limits(time_limit, work_limit, gap, no_improvement),
                 "seed": seed,
                 "warm_start": str(start.source),
                 "solver": highs.version(),

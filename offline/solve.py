@@ -77,6 +77,8 @@ def solve(
     time_limit: float | None = 60.0,
     *,
     work_limit: float | None = None,
+    gap: float | None = None,
+    no_improvement: float | None = None,
     seed: int = 0,
     params: Params | Mapping[str, Any] | None = None,
     warm_start: Start = None,
@@ -102,6 +104,13 @@ def solve(
         Units of work, each about a second of an ordinary machine, in place of the time limit:
         the same instance, limit and seed then give the same result on every machine, measured
         times aside. inf is no limit.
+    gap : float, optional
+        Relative gap, ``(upper_bound - objective) / objective``, that is small enough: the solve
+        ends as soon as it has it, with the status ``gap_limit``. None or 0 asks for a proof.
+    no_improvement : float, optional
+        Seconds, or units of work with `work_limit`, without improvement after which the solve ends
+        with the status ``no_improvement``. An improvement makes the interval between the best
+        schedules and the bound shorter by a thousandth of itself. None or inf is no such end.
     seed : int
         Of every random choice, and of HiGHS.
     params : Params or mapping, optional
@@ -117,7 +126,8 @@ def solve(
     Returns
     -------
     OfflineResult
-        With ``status``, ``objective``, ``upper_bound``, ``gap`` and ``schedules``. Ctrl-C ends
+        With ``status``, ``objective``, ``upper_bound``, ``gap`` and ``schedules``. Of the limits
+        and criteria, the one that is met first ends the solve, and is its status. Ctrl-C ends
         the solve at any moment with what is known then and the status ``interrupted``.
 
     Raises
@@ -149,6 +159,8 @@ def solve(
         instance,
         time_limit,
         work_limit=work_limit,
+        gap=gap,
+        no_improvement=no_improvement,
         seed=seed,
         params=params,
         warm_start=warm_start,

@@ -219,7 +219,9 @@ class SolveState:
         return max(known, default=None)
 
     def _note(self) -> None:
-        now = self.budget.elapsed
+        budget = self.budget
+        budget.stopping.note(self._value(), self.bound, budget.meter.read(), self.incumbent)
+        now = budget.elapsed
         if len(self.history) > 1 and now - self._noted[-2] < RESOLUTION * now:
             self.history.pop()
             self._noted.pop()

@@ -1,6 +1,6 @@
 """Ctrl-C: the first ends the solve with what it has proved by then, the second the program.
 
-A sweep takes SIGTERM, which batch systems and service managers send, for a Ctrl-C.
+SIGTERM, which batch systems and service managers send, is taken for a Ctrl-C everywhere.
 """
 
 from __future__ import annotations
@@ -22,8 +22,11 @@ ERASE_LINE = b"\r\x1b[2K"  # of a live display, which may stand there
 SHOW_CURSOR = b"\x1b[?25h"  # a live display hides it
 
 
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
 class CtrlC:
-    """Handles Ctrl-C from ``__enter__`` to ``__exit__``.
+    """Handles Ctrl-C and SIGTERM from ``__enter__`` to ``__exit__``.
 
     It raises KeyboardInterrupt only where `raising` allows it, so that whatever makes a result of
     what is known is never interrupted itself.
@@ -37,11 +40,12 @@ class CtrlC:
     def __init__(self) -> None:
         self.heard = False
         self._raises = False
-        self._former: Any = None
+        self._former: dict[int, Any] = {}
 
     def __enter__(self) -> CtrlC:
         if threading.current_thread() is threading.main_thread():
-            self._former = signal.signal(signal.SIGINT, self._handle)
+            for number in SIGNALS:
+                self._former[number] = signal.signal(number, self._handle)
         return self
 
     def __exit__(
@@ -50,8 +54,8 @@ class CtrlC:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._former is not None:
-            signal.signal(signal.SIGINT, self._former)
+        for number, former in self._former.items():
+            signal.signal(number, former)
 
     @contextmanager
     def raising(self) -> Iterator[None]:

@@ -14,6 +14,7 @@ from experiments.cli.exit_codes import (
     InterruptedWorkError,
     ReaderGoneError,
 )
+from experiments.cli.interrupt import sigterm_as_ctrl_c
 from experiments.cli.version import print_version
 from oasis.model.errors import OasisError
 from oasis.model.extras import EXTRAS, install_line
@@ -25,10 +26,11 @@ def main(arguments: list[str] | None = None) -> None:
         print_version()  # without the time that it takes to load the commands
         _leave(DONE)
     try:
-        from experiments.cli.app import run_app  # noqa: PLC0415 (needs an extra)
+        with sigterm_as_ctrl_c():
+            from experiments.cli.app import run_app  # noqa: PLC0415 (needs an extra)
 
-        code = run_app(arguments)
-        sys.stdout.flush()
+            code = run_app(arguments)
+            sys.stdout.flush()
     except ModuleNotFoundError as error:
         package = (error.name or "").partition(".")[0]
         if package not in EXTRAS:

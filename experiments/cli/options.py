@@ -23,13 +23,20 @@ def _at_least_zero(unit: str) -> Callable[[float | None], float | None]:
     return check
 
 
-def limits_of(time_limit: float | None, work_limit: float | None) -> dict[str, Any]:
-    """The limit of an offline solve; there is one kind at a time."""
+def limits_of(
+    time_limit: float | None,
+    work_limit: float | None,
+    gap: float | None = None,
+    no_improvement: float | None = None,
+) -> dict[str, Any]:
+    """What ends an offline solve: one kind of limit at a time, and criteria beside it."""
+    criteria = {"gap": gap, "no_improvement": no_improvement}
+    given = {name: value for name, value in criteria.items() if value is not None}
     if work_limit is None:
-        return {"time_limit": 60.0 if time_limit is None else time_limit}
+        return {"time_limit": 60.0 if time_limit is None else time_limit, **given}
     if time_limit is not None:
         raise ValueError("--work-limit: expected no --time-limit beside it")
-    return {"work_limit": work_limit}
+    return {"work_limit": work_limit, **given}
 
 
 def is_stdout(path: Path | None) -> bool:
@@ -81,6 +88,24 @@ WorkLimit = Annotated[
         callback=_at_least_zero("units of work"),
         help="Units of work, about a second each, instead of seconds: the result then repeats on "
         "every machine. [default: a time limit]",
+    ),
+]
+Gap = Annotated[
+    float | None,
+    typer.Option(
+        "--gap",
+        callback=_at_least_zero("a share"),
+        help="End when bound and schedules are this close, as a share of the latter: 0.01 is one "
+        "percent. [default: 0, a proof]",
+    ),
+]
+NoImprovement = Annotated[
+    float | None,
+    typer.Option(
+        "--no-improvement",
+        callback=_at_least_zero("an amount"),
+        help="End after so many seconds (units of work with --work-limit) in which bound and "
+        "schedules came no closer. [default: inf]",
     ),
 ]
 Seed = Annotated[

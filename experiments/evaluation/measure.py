@@ -34,6 +34,8 @@ def competitive_ratio(
     time_limit: float | None = 60.0,
     *,
     work_limit: float | None = None,
+    gap: float | None = None,
+    no_improvement: float | None = None,
     seed: int = 0,
     method: str = "auto",
     scheduler: Policy | Scheduler | None = None,
@@ -50,6 +52,8 @@ def competitive_ratio(
         None is no limit.
     work_limit : float, optional
         Units of work in place of the time limit, as in `offline.solve`: the result then repeats.
+    gap, no_improvement : float, optional
+        Criteria that end the offline solve before its limit, as in `offline.solve`.
     seed : int
         Of the offline solve.
     method : str
@@ -79,7 +83,15 @@ def competitive_ratio(
     def make() -> Policy | Scheduler:
         return scheduler or OASiS.from_instance(instance)
 
-    offline = partial(solve, method=method, time_limit=time_limit, work_limit=work_limit, seed=seed)
+    offline = partial(
+        solve,
+        method=method,
+        time_limit=time_limit,
+        work_limit=work_limit,
+        gap=gap,
+        no_improvement=no_improvement,
+        seed=seed,
+    )
     return measure(instance, make, offline, method, on_progress, nullcontext)
 
 

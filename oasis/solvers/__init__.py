@@ -37,6 +37,7 @@ class Status(StrEnum):
     WORK_LIMIT = "work_limit"
     NODE_LIMIT = "node_limit"
     GAP_LIMIT = "gap_limit"
+    NO_IMPROVEMENT = "no_improvement"
     INTERRUPTED = "interrupted"
     INFEASIBLE = "infeasible"
     UNBOUNDED = "unbounded"

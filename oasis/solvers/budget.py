@@ -9,6 +9,7 @@ from numbers import Real
 from typing import ClassVar, Protocol
 
 from oasis.solvers import Status
+from oasis.solvers.stopping import Stopping
 
 
 class Meter(Protocol):
@@ -69,6 +70,9 @@ class Budget:
         Seconds, or units of work if `meter` counts those; None is no limit.
     meter : Meter
         Tells how much has been spent; by default, seconds of wall-clock time.
+    stopping : Stopping
+        Criteria that end the solve before the limit; every part of a budget heeds those of the
+        whole.
 
     Examples
     --------
@@ -80,6 +84,7 @@ class Budget:
 
     limit: float | None = None
     meter: Meter = field(default_factory=Stopwatch)
+    stopping: Stopping = field(default_factory=Stopping)
     started: float = field(init=False)
     began: float = field(init=False, default_factory=time.perf_counter)
 
@@ -87,18 +92,27 @@ class Budget:
         object.__setattr__(self, "started", self.meter.read())
 
     @classmethod
-    def of(cls, time_limit: float | None, work_limit: float | None) -> Budget:
+    def of(
+        cls,
+        time_limit: float | None,
+        work_limit: float | None,
+        gap: float | None = None,
+        no_improvement: float | None = None,
+    ) -> Budget:
         """The budget of a solve that is limited in work if `work_limit` is given, else in seconds.
+
+        `gap` and `no_improvement` are those of `oasis.solvers.stopping.Stopping`, the latter in the
+        unit of the limit.
 
         Raises
         ------
         ValueError
-            If a limit is negative or NaN.
+            If a limit or criterion is negative or NaN.
         """
         limit = checked(work_limit, "work_limit", "units of work")
-        if work_limit is not None:
-            return cls(limit, WorkCounter())
-        return cls(checked(time_limit))
+        meter: Meter = Stopwatch() if work_limit is None else WorkCounter()
+        stopping = Stopping(gap, no_improvement, meter.read())
+        return cls(checked(time_limit) if work_limit is None else limit, meter, stopping)
 
     @property
     def is_repeatable(self) -> bool:
@@ -117,8 +131,15 @@ class Budget:
 
     @property
     def left(self) -> float:
-        """What remains, at least 0; inf without a limit."""
+        """What remains, at least 0; inf without a limit, and 0 once a criterion is met."""
+        if self.stopping.check(self.meter.read()) is not None:
+            return 0.0
         return math.inf if self.limit is None else max(0.0, self.limit - self.elapsed)
+
+    @property
+    def left_in_vain(self) -> float:
+        """What remains for a step that tells of nothing before its end; at most `left`."""
+        return min(self.left, self.stopping.left(self.meter.read()))
 
     @property
     def passed(self) -> bool:
@@ -127,8 +148,11 @@ class Budget:
 
     @property
     def status(self) -> Status:
-        """Why a solve ends that has spent it."""
-        return Status.WORK_LIMIT if self.is_repeatable else Status.TIME_LIMIT
+        """Why a solve ends that has spent it: its limit, or the criterion that was met before."""
+        limit = Status.WORK_LIMIT if self.is_repeatable else Status.TIME_LIMIT
+        if self.stopping.met is None and self.limit is not None and self.elapsed >= self.limit:
+            return limit
+        return self.stopping.check(self.meter.read()) or limit
 
     def charge(self, work: float) -> None:
         """Take note of `work` units that were done."""
@@ -136,11 +160,12 @@ class Budget:
 
     def share(self, fraction: float) -> Budget:
         """A budget of `fraction` of what remains."""
-        return Budget(None if self.limit is None else self.left * fraction, self.meter)
+        limit = None if self.limit is None else self.left * fraction
+        return Budget(limit, self.meter, self.stopping)
 
     def within(self, amount: float) -> Budget:
         """A budget of `amount`, or of what remains if that is less."""
-        return Budget(min(self.left, amount), self.meter)
+        return Budget(min(self.left, amount), self.meter, self.stopping)
 
 
 def checked(limit: float | None, name: str = "time_limit", unit: str = "seconds") -> float | None:
@@ -151,8 +176,17 @@ def checked(limit: float | None, name: str = "time_limit", unit: str = "seconds"
     return None if limit == math.inf else limit
 
 
-def limits(time_limit: float | None, work_limit: float | None) -> dict[str, float | None]:
-    """The limit that counts, as a parameter of a result."""
-    if work_limit is None:
-        return {"time_limit": time_limit}
-    return {"work_limit": checked(work_limit, "work_limit", "units of work")}
+def limits(
+    time_limit: float | None,
+    work_limit: float | None,
+    gap: float | None = None,
+    no_improvement: float | None = None,
+) -> dict[str, float | None]:
+    """The limit that counts and the criteria that were given, as parameters of a result."""
+    told = {"time_limit": time_limit}
+    if work_limit is not None:
+        told = {"work_limit": checked(work_limit, "work_limit", "units of work")}
+    criteria = {"gap": gap, "no_improvement": no_improvement}
+    return told | {
+        name: checked(value, name) for name, value in criteria.items() if value is not None
+    }

@@ -52,6 +52,8 @@ class RunningSolve:
         What the work is charged to.
     check_work : float
         Work between two of HiGHS's checks whether it should stop.
+    is_whole : bool
+        Whether what it finds and proves counts for the criteria of the budget.
 
     Attributes
     ----------
@@ -67,12 +69,19 @@ class RunningSolve:
         worst: float,
         budget: Budget,
         check_work: float,
+        *,
+        is_whole: bool = False,
     ) -> None:
         self.progress: SolveProgress | None = None
         self._highs, self._scale, self._read, self._worst = highs, scale, read, worst
         self._budget, self._check_work = budget, check_work
         self._checks = 0
-        self._most_checks = budget.left / check_work if budget.is_repeatable else math.inf
+        self._is_spent = False
+        self._notes = is_whole and budget.is_repeatable
+        self._began = budget.meter.read()
+        self._most_checks = math.inf
+        if budget.is_repeatable:
+            self._most_checks = (budget.left if is_whole else budget.left_in_vain) / check_work
         self._stop = threading.Event()
         self._done = threading.Event()
         self._failure: BaseException | None = None
@@ -115,20 +124,32 @@ class RunningSolve:
         except BaseException:
             self.stop()
             raise
+        if not self.is_done:  # a criterion was met, and HiGHS has not heard of it
+            return replace(self._abandoned(), status=self._budget.status)
         self._highs.clearCallbacks()
         if self._failure is not None:
             raise SolverError(f"HiGHS failed: {self._failure}") from self._failure
         accept(self._outcome, "failed")
         solution = self._read()
         self._budget.charge(self._checks * self._check_work)
-        if self._checks > self._most_checks and solution.status is Status.INTERRUPTED:
-            solution = replace(solution, status=Status.WORK_LIMIT)
+        is_ended = self._is_spent and solution.status is Status.INTERRUPTED
+        if is_ended or solution.status is Status.TIME_LIMIT:
+            solution = replace(solution, status=self._budget.status)
         # also where HiGHS was done before it heard of it: a caller with more to solve must stop
         return replace(solution, status=Status.INTERRUPTED) if is_interrupted else solution
 
     def _watch(self, event: Any) -> None:
         self._checks += 1
-        event.data_in.user_interrupt = self._stop.is_set() or self._checks > self._most_checks
+        if self._checks > self._most_checks or (
+            self._notes and self._budget.stopping.check(self._now) is not None
+        ):
+            self._is_spent = True
+        event.data_in.user_interrupt = self._is_spent or self._stop.is_set()
+
+    @property
+    def _now(self) -> float:
+        """What the budget's meter would read if the work done so far were charged to it."""
+        return self._began + self._checks * self._check_work
 
     def _watch_mip(self, event: Any) -> None:
         self._watch(event)
@@ -136,6 +157,8 @@ class RunningSolve:
         incumbent = out.mip_primal_bound / self._scale
         found = incumbent if math.isfinite(incumbent) else None
         bound = out.mip_dual_bound / self._scale
+        if self._notes and math.isfinite(bound):
+            self._budget.stopping.note(found, bound, self._now)
         self.progress = SolveProgress(out.running_time, found, bound, relative_gap(found, bound))
 
     def _work(self) -> None:
@@ -153,6 +176,17 @@ class RunningSolve:
             if on_progress is not None and self.progress is not None and self.progress != last:
                 last = self.progress
                 on_progress(last)
+            if self._is_over():
+                self._is_spent = True
+                self.stop()
+                return
+
+    def _is_over(self) -> bool:
+        """Whether a criterion is met; where work counts, `_watch` asks instead, at its checks."""
+        budget = self._budget
+        if budget.is_repeatable:
+            return False
+        return budget.stopping.check(budget.meter.read()) is not None
 
     def _abandoned(self) -> Solution:
         """What HiGHS has told so far; it still runs, so that nothing may be asked of it."""

@@ -110,6 +110,8 @@ class ColumnGeneration:
                 self._refine(grouping, max(self.params.coarse_tolerance, tolerance))
             if self._refine(finest, tolerance):
                 self.status = Status.OPTIMAL
+            else:
+                self.status = self.budget.status
         except KeyboardInterrupt:
             self.status = Status.INTERRUPTED
 

@@ -146,7 +146,7 @@ def solve_within(
             return solution
         if on_refused is not None:
             on_refused()
-        if solution.status is not Status.OPTIMAL:
+        if solution.status not in (Status.OPTIMAL, Status.GAP_LIMIT):
             return replace(solution, objective=None, gap=math.inf, values={})
         new = _covers(broken, solution.values)
         if not new.keys().isdisjoint(known):

@@ -14,8 +14,10 @@ from experiments.cli.interrupt import CtrlC
 from experiments.cli.job_table import print_jobs
 from experiments.cli.options import (
     AsJson,
+    Gap,
     InstanceFile,
     Method,
+    NoImprovement,
     Picture,
     ResultFile,
     Seed,
@@ -44,6 +46,8 @@ def command(
     policy: Annotated[str, typer.Option(help=f"One of: {', '.join(POLICIES)}.")] = OASIS,
     time_limit: TimeLimit = None,
     work_limit: WorkLimit = None,
+    gap: Gap = None,
+    no_improvement: NoImprovement = None,
     seed: Seed = 0,
     method: Method = "auto",
     oasis_options: Any = None,
@@ -64,17 +68,17 @@ def command(
     """Divide the offline optimum by what OASiS, or another policy, earned online.
 
     A number when the optimum is proven; otherwise an interval that contains the ratio, and exit
-    code 3. Ctrl-C stops at any moment with the interval so far. For OASiS, --theory adds what was
-    known before the run: 2 alpha, the ratio that the paper's Theorem 4 prints, and the corrected
-    bounds that hold on every instance but are mostly far away (docs: theory). --json always has
-    them.
+    code 3. Ctrl-C and SIGTERM stop at any moment with the interval so far. For OASiS, --theory adds
+    what was known before the run: 2 alpha, the ratio that the paper's Theorem 4 prints, and the
+    corrected bounds that hold on every instance but are mostly far away (docs: theory). --json
+    always has them.
 
     Example: oasis ratio instance.json --time-limit 60
     """
     from experiments.evaluation.measure import measure  # noqa: PLC0415 (needs an extra)
     from offline import solve  # noqa: PLC0415
 
-    limits = limits_of(time_limit, work_limit)
+    limits = limits_of(time_limit, work_limit, gap, no_improvement)
     known_policy(policy, "--policy")
     (options,) = choose_options([policy], assignments, oasis=oasis_options).values()
     instance = read_instance(file)

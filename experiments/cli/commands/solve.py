@@ -10,8 +10,10 @@ from experiments.cli.exit_codes import DONE, LIMIT
 from experiments.cli.interrupt import CtrlC
 from experiments.cli.options import (
     AsJson,
+    Gap,
     InstanceFile,
     Method,
+    NoImprovement,
     ResultFile,
     Seed,
     TimeLimit,
@@ -33,21 +35,24 @@ def command(
     method: Method = "auto",
     time_limit: TimeLimit = None,
     work_limit: WorkLimit = None,
+    gap: Gap = None,
+    no_improvement: NoImprovement = None,
     seed: Seed = 0,
     output: ResultFile = None,
     as_json: AsJson = False,
 ) -> int:
     """Solve the instance knowing all its jobs: the optimum, or an interval that contains it.
 
-    Starts from OASiS's own schedule and never returns a worse one. Without a proof within the
-    time limit the result is an interval, and the exit code 3. Ctrl-C stops at any moment and
-    prints what is proven so far.
+    Starts from OASiS's own schedule and never returns a worse one. Without a proof by the time
+    that the first limit or criterion is met, the result is an interval, the status says which it
+    was, and the exit code is 3. Ctrl-C and SIGTERM stop at any moment and print what is proven so
+    far.
 
-    Example: oasis solve instance.json --time-limit 300
+    Example: oasis solve instance.json --time-limit 300 --gap 0.01
     """
     from offline import solve as solve_offline  # noqa: PLC0415 (needs an extra)
 
-    limits = limits_of(time_limit, work_limit)
+    limits = limits_of(time_limit, work_limit, gap, no_improvement)
     instance = read_instance(file)
     with CtrlC() as ctrl_c:
         with solver_progress(ctrl_c.check) as on_progress, ctrl_c.raising():

@@ -14,7 +14,6 @@ import typer
 from experiments.cli import console
 from experiments.cli.exit_codes import DONE, FAILED_CELLS
 from experiments.cli.flags import naming_flags
-from experiments.cli.interrupt import sigterm_as_ctrl_c
 from experiments.cli.options import AsJson, not_stdout
 from experiments.cli.sweep_progress import sweep_progress
 from experiments.cli.sweep_report import interrupted, list_cells, report
@@ -95,7 +94,7 @@ def command(
         return DONE
     reached = None
     try:
-        with sigterm_as_ctrl_c(), _quiet(), sweep_progress() as show:
+        with _quiet(), sweep_progress() as show:
 
             def note_progress(progress: SweepProgress) -> None:
                 nonlocal reached

@@ -1,0 +1,150 @@
+"""Criteria that end a solve before its limit, with clocks that the test sets."""
+
+from __future__ import annotations
+
+import math
+
+import pulp
+import pytest
+
+from oasis.solvers import Status, highs
+from oasis.solvers.budget import Budget, WorkCounter, limits
+from oasis.solvers.stopping import LEAST_PROGRESS, Stopping
+
+
+def test_without_criteria_nothing_ends_a_solve() -> None:
+    stopping = Stopping()
+    stopping.note(1.0, 1.0, 0.0, verified=1.0)
+    assert stopping.check(1e9) is None
+    assert stopping.left(1e9) == math.inf
+
+
+def test_the_gap_is_that_of_what_is_verified() -> None:
+    stopping = Stopping(gap=0.25)
+    stopping.note(9.0, 10.0, 0.0)
+    assert stopping.check(0.0) is None
+    stopping.note(9.0, 10.0, 0.0, verified=7.9)
+    assert stopping.check(0.0) is None
+    stopping.note(9.0, 10.0, 0.0, verified=8.0)
+    assert stopping.check(0.0) is Status.GAP_LIMIT
+    assert stopping.left(0.0) == 0.0
+
+
+def test_what_is_shorter_by_a_thousandth_is_an_improvement_and_less_is_not() -> None:
+    stopping = Stopping(no_improvement=10.0)
+    stopping.note(0.0, 100.0, 1.0)
+    stopping.note(0.0, 100.0 * (1 - LEAST_PROGRESS / 2), 5.0)
+    assert stopping.left(5.0) == 6.0
+    stopping.note(0.3, 100.0, 7.0)
+    assert stopping.left(7.0) == 10.0
+    assert stopping.check(16.9) is None
+    assert stopping.check(17.0) is Status.NO_IMPROVEMENT
+
+
+def test_many_small_steps_add_up_to_an_improvement() -> None:
+    stopping = Stopping(no_improvement=10.0)
+    for step in range(41):
+        stopping.note(0.0, 100.0 - 0.03 * step, float(step))
+        assert stopping.check(float(step)) is None
+
+
+def test_the_criterion_that_was_met_first_stays() -> None:
+    stopping = Stopping(gap=0.1, no_improvement=1.0)
+    assert stopping.check(1.0) is Status.NO_IMPROVEMENT
+    stopping.note(10.0, 10.0, 2.0, verified=10.0)
+    assert stopping.check(2.0) is Status.NO_IMPROVEMENT
+
+
+def test_the_time_before_the_solve_does_not_count() -> None:
+    assert Stopping(no_improvement=1.0, now=100.0).left(100.5) == 0.5
+
+
+@pytest.mark.parametrize("bad", [-1.0, math.nan, True, "1"])
+def test_what_is_no_amount_is_refused_by_its_name(bad: object) -> None:
+    for name in ("gap", "no_improvement"):
+        with pytest.raises(ValueError, match=f"^{name}: expected an? .* >= 0, or None"):
+            Stopping(**{name: bad})  # type: ignore[arg-type]
+
+
+def test_every_part_of_a_budget_ends_with_the_whole() -> None:
+    whole = Budget.of(None, 10.0, gap=0.5, no_improvement=4.0)
+    part = whole.share(0.5).within(3.0)
+    assert (part.left, part.left_in_vain) == (3.0, 3.0)
+    part.charge(2.0)
+    assert (part.left, whole.left, whole.left_in_vain) == (1.0, 8.0, 2.0)
+    whole.stopping.note(2.0, 3.0, 2.0, verified=2.0)
+    assert part.passed
+    assert whole.passed
+    assert (part.status, whole.status) == (Status.GAP_LIMIT, Status.GAP_LIMIT)
+
+
+def test_the_status_is_what_was_met_first() -> None:
+    spent = Budget.of(None, 3.0, no_improvement=4.0)
+    spent.charge(3.5)
+    assert spent.status is Status.WORK_LIMIT
+    bored = Budget.of(None, 3.0, no_improvement=2.0)
+    bored.charge(2.5)
+    assert bored.passed
+    bored.charge(1.0)
+    assert bored.status is Status.NO_IMPROVEMENT
+
+
+def test_results_tell_the_criteria_that_were_given() -> None:
+    assert limits(5.0, None) == {"time_limit": 5.0}
+    assert limits(5.0, 2.0, 0.1, 3.0) == {"work_limit": 2.0, "gap": 0.1, "no_improvement": 3.0}
+    assert limits(None, None, no_improvement=math.inf)["no_improvement"] is None
+
+
+def hard(items: int = 40) -> pulp.LpProblem:
+    """A multi-dimensional knapsack that HiGHS takes seconds for, and gets closer to for long."""
+    problem = pulp.LpProblem("hard", pulp.LpMaximize)
+    x = [problem.add_variable(f"x{k:02}", 0, 1, pulp.LpInteger) for k in range(items)]
+    problem += pulp.lpSum((100 + (37 * k) % 61) * v for k, v in enumerate(x))
+    for row in range(12):
+        weights = [50 + (29 * k * (row + 3) + 17 * row) % 53 for k in range(items)]
+        problem += pulp.lpSum(w * v for w, v in zip(weights, x, strict=True)) <= sum(weights) // 2
+    return problem
+
+
+def test_a_solve_of_the_whole_problem_ends_at_the_gap_of_its_budget() -> None:
+    budget = Budget.of(None, 60.0, gap=0.2)
+    solution = highs.solve(hard(), budget=budget, is_whole=True)
+    assert solution.status is Status.GAP_LIMIT
+    assert 1e-6 < solution.gap <= 0.2
+    assert budget.elapsed < 60.0
+
+
+def test_a_part_does_not_end_at_that_gap() -> None:
+    solution = highs.solve(hard(), budget=Budget.of(None, 2.0, gap=0.2))
+    assert solution.status in (Status.WORK_LIMIT, Status.OPTIMAL)
+    assert solution.gap < 0.2
+
+
+@pytest.mark.parametrize("is_whole", [True, False])
+def test_work_without_improvement_ends_a_solve_at_the_same_point_always(is_whole: bool) -> None:
+    found = []
+    for _ in range(2):
+        budget = Budget.of(None, 1000.0, no_improvement=0.05)
+        solution = highs.solve(hard(60), budget=budget, is_whole=is_whole)
+        assert solution.status is Status.NO_IMPROVEMENT
+        found.append((solution.objective, solution.bound, budget.elapsed))
+    assert found[0] == found[1]
+    # what it finds counts only for a solve of the whole problem
+    assert (found[0][2] > 0.06) == is_whole
+
+
+class Meter(WorkCounter):
+    """Seconds that the test sets: not repeatable, as far as a solve knows."""
+
+    is_repeatable = False  # type: ignore[misc]
+
+
+def test_seconds_without_improvement_end_a_solve_while_highs_runs() -> None:
+    meter = Meter()
+    budget = Budget(None, meter, Stopping(no_improvement=5.0))
+
+    def passing(_: object) -> None:
+        meter.charge(10.0)  # the clock jumps as soon as HiGHS has told of something
+
+    solution = highs.solve(hard(90), budget=budget, is_whole=True, on_progress=passing)
+    assert solution.status is Status.NO_IMPROVEMENT
