@@ -52,7 +52,7 @@ def check_cluster(address: str, seconds: float) -> None:
 
 
 def _run(look: Coroutine[Any, Any, None]) -> None:
-    """Run `look` here, or in a thread of its own where an event loop runs already, as in Jupyter."""
+    """Run `look` here, or in a thread where an event loop runs already, as in Jupyter."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:

@@ -52,6 +52,9 @@ def command(
     the work done that came to nothing, because its job never finished. Decision: median time of one
     decision.
 
+    FIFO, RRH, SRTF and LAS draw at random how many workers each job gets. The table shows one draw;
+    --policy-seed shows another, and a sweep averages over many.
+
     Example: oasis compare instance.json --policies oasis,fifo,drf
     """
     names = [known_policy(name, "--policies") for name in comma_list(policies, "--policies")]
