@@ -64,7 +64,7 @@ spelling: $(VENV)/lint.stamp
 	$(BIN)/codespell
 
 docs: $(VENV)/docs.stamp ## build the pages, running every code block; warnings are errors
-	$(BIN)/sphinx-build --nitpicky --fail-on-warning --keep-going --quiet \
+	$(BIN)/sphinx-build --jobs auto --nitpicky --fail-on-warning --keep-going --quiet \
 	  -d $(DOCS_BUILD)/doctrees docs $(DOCS_BUILD)/html
 	@echo "$(DOCS_BUILD)/html/index.html"
 
@@ -78,7 +78,7 @@ $(VENV)/test.stamp: EXTRAS = test
 $(VENV)/mutants.stamp: EXTRAS = mutants
 $(VENV)/bench.stamp: EXTRAS = bench
 $(VENV)/lint.stamp: EXTRAS = all,lint
-$(VENV)/docs.stamp: EXTRAS = all,docs
+$(VENV)/docs.stamp: EXTRAS = all,dask,docs
 $(VENV)/%.stamp: pyproject.toml | $(BIN)/python
 	$(PIP) install --editable '.[$(EXTRAS)]'
 	@touch $@

@@ -7,6 +7,8 @@ from pathlib import Path
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
+from source_pages import linkcode_resolve  # noqa: E402, F401
+
 from oasis.version import __version__  # noqa: E402
 
 project = "OASiS"
@@ -17,8 +19,11 @@ extensions = [
     "myst_nb",
     "numpydoc",
     "sphinx.ext.autodoc",
-    "sphinx.ext.viewcode",
+    "sphinx.ext.linkcode",
+    "sphinx_copybutton",
     "source_links",
+    "source_pages",
+    "cells",
     "mathml",
 ]
 exclude_patterns = ["_build", "examples"]
@@ -29,6 +34,7 @@ os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.envir
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(HERE), os.getenv("PYTHONPATH")]))
 nb_execution_mode = "force"
 nb_execution_raise_on_error = True
+nb_execution_in_temp = True  # what a notebook of the gallery writes never lands in the checkout
 nb_execution_timeout = 120
 nb_render_markdown_format = "myst"  # tables
 
@@ -41,16 +47,15 @@ autodoc_typehints = "none"  # the numpydoc sections state types, shapes and unit
 numpydoc_show_class_members = False
 default_role = "literal"
 
-html_theme = "pydata_sphinx_theme"
+html_theme = "furo"
 html_static_path = ["_static"]
 html_css_files = ["oasis.css"]
-html_sidebars = {"**": []}
 html_title = f"OASiS {release}"
 html_copy_source = False
 html_show_sourcelink = False
-html_theme_options = {
-    "show_prev_next": True,
-    "navbar_end": ["theme-switcher"],
-    "footer_start": [],
-    "footer_end": [],
-}
+html_show_copyright = False
+html_theme_options = {"navigation_with_keys": True}
+
+# Buttons copy commands and code, without prompts; what is printed below them has none.
+copybutton_selector = "div[class*=highlight-]:not(.output) > div.highlight > pre"
+copybutton_exclude = ".linenos, .gp, .go"

@@ -1,8 +1,8 @@
 """Where a formula is in the code, and which formulas a place in the code cites.
 
 The role ``{src}`oasis.online.prices.PriceFunction``` prints the class's name and
-``oasis/online/prices.py:22``; `citations` goes the other way. Both read the source, so that no
-line number is ever written down.
+``oasis/online/prices.py:22``, a link to that line; `citations` goes the other way. Both read the
+source, so that no line number is ever written down.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 PACKAGES = ("oasis", "offline", "experiments")
 ROOT = Path(__file__).parents[1]
+PAGES = "_source"  # where the pages of source code are (source_pages.py)
 EQUATION = re.compile(r"\((?:[1-9]|[12]\d|3[0-3])\)")
 ALGORITHM = re.compile(r"\b(?:Algorithm|Alg\.) [12]\b|\bTheorem [1-4]\b|\bFig\. \d+\b")
 
@@ -44,6 +45,11 @@ def locate(name: str) -> tuple[Path, int]:
         path = Path(module.__file__ or "")
         return path.relative_to(ROOT), _line(path, parts[length:], name)
     raise LookupError(f"{name}: no such module")
+
+
+def address(path: Path, line: int) -> str:
+    """Address of a line of source code, from the root of the pages."""
+    return f"{PAGES}/{path.with_suffix('').as_posix()}.html#line-{line}"
 
 
 def _line(path: Path, names: list[str], full: str) -> int:
@@ -72,7 +78,7 @@ def _names(node: Definition) -> list[str]:
 
 
 def citations() -> Iterator[tuple[str, str, str]]:
-    """Yield (file, place, what it cites) for every definition whose text cites the paper."""
+    """Yield (file, dotted name, what it cites) for every definition whose text cites the paper."""
     for package in PACKAGES:
         for path in sorted((ROOT / package).rglob("*.py")):
             text = path.read_text(encoding="utf-8")
@@ -81,14 +87,16 @@ def citations() -> Iterator[tuple[str, str, str]]:
             for line, found in _cited(text):
                 begin, _, place = max(span for span in spans if span[0] <= line <= span[1])
                 cited.setdefault((begin, place), set()).add(found)
-            for (begin, place), found_here in sorted(cited.items()):
-                where = f"{path.relative_to(ROOT).as_posix()}:{begin}"
-                yield where, place, " ".join(sorted(found_here, key=_order))
+            for (_, place), found_here in sorted(cited.items()):
+                file = path.relative_to(ROOT)
+                module = ".".join(file.with_suffix("").parts).removesuffix(".__init__")
+                name = f"{module}.{place}" if place else module
+                yield file.as_posix(), name, " ".join(sorted(found_here, key=_order))
 
 
 def _spans(node: ast.AST, names: tuple[str, ...]) -> Iterator[tuple[int, int, str]]:
     if isinstance(node, ast.Module):
-        yield 1, 10**9, "(module)"
+        yield 1, 10**9, ""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.FunctionDef | ast.ClassDef):
             here = (*names, child.name)
@@ -117,6 +125,7 @@ def _order(cited: str) -> tuple[bool, int, str]:
 
 def _role(_role: str, _raw: str, text: str, line: int, inliner: Any, *_: Any) -> Any:
     from docutils import nodes  # noqa: PLC0415 (the tests use `locate` without it)
+    from sphinx.util.osutil import relative_uri  # noqa: PLC0415
 
     try:
         path, number = locate(text)
@@ -126,7 +135,10 @@ def _role(_role: str, _raw: str, text: str, line: int, inliner: Any, *_: Any) ->
     module = path.with_suffix("").as_posix().replace("/", ".")
     short = text.removeprefix(module).lstrip(".") or text
     place = f"{path.as_posix()}:{number}"
-    return [nodes.literal(short, short), nodes.Text(" "), nodes.inline(place, place)], []
+    page = inliner.document.settings.env.docname
+    uri = relative_uri(f"{page}.html", address(path, number))
+    link = nodes.reference(place, place, refuri=uri, internal=True)
+    return [nodes.literal(short, short), nodes.Text(" "), link], []
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

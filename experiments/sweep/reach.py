@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from time import monotonic
 from typing import Any
 
@@ -33,7 +35,7 @@ def check_cluster(address: str, seconds: float) -> None:
     begin = monotonic()
     answered: list[Any] = []
     try:
-        asyncio.run(asyncio.wait_for(_wait_for_worker(address, answered), seconds))
+        _run(asyncio.wait_for(_wait_for_worker(address, answered), seconds))
     except TimeoutError:
         if answered:
             raise OasisError(f"{expected} with workers, it has none after {seconds:g} s") from None
@@ -47,6 +49,17 @@ def check_cluster(address: str, seconds: float) -> None:
     except Exception as error:  # noqa: BLE001 - whatever a stranger's answer makes of Dask's reader
         kind = type(error).__name__.strip("_")
         raise OasisError(f"{expected}, something else answers there ({kind})") from None
+
+
+def _run(look: Coroutine[Any, Any, None]) -> None:
+    """Run `look` here, or in a thread where an event loop runs already, as in Jupyter."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        asyncio.run(look)
+        return
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(asyncio.run, look).result()
 
 
 async def _wait_for_worker(address: str, answered: list[Any]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,8 @@ import oasis
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-PAGES = sorted([*DOCS.glob("*.md"), *ROOT.glob("*.md")])
+NOTEBOOKS = sorted(DOCS.glob("gallery/*.md"))
+PAGES = sorted([*DOCS.glob("*.md"), *NOTEBOOKS, *ROOT.glob("*.md")])
 CODE = sorted(
     p
     for name in ("oasis", "offline", "baselines", "experiments")
@@ -60,6 +62,53 @@ def test_readme_snippets_run(monkeypatch: pytest.MonkeyPatch) -> None:
     assert snippets
     for snippet in snippets:
         exec(compile(snippet, "README.md", "exec"), {})
+
+
+def test_front_page_and_readme_show_the_same_lines() -> None:
+    front = (DOCS / "index.md").read_text(encoding="utf-8")
+    (readme,), (_, page) = blocks(README, "python"), blocks(front, r"\{code-cell\}")
+    assert page == readme
+    assert len([line for line in page.splitlines() if line]) == 10
+    assert "pip install '.[all]'" in front
+    for path in re.findall(r"!\[[^\]]+\]\(([^)]+)\)", README):
+        assert (ROOT / path).is_file(), path
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/getting-started.md"])
+def test_extras_are_those_of_the_project_and_bring_what_is_said(page: str) -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = extras["optional-dependencies"]
+    text = (ROOT / page).read_text(encoding="utf-8")
+    rows = dict(re.findall(r"^\| `(\w+)` \| .* \| (.*) \|$", text, re.MULTILINE))
+    developers = {"test", "mutants", "bench", "docs", "lint", "dev"}
+    assert set(extras) - developers == set(rows)
+    for name, brought in rows.items():
+        for wanted in extras[name]:
+            library, _, own = re.split(r"[>=<,]", wanted)[0].partition("[")
+            for word in own.rstrip("]").split(",") if own else [library]:
+                assert word.lower() in brought.lower(), (name, word)
+    left_out = set(extras) - developers - {"all"} - set(re.findall(r"`(\w+)`", rows["all"]))
+    assert left_out == {"dask"}
+    assert "| `all` | everything above but `dask` |" in text
+
+
+def test_gallery_lists_its_notebooks_which_run_anywhere_and_have_pictures() -> None:
+    index = (DOCS / "gallery" / "index.md").read_text(encoding="utf-8")
+    names = {page.name for page in NOTEBOOKS} - {"index.md"}
+    assert set(re.findall(r"\]\((\S+\.md)\)", index)) == names
+    assert len(names) >= 6
+    for name in names:
+        text = (DOCS / "gallery" / name).read_text(encoding="utf-8")
+        assert "import scratch" not in text, name
+        assert "docs/" not in text, name  # there is no clone around a notebook that was downloaded
+        assert "%matplotlib inline\n" in text, name  # without it Jupyter shows no picture
+        assert re.search(r"^figure\n|\.figure$|_page\(", text, re.MULTILINE), name
+
+
+def test_no_page_shows_a_prompt_in_a_block_that_is_copied_whole() -> None:
+    for page in PAGES:
+        for block in blocks(page.read_text(encoding="utf-8"), "(?:bash|sh|shell)"):
+            assert not re.search(r"^[$>] ", block, re.MULTILINE), page.name
 
 
 def test_the_tutorial_on_policies_runs(
@@ -114,10 +163,13 @@ def test_links_between_pages_lead_somewhere(page: Path) -> None:
 
 def test_every_page_is_in_the_table_of_contents() -> None:
     index = (DOCS / "index.md").read_text(encoding="utf-8")
-    (tree,) = re.findall(r"```\{toctree\}\n:hidden:\n\n(.*?)```", index, re.DOTALL)
+    gallery = (DOCS / "gallery" / "index.md").read_text(encoding="utf-8")
+    tree = r"```\{toctree\}\n(?::[^\n]*\n)*\n(.*?)```"
+    listed = " ".join(re.findall(tree, index, re.DOTALL)).split()
+    listed += [f"gallery/{name}" for name in " ".join(re.findall(tree, gallery, re.DOTALL)).split()]
     pages = (page.relative_to(DOCS).with_suffix("") for page in DOCS.rglob("*.md"))
     written = [page.as_posix() for page in pages if page.parts[0] not in {"_build", "index"}]
-    assert sorted(tree.split()) == sorted(written)
+    assert sorted(listed) == sorted(written)
 
 
 @pytest.mark.parametrize("path", CODE, ids=lambda path: path.relative_to(ROOT).as_posix())

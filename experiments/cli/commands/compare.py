@@ -75,6 +75,9 @@ def command(
     instance: times are seconds then, and beside the utilities is a bound that no policy can exceed
     (docs: controllers).
 
+    FIFO, RRH, SRTF and LAS draw at random how many workers each job gets. The table shows one draw;
+    --policy-seed shows another, and a sweep averages over many.
+
     Example: oasis compare instance.json --policies oasis,fifo,drf
     """
     if is_elastic_workload(file):

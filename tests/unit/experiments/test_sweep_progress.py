@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 
@@ -47,3 +48,12 @@ def test_an_address_that_is_none_is_told() -> None:
     expected = r"^scheduler: expected a Dask scheduler at foo://x:1: unknown address scheme"
     with pytest.raises(OasisError, match=expected):
         check_cluster("foo://x:1", 1.0)
+
+
+def test_inside_an_event_loop_as_in_a_notebook_the_answer_is_the_same() -> None:
+    async def cell() -> None:
+        check_cluster("foo://x:1", 1.0)
+
+    expected = r"^scheduler: expected a Dask scheduler at foo://x:1: unknown address scheme"
+    with pytest.raises(OasisError, match=expected):
+        asyncio.run(cell())
