@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from time import monotonic
 from typing import Any
@@ -123,6 +124,28 @@ def number(value: float | None) -> str:
     if value is None or value in (float("inf"), float("-inf")):
         return "-"
     return f"{value:.6g}"
+
+
+def interval(found: Mapping[str, Any]) -> str:
+    """A mean over seeds with its interval: ± half of it, or its ends where it is not symmetrical.
+
+    Parameters
+    ----------
+    found : mapping
+        Of `experiments.evaluation.intervals.Interval.to_dict`.
+    """
+    mean, low, high = found["mean"], found["low"], found["high"]
+    if mean is None:
+        return "-"
+    if low is None:
+        return number(mean)
+    if low == high:
+        return f"{number(mean)} ± 0"
+    if not math.isclose(high - mean, mean - low, rel_tol=1e-6):
+        return f"{number(mean)} ({low:.3g} to {high:.3g})"
+    half = (high - low) / 2
+    places = max(0, 1 - math.floor(math.log10(half)))
+    return f"{mean:.{places}f} ± {half:.{places}f}"
 
 
 def percent(value: float | None) -> str:

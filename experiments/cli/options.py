@@ -62,6 +62,23 @@ def check_plot(path: Path | None) -> Path | None:
     return path
 
 
+def check_style(name: str | None) -> str | None:
+    """`name` if it is a style: said before the work, not after it."""
+    if name is not None:
+        from experiments.cli.flags import naming_flags  # noqa: PLC0415 (imports no extra itself)
+        from experiments.plotting.style import read_style  # noqa: PLC0415 (needs an extra)
+
+        with naming_flags(("style",)):
+            read_style(name)
+    return name
+
+
+def style_needs_plot(style: str | None, plot: Path | None) -> None:
+    """Refuse a style without a picture: nothing would come of it."""
+    if style is not None and plot is None:
+        raise ValueError("--style: expected --plot beside it")
+
+
 InstanceFile = Annotated[
     Path, typer.Argument(metavar="FILE", help="Instance file (JSON).", show_default=False)
 ]
@@ -119,4 +136,14 @@ ResultFile = Annotated[
 Picture = Annotated[
     Path | None,
     typer.Option("--plot", callback=check_plot, help="Draw it to this file (.png, .svg or .pdf)."),
+]
+Style = Annotated[
+    str | None,
+    typer.Option(
+        "--style",
+        callback=check_style,
+        metavar="STYLE",
+        help="Style of the picture: a file that ends in .mplstyle, or a style that matplotlib has, "
+        "such as grayscale.",
+    ),
 ]

@@ -8,15 +8,24 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+import oasis
 from experiments.cli import console
 from experiments.cli.flags import comma_list
-from experiments.cli.options import AsJson, InstanceFile, Picture, ResultFile
+from experiments.cli.options import (
+    AsJson,
+    InstanceFile,
+    Picture,
+    ResultFile,
+    Style,
+    style_needs_plot,
+)
 from experiments.cli.policy_options import PolicySeed, Set, choose_options, known_policy
 from experiments.cli.reading import read_instance
 from experiments.cli.results import deliver
-from experiments.evaluation.comparison import compare
-from experiments.evaluation.policies import POLICIES, RIVALS, SEED, entry_of
+from experiments.evaluation.policies import POLICIES, RIVALS, SEED, entry_of, having
 from experiments.evaluation.provenance import instance_reference
+from experiments.evaluation.seeds import OVER_SEEDS, compare_over_seeds
+from oasis.simulator import Policy, Scheduler
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -40,9 +49,19 @@ def command(
         str, typer.Option(help=f"Some of {', '.join(POLICIES)}, with commas between.")
     ] = ",".join(RIVALS),
     policy_seed: PolicySeed = None,
+    seeds: Annotated[
+        int,
+        typer.Option(
+            help="Run policies that draw at random with so many seeds, from --policy-seed on; "
+            "their figures are means then, ± half of the 95 % interval.",
+            min=1,
+            max=10_000,
+        ),
+    ] = 1,
     assignments: Set = None,
     output: ResultFile = None,
     plot: Picture = None,
+    style: Style = None,
     as_json: AsJson = False,
 ) -> None:
     """Run several policies on one instance and put their figures side by side.
@@ -52,26 +71,47 @@ def command(
     the work done that came to nothing, because its job never finished. Decision: median time of one
     decision.
 
+    What policies draw at random changes with their seed: --seeds 10 shows by how much.
+
     Example: oasis compare instance.json --policies oasis,fifo,drf
     """
+    style_needs_plot(style, plot)
     names = [known_policy(name, "--policies") for name in comma_list(policies, "--policies")]
     chosen = choose_options(names, assignments, shared={SEED: policy_seed})
+    drawn = {name: _seeds(name, chosen[name], seeds) for name in having(SEED, names) if seeds > 1}
+    if seeds > 1 and not drawn:
+        known = ", ".join(having(SEED))
+        raise oasis.OasisError(f"--seeds: expected one of {known} among the policies")
     instance = read_instance(file)
-    makers = {name: partial(entry_of(name).make, instance, chosen[name]) for name in names}
-    with console.counter("comparing", len(makers) * len(instance.jobs)) as advance:
-        comparison = compare(instance, makers, on_decision=advance)
+    makers = {name: partial(_make, name, instance, chosen[name]) for name in names}
+    runs = sum(len(drawn.get(name, [0])) for name in names)
+    with console.counter("comparing", runs * len(instance.jobs)) as advance:
+        comparison = compare_over_seeds(instance, makers, drawn, on_decision=advance)
     document = comparison.to_dict() | {"instance": instance_reference(instance, str(file))}
 
     def show() -> None:
         rows = [_row(name, figures) for name, figures in comparison.policies.items()]
-        console.print_rows(COLUMNS, rows, title=f"{len(instance.jobs)} jobs")
+        over = f"; mean over {seeds} seeds of {', '.join(drawn)}" if drawn else ""
+        console.print_rows(COLUMNS, rows, title=f"{len(instance.jobs)} jobs{over}")
 
     def draw() -> Figure:
         from experiments.plotting import comparison_page  # noqa: PLC0415 (needs an extra)
 
         return comparison_page(comparison)
 
-    deliver(document, show, as_json=as_json, output=output, plot=plot, draw=draw)
+    deliver(document, show, as_json=as_json, output=output, plot=plot, draw=draw, style=style)
+
+
+def _seeds(name: str, chosen: Mapping[str, Any], count: int) -> list[int]:
+    """`count` seeds of a policy, from the one that was chosen on."""
+    first = int(entry_of(name).resolve(chosen)[SEED])
+    return list(range(first, first + count))
+
+
+def _make(
+    name: str, instance: oasis.Instance, chosen: Mapping[str, Any], seed: int | None
+) -> Policy | Scheduler:
+    return entry_of(name).make(instance, chosen if seed is None else {**chosen, SEED: seed})
 
 
 def _row(name: str, figures: Mapping[str, Any]) -> tuple[str, ...]:
@@ -84,15 +124,21 @@ def _row(name: str, figures: Mapping[str, Any]) -> tuple[str, ...]:
     share, busiest = max(shares, default=(None, ""))
     return (
         name,
-        console.number(figures["total_utility"]),
-        str(figures["admitted"]),
-        str(figures["finished"]),
+        _utility(figures),
+        f"{figures['admitted']:.4g}",
+        f"{figures['finished']:.4g}",
         _whole(figures["wasted_share"]),
         _short(figures["mean_completion"]),
         _short(figures["p95_completion"]),
         f"{_whole(share)} {busiest}",
         console.seconds(figures["decision_seconds"]["median"]),
     )
+
+
+def _utility(figures: Mapping[str, Any]) -> str:
+    """Total utility; over several seeds with its interval."""
+    found = figures.get(OVER_SEEDS, {}).get("figures", {}).get("total_utility")
+    return console.number(figures["total_utility"]) if found is None else console.interval(found)
 
 
 def _whole(share: float | None) -> str:

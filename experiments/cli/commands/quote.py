@@ -4,21 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 import oasis
 from experiments.cli import console
 from experiments.cli.flags import with_options
-from experiments.cli.options import AsJson, InstanceFile
+from experiments.cli.options import (
+    AsJson,
+    InstanceFile,
+    Picture,
+    ResultFile,
+    Style,
+    style_needs_plot,
+)
 from experiments.cli.policy_options import Set, choose_options, known_policy
 from experiments.cli.reading import errors_name, read_instance, read_job
+from experiments.cli.results import deliver
 from experiments.evaluation.live import quote_recourse
 from experiments.evaluation.policies import OASIS, POLICIES, RECOURSE, OasisOptions
 from experiments.evaluation.provenance import instance_reference
 from oasis.online.live.answers import Change
 from oasis.online.oasis import OASiS
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @with_options(OasisOptions, "oasis_options", only_given=True)
@@ -33,6 +44,9 @@ def command(
     policy: Annotated[str, typer.Option(help=f"{OASIS} or {RECOURSE}.")] = OASIS,
     oasis_options: Any = None,
     assignments: Set = None,
+    output: ResultFile = None,
+    plot: Picture = None,
+    style: Style = None,
     as_json: AsJson = False,
 ) -> None:
     """Quote a job that would arrive after those of FILE that arrive no later than it.
@@ -44,6 +58,7 @@ def command(
 
     Example: oasis quote instance.json job.json
     """
+    style_needs_plot(style, plot)
     known_policy(policy, "--policy", (OASIS, RECOURSE))
     (options,) = choose_options([policy], assignments, oasis=oasis_options).values()
     instance = read_instance(file)
@@ -56,20 +71,34 @@ def command(
             quote = quote_recourse(instance, job, options)
             decision, change = quote.decision, quote.change
             parameters = POLICIES[policy].resolve(options)
-    if as_json:
-        provenance = {
-            "change": None if change is None else change.to_dict(),
-            "policy": policy,
-            "parameters": dict(parameters),
-            "instance": instance_reference(instance, str(file)),
-            "seed": instance.metadata.get("seed"),
-            "version": oasis.__version__,
-        }
-        console.print_json({"kind": "quote"} | decision.to_dict() | provenance)
-    else:
+    provenance = {
+        "change": None if change is None else change.to_dict(),
+        "policy": policy,
+        "parameters": dict(parameters),
+        "instance": instance_reference(instance, str(file)),
+        "seed": instance.metadata.get("seed"),
+        "version": oasis.__version__,
+    }
+
+    def show() -> None:
         verdict = "would be admitted" if decision.admitted else "would be rejected"
         facts = _facts(decision, job) + ([] if change is None else _others(change))
         console.print_facts(f"job {job.id} {verdict}", facts)
+
+    def draw() -> Figure:
+        from experiments.plotting import quote_page  # noqa: PLC0415 (needs an extra)
+
+        return quote_page(decision)
+
+    deliver(
+        {"kind": "quote"} | decision.to_dict() | provenance,
+        show,
+        as_json=as_json,
+        output=output,
+        plot=plot,
+        draw=draw,
+        style=style,
+    )
 
 
 def _quote(

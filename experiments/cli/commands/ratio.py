@@ -19,9 +19,11 @@ from experiments.cli.options import (
     Picture,
     ResultFile,
     Seed,
+    Style,
     TimeLimit,
     WorkLimit,
     limits_of,
+    style_needs_plot,
 )
 from experiments.cli.policy_options import Set, choose_options, known_policy
 from experiments.cli.progress import solver_progress
@@ -59,6 +61,7 @@ def command(
     ] = False,
     output: ResultFile = None,
     plot: Picture = None,
+    style: Style = None,
     as_json: AsJson = False,
 ) -> int:
     """Divide the offline optimum by what OASiS, or another policy, earned online.
@@ -71,6 +74,7 @@ def command(
 
     Example: oasis ratio instance.json --time-limit 60
     """
+    style_needs_plot(style, plot)
     from experiments.evaluation.measure import measure  # noqa: PLC0415 (needs an extra)
     from offline import solve  # noqa: PLC0415
 
@@ -99,9 +103,17 @@ def command(
         def draw() -> Figure:
             from experiments.plotting import ratio_page  # noqa: PLC0415 (needs an extra)
 
-            return ratio_page({file.stem: result})
+            return ratio_page({file.stem: result}, rows)
 
-        deliver(document, show, as_json=as_json, output=output, plot=plot, draw=draw)
+        deliver(
+            document,
+            show,
+            as_json=as_json,
+            output=output,
+            plot=plot,
+            draw=draw,
+            style=style,
+        )
     return DONE if result.proven else LIMIT
 
 

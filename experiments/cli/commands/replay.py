@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 import oasis
 from experiments.cli import console
 from experiments.cli.flags import comma_list
-from experiments.cli.options import AsJson, ResultFile
+from experiments.cli.options import AsJson, Picture, ResultFile, Style, style_needs_plot
 from experiments.cli.policy_options import Chosen, PolicyLine, Set, choose_options, known_policy
 from experiments.cli.reading import errors_name
 from experiments.cli.results import deliver
@@ -20,6 +20,9 @@ from experiments.evaluation.policies import LINE
 from experiments.evaluation.replay import PLAIN, replay_each
 from oasis.simulator import ElasticWorkload, Workload, read_elastic, rigid_workload
 from oasis.traces import PlainTrace, malformed_sentences, read_plain
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 COLUMNS = (
     ("policy", False),
@@ -58,6 +61,8 @@ def command(
     first: Annotated[int, typer.Option(help="Leave out so many jobs at the start.", min=0)] = 0,
     limit: Annotated[int | None, typer.Option(help="Take so many jobs.", min=1)] = None,
     output: ResultFile = None,
+    plot: Picture = None,
+    style: Style = None,
     as_json: AsJson = False,
 ) -> None:
     """Replay a plain trace: each job holds its GPUs for its duration, or waits.
@@ -70,6 +75,7 @@ def command(
 
     Example: oasis replay jobs.csv --policies srsf,las --line fit --placement whole
     """
+    style_needs_plot(style, plot)
     names = comma_list(policies, "--policies")
     for name in names:
         known_policy(name, "--policies", PLAIN)
@@ -80,30 +86,51 @@ def command(
         _refuse_trace_options(context)
         with errors_name(file):
             made = read_elastic(file)
-        _deliver(_elastic(made, chosen), _elastic_title(made), as_json, output)
-        return
-    with errors_name(file):
-        trace = read_plain(
-            file, virtual_cluster=cluster, max_gpus=max_gpus, first=first, jobs=limit
-        )
-    for sentence in malformed_sentences({"jobs": trace.malformed}):
-        console.note(f"left out: {sentence}")
-    with errors_name(file):
-        workload = _workload(trace, servers, gpus, placement)
-    about: dict[str, Any] = {
+        found, title = _elastic(made, chosen), _elastic_title(made)
+    else:
+        with errors_name(file):
+            trace = read_plain(
+                file, virtual_cluster=cluster, max_gpus=max_gpus, first=first, jobs=limit
+            )
+        for sentence in malformed_sentences({"jobs": trace.malformed}):
+            console.note(f"left out: {sentence}")
+        with errors_name(file):
+            workload = _workload(trace, servers, gpus, placement)
+        about = _about(trace, servers, gpus, placement) | {
+            "cluster": cluster or None,
+            "max_gpus": max_gpus,
+            "first": first,
+            "version": oasis.__version__,
+        }
+        found = Comparison("replay", _replayed(workload, chosen, None), about)
+        title = f"{len(trace.jobs)} jobs on {servers} x {gpus} GPUs, {placement}; seconds"
+    rows = [_row(name, figures) for name, figures in found.policies.items()]
+
+    def draw() -> Figure:
+        from experiments.plotting import comparison_page  # noqa: PLC0415 (needs an extra)
+
+        return comparison_page(found)
+
+    deliver(
+        found.to_dict,
+        lambda: console.print_rows(COLUMNS, rows, title=title),
+        as_json=as_json,
+        output=output,
+        plot=plot,
+        draw=draw,
+        style=style,
+    )
+
+
+def _about(trace: PlainTrace, servers: int, gpus: int, placement: str) -> dict[str, Any]:
+    return {
         "jobs": len(trace.jobs),
         "format": trace.format,
         "malformed": {kind: dict(found) for kind, found in trace.malformed.items()},
         "servers": servers,
         "gpus": gpus,
         "placement": placement,
-        "cluster": cluster or None,
-        "max_gpus": max_gpus,
-        "first": first,
-        "version": oasis.__version__,
     }
-    title = f"{len(trace.jobs)} jobs on {servers} x {gpus} GPUs, {placement}; seconds"
-    _deliver(Comparison("replay", _replayed(workload, chosen, None), about), title, as_json, output)
 
 
 def is_elastic(file: Path) -> bool:
@@ -140,16 +167,6 @@ def _elastic_title(made: ElasticWorkload) -> str:
     totals = dict(zip(site.resources, site.totals("worker"), strict=True))
     gpus = f" with {totals['gpu']:g} GPUs" if "gpu" in totals else ""
     return f"{len(made.workload.jobs)} elastic jobs on {len(site.machines)} machines{gpus}; seconds"
-
-
-def _deliver(found: Comparison, title: str, as_json: bool, output: Path | None) -> None:
-    rows = [_row(name, figures) for name, figures in found.policies.items()]
-    deliver(
-        found.to_dict,
-        lambda: console.print_rows(COLUMNS, rows, title=title),
-        as_json=as_json,
-        output=output,
-    )
 
 
 def _workload(trace: PlainTrace, servers: int, gpus: int, placement: str) -> Workload:

@@ -11,7 +11,7 @@ import typer
 import oasis
 from experiments.cli import console
 from experiments.cli.flags import with_options
-from experiments.cli.options import AsJson, Picture, ResultFile
+from experiments.cli.options import AsJson, Picture, ResultFile, Style, style_needs_plot
 from experiments.cli.policy_options import PolicySeed, Set, choose_options, known_policy
 from experiments.cli.reading import read_instance, read_recipe
 from experiments.cli.results import deliver
@@ -56,6 +56,7 @@ def command(
     ] = False,
     output: ResultFile = None,
     plot: Picture = None,
+    style: Style = None,
     as_json: AsJson = False,
 ) -> None:
     """Run a policy: who is admitted, when jobs finish, how full the cluster is.
@@ -65,6 +66,7 @@ def command(
 
     Example: oasis run instance.json --policy las --set las.line=fit
     """
+    style_needs_plot(style, plot)
     if result is None:
         name = known_policy(policy or OASIS, "--policy")
         (options,) = choose_options(
@@ -97,6 +99,7 @@ def command(
         output=output,
         plot=plot,
         draw=lambda: _draw(instance, run),
+        style=style,
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from matplotlib.axes import Axes
 
 from experiments.figures.figure import PublishedFigure
-from experiments.figures.rows import Row, fraction, groups, interval
+from experiments.figures.rows import Row, amount, fraction, groups
 from experiments.figures.settings import FLOOR, PAPER_FLOOR, FigureSettings
 from experiments.figures.studies.families import calibrated, family, refuse_sizes, testbed
 from experiments.plotting.canvas import MARKERS, SMALL, axes
@@ -77,9 +77,9 @@ def table(cells: Sequence[Row], _: FigureSettings) -> list[Row]:
                 "policy": policy,
                 "seeds": len(part),
                 **fraction(shares, "share"),
-                **interval([cell["total_utility"] for cell in part], "utility"),
+                **amount([cell["total_utility"] for cell in part], "utility"),
                 **fraction([cell["wasted_share"] or 0.0 for cell in part], "wasted"),
-                **interval([cell["given_up_after_start"] for cell in part], "given_up"),
+                **amount([cell["given_up_after_start"] for cell in part], "given_up"),
             }
         )
     return rows
