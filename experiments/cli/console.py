@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from time import monotonic
 from typing import Any
 
@@ -18,9 +18,23 @@ from rich.table import Table
 from rich.text import Text
 
 from experiments.cli.exit_codes import ReaderGoneError
+from experiments.evaluation.texts import interval, number, percent, seconds
 
+__all__ = [
+    "counter",
+    "interval",
+    "json_text",
+    "note",
+    "number",
+    "percent",
+    "print_facts",
+    "print_json",
+    "print_rows",
+    "print_text",
+    "seconds",
+    "stderr",
+]
 PATIENCE_SECONDS = 2.0
-ROUNDING = 1e-8  # bounds are rounded outward by less than that
 WIDEST = 10_000  # characters of a line
 
 
@@ -34,9 +48,22 @@ def json_text(document: Any) -> str:
     return json.dumps(document, indent=1, allow_nan=False) + "\n"
 
 
+@cache
+def stderr() -> Console:
+    """The one console of standard error.
+
+    A live line or a progress bar on it makes room for every message that is printed through it.
+    """
+    return Console(stderr=True)
+
+
 def note(message: str) -> None:
-    """Print a message on standard error."""
-    sys.stderr.write(message + "\n")
+    """Print a message on standard error, above a live line or a progress bar if there is one."""
+    console = stderr()
+    if console.is_terminal:
+        console.print(Text(message), soft_wrap=True)
+    else:
+        sys.stderr.write(message + "\n")
 
 
 def print_text(text: str) -> None:
@@ -106,7 +133,7 @@ def counter(what: str, total: int) -> Iterator[Callable[..., None]]:
 
     It may be called with what is being done at the moment, such as the name of a policy.
     """
-    console = Console(stderr=True)
+    console = stderr()
     begin = monotonic()
     with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task(what, total=total, visible=False)
@@ -117,44 +144,3 @@ def counter(what: str, total: int) -> Iterator[Callable[..., None]]:
             bar.update(task, advance=1, visible=is_slow, description=shown)
 
         yield advance
-
-
-def number(value: float | None) -> str:
-    """A number for people: six significant digits; a dash where there is none."""
-    if value is None or value in (float("inf"), float("-inf")):
-        return "-"
-    return f"{value:.6g}"
-
-
-def interval(found: Mapping[str, Any]) -> str:
-    """A mean over seeds with its interval: ± half of it, or its ends where it is not symmetrical.
-
-    Parameters
-    ----------
-    found : mapping
-        Of `experiments.evaluation.intervals.Interval.to_dict`.
-    """
-    mean, low, high = found["mean"], found["low"], found["high"]
-    if mean is None:
-        return "-"
-    if low is None:
-        return number(mean)
-    if low == high:
-        return f"{number(mean)} ± 0"
-    if not math.isclose(high - mean, mean - low, rel_tol=1e-6):
-        return f"{number(mean)} ({low:.3g} to {high:.3g})"
-    half = (high - low) / 2
-    places = max(0, 1 - math.floor(math.log10(half)))
-    return f"{mean:.{places}f} ± {half:.{places}f}"
-
-
-def percent(value: float | None) -> str:
-    """A fraction as a percentage; a dash where there is none, 0 if it is nothing but rounding."""
-    if value is None or value == float("inf"):
-        return "-"
-    return "0%" if abs(value) < ROUNDING else f"{100 * value:.3g}%"
-
-
-def seconds(value: float) -> str:
-    """A duration for people."""
-    return f"{1000 * value:.3g} ms" if value < 1 else f"{value:.3g} s"

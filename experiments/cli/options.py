@@ -37,7 +37,7 @@ def is_stdout(path: Path | None) -> bool:
     return path is not None and (str(path) == "-" or is_standard_output(path))
 
 
-def _output(path: Path | None) -> Path | None:
+def output_file(path: Path | None) -> Path | None:
     """`path` if it can be written: said before the work, not after it."""
     if path is not None and not is_stdout(path):
         check_writable(path)
@@ -119,7 +119,7 @@ Output = Annotated[
     typer.Option(
         "-o",
         "--output",
-        callback=_output,
+        callback=output_file,
         help="File to write; -: standard output.",
         show_default=False,
     ),
@@ -129,7 +129,7 @@ ResultFile = Annotated[
     typer.Option(
         "-o",
         "--output",
-        callback=_output,
+        callback=output_file,
         help="Also write the JSON result to this file; -: print it instead, as --json does.",
     ),
 ]

@@ -103,6 +103,16 @@ def write_document(document: dict[str, Any], output: Path) -> None:
     refuse(failures)
 
 
+def write_page(page: str, output: Path) -> None:
+    """Write text to the file that was asked for, which may be standard output."""
+    if is_stdout(output):
+        console.print_text(page.rstrip("\n"))
+        return
+    failures: list[OSError] = []
+    _attempt(failures, lambda: write_text(output, page))
+    refuse(failures)
+
+
 def refuse(failures: Sequence[OSError]) -> None:
     """Raise one `OasisError` that names each file that could not be written, if there are any.
 

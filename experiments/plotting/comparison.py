@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -151,7 +152,7 @@ def _draw_bars(
     values = [row.get(figure) for row in rows]
     known = [0.0 if value is None else factor * value for value in values]
     below, above = zip(*(_errors(row, figure, factor) for row in rows), strict=True)
-    is_uncertain = any(below) or any(above)
+    is_uncertain = not all(map(math.isnan, below))
     drawn = ax.barh(
         [row - 0.4 + (k + 0.5) * height for row in range(len(values))],
         known,
@@ -172,10 +173,10 @@ def _draw_bars(
 
 
 def _errors(row: Mapping[str, Any], figure: str, factor: float) -> tuple[float, float]:
-    """How far the interval over seeds reaches below and above the mean; 0 where there is none."""
+    """How far the interval over seeds reaches below and above the mean; NaN where there is none."""
     found = row.get("over_seeds", {}).get("figures", {}).get(figure)
     if found is None or found["low"] is None:
-        return 0.0, 0.0
+        return math.nan, math.nan
     return factor * (found["mean"] - found["low"]), factor * (found["high"] - found["mean"])
 
 

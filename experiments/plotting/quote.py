@@ -59,6 +59,7 @@ def _draw_schedule(ax: Axes, decision: Decision) -> Axes:
             edgecolor=ink(),
             linewidth=0.6,
         )
+    ax.set_xlim(decision.schedule.start - 1.5, decision.schedule.completion + 1.5)
     ax.xaxis.set_major_locator(MaxNLocator(nbins=10, integer=True))
     ax.yaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
     ax.set_xlabel("time (slots)")

@@ -31,7 +31,7 @@ MOST_NAMED = 6  # curves that can be told apart
 TOO_MANY = 40  # curves from which they would smear, and classes have a median and a band
 MOST_DOTS = 200
 FAR = 10.0  # times as far as the curves: how late completions are drawn on a logarithmic axis
-_CLASSES = ":\nmedian and middle half of each class"
+_CLASSES = ":\nmedian, middle half of a class"
 
 
 def plot_utilities(
@@ -92,10 +92,11 @@ def _delay_axis(ax: Axes, reach: float, last: float) -> None:
     """Delays in slots; logarithmic beyond `reach`, where the curves end, if much lies there."""
     label = "completion after arrival (slots)"
     if last > FAR * reach:
-        begin = 10.0 ** math.ceil(math.log10(reach))
+        digit = 10.0 ** math.floor(math.log10(reach))
+        begin = digit * math.ceil(reach / digit)
         ax.set_xscale("symlog", linthresh=begin)
         ax.xaxis.set_major_formatter("{x:g}")
-        label = f"completion after arrival (slots; logarithmic from {begin:g} on)"
+        label = f"slots after arrival (logarithmic from {begin:g})"
     else:
         ax.xaxis.set_major_locator(MaxNLocator(nbins=10, integer=True))
     ax.set_xlim(-0.5, last + 0.5)

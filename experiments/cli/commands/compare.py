@@ -24,23 +24,12 @@ from experiments.cli.reading import read_instance
 from experiments.cli.results import deliver
 from experiments.evaluation.policies import POLICIES, RIVALS, SEED, entry_of, having
 from experiments.evaluation.provenance import instance_reference
-from experiments.evaluation.seeds import OVER_SEEDS, compare_over_seeds
+from experiments.evaluation.seeds import compare_over_seeds
+from experiments.evaluation.tables import COMPARED, compared_row
 from oasis.simulator import Policy, Scheduler
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-COLUMNS = (
-    ("policy", False),
-    ("utility", True),
-    ("admitted", True),
-    ("done", True),
-    ("waste", True),
-    ("mean", True),
-    ("p95", True),
-    ("busiest", False),
-    ("decision", True),
-)
 
 
 def command(
@@ -90,9 +79,9 @@ def command(
     document = comparison.to_dict() | {"instance": instance_reference(instance, str(file))}
 
     def show() -> None:
-        rows = [_row(name, figures) for name, figures in comparison.policies.items()]
+        rows = [compared_row(name, figures) for name, figures in comparison.policies.items()]
         over = f"; mean over {seeds} seeds of {', '.join(drawn)}" if drawn else ""
-        console.print_rows(COLUMNS, rows, title=f"{len(instance.jobs)} jobs{over}")
+        console.print_rows(COMPARED, rows, title=f"{len(instance.jobs)} jobs{over}")
 
     def draw() -> Figure:
         from experiments.plotting import comparison_page  # noqa: PLC0415 (needs an extra)
@@ -112,39 +101,3 @@ def _make(
     name: str, instance: oasis.Instance, chosen: Mapping[str, Any], seed: int | None
 ) -> Policy | Scheduler:
     return entry_of(name).make(instance, chosen if seed is None else {**chosen, SEED: seed})
-
-
-def _row(name: str, figures: Mapping[str, Any]) -> tuple[str, ...]:
-    shares = [
-        (share, f"{group} {resource}")
-        for group, resources in figures["utilisation"].items()
-        for resource, share in resources.items()
-        if share is not None
-    ]
-    share, busiest = max(shares, default=(None, ""))
-    return (
-        name,
-        _utility(figures),
-        f"{figures['admitted']:.4g}",
-        f"{figures['finished']:.4g}",
-        _whole(figures["wasted_share"]),
-        _short(figures["mean_completion"]),
-        _short(figures["p95_completion"]),
-        f"{_whole(share)} {busiest}",
-        console.seconds(figures["decision_seconds"]["median"]),
-    )
-
-
-def _utility(figures: Mapping[str, Any]) -> str:
-    """Total utility; over several seeds with its interval."""
-    found = figures.get(OVER_SEEDS, {}).get("figures", {}).get("total_utility")
-    return console.number(figures["total_utility"]) if found is None else console.interval(found)
-
-
-def _whole(share: float | None) -> str:
-    """A share in whole percent: the table must fit 80 columns."""
-    return "-" if share is None else f"{100 * share:.0f}%"
-
-
-def _short(value: float | None) -> str:
-    return "-" if value is None else f"{value:.3g}"

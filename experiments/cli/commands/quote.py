@@ -25,6 +25,7 @@ from experiments.cli.results import deliver
 from experiments.evaluation.live import quote_recourse
 from experiments.evaluation.policies import OASIS, POLICIES, RECOURSE, OasisOptions
 from experiments.evaluation.provenance import instance_reference
+from experiments.evaluation.quote_facts import quote_facts
 from oasis.online.live.answers import Change
 from oasis.online.oasis import OASiS
 
@@ -82,7 +83,7 @@ def command(
 
     def show() -> None:
         verdict = "would be admitted" if decision.admitted else "would be rejected"
-        facts = _facts(decision, job) + ([] if change is None else _others(change))
+        facts = quote_facts(decision, job.arrival) + ([] if change is None else _others(change))
         console.print_facts(f"job {job.id} {verdict}", facts)
 
     def draw() -> Figure:
@@ -124,55 +125,3 @@ def _others(change: Change) -> list[tuple[str, str]]:
     if not facts:
         facts = [("others", "nothing changes for them")]
     return [*facts, ("utility of all", f"{change.utility:+.6g}")]
-
-
-def _facts(decision: oasis.Decision, job: oasis.Job) -> list[tuple[str, str]]:
-    schedule = decision.schedule
-    if schedule is not None:
-        return [
-            ("runs", f"in {slots_of(schedule)}; arrives in slot {job.arrival}"),
-            ("workers", f"{schedule.worker_slots} worker-slots, at most {_peak(schedule)} at once"),
-            ("utility", console.number(decision.utility)),
-            ("cost", console.number(decision.cost)),
-            ("payoff", console.number(decision.payoff)),
-        ]
-    facts = [("reason", decision.reason or "")]
-    rejection = decision.rejection
-    if rejection is None:
-        return [*facts, ("to change it", "no utility would: there is no schedule at any price")]
-    slot = rejection.smallest_utility_completion
-    utility = f"more than {console.number(rejection.smallest_utility)} (completing by slot {slot})"
-    facts.append(("needs to be worth", utility))
-    if rejection.utility_factor is not None:
-        factor = console.number(rejection.utility_factor)
-        facts.append(("or its utility", f"multiplied by more than {factor}"))
-    spot = rejection.bottleneck
-    if spot is not None:
-        facts.append(("pays most for", f"{spot.resource} of {_GROUPS[spot.group]}"))
-        facts.append(("", f"{console.percent(spot.share)} of the cost"))
-        facts.append(("in slots", ", ".join(map(str, spot.slots))))
-        facts.append(("on servers", ", ".join(spot.servers)))
-    return facts
-
-
-_GROUPS = {"worker": "the worker servers", "ps": "the parameter-server hosts"}
-
-
-def slots_of(schedule: oasis.Schedule) -> str:
-    """The slots with workers, each stretch without a pause by its first and last."""
-    slots = sorted({slot for slot, _, _ in schedule.workers.tolist()})
-    stretches: list[list[int]] = []
-    for slot in slots:
-        if stretches and stretches[-1][1] == slot - 1:
-            stretches[-1][1] = slot
-        else:
-            stretches.append([slot, slot])
-    named = (f"{first}" if first == last else f"{first} to {last}" for first, last in stretches)
-    return f"{'slot' if len(slots) == 1 else 'slots'} {', '.join(named)}"
-
-
-def _peak(schedule: oasis.Schedule) -> int:
-    counts: dict[int, int] = {}
-    for slot, _, count in schedule.workers.tolist():
-        counts[slot] = counts.get(slot, 0) + count
-    return max(counts.values())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,22 +18,13 @@ from experiments.cli.results import deliver
 from experiments.evaluation.comparison import Comparison
 from experiments.evaluation.policies import LINE
 from experiments.evaluation.replay import PLAIN, replay_each
+from experiments.evaluation.tables import REPLAYED, replayed_row
 from oasis.simulator import ElasticWorkload, Workload, read_elastic, rigid_workload
 from oasis.traces import PlainTrace, malformed_sentences, read_plain
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-COLUMNS = (
-    ("policy", False),
-    ("finished", True),
-    ("mean", True),
-    ("median", True),
-    ("p95", True),
-    ("waiting", True),
-    ("GPU use", True),
-    ("jobs/s", True),
-)
 STEPS = 200  # of the progress bar
 
 
@@ -86,7 +77,7 @@ def command(
         _refuse_trace_options(context)
         with errors_name(file):
             made = read_elastic(file)
-        found, title = _elastic(made, chosen), _elastic_title(made)
+        found, title = _elastic(made, chosen, file), _elastic_title(made)
     else:
         with errors_name(file):
             trace = read_plain(
@@ -100,11 +91,12 @@ def command(
             "cluster": cluster or None,
             "max_gpus": max_gpus,
             "first": first,
+            "trace": _reference(file),
             "version": oasis.__version__,
         }
         found = Comparison("replay", _replayed(workload, chosen, None), about)
         title = f"{len(trace.jobs)} jobs on {servers} x {gpus} GPUs, {placement}; seconds"
-    rows = [_row(name, figures) for name, figures in found.policies.items()]
+    rows = [replayed_row(name, figures) for name, figures in found.policies.items()]
 
     def draw() -> Figure:
         from experiments.plotting import comparison_page  # noqa: PLC0415 (needs an extra)
@@ -113,7 +105,7 @@ def command(
 
     deliver(
         found.to_dict,
-        lambda: console.print_rows(COLUMNS, rows, title=title),
+        lambda: console.print_rows(REPLAYED, rows, title=title),
         as_json=as_json,
         output=output,
         plot=plot,
@@ -131,6 +123,12 @@ def _about(trace: PlainTrace, servers: int, gpus: int, placement: str) -> dict[s
         "gpus": gpus,
         "placement": placement,
     }
+
+
+def _reference(file: Path) -> dict[str, str | None]:
+    """The trace by its name and the digest of its content; a pipe can be read only once."""
+    digest = hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else None
+    return {"file": str(file), "sha256": digest}
 
 
 def is_elastic(file: Path) -> bool:
@@ -152,11 +150,12 @@ def _refuse_trace_options(context: typer.Context) -> None:
             raise ValueError(f"{option}: is for plain traces, not for a file of elastic jobs")
 
 
-def _elastic(made: ElasticWorkload, chosen: Chosen) -> Comparison:
+def _elastic(made: ElasticWorkload, chosen: Chosen, file: Path) -> Comparison:
     about = {
         "jobs": len(made.workload.jobs),
         "format": made.document["format"],
         "machines": len(made.workload.site.machines),
+        "trace": _reference(file),
         "version": oasis.__version__,
     }
     return Comparison("replay", _replayed(made.workload, chosen, made.options), about)
@@ -196,15 +195,3 @@ def _replayed(
                 advance()
 
         return replay_each(workload, chosen, on_settled=settle, options=options)
-
-
-def _row(name: str, found: Mapping[str, Any]) -> tuple[str, ...]:
-    times = ("mean_completion", "median_completion", "p95_completion", "mean_waiting")
-    rate = found["jobs_per_second"]
-    return (
-        name,
-        str(found["finished"]),
-        *("-" if found[key] is None else f"{found[key]:.1f}" for key in times),
-        console.percent(found["gpu_utilisation"]),
-        "-" if rate is None else f"{rate:.0f}",
-    )
