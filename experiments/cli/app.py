@@ -18,6 +18,7 @@ from experiments.cli.commands import (
     quote,
     ratio,
     replay,
+    report,
     run,
     schema,
     solve,
@@ -50,6 +51,7 @@ app.command("ratio")(with_verbose(ratio.command))
 app.command("quote")(quote.command)
 app.command("verify")(verify.command)
 app.command("plot")(plot.command)
+app.command("report")(report.command)
 app.command("policies")(policies.command)
 app.command("schema")(schema.command)
 app.command("learn")(learn.command)

@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from time import monotonic
 from typing import Any
 
@@ -17,9 +18,23 @@ from rich.table import Table
 from rich.text import Text
 
 from experiments.cli.exit_codes import ReaderGoneError
+from experiments.evaluation.texts import interval, number, percent, seconds
 
+__all__ = [
+    "counter",
+    "interval",
+    "json_text",
+    "note",
+    "number",
+    "percent",
+    "print_facts",
+    "print_json",
+    "print_rows",
+    "print_text",
+    "seconds",
+    "stderr",
+]
 PATIENCE_SECONDS = 2.0
-ROUNDING = 1e-8  # bounds are rounded outward by less than that
 WIDEST = 10_000  # characters of a line
 
 
@@ -33,9 +48,22 @@ def json_text(document: Any) -> str:
     return json.dumps(document, indent=1, allow_nan=False) + "\n"
 
 
+@cache
+def stderr() -> Console:
+    """The one console of standard error.
+
+    A live line or a progress bar on it makes room for every message that is printed through it.
+    """
+    return Console(stderr=True)
+
+
 def note(message: str) -> None:
-    """Print a message on standard error."""
-    sys.stderr.write(message + "\n")
+    """Print a message on standard error, above a live line or a progress bar if there is one."""
+    console = stderr()
+    if console.is_terminal:
+        console.print(Text(message), soft_wrap=True)
+    else:
+        sys.stderr.write(message + "\n")
 
 
 def print_text(text: str) -> None:
@@ -105,7 +133,7 @@ def counter(what: str, total: int) -> Iterator[Callable[..., None]]:
 
     It may be called with what is being done at the moment, such as the name of a policy.
     """
-    console = Console(stderr=True)
+    console = stderr()
     begin = monotonic()
     with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task(what, total=total, visible=False)
@@ -116,22 +144,3 @@ def counter(what: str, total: int) -> Iterator[Callable[..., None]]:
             bar.update(task, advance=1, visible=is_slow, description=shown)
 
         yield advance
-
-
-def number(value: float | None) -> str:
-    """A number for people: six significant digits; a dash where there is none."""
-    if value is None or value in (float("inf"), float("-inf")):
-        return "-"
-    return f"{value:.6g}"
-
-
-def percent(value: float | None) -> str:
-    """A fraction as a percentage; a dash where there is none, 0 if it is nothing but rounding."""
-    if value is None or value == float("inf"):
-        return "-"
-    return "0%" if abs(value) < ROUNDING else f"{100 * value:.3g}%"
-
-
-def seconds(value: float) -> str:
-    """A duration for people."""
-    return f"{1000 * value:.3g} ms" if value < 1 else f"{value:.3g} s"

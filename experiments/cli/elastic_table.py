@@ -79,7 +79,12 @@ def _names(made: ElasticWorkload, policies: str | None) -> list[str]:
 
 
 def deliver_elastic(
-    comparison: Comparison, *, as_json: bool, output: Path | None, plot: Path | None
+    comparison: Comparison,
+    *,
+    as_json: bool,
+    output: Path | None,
+    plot: Path | None,
+    style: str | None,
 ) -> None:
     """Print the table or the document, and write what was asked for."""
     about = comparison.about
@@ -95,7 +100,8 @@ def deliver_elastic(
 
         return comparison_page(comparison)
 
-    deliver(comparison.to_dict(), show, as_json=as_json, output=output, plot=plot, draw=draw)
+    document = comparison.to_dict()
+    deliver(document, show, as_json=as_json, output=output, plot=plot, draw=draw, style=style)
 
 
 def _row(name: str, found: Mapping[str, Any]) -> tuple[str, ...]:

@@ -44,7 +44,7 @@ def is_stdout(path: Path | None) -> bool:
     return path is not None and (str(path) == "-" or is_standard_output(path))
 
 
-def _output(path: Path | None) -> Path | None:
+def output_file(path: Path | None) -> Path | None:
     """`path` if it can be written: said before the work, not after it."""
     if path is not None and not is_stdout(path):
         check_writable(path)
@@ -67,6 +67,23 @@ def check_plot(path: Path | None) -> Path | None:
 
         check_picture(path)
     return path
+
+
+def check_style(name: str | None) -> str | None:
+    """`name` if it is a style: said before the work, not after it."""
+    if name is not None:
+        from experiments.cli.flags import naming_flags  # noqa: PLC0415 (imports no extra itself)
+        from experiments.plotting.style import read_style  # noqa: PLC0415 (needs an extra)
+
+        with naming_flags(("style",)):
+            read_style(name)
+    return name
+
+
+def style_needs_plot(style: str | None, plot: Path | None) -> None:
+    """Refuse a style without a picture: nothing would come of it."""
+    if style is not None and plot is None:
+        raise ValueError("--style: expected --plot beside it")
 
 
 InstanceFile = Annotated[
@@ -127,7 +144,7 @@ Output = Annotated[
     typer.Option(
         "-o",
         "--output",
-        callback=_output,
+        callback=output_file,
         help="File to write; -: standard output.",
         show_default=False,
     ),
@@ -137,11 +154,21 @@ ResultFile = Annotated[
     typer.Option(
         "-o",
         "--output",
-        callback=_output,
+        callback=output_file,
         help="Also write the JSON result to this file; -: print it instead, as --json does.",
     ),
 ]
 Picture = Annotated[
     Path | None,
     typer.Option("--plot", callback=check_plot, help="Draw it to this file (.png, .svg or .pdf)."),
+]
+Style = Annotated[
+    str | None,
+    typer.Option(
+        "--style",
+        callback=check_style,
+        metavar="STYLE",
+        help="Style of the picture: a file that ends in .mplstyle, or a style that matplotlib has, "
+        "such as grayscale.",
+    ),
 ]

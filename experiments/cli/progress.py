@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from experiments.cli.console import PATIENCE_SECONDS, number, percent
+from experiments.cli.console import PATIENCE_SECONDS, number, percent, stderr
 from oasis.solvers import SolveProgress
 
 REFRESH = 4  # times a second, on a terminal
@@ -26,7 +26,7 @@ def solver_progress(check: Callable[[], None]) -> Iterator[Callable[[SolveProgre
 
     It calls `check` first, which may raise to end the solve.
     """
-    console = Console(stderr=True)
+    console = stderr()
     shown = _Shown(check)
     with _live(console, shown) if console.is_terminal else _log(shown):
         yield shown.take

@@ -25,6 +25,7 @@ def deliver(
     output: Path | None,
     plot: Path | None = None,
     draw: Callable[[], Figure] | None = None,
+    style: str | None = None,
 ) -> None:
     """Write a result to the files that were asked for, and print it.
 
@@ -45,6 +46,8 @@ def deliver(
         File for the picture.
     draw : callable, optional
         Makes the picture; needed with `plot`.
+    style : str, optional
+        Style of the picture, as `experiments.plotting.style.read_style` reads it.
 
     Raises
     ------
@@ -58,10 +61,7 @@ def deliver(
     if output is not None and not is_stdout(output):
         _attempt(failures, lambda: write_text(output, console.json_text(plain)))
     if plot is not None and draw is not None:
-        from experiments.plotting import save  # noqa: PLC0415 (needs an extra)
-
-        picture = draw()
-        _attempt(failures, lambda: save(picture, plot))
+        _draw(failures, draw, plot, style)
     try:
         if as_json or is_stdout(output):
             console.print_json(plain)
@@ -76,13 +76,21 @@ def write_instance(instance: oasis.Instance, output: Path) -> None:
     write_document(instance_to_dict(instance), output)
 
 
-def write_picture(picture: Figure, output: Path) -> None:
-    """Write a picture to the file that was asked for."""
-    from experiments.plotting import save  # noqa: PLC0415 (needs an extra)
-
+def write_picture(draw: Callable[[], Figure], output: Path, style: str | None = None) -> None:
+    """Draw in a style, and write the picture to the file that was asked for."""
     failures: list[OSError] = []
-    _attempt(failures, lambda: save(picture, output))
+    _draw(failures, draw, output, style)
     refuse(failures)
+
+
+def _draw(
+    failures: list[OSError], draw: Callable[[], Figure], output: Path, style: str | None
+) -> None:
+    from experiments.plotting import drawing_style, save  # noqa: PLC0415 (needs an extra)
+
+    with drawing_style(style):
+        picture = draw()
+        _attempt(failures, lambda: save(picture, output))
 
 
 def write_document(document: dict[str, Any], output: Path) -> None:
@@ -92,6 +100,16 @@ def write_document(document: dict[str, Any], output: Path) -> None:
         return
     failures: list[OSError] = []
     _attempt(failures, lambda: write_text(output, console.json_text(document)))
+    refuse(failures)
+
+
+def write_page(page: str, output: Path) -> None:
+    """Write text to the file that was asked for, which may be standard output."""
+    if is_stdout(output):
+        console.print_text(page.rstrip("\n"))
+        return
+    failures: list[OSError] = []
+    _attempt(failures, lambda: write_text(output, page))
     refuse(failures)
 
 

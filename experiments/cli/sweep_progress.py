@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from experiments.cli.console import note
+from experiments.cli.console import note, stderr
 from experiments.cli.progress import LOG_SHARE
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ Show = Callable[["SweepProgress"], None]
 @contextmanager
 def sweep_progress() -> Iterator[Show]:
     """Callback that shows how many cells are done."""
-    console = Console(stderr=True)
+    console = stderr()
     if console.is_terminal:
         with _bar(console) as show:
             yield show

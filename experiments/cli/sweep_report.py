@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from experiments.cli import console
 from experiments.cli.exit_codes import InterruptedWorkError
+from experiments.evaluation.intervals import CUT, RANGE, scale_of
 from oasis.version import __version__
 
 if TYPE_CHECKING:
@@ -87,6 +88,8 @@ def _print(table: pd.DataFrame, headline: Sequence[str]) -> None:
     columns = [("instance", False), ("policy", False), ("seeds", True)]
     columns += [(name, True) for name in figures]
     console.print_rows(columns, rows, title="Mean over the seeds ± half of its 95 % interval")
+    for note in _notes(table, figures):
+        console.print_text(note)
 
 
 def _label(row: Mapping[Any, Any], prefix: str) -> str:
@@ -122,12 +125,30 @@ def _missing(value: Any) -> bool:
 
 
 def _interval(row: Mapping[Any, Any], name: str) -> str:
-    """Mean and half-width to the place of the latter's second digit, or to a whole number."""
-    mean, half, n = row[name], row[f"{name}.ci95"], row[f"{name}.n"]
+    """Mean with its interval, a plus-minus where it is symmetrical; the ends in brackets else."""
+    n = row[f"{name}.n"]
     if not n:
         return "-"
-    some = "" if n == row["seeds"] else f" (of {n})"
-    if math.isnan(half) or half == 0:
-        return console.number(mean) + (" ± 0" if half == 0 else "") + some
-    places = max(0, 1 - math.floor(math.log10(half)))
-    return f"{mean:.{places}f} ± {half:.{places}f}{some}"
+    ends = {
+        side: None if _missing(row[f"{name}.{side}"]) else row[f"{name}.{side}"] for side in ENDS
+    }
+    text = console.interval({"mean": row[name], **ends})
+    mark = MARKS.get(row[f"{name}.interval"], "")
+    return f"{text}{mark}" + ("" if n == row["seeds"] else f" (of {n})")
+
+
+ENDS = ("low", "high")
+MARKS = {CUT: "*", RANGE: "**"}
+NOTES = {
+    CUT: "*: the interval is cut off where no value can be, so it is not symmetrical",
+    RANGE: "**: smallest and largest; these seeds are too few for an interval",
+}
+
+
+def _notes(table: pd.DataFrame, figures: Sequence[str]) -> list[str]:
+    """What the marks and the ratios in the table mean, where there are some."""
+    kinds = {kind for name in figures for kind in table[f"{name}.interval"]}
+    notes = [note for kind, note in NOTES.items() if kind in kinds]
+    if any(scale_of(name) == "ratio" for name in figures):
+        notes.append("ratios: geometric mean, interval of the logarithms")
+    return notes

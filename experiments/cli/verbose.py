@@ -10,6 +10,8 @@ from typing import Annotated, Any
 
 import typer
 
+from experiments.cli.console import note
+
 LOGGERS = ("oasis", "offline", "baselines", "experiments")
 Command = Callable[..., Any]
 
@@ -44,9 +46,10 @@ def with_verbose(command: Command) -> Command:
 def logging_to_stderr() -> Iterator[None]:
     """Inside, everything that the packages log is a line on standard error.
 
-    A line has the seconds since the program began, the module, and what it says.
+    A line has the seconds since the program began, the module, and what it says. On a terminal, a
+    live line or a progress bar stays below the last of them.
     """
-    handler = logging.StreamHandler()
+    handler = _Notes()
     handler.setFormatter(_Elapsed())
     former = {name: logging.getLogger(name).level for name in LOGGERS}
     for name in LOGGERS:
@@ -58,6 +61,16 @@ def logging_to_stderr() -> Iterator[None]:
         for name, level in former.items():
             logging.getLogger(name).removeHandler(handler)
             logging.getLogger(name).setLevel(level)
+
+
+class _Notes(logging.Handler):
+    """Hands lines to the console that live lines and progress bars are on."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            note(self.format(record))
+        except Exception:  # noqa: BLE001 (as every handler: what is logged never ends the work)
+            self.handleError(record)
 
 
 class _Elapsed(logging.Formatter):

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import csv
 import io
-import math
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from experiments.sweep.summary import mean_and_half_width
+from experiments.evaluation.intervals import interval_of
 from oasis.model.files import write_text
 
 Row = dict[str, Any]
@@ -29,30 +28,29 @@ def groups(cells: Iterable[Row], *keys: str) -> dict[tuple[Hashable, ...], list[
     return found
 
 
-def interval(values: Sequence[float], name: str) -> Row:
-    """Mean over the seeds and its 95 % confidence interval by Student's t; None without one."""
-    mean, half = mean_and_half_width(values)
-    known = not math.isnan(half)
-    return {
-        name: None if math.isnan(mean) else mean,
-        f"{name}_low": mean - half if known else None,
-        f"{name}_high": mean + half if known else None,
-    }
+def interval(values: Sequence[float], name: str, scale: str = "any") -> Row:
+    """Mean over the seeds and its 95 % confidence interval by Student's t; None without one.
+
+    The interval keeps to what the values of `scale` can be
+    (`experiments.evaluation.intervals.interval_of`).
+    """
+    found = interval_of(values, scale).to_dict()
+    return {name: found["mean"], f"{name}_low": found["low"], f"{name}_high": found["high"]}
 
 
 def fraction(values: Sequence[float], name: str) -> Row:
     """Mean of fractions; the interval, by Student's t, is cut off at 0 and 1."""
-    found = interval(values, name)
-    for end in (f"{name}_low", f"{name}_high"):
-        if found[end] is not None:
-            found[end] = min(1.0, max(0.0, found[end]))
-    return found
+    return interval(values, name, "fraction")
 
 
-def geometric(values: Sequence[float], name: str) -> Row:
-    """Geometric mean of positive values; the interval is that of their logarithms."""
-    logarithms = interval([math.log(value) for value in values], name)
-    return {key: None if value is None else math.exp(value) for key, value in logarithms.items()}
+def amount(values: Sequence[float], name: str) -> Row:
+    """Mean of what cannot be negative; the interval, by Student's t, is cut off at 0."""
+    return interval(values, name, "amount")
+
+
+def ratio(values: Sequence[float], name: str) -> Row:
+    """Geometric mean of ratios of 1 and more; the interval is that of the logarithms, from 1 on."""
+    return interval(values, name, "ratio")
 
 
 def firsts(cells: Sequence[Row], figure: str, same: Sequence[str]) -> Callable[[Row], bool]:

@@ -5,12 +5,21 @@ from oasis.model.extras import require
 require("drawing", "matplotlib")
 
 from experiments.plotting.comparison import plot_comparison
+from experiments.plotting.differences import plot_differences
 from experiments.plotting.files import FORMATS, check_picture, save
-from experiments.plotting.pages import comparison_page, ratio_page, run_page, schedules_page
+from experiments.plotting.pages import (
+    comparison_page,
+    quote_page,
+    ratio_page,
+    run_page,
+    schedules_page,
+)
 from experiments.plotting.prices import plot_prices
+from experiments.plotting.quote import plot_quote
 from experiments.plotting.ratio import plot_ratio
 from experiments.plotting.rents import plot_rents
 from experiments.plotting.schedule import plot_schedule
+from experiments.plotting.style import drawing_style, read_style
 from experiments.plotting.utilisation import plot_utilisation
 from experiments.plotting.utilities import plot_utilities
 
@@ -18,14 +27,19 @@ __all__ = [
     "FORMATS",
     "check_picture",
     "comparison_page",
+    "drawing_style",
     "plot_comparison",
+    "plot_differences",
     "plot_prices",
+    "plot_quote",
     "plot_ratio",
     "plot_rents",
     "plot_schedule",
     "plot_utilisation",
     "plot_utilities",
+    "quote_page",
     "ratio_page",
+    "read_style",
     "run_page",
     "save",
     "schedules_page",

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
-from matplotlib import colormaps
+from matplotlib import colormaps, rcParams, rcParamsDefault
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.colors import ListedColormap, Normalize
+from matplotlib.colors import Colormap, ListedColormap, Normalize
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from matplotlib.transforms import ScaledTranslation
@@ -20,9 +20,47 @@ LINES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (8, 2)), (0, (1, 3))
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 HATCHES = ("", "//", "..", "xx", "\\\\", "--", "++", "oo")
 GREYS = ("0.55", "0.78", "0.96", "0.68", "0.88", "0.73", "1.0", "0.83")
+# Colours that people with any kind of colour blindness tell apart (Okabe and Ito, 2008), ordered
+# so that neighbours differ in lightness too, as a grey print shows them.
+PALETTE = ("#0072B2", "#E69F00", "#009E73", "#56B4E9", "#D55E00", "#F0E442", "#CC79A7", "#000000")
 MOST_LABELS = 16
 LONGEST_LABEL = 16
-SMALL = 8  # points
+MOST_COLUMNS, MOST_ROWS = 240, 96  # cells of a heat map that are at least two dots wide in print
+SMALL = "small"  # relative to the font size of the style
+
+
+def ink() -> str:
+    """The colour of text and lines in the style that is in force."""
+    return str(rcParams["text.color"])
+
+
+def paper() -> str:
+    """The colour behind the axes in the style that is in force."""
+    return str(rcParams["axes.facecolor"])
+
+
+def colour(k: int) -> str:
+    """The k-th colour of the user's style; of `PALETTE` where the style names no colours."""
+    return _cycle(PALETTE, k)
+
+
+def fill(k: int) -> str:
+    """The k-th colour of areas, which hatches tell apart: greys where the style has no colours."""
+    return _cycle(GREYS, k)
+
+
+def _cycle(otherwise: Sequence[str], k: int) -> str:
+    styled = rcParams["axes.prop_cycle"]
+    colours = otherwise
+    if styled != rcParamsDefault["axes.prop_cycle"]:
+        colours = styled.by_key().get("color", otherwise)
+    return str(colours[k % len(colours)])
+
+
+def colour_map() -> Colormap:
+    """The colours of heat maps: those of the user's style, or `COLORMAP`."""
+    name = rcParams["image.cmap"]
+    return COLORMAP if name == rcParamsDefault["image.cmap"] else colormaps[name]
 
 
 def new_figure(width: float, height: float) -> Figure:
@@ -65,11 +103,44 @@ def legend_below(ax: Axes, columns: int) -> None:
     )
 
 
-def slot_axis(ax: Axes, horizon: int) -> None:
-    """The x axis of slots 0..T-1; slot t is as wide as 1 and centred at t."""
+def slot_axis(ax: Axes, horizon: int, step: int = 1) -> None:
+    """The x axis of slots 0..T-1; slot t is as wide as 1 and centred at t.
+
+    Where `step` slots have been drawn as one, their mean, the label says so.
+    """
     ax.set_xlim(-0.5, horizon - 0.5)
     ax.xaxis.set_major_locator(MaxNLocator(nbins=10, integer=True))
-    ax.set_xlabel("time (slots)")
+    ax.set_xlabel("time (slots)" if step == 1 else f"time (slots; mean of {step} each)")
+
+
+def step_of(count: int, most: int) -> int:
+    """How many of `count` become one, so that no more than `most` are left.
+
+    Examples
+    --------
+    >>> step_of(240, 240), step_of(241, 240), step_of(5000, 240)
+    (1, 2, 21)
+    """
+    return max(1, -(-count // most))
+
+
+def block_means(values: npt.NDArray[np.float64], step: int, axis: int) -> npt.NDArray[np.float64]:
+    """Means of `step` neighbours along `axis`; the last block may be shorter. NaN does not count.
+
+    Examples
+    --------
+    >>> block_means(np.array([1.0, 3.0, 5.0, np.nan, 7.0]), 2, 0).tolist()
+    [2.0, 5.0, 7.0]
+    """
+    if step == 1:
+        return values
+    begins = np.arange(0, values.shape[axis], step)
+    known = ~np.isnan(values)
+    counts = np.add.reduceat(known.astype(np.float64), begins, axis=axis)
+    sums = np.add.reduceat(np.where(known, values, 0.0), begins, axis=axis)
+    nothing = np.full(sums.shape, np.nan)
+    means: npt.NDArray[np.float64] = np.divide(sums, counts, out=nothing, where=counts > 0)
+    return means
 
 
 def heat_map(
@@ -79,19 +150,25 @@ def heat_map(
     norm: Normalize,
     label: str,
 ) -> None:
-    """Values (T, servers) over time and servers; nan is hatched: there is nothing to show."""
+    """Values (T, servers) over time and servers; nan is hatched: there is nothing to show.
+
+    Cells too many to be seen become means of neighbours; the labels of the axes say of how many.
+    """
     horizon, servers = values.shape
-    ax.patch.set(facecolor="white", edgecolor="0.7", hatch="///")
+    slots, rows = step_of(horizon, MOST_COLUMNS), step_of(servers, MOST_ROWS)
+    shown = block_means(block_means(values, slots, 0), rows, 1)
+    ax.patch.set(facecolor=paper(), edgecolor="0.7", hatch="///")
     image = ax.imshow(
-        np.ma.masked_invalid(values.T),
+        np.ma.masked_invalid(shown.T),
         aspect="auto",
         interpolation="nearest",
-        cmap=COLORMAP,
+        cmap=colour_map(),
         norm=norm,
-        extent=(-0.5, horizon - 0.5, servers - 0.5, -0.5),
+        extent=(-0.5, shown.shape[0] * slots - 0.5, shown.shape[1] * rows - 0.5, -0.5),
     )
-    slot_axis(ax, horizon)
+    slot_axis(ax, horizon, slots)
+    ax.set_ylim(servers - 0.5, -0.5)
     label_rows(ax, names)
-    ax.set_ylabel("server")
+    ax.set_ylabel("server" if rows == 1 else f"server (mean of {rows} each)")
     if not np.isnan(values).all():
         ax.figure.colorbar(image, ax=ax, label=label)

@@ -1,51 +1,103 @@
-"""Policies side by side."""
+"""Policies side by side, on an instance or on a trace."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
 
-from experiments.plotting.canvas import GREYS, HATCHES, SMALL, axes, legend_below, shorten
+from experiments.plotting.canvas import (
+    HATCHES,
+    SMALL,
+    axes,
+    fill,
+    ink,
+    legend_below,
+    shorten,
+)
 
 if TYPE_CHECKING:
     from experiments.evaluation.comparison import Comparison
 
-Bars = tuple[str, Callable[[Mapping[str, Any]], float | None]]
 
-# What is drawn for each measure: its title, its axis, and one or two bars a policy.
-MEASURES: dict[str, tuple[str, str, tuple[Bars, ...]]] = {
-    "utility": ("Total utility", "utility", (("utility", lambda f: f["total_utility"]),)),
-    "jobs": (
-        "Jobs",
-        "jobs (count)",
-        (("admitted", lambda f: f["admitted"]), ("finished", lambda f: f["finished"])),
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """What is drawn: a title, the label of the axis, and one or more bars a policy.
+
+    Parameters
+    ----------
+    title, unit : str
+        Of the axes. A unit of ``seconds`` becomes minutes or hours where they are easier to read.
+    bars : tuple of (str, str)
+        For each bar what it is called, and the figure of the comparison that it shows.
+    is_count : bool
+        Whether only whole numbers are ticks.
+    factor : float
+        By which figures are multiplied, such as 100 for percent.
+    """
+
+    title: str
+    unit: str
+    bars: tuple[tuple[str, str], ...]
+    is_count: bool = False
+    factor: float = 1.0
+
+
+MEASURES = {
+    "utility": Measure("Total utility", "utility", (("utility", "total_utility"),)),
+    "jobs": Measure(
+        "Jobs", "jobs (count)", (("admitted", "admitted"), ("finished", "finished")), True
     ),
-    "completion": (
+    "completion": Measure(
         "Completion of the jobs that finished",
         "from arrival to end (slots)",
-        (
-            ("mean", lambda f: f["mean_completion"]),
-            ("95th percentile", lambda f: f["p95_completion"]),
-        ),
+        (("mean", "mean_completion"), ("95th percentile", "p95_completion")),
     ),
 }
+ELASTIC_MEASURES = MEASURES | {"completion": replace(MEASURES["completion"], unit="seconds")}
+TRACE_MEASURES = {
+    "completion": Measure(
+        "Completion of the jobs",
+        "seconds",
+        (
+            ("mean", "mean_completion"),
+            ("median", "median_completion"),
+            ("95th percentile", "p95_completion"),
+        ),
+    ),
+    "waiting": Measure("Waiting without GPUs", "seconds", (("mean", "mean_waiting"),)),
+    "use": Measure("GPUs in use", "of all GPUs (%)", (("use", "gpu_utilisation"),), factor=100.0),
+}
+SECONDS = (("hours", 3600.0), ("minutes", 60.0), ("seconds", 1.0))
+MANY_UNITS = 3.0  # of a unit of time, from which it is used
+
+
+def measures_of(comparison: Comparison) -> Mapping[str, Measure]:
+    """What can be drawn of a comparison: on an instance, on elastic jobs, or on a trace."""
+    if comparison.kind == "replay":
+        return TRACE_MEASURES
+    return ELASTIC_MEASURES if "format" in comparison.about else MEASURES
 
 
 def plot_comparison(
-    comparison: Comparison, *, measure: str = "utility", ax: Axes | None = None
+    comparison: Comparison, *, measure: str | None = None, ax: Axes | None = None
 ) -> Axes:
     """Bars of one measure, a row a policy in the order they were asked for.
 
     Parameters
     ----------
     comparison : Comparison
-        Of `experiments.evaluation.comparison.compare`, so on an instance, or of
-        `experiments.evaluation.elastic_comparison.compare_elastic`.
-    measure : {"utility", "jobs", "completion"}
-        Total utility; jobs admitted and finished; mean and 95th percentile of the completion time
-        of the jobs that finished.
+        Of `experiments.evaluation.comparison.compare`, of
+        `experiments.evaluation.elastic_comparison.compare_elastic`, or of ``oasis replay``.
+        Where it is over several seeds, bars are means and have their 95 % intervals.
+    measure : str, optional
+        On an instance ``utility`` (total), ``jobs`` (admitted and finished) or ``completion``
+        (mean and 95th percentile of the completion time of the jobs that finished); on a trace
+        ``completion``, ``waiting`` or ``use`` (of the GPUs). Left out, the first of them.
     ax : Axes, optional
         Where to draw; left out, on a new figure, ``ax.figure``.
 
@@ -69,36 +121,75 @@ def plot_comparison(
     >>> [label.get_text() for label in plot_comparison(found).get_yticklabels()]
     ['fifo', 'drf']
     """
-    if measure not in MEASURES:
-        raise ValueError(f"measure: expected one of {', '.join(MEASURES)}, got {measure!r}")
-    title, unit, bars = MEASURES[measure]
-    if "format" in comparison.about:  # elastic jobs have no slots
-        unit = unit.replace("slots", "seconds")
-    figures = comparison.policies
-    ax = axes(ax, 6.4, 1.2 + 0.4 * len(figures))
-    height = 0.8 / len(bars)
-    for k, (name, read) in enumerate(bars):
-        values = [read(row) for row in figures.values()]
-        places = [row - 0.4 + (k + 0.5) * height for row in range(len(values))]
-        drawn = ax.barh(
-            places,
-            [value or 0.0 for value in values],
-            height,
-            color=GREYS[(k + 1) % len(GREYS)],
-            hatch=HATCHES[k],
-            edgecolor="black",
-            linewidth=0.6,
-            label=name,
-        )
-        texts = ["none" if value is None else f"{value:.4g}" for value in values]
-        ax.bar_label(drawn, texts, padding=3, fontsize=SMALL)
-    ax.set_yticks(range(len(figures)), [shorten(name) for name in figures])
-    ax.set_ylim(len(figures) - 0.5, -0.5)
-    ax.margins(x=0.15)
+    known = measures_of(comparison)
+    if measure is not None and measure not in known:
+        raise ValueError(f"measure: expected one of {', '.join(known)}, got {measure!r}")
+    shown = known[measure or next(iter(known))]
+    rows = comparison.policies
+    ax = axes(ax, 6.4, 1.2 + 0.4 * len(rows))
+    unit, factor = _unit(shown, list(rows.values()))
+    height = 0.8 / len(shown.bars)
+    for k, (name, figure) in enumerate(shown.bars):
+        _draw_bars(ax, list(rows.values()), figure, factor, (k, height), name)
+    ax.set_yticks(range(len(rows)), [shorten(name) for name in rows])
+    ax.set_ylim(len(rows) - 0.5, -0.5)
+    ax.margins(x=0.18)
     ax.set_xlim(0.0, max(1.0, ax.get_xlim()[1]))
+    ax.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=shown.is_count))
     ax.set_ylabel("policy")
     ax.set_xlabel(unit)
-    ax.set_title(title)
-    if len(bars) > 1:
-        legend_below(ax, len(bars))
+    ax.set_title(shown.title)
+    if len(shown.bars) > 1:
+        legend_below(ax, len(shown.bars))
     return ax
+
+
+def _draw_bars(
+    ax: Axes,
+    rows: Sequence[Mapping[str, Any]],
+    figure: str,
+    factor: float,
+    place: tuple[int, float],
+    name: str,
+) -> None:
+    k, height = place
+    values = [row.get(figure) for row in rows]
+    known = [0.0 if value is None else factor * value for value in values]
+    below, above = zip(*(_errors(row, figure, factor) for row in rows), strict=True)
+    is_uncertain = not all(map(math.isnan, below))
+    drawn = ax.barh(
+        [row - 0.4 + (k + 0.5) * height for row in range(len(values))],
+        known,
+        height,
+        color=fill(k + 1),
+        hatch=HATCHES[k],
+        edgecolor=ink(),
+        linewidth=0.6,
+        label=name,
+        xerr=[below, above] if is_uncertain else None,
+        error_kw={"ecolor": ink(), "capsize": 2.5, "linewidth": 1.2},
+    )
+    texts = [
+        "none" if value is None else f"{number:.4g}"
+        for value, number in zip(values, known, strict=True)
+    ]
+    ax.bar_label(drawn, texts, padding=3, fontsize=SMALL)
+
+
+def _errors(row: Mapping[str, Any], figure: str, factor: float) -> tuple[float, float]:
+    """How far the interval over seeds reaches below and above the mean; NaN where there is none."""
+    found = row.get("over_seeds", {}).get("figures", {}).get(figure)
+    if found is None or found["low"] is None:
+        return math.nan, math.nan
+    return factor * (found["mean"] - found["low"]), factor * (found["high"] - found["mean"])
+
+
+def _unit(measure: Measure, rows: Sequence[Mapping[str, Any]]) -> tuple[str, float]:
+    """Label of the axis, and by what figures are multiplied for it."""
+    if measure.unit != SECONDS[-1][0]:
+        return measure.unit, measure.factor
+    largest = max((row.get(figure) or 0.0 for row in rows for _, figure in measure.bars), default=0)
+    for name, seconds in SECONDS:
+        if largest >= MANY_UNITS * seconds:
+            return f"time ({name})", 1.0 / seconds
+    return f"time ({SECONDS[-1][0]})", 1.0

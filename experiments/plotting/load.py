@@ -8,7 +8,17 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from experiments.plotting.canvas import LINES, axes, legend_below, new_figure, slot_axis
+from experiments.plotting.canvas import (
+    LINES,
+    MOST_COLUMNS,
+    axes,
+    block_means,
+    colour,
+    legend_below,
+    new_figure,
+    slot_axis,
+    step_of,
+)
 
 if TYPE_CHECKING:
     from experiments.evaluation.description import Description
@@ -30,7 +40,8 @@ def plot_load(description: Description, *, ax: Axes | None = None) -> Axes:
     Returns
     -------
     Axes
-        With one step curve a resource, and a line at 100 %.
+        With one step curve a resource, and a line at 100 %. On a long horizon a step is the mean of
+        several slots, and the label of the axis says of how many.
 
     Examples
     --------
@@ -41,20 +52,21 @@ def plot_load(description: Description, *, ax: Axes | None = None) -> Axes:
     """
     ax = axes(ax, 8.0, 4.2)
     horizon = description.instance.horizon
-    edges = np.arange(horizon + 1) - 0.5
+    step = step_of(horizon, MOST_COLUMNS)
+    edges = np.append(np.arange(0, horizon, step), horizon) - 0.5
     loads = [load for load in description.loads if load.capacity > 0][:MOST]
     for k, load in enumerate(loads):
         ax.stairs(
-            100.0 * load.wanted / load.capacity,
+            block_means(100.0 * load.wanted / load.capacity, step, 0),
             edges,
             baseline=None,
             linestyle=LINES[k % len(LINES)],
             linewidth=1.6,
-            color=f"C{k}",
+            color=colour(k),
             label=f"{load.resource} of {OWNERS[load.group]}",
         )
     ax.axhline(100.0, color="0.4", linewidth=0.8, label="all there is")
-    slot_axis(ax, horizon)
+    slot_axis(ax, horizon, step)
     ax.set_ylim(bottom=0.0)
     ax.set_ylabel("wanted (% of what there is)")
     ax.set_title(

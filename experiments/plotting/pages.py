@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from matplotlib.figure import Figure
 
 from experiments.plotting.canvas import new_figure
-from experiments.plotting.comparison import MEASURES, plot_comparison
+from experiments.plotting.comparison import measures_of, plot_comparison
+from experiments.plotting.differences import MOST_JOBS, plot_differences
 from experiments.plotting.prices import plot_prices
+from experiments.plotting.quote import plot_quote
 from experiments.plotting.ratio import plot_ratio
 from experiments.plotting.schedule import plot_schedule
 from experiments.plotting.utilisation import plot_utilisation
 from experiments.plotting.utilities import plot_utilities
+from oasis.model.decision import Decision
 from oasis.model.instance import Instance
 from oasis.model.schedule import Schedule
 from oasis.simulator.result import Run
 
 if TYPE_CHECKING:
     from experiments.evaluation.comparison import Comparison
+    from experiments.evaluation.job_comparison import JobComparison
     from experiments.evaluation.measure import CompetitiveRatio
 
 GROUPS = ("worker", "ps")
@@ -79,15 +83,54 @@ def _page(
 
 
 def comparison_page(comparison: Comparison) -> Figure:
-    """Utility, jobs and completion of every policy."""
+    """Every policy: utility, jobs and completion, or on a trace completion, waiting and use.
+
+    Where the comparison is over several seeds, a line below says what the bars are.
+    """
     figure = new_figure(13.0, 1.8 + 0.5 * len(comparison.policies))
-    for ax, measure in zip(figure.subplots(1, len(MEASURES)), MEASURES, strict=True):
+    measures = measures_of(comparison)
+    for ax, measure in zip(figure.subplots(1, len(measures)), measures, strict=True):
         plot_comparison(comparison, measure=measure, ax=ax)
+    seeds = {
+        len(row["over_seeds"]["seeds"])
+        for row in comparison.policies.values()
+        if "over_seeds" in row
+    }
+    if seeds:
+        text = f"policies that draw at random: mean of {max(seeds)} seeds with its 95 % interval"
+        figure.supxlabel(text, fontsize="small", x=0.99, ha="right")
     return figure
 
 
-def ratio_page(results: Mapping[str, CompetitiveRatio]) -> Figure:
-    """The ratios with their bounds."""
-    figure = new_figure(7.4, 1.8 + 0.4 * len(results))
-    plot_ratio(results, ax=figure.add_subplot())
+def ratio_page(
+    results: Mapping[str, CompetitiveRatio], jobs: Sequence[JobComparison] | None = None
+) -> Figure:
+    """The ratios with their bounds; and the jobs that make the difference, where they are given.
+
+    Parameters
+    ----------
+    results : mapping of str to CompetitiveRatio
+        By name, such as the instance's.
+    jobs : sequence of JobComparison, optional
+        Of the one result: `experiments.evaluation.job_comparison.compare_jobs`.
+    """
+    height = 1.8 + 0.4 * len(results)
+    if jobs is None:
+        figure = new_figure(7.4, height)
+        plot_ratio(results, ax=figure.add_subplot())
+        return figure
+    (result,) = results.values()
+    who = "OASiS" if result.run.policy == "oasis" else result.run.policy
+    rows = min(len(jobs), MOST_JOBS + 1)
+    figure = new_figure(7.4, height + 1.8 + 0.26 * rows)
+    upper, lower = figure.subplots(2, 1, height_ratios=(height, 1.8 + 0.26 * rows))
+    plot_ratio(results, ax=upper)
+    plot_differences(jobs, who=who, ax=lower)
+    return figure
+
+
+def quote_page(decision: Decision) -> Figure:
+    """A quote on a page of its own: what `oasis quote --plot` draws."""
+    figure = new_figure(7.0, 3.2)
+    plot_quote(decision, ax=figure.add_subplot())
     return figure

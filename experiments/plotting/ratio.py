@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 from matplotlib.axes import Axes
 from matplotlib.ticker import LogFormatter
 
-from experiments.plotting.canvas import SMALL, axes, legend_below, shorten
+from experiments.plotting.canvas import SMALL, axes, ink, legend_below, paper, shorten
 
 if TYPE_CHECKING:
     from experiments.evaluation.measure import CompetitiveRatio
 
 Place = tuple[float | None, int]
 LARGEST = 1e4  # bounds beyond are named, not drawn
-INTERVAL: dict[str, Any] = {"color": "black", "linewidth": 2, "markersize": 10}
+INTERVAL: dict[str, Any] = {"linewidth": 2, "markersize": 10}
 
 
 def plot_ratio(results: Mapping[str, CompetitiveRatio], *, ax: Axes | None = None) -> Axes:
@@ -52,13 +52,13 @@ def plot_ratio(results: Mapping[str, CompetitiveRatio], *, ax: Axes | None = Non
         if result.proven:
             proven.append((result.lower, row))
         elif result.lower is not None and result.upper is not None:
-            ax.plot([result.lower, result.upper], [row, row], "-|", **INTERVAL)
+            ax.plot([result.lower, result.upper], [row, row], "-|", color=ink(), **INTERVAL)
         printed.append((result.bound_2alpha, row))
         bound = result.corrected_ratio_bound
         corrected.append((bound if bound is not None and bound <= LARGEST else None, row))
         _annotate(ax, row, result)
     if not all(result.proven for result in results.values()):
-        ax.plot([], [], "-|", **INTERVAL, label="ratio lies within")
+        ax.plot([], [], "-|", color=ink(), **INTERVAL, label="ratio lies within")
     _scatter(ax, proven, "o", "ratio, proven")
     _scatter(ax, printed, "^", "2 alpha (Theorem 4 as printed)")
     _scatter(ax, corrected, "s", "corrected ratio bound")
@@ -79,8 +79,8 @@ def _scatter(ax: Axes, places: list[Place], marker: str, label: str) -> None:
     shown = [(x, y) for x, y in places if x is not None]
     if shown:
         x, y = zip(*shown, strict=True)
-        face = "black" if marker == "o" else "white"
-        ax.plot(x, y, marker, color="black", markerfacecolor=face, label=label)
+        face = ink() if marker == "o" else paper()
+        ax.plot(x, y, marker, color=ink(), markerfacecolor=face, label=label)
 
 
 def _annotate(ax: Axes, row: int, result: CompetitiveRatio) -> None:

@@ -10,7 +10,16 @@ from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.ticker import MaxNLocator
 
-from experiments.plotting.canvas import COLORMAP, axes, label_rows, legend_below, slot_axis
+from experiments.plotting.bands import bands_of, draw_bands
+from experiments.plotting.canvas import (
+    axes,
+    colour_map,
+    ink,
+    label_rows,
+    legend_below,
+    slot_axis,
+)
+from experiments.plotting.classes import ClassOf, urgency
 from oasis.model.instance import Instance
 from oasis.model.job import Job
 from oasis.model.schedule import COUNT, SLOT, Schedule
@@ -19,12 +28,20 @@ from oasis.model.utility import Sigmoid
 Bar = tuple[int, int, int]  # first slot, end, workers
 FEWEST = 6  # rows, so that a single job is still a bar
 MANY = 40  # jobs from which bars have no outlines and marks are small
+TOO_MANY = 150  # jobs from which rows would be hairlines, and are bands by class
 
 
 def plot_schedule(
-    instance: Instance, schedules: Mapping[str, Schedule], *, ax: Axes | None = None
+    instance: Instance,
+    schedules: Mapping[str, Schedule],
+    *,
+    class_of: ClassOf = urgency,
+    ax: Axes | None = None,
 ) -> Axes:
     """Gantt chart: one row a job in order of arrival, darker where it has more workers.
+
+    More than 150 jobs are drawn as bands by class instead, in which a row stands for several jobs
+    that arrive one after the other; the label of the axis says how many.
 
     Parameters
     ----------
@@ -32,6 +49,9 @@ def plot_schedule(
         The problem.
     schedules : mapping of str to Schedule
         By job id; jobs without one are marked at their arrival.
+    class_of : callable, optional
+        Class of a job by name, for bands; default how much it suffers from waiting, as in the
+        paper's section V, or the kind of its utility.
     ax : Axes, optional
         Where to draw; left out, on a new figure, ``ax.figure``.
 
@@ -50,6 +70,10 @@ def plot_schedule(
     """
     jobs = instance.jobs_by_arrival()
     ax = axes(ax, 8.0, min(10.0, 1.5 + 0.2 * max(8, len(jobs))))
+    ax.set_title(f"Schedule: {len(schedules):,} of {len(jobs):,} jobs run to their end")
+    if len(jobs) > TOO_MANY:
+        draw_bands(ax, instance.horizon, *bands_of(instance, schedules, class_of))
+        return ax
     bars = [
         (row, bar)
         for row, job in enumerate(jobs)
@@ -63,7 +87,6 @@ def plot_schedule(
     ax.set_ylim(max(len(jobs), FEWEST) - 0.5, -0.5)
     label_rows(ax, [job.id for job in jobs])
     ax.set_ylabel("job, in order of arrival")
-    ax.set_title(f"Schedule: {len(schedules)} of {len(jobs)} jobs run to their end")
     return ax
 
 
@@ -90,7 +113,7 @@ def _draw(ax: Axes, bars: list[tuple[int, Bar]], *, edge: bool) -> None:
     workers = np.array([count for _, (_, _, count) in bars], dtype=np.float64)
     outline = "0.3" if edge else "face"
     collection = PolyCollection(
-        corners, array=workers, cmap=COLORMAP, edgecolors=outline, linewidths=0.5
+        corners, array=workers, cmap=colour_map(), edgecolors=outline, linewidths=0.5
     )
     collection.set_clim(0.0, workers.max())
     ax.add_collection(collection)
@@ -120,6 +143,6 @@ def _mark(ax: Axes, jobs: list[Job], schedules: Mapping[str, Schedule]) -> None:
     ):
         if places:
             x, y = zip(*places, strict=True)
-            ax.plot(x, y, marker, color="k", markersize=size, label=label, clip_on=clip, zorder=3)
+            ax.plot(x, y, marker, color=ink(), markersize=size, label=label, clip_on=clip, zorder=3)
     if jobs:
         legend_below(ax, 3)

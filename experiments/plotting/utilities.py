@@ -2,26 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.ticker import MaxNLocator
 
-from experiments.plotting.canvas import LINES, axes, legend_below, shorten
+from experiments.plotting.canvas import (
+    LINES,
+    MOST_COLUMNS,
+    axes,
+    colour,
+    ink,
+    legend_below,
+    shorten,
+    step_of,
+)
+from experiments.plotting.classes import ClassOf, by_class, urgency
 from oasis.model.instance import Instance
+from oasis.model.job import Job
 from oasis.model.rounding import FloatArray
 from oasis.model.schedule import Schedule
 from oasis.model.utility import Utility
 
 MOST_NAMED = 6  # curves that can be told apart
+TOO_MANY = 40  # curves from which they would smear, and classes have a median and a band
+MOST_DOTS = 200
+FAR = 10.0  # times as far as the curves: how late completions are drawn on a logarithmic axis
+_CLASSES = ":\nmedian, middle half of a class"
 
 
 def plot_utilities(
     instance: Instance,
     schedules: Mapping[str, Schedule] | None = None,
     *,
+    class_of: ClassOf = urgency,
     ax: Axes | None = None,
 ) -> Axes:
     """Utility f_i over the delay of each job, with a dot where the job completed.
@@ -32,13 +49,17 @@ def plot_utilities(
         The problem; curves are drawn at whole delays, up to the horizon.
     schedules : mapping of str to Schedule, optional
         By job id.
+    class_of : callable, optional
+        Class of a job by name, for more than 40 jobs; default as in `plot_schedule`.
     ax : Axes, optional
         Where to draw; left out, on a new figure, ``ax.figure``.
 
     Returns
     -------
     Axes
-        With the picture. A few jobs have a line style and a name each, many are thin lines.
+        With the picture. A few jobs have a line style and a name each, many are thin lines. Of more
+        than 40, each class has the median of its curves and a band with the middle half of them;
+        of more than 200 that completed, every so many have a dot, and the legend says how many.
 
     Examples
     --------
@@ -49,30 +70,79 @@ def plot_utilities(
     'utility'
     """
     ax = axes(ax)
+    done = [job for job in instance.jobs if schedules and job.id in schedules]
+    ended = {job.id: schedules[job.id].completion - job.arrival for job in done if schedules}
+    best = max([float(job.utility(0)) for job in instance.jobs], default=0.0)
+    if len(instance.jobs) > TOO_MANY:
+        reach = _draw_classes(ax, instance, class_of)
+    else:
+        reach = _draw_curves(ax, instance)
+    if done:
+        _draw_dots(ax, done, ended)
+    _delay_axis(ax, reach, max([reach, *ended.values()]))
+    ax.set_ylim(0.0, 1.05 * best or 1.0)
+    ax.set_ylabel("utility")
+    ax.set_title("Utility by completion" + (_CLASSES if len(instance.jobs) > TOO_MANY else ""))
+    if instance.jobs:
+        legend_below(ax, 4 if len(instance.jobs) <= TOO_MANY else 1)
+    return ax
+
+
+def _delay_axis(ax: Axes, reach: float, last: float) -> None:
+    """Delays in slots; logarithmic beyond `reach`, where the curves end, if much lies there."""
+    label = "completion after arrival (slots)"
+    if last > FAR * reach:
+        digit = 10.0 ** math.floor(math.log10(reach))
+        begin = digit * math.ceil(reach / digit)
+        ax.set_xscale("symlog", linthresh=begin)
+        ax.xaxis.set_major_formatter("{x:g}")
+        label = f"slots after arrival (logarithmic from {begin:g})"
+    else:
+        ax.xaxis.set_major_locator(MaxNLocator(nbins=10, integer=True))
+    ax.set_xlim(-0.5, last + 0.5)
+    ax.set_xlabel(label)
+
+
+def _draw_curves(ax: Axes, instance: Instance) -> float:
+    """A line a job; how far it is worth looking."""
     curves = [curve(job.utility, instance.horizon - job.arrival) for job in instance.jobs]
     if len(curves) <= MOST_NAMED:
         for job, points, style in zip(instance.jobs, curves, LINES, strict=False):
-            ax.plot(*points.T, linestyle=style, color="black", label=shorten(job.id))
+            ax.plot(*points.T, linestyle=style, color=ink(), label=shorten(job.id))
     else:
         thin = LineCollection(curves, colors="0.6", linewidths=0.6, label="utility of a job")
         ax.add_collection(thin)
-    delays, values = [], []
-    for job in instance.jobs:
-        if schedules and job.id in schedules:
-            delay = schedules[job.id].completion - job.arrival
-            delays.append(delay)
-            values.append(float(job.utility(delay)))
-    if delays:
-        ax.plot(delays, values, "o", color="black", markersize=3.5, label="completed", zorder=3)
-    ax.set_xlim(-0.5, max([_interesting(curves), *delays]) + 0.5)
-    ax.set_ylim(0.0, 1.05 * max([points[0, 1] for points in curves], default=0.0) or 1.0)
-    ax.xaxis.set_major_locator(MaxNLocator(nbins=10, integer=True))
-    ax.set_xlabel("completion after arrival (slots)")
-    ax.set_ylabel("utility")
-    ax.set_title("Utility by completion")
-    if curves:
-        legend_below(ax, 4)
-    return ax
+    return _interesting(curves)
+
+
+def _draw_classes(ax: Axes, instance: Instance, class_of: ClassOf) -> float:
+    """The median of each class in a band with the middle half; how far it is worth looking."""
+    step = step_of(instance.horizon, MOST_COLUMNS)
+    delays = np.arange(0, instance.horizon, step)
+    medians = []
+    for k, (name, jobs) in enumerate(by_class(instance.jobs, class_of).items()):
+        values = np.array([job.utility(delays) for job in jobs])
+        low, median, high = np.quantile(values, (0.25, 0.5, 0.75), axis=0)
+        label = f"{name}, {len(jobs):,} jobs"
+        ax.fill_between(delays, low, high, color=colour(k), alpha=0.25, linewidth=0.0)
+        ax.plot(
+            delays, median, linestyle=LINES[k % len(LINES)], color=colour(k), label=label, lw=1.8
+        )
+        if high[0] > high[-1]:  # a class that does not mind waiting looks the same everywhere
+            medians.append(np.column_stack([delays, median]))
+    return step * max(_interesting([points]) for points in medians) if medians else 1.0
+
+
+def _draw_dots(ax: Axes, done: Sequence[Job], ended: Mapping[str, int]) -> None:
+    """Where jobs completed: all, or every so many if they would hide each other."""
+    shown = done[:: step_of(len(done), MOST_DOTS)]
+    label = "completed"
+    if len(shown) < len(done):
+        label = f"completed: {len(shown):,} of {len(done):,} jobs shown"
+    delays = [ended[job.id] for job in shown]
+    values = [float(job.utility(ended[job.id])) for job in shown]
+    size = 3.5 if len(done) <= TOO_MANY else 2.0
+    ax.plot(delays, values, "o", color=ink(), markersize=size, label=label, zorder=3)
 
 
 def curve(utility: Utility, slots: int) -> FloatArray:
@@ -81,7 +151,7 @@ def curve(utility: Utility, slots: int) -> FloatArray:
     return np.column_stack([delays, utility(delays)])
 
 
-def _interesting(curves: list[FloatArray]) -> float:
+def _interesting(curves: Sequence[FloatArray]) -> float:
     """The delay from which nine of ten curves change by less than 1 % of their best value."""
     ends = [1.0]
     for points in curves:

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import pandas as pd
-from scipy.special import stdtrit
 
+from experiments.evaluation.intervals import (
+    interval_of,
+    mean_and_half_width,
+    scale_of,
+)
 from experiments.sweep.record import DONE
 
-CONFIDENCE = 0.95
 _KIND = ("instance.preset", "instance.file")
 _POINT = ("instance.", "policy.", "task.")
 
 
 def summarise(frame: pd.DataFrame, figures: Iterable[str]) -> pd.DataFrame:
-    """Mean over the seeds, with the half-width of its 95 % confidence interval.
+    """Mean over the seeds, geometric for ratios, with its 95 % confidence interval.
 
     Parameters
     ----------
@@ -31,7 +34,10 @@ def summarise(frame: pd.DataFrame, figures: Iterable[str]) -> pd.DataFrame:
     pandas.DataFrame
         One row a policy and grid point, in the order of `frame`: the parameters that vary,
         ``seeds`` with a result, ``failed`` cells, and for each figure ``figure`` (the mean, NaN
-        without a value), ``figure.ci95`` (Student's t; NaN below two values) and ``figure.n``
+        without a value), ``figure.low`` and ``figure.high`` (ends of the interval, NaN below two
+        values), ``figure.interval`` (what interval it is, as in
+        `experiments.evaluation.intervals.Interval`), ``figure.ci95`` (half-width by Student's t
+        before the interval is cut off where no value can be; NaN for ratios) and ``figure.n``
         (values that the mean is of).
 
     Examples
@@ -51,8 +57,11 @@ def summarise(frame: pd.DataFrame, figures: Iterable[str]) -> pd.DataFrame:
         row |= {"seeds": len(group) - failed, "failed": failed}
         for name in wanted:
             values = [float(value) for value in group[name].dropna()]
-            mean, half = mean_and_half_width(values)
-            row |= {name: mean, f"{name}.ci95": half, f"{name}.n": len(values)}
+            found = interval_of(values, scale_of(name) if min(values, default=0.0) >= 0 else "any")
+            half = math.nan if scale_of(name) == "ratio" else mean_and_half_width(values)[1]
+            row |= {name: found.mean, f"{name}.ci95": half, f"{name}.n": found.n}
+            row |= {f"{name}.low": found.low, f"{name}.high": found.high}
+            row[f"{name}.interval"] = found.kind
         rows.append(row)
     return pd.DataFrame(rows)
 
@@ -70,21 +79,6 @@ def varying(frame: pd.DataFrame) -> list[str]:
 def _varies(column: pd.Series[Any], or_missing: bool) -> bool:
     values = column if or_missing else column.dropna()
     return len({*map(str, values)}) > 1
-
-
-def mean_and_half_width(values: Sequence[float]) -> tuple[float, float]:
-    """Mean and half-width of its 95 % confidence interval; NaN where there is none."""
-    n = len(values)
-    if not n:
-        return math.nan, math.nan
-    mean = math.fsum(values) / n
-    if n == 1:
-        return mean, math.nan
-    if min(values) == max(values):
-        return values[0], 0.0  # not the rounding error of the mean
-    variance = math.fsum((value - mean) ** 2 for value in values) / (n - 1)
-    quantile = float(stdtrit(n - 1, 0.5 + CONFIDENCE / 2))
-    return mean, quantile * math.sqrt(variance / n)
 
 
 def _labels(frame: pd.DataFrame) -> list[pd.Series[str]]:

@@ -12,6 +12,7 @@ EXTRAS = {
     "pulp": "solve",
     "highspy": "solve",
     "matplotlib": "plot",
+    "jinja2": "report",
     **dict.fromkeys(("pydantic", "pandas", "pyarrow", "joblib", "scipy", "threadpoolctl"), "sweep"),
     "distributed": "dask",
     **dict.fromkeys(("kubernetes", "prometheus_client", "yaml", "urllib3"), "kubernetes"),

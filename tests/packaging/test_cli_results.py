@@ -41,6 +41,53 @@ def test_a_result_is_verified_and_drawn(
     assert "<svg" in picture.read_text()
 
 
+@pytest.mark.parametrize("command", ["compare", "replay", "quote"])
+def test_results_without_an_instance_are_drawn(
+    run: Oasis, small: Path, tmp_path: Path, command: str
+) -> None:
+    trace = tmp_path / "jobs.csv"
+    trace.write_text("id,submitted,duration,gpus\na,0,60,1\nb,5,30,2\n")
+    path, direct, again = (tmp_path / name for name in ("r.json", "direct.svg", "again.svg"))
+    files = {"replay": (trace,), "quote": (EXAMPLE, JOB)}.get(command, (small,))
+    assert run(command, *files, "-o", path, "--plot", direct)[0] == 0
+    assert run("plot", path, "-o", again) == (0, "", f"wrote {again}\n")
+    assert direct.read_bytes() == again.read_bytes()
+
+
+def test_a_ratio_without_its_instance_is_drawn_without_the_jobs_and_says_so(
+    run: Oasis, small: Path, tmp_path: Path
+) -> None:
+    path, whole, part = (tmp_path / name for name in ("r.json", "whole.svg", "part.svg"))
+    assert run("ratio", small, "-o", path)[0] == 0
+    assert run("plot", path, "-o", whole)[2] == f"wrote {whole}\n"
+    moved = small.rename(tmp_path / "moved.json")
+    code, _, err = run("plot", path, "-o", part)
+    assert code == 0
+    assert f"without the jobs that make the difference: {small} is not there" in err
+    assert len(part.read_bytes()) < len(whole.read_bytes())
+    assert run("plot", path, "-o", part, "--instance", moved)[0] == 0
+    assert part.read_bytes() == whole.read_bytes()
+
+
+def test_a_report_is_refused_where_a_result_is_wrong(
+    run: Oasis, small: Path, tmp_path: Path
+) -> None:
+    path, page = tmp_path / "r.json", tmp_path / "page.html"
+    assert run("run", small, "-o", path)[0] == 0
+    document = json.loads(path.read_text())
+    path.write_text(json.dumps(document | {"admitted": 7}))
+    assert_refused(run("report", path, "-o", page), str(path), "admitted: states 7, recomputed")
+    path.write_text("[]")
+    assert_refused(run("report", path, "-o", page), str(path))
+    assert_refused(run("report", path, "-o", tmp_path / "no" / "page.html"), "No such directory")
+    assert not page.exists()
+    path.write_text(json.dumps(document))
+    code, out, err = run("report", path, "-o", "-")
+    assert (code, err, out.startswith("<!DOCTYPE html>")) == (0, "", True)
+    assert run("report", path, "-o", page)[0] == 0
+    assert page.read_text() == out
+
+
 def test_a_schedule_of_anyone_that_breaks_a_constraint_is_one_line(
     run: Oasis, small: Path, tmp_path: Path
 ) -> None:

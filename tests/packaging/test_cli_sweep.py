@@ -55,8 +55,10 @@ def fail(grid: Path, k: int) -> None:
 def test_table_has_a_row_a_point_and_the_file_a_row_a_cell(call, grid: Path) -> None:
     code, out, err = call(grid)
     assert code == 0
-    title, heading, *rows = out.splitlines()
+    title, heading, *rows, note = out.splitlines()
     assert title == "Mean over the seeds ± half of its 95 % interval"
+    assert note == "*: the interval is cut off where no value can be, so it is not symmetrical"
+    assert any("*" in row for row in rows)
     figures = ["total_utility", "finished", "mean_completion"]
     assert heading.split() == ["instance", "policy", "seeds", *figures]
     assert [row.split("  ")[0] for row in rows] == ["jobs=3"] * 3 + ["jobs=5"] * 3

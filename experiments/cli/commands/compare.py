@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+import oasis
 from experiments.cli import console
 from experiments.cli.elastic_table import (
     compare_on_elastic,
@@ -15,29 +16,26 @@ from experiments.cli.elastic_table import (
     is_elastic_workload,
 )
 from experiments.cli.flags import comma_list
-from experiments.cli.options import AsJson, InstanceFile, Picture, ResultFile
+from experiments.cli.options import (
+    AsJson,
+    InstanceFile,
+    Picture,
+    ResultFile,
+    Style,
+    style_needs_plot,
+)
 from experiments.cli.policy_options import PolicySeed, Set, choose_options, known_policy
 from experiments.cli.reading import read_instance
 from experiments.cli.results import deliver
-from experiments.evaluation.comparison import compare
 from experiments.evaluation.elastic_comparison import SLOT_SECONDS
-from experiments.evaluation.policies import POLICIES, RIVALS, SEED, entry_of
+from experiments.evaluation.policies import POLICIES, RIVALS, SEED, entry_of, having
 from experiments.evaluation.provenance import instance_reference
+from experiments.evaluation.seeds import compare_over_seeds
+from experiments.evaluation.tables import COMPARED, compared_row
+from oasis.simulator import Policy, Scheduler
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-COLUMNS = (
-    ("policy", False),
-    ("utility", True),
-    ("admitted", True),
-    ("done", True),
-    ("waste", True),
-    ("mean", True),
-    ("p95", True),
-    ("busiest", False),
-    ("decision", True),
-)
 
 
 def command(
@@ -50,6 +48,15 @@ def command(
         ),
     ] = None,
     policy_seed: PolicySeed = None,
+    seeds: Annotated[
+        int,
+        typer.Option(
+            help="Run policies that draw at random with so many seeds, from --policy-seed on; "
+            "their figures are means then, ± half of the 95 % interval.",
+            min=1,
+            max=10_000,
+        ),
+    ] = 1,
     assignments: Set = None,
     slot_seconds: Annotated[
         float | None,
@@ -62,6 +69,7 @@ def command(
     ] = None,
     output: ResultFile = None,
     plot: Picture = None,
+    style: Style = None,
     as_json: AsJson = False,
 ) -> None:
     """Run several policies on one instance, or on elastic jobs, and put their figures side by side.
@@ -76,62 +84,53 @@ def command(
     (docs: controllers).
 
     FIFO, RRH, SRTF and LAS draw at random how many workers each job gets. The table shows one draw;
-    --policy-seed shows another, and a sweep averages over many.
+    --policy-seed shows another, and --seeds 10 the means of ten.
 
     Example: oasis compare instance.json --policies oasis,fifo,drf
     """
+    style_needs_plot(style, plot)
     if is_elastic_workload(file):
+        if seeds > 1:
+            raise oasis.OasisError("--seeds: expected 1 on elastic jobs; --policy-seed chooses it")
         comparison = compare_on_elastic(file, policies, policy_seed, assignments, slot_seconds)
-        deliver_elastic(comparison, as_json=as_json, output=output, plot=plot)
+        deliver_elastic(comparison, as_json=as_json, output=output, plot=plot, style=style)
         return
     if slot_seconds is not None:
         raise ValueError("--slot-seconds: is for elastic jobs, an instance has slots of its own")
     listed = comma_list(",".join(RIVALS) if policies is None else policies, "--policies")
     names = [known_policy(name, "--policies") for name in listed]
     chosen = choose_options(names, assignments, shared={SEED: policy_seed})
+    drawn = {name: _seeds(name, chosen[name], seeds) for name in having(SEED, names) if seeds > 1}
+    if seeds > 1 and not drawn:
+        known = ", ".join(having(SEED))
+        raise oasis.OasisError(f"--seeds: expected one of {known} among the policies")
     instance = read_instance(file)
-    makers = {name: partial(entry_of(name).make, instance, chosen[name]) for name in names}
-    with console.counter("comparing", len(makers) * len(instance.jobs)) as advance:
-        comparison = compare(instance, makers, on_decision=advance)
+    makers = {name: partial(_make, name, instance, chosen[name]) for name in names}
+    runs = sum(len(drawn.get(name, [0])) for name in names)
+    with console.counter("comparing", runs * len(instance.jobs)) as advance:
+        comparison = compare_over_seeds(instance, makers, drawn, on_decision=advance)
     document = comparison.to_dict() | {"instance": instance_reference(instance, str(file))}
 
     def show() -> None:
-        rows = [_row(name, figures) for name, figures in comparison.policies.items()]
-        console.print_rows(COLUMNS, rows, title=f"{len(instance.jobs)} jobs")
+        rows = [compared_row(name, figures) for name, figures in comparison.policies.items()]
+        over = f"; mean over {seeds} seeds of {', '.join(drawn)}" if drawn else ""
+        console.print_rows(COMPARED, rows, title=f"{len(instance.jobs)} jobs{over}")
 
     def draw() -> Figure:
         from experiments.plotting import comparison_page  # noqa: PLC0415 (needs an extra)
 
         return comparison_page(comparison)
 
-    deliver(document, show, as_json=as_json, output=output, plot=plot, draw=draw)
+    deliver(document, show, as_json=as_json, output=output, plot=plot, draw=draw, style=style)
 
 
-def _row(name: str, figures: Mapping[str, Any]) -> tuple[str, ...]:
-    shares = [
-        (share, f"{group} {resource}")
-        for group, resources in figures["utilisation"].items()
-        for resource, share in resources.items()
-        if share is not None
-    ]
-    share, busiest = max(shares, default=(None, ""))
-    return (
-        name,
-        console.number(figures["total_utility"]),
-        str(figures["admitted"]),
-        str(figures["finished"]),
-        _whole(figures["wasted_share"]),
-        _short(figures["mean_completion"]),
-        _short(figures["p95_completion"]),
-        f"{_whole(share)} {busiest}",
-        console.seconds(figures["decision_seconds"]["median"]),
-    )
+def _seeds(name: str, chosen: Mapping[str, Any], count: int) -> list[int]:
+    """`count` seeds of a policy, from the one that was chosen on."""
+    first = int(entry_of(name).resolve(chosen)[SEED])
+    return list(range(first, first + count))
 
 
-def _whole(share: float | None) -> str:
-    """A share in whole percent: the table must fit 80 columns."""
-    return "-" if share is None else f"{100 * share:.0f}%"
-
-
-def _short(value: float | None) -> str:
-    return "-" if value is None else f"{value:.3g}"
+def _make(
+    name: str, instance: oasis.Instance, chosen: Mapping[str, Any], seed: int | None
+) -> Policy | Scheduler:
+    return entry_of(name).make(instance, chosen if seed is None else {**chosen, SEED: seed})

@@ -6,7 +6,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from experiments.cli import console
-from experiments.cli.options import AsJson, InstanceFile, Picture, ResultFile
+from experiments.cli.options import (
+    AsJson,
+    InstanceFile,
+    Picture,
+    ResultFile,
+    Style,
+    style_needs_plot,
+)
 from experiments.cli.reading import read_instance
 from experiments.cli.results import deliver
 from experiments.evaluation.description import NAMES, Description, describe_instance, remarks
@@ -28,6 +35,7 @@ LOADS = (
 def command(
     file: InstanceFile,
     plot: Picture = None,
+    style: Style = None,
     output: ResultFile = None,
     as_json: AsJson = False,
 ) -> None:
@@ -39,6 +47,7 @@ def command(
 
     Example: oasis describe instance.json --plot load.png
     """
+    style_needs_plot(style, plot)
     instance = read_instance(file)
     description = describe_instance(instance)
     document = {
@@ -58,6 +67,7 @@ def command(
         output=output,
         plot=plot,
         draw=draw,
+        style=style,
     )
 
 

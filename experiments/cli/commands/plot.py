@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 import oasis
 from experiments.cli import console
 from experiments.cli.commands.verify import Result
-from experiments.cli.options import check_plot
+from experiments.cli.options import Style, check_plot
 from experiments.cli.reading import errors_name, read_document, read_instance
 from experiments.cli.results import write_picture
-from experiments.evaluation.checking import SCHEDULES
+from experiments.evaluation.instance_of import digest_of, named_file
 from experiments.evaluation.provenance import check_digest
-from oasis.model.document import entry, mapping, optional, text
-from oasis.model.schedule import schedules_by_job
 from oasis.simulator.result_file import result_from_dict
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 def command(
@@ -44,59 +40,49 @@ def command(
             show_default=False,
         ),
     ] = None,
+    style: Style = None,
 ) -> None:
-    """Draw a result: what `oasis run`, `solve`, `ratio` or `compare` wrote with -o.
+    """Draw a result: what `oasis run`, `solve`, `ratio`, `compare`, `replay` or `quote` wrote.
 
     The same pictures as those of --plot, without running anything again. A JSON object with
     `schedules` alone, as `oasis verify` takes it, is drawn too.
 
     Example: oasis plot result.json -o result.png
     """
+    from experiments.plotting.documents import picture_of  # noqa: PLC0415 (needs an extra)
+
     data = read_document(result)
     with errors_name(result):
-        figure = _draw(data, result.stem, instance)
-    write_picture(figure, output)
+        found = _instance(data, instance)
+        write_picture(lambda: picture_of(data, result.stem, found), output, style)
     console.note(f"wrote {output}")
 
 
-def _draw(data: Any, name: str, file: Path | None) -> Figure:
-    from experiments.plotting import (  # noqa: PLC0415 (needs an extra)
-        comparison_page,
-        ratio_page,
-        run_page,
-        schedules_page,
-    )
+def _instance(data: Any, file: Path | None) -> oasis.Instance | None:
+    """The instance that a result is of, if the picture is of one; refused if it is another."""
+    from experiments.plotting.documents import NEED_INSTANCE, kind_of  # noqa: PLC0415
 
-    if "kind" not in mapping(data) and SCHEDULES in data:
-        schedules = entry(data, SCHEDULES, schedules_by_job)
-        return schedules_page(_instance(data, file), schedules, f"{len(schedules)} schedules")
-    found, kind = result_from_dict(data), data["kind"]
-    if kind == "run":
-        return run_page(_instance(data, file), found)
-    if kind == "solve":
-        title = (
-            f"{found.method}: total utility {found.objective:.6g}, at most {found.upper_bound:.6g}"
-        )
-        return schedules_page(_instance(data, file), found.schedules, title)
-    if kind == "ratio":
-        return ratio_page({name: found})
-    if kind == "compare":
-        return comparison_page(found)
-    raise oasis.OasisError(
-        f"kind: there are pictures of run, solve, ratio and compare, not of {kind}"
-    )
-
-
-def _instance(data: Any, file: Path | None) -> oasis.Instance:
-    """The instance that a result is of; refused if it is another."""
-    reference = entry(data, "instance", mapping) if "instance" in data else {}
-    named = file
-    if named is None and reference.get("file") is not None:
-        named = Path(entry(reference, "file", text))
-    if named is None:
+    kind = kind_of(data)
+    if kind not in NEED_INSTANCE:
+        result_from_dict(data)  # says what is wrong with it
+        if kind != "ratio":
+            return None
+    named = file or named_file(data)
+    if named is None and kind in NEED_INSTANCE:
         raise oasis.OasisError("names no instance file; expected --instance too")
-    instance = read_instance(named)
-    digest = entry(reference, "sha256", optional(text)) if "sha256" in reference else None
+    if named is None or (kind == "ratio" and file is None and not named.is_file()):
+        _note_without(named)
+        return None
+    return _checked(read_instance(named), data)
+
+
+def _checked(instance: oasis.Instance, data: Mapping[str, Any]) -> oasis.Instance:
+    digest = digest_of(data)
     if digest is not None:
         check_digest(instance, digest)
     return instance
+
+
+def _note_without(named: Path | None) -> None:
+    why = "names no instance file" if named is None else f"{named} is not there"
+    console.note(f"drawn without the jobs that make the difference: {why}; --instance names one")

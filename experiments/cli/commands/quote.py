@@ -4,21 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 import oasis
 from experiments.cli import console
 from experiments.cli.flags import with_options
-from experiments.cli.options import AsJson, InstanceFile
+from experiments.cli.options import (
+    AsJson,
+    InstanceFile,
+    Picture,
+    ResultFile,
+    Style,
+    style_needs_plot,
+)
 from experiments.cli.policy_options import Set, choose_options, known_policy
 from experiments.cli.reading import errors_name, read_instance, read_job
+from experiments.cli.results import deliver
 from experiments.evaluation.live import quote_recourse
 from experiments.evaluation.policies import OASIS, POLICIES, RECOURSE, OasisOptions
 from experiments.evaluation.provenance import instance_reference
+from experiments.evaluation.quote_facts import quote_facts
 from oasis.online.live.answers import Change
 from oasis.online.oasis import OASiS
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @with_options(OasisOptions, "oasis_options", only_given=True)
@@ -33,6 +45,9 @@ def command(
     policy: Annotated[str, typer.Option(help=f"{OASIS} or {RECOURSE}.")] = OASIS,
     oasis_options: Any = None,
     assignments: Set = None,
+    output: ResultFile = None,
+    plot: Picture = None,
+    style: Style = None,
     as_json: AsJson = False,
 ) -> None:
     """Quote a job that would arrive after those of FILE that arrive no later than it.
@@ -44,6 +59,7 @@ def command(
 
     Example: oasis quote instance.json job.json
     """
+    style_needs_plot(style, plot)
     known_policy(policy, "--policy", (OASIS, RECOURSE))
     (options,) = choose_options([policy], assignments, oasis=oasis_options).values()
     instance = read_instance(file)
@@ -56,20 +72,34 @@ def command(
             quote = quote_recourse(instance, job, options)
             decision, change = quote.decision, quote.change
             parameters = POLICIES[policy].resolve(options)
-    if as_json:
-        provenance = {
-            "change": None if change is None else change.to_dict(),
-            "policy": policy,
-            "parameters": dict(parameters),
-            "instance": instance_reference(instance, str(file)),
-            "seed": instance.metadata.get("seed"),
-            "version": oasis.__version__,
-        }
-        console.print_json({"kind": "quote"} | decision.to_dict() | provenance)
-    else:
+    provenance = {
+        "change": None if change is None else change.to_dict(),
+        "policy": policy,
+        "parameters": dict(parameters),
+        "instance": instance_reference(instance, str(file)),
+        "seed": instance.metadata.get("seed"),
+        "version": oasis.__version__,
+    }
+
+    def show() -> None:
         verdict = "would be admitted" if decision.admitted else "would be rejected"
-        facts = _facts(decision, job) + ([] if change is None else _others(change))
+        facts = quote_facts(decision, job.arrival) + ([] if change is None else _others(change))
         console.print_facts(f"job {job.id} {verdict}", facts)
+
+    def draw() -> Figure:
+        from experiments.plotting import quote_page  # noqa: PLC0415 (needs an extra)
+
+        return quote_page(decision)
+
+    deliver(
+        {"kind": "quote"} | decision.to_dict() | provenance,
+        show,
+        as_json=as_json,
+        output=output,
+        plot=plot,
+        draw=draw,
+        style=style,
+    )
 
 
 def _quote(
@@ -95,55 +125,3 @@ def _others(change: Change) -> list[tuple[str, str]]:
     if not facts:
         facts = [("others", "nothing changes for them")]
     return [*facts, ("utility of all", f"{change.utility:+.6g}")]
-
-
-def _facts(decision: oasis.Decision, job: oasis.Job) -> list[tuple[str, str]]:
-    schedule = decision.schedule
-    if schedule is not None:
-        return [
-            ("runs", f"in {slots_of(schedule)}; arrives in slot {job.arrival}"),
-            ("workers", f"{schedule.worker_slots} worker-slots, at most {_peak(schedule)} at once"),
-            ("utility", console.number(decision.utility)),
-            ("cost", console.number(decision.cost)),
-            ("payoff", console.number(decision.payoff)),
-        ]
-    facts = [("reason", decision.reason or "")]
-    rejection = decision.rejection
-    if rejection is None:
-        return [*facts, ("to change it", "no utility would: there is no schedule at any price")]
-    slot = rejection.smallest_utility_completion
-    utility = f"more than {console.number(rejection.smallest_utility)} (completing by slot {slot})"
-    facts.append(("needs to be worth", utility))
-    if rejection.utility_factor is not None:
-        factor = console.number(rejection.utility_factor)
-        facts.append(("or its utility", f"multiplied by more than {factor}"))
-    spot = rejection.bottleneck
-    if spot is not None:
-        facts.append(("pays most for", f"{spot.resource} of {_GROUPS[spot.group]}"))
-        facts.append(("", f"{console.percent(spot.share)} of the cost"))
-        facts.append(("in slots", ", ".join(map(str, spot.slots))))
-        facts.append(("on servers", ", ".join(spot.servers)))
-    return facts
-
-
-_GROUPS = {"worker": "the worker servers", "ps": "the parameter-server hosts"}
-
-
-def slots_of(schedule: oasis.Schedule) -> str:
-    """The slots with workers, each stretch without a pause by its first and last."""
-    slots = sorted({slot for slot, _, _ in schedule.workers.tolist()})
-    stretches: list[list[int]] = []
-    for slot in slots:
-        if stretches and stretches[-1][1] == slot - 1:
-            stretches[-1][1] = slot
-        else:
-            stretches.append([slot, slot])
-    named = (f"{first}" if first == last else f"{first} to {last}" for first, last in stretches)
-    return f"{'slot' if len(slots) == 1 else 'slots'} {', '.join(named)}"
-
-
-def _peak(schedule: oasis.Schedule) -> int:
-    counts: dict[int, int] = {}
-    for slot, _, count in schedule.workers.tolist():
-        counts[slot] = counts.get(slot, 0) + count
-    return max(counts.values())

@@ -21,23 +21,23 @@ from experiments.cli.options import (
     Picture,
     ResultFile,
     Seed,
+    Style,
     TimeLimit,
     WorkLimit,
     limits_of,
+    style_needs_plot,
 )
 from experiments.cli.policy_options import Set, choose_options, known_policy
 from experiments.cli.progress import solver_progress
 from experiments.cli.reading import read_instance
 from experiments.cli.results import deliver
+from experiments.evaluation.facts import ratio_facts, theory_facts
 from experiments.evaluation.job_comparison import compare_jobs, to_dict
 from experiments.evaluation.policies import OASIS, POLICIES, OasisOptions, entry_of
 from experiments.evaluation.provenance import instance_reference
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-    import oasis
-    from experiments.evaluation.measure import CompetitiveRatio
 
 
 @with_options(OasisOptions, "oasis_options", only_given=True)
@@ -63,6 +63,7 @@ def command(
     ] = False,
     output: ResultFile = None,
     plot: Picture = None,
+    style: Style = None,
     as_json: AsJson = False,
 ) -> int:
     """Divide the offline optimum by what OASiS, or another policy, earned online.
@@ -75,6 +76,7 @@ def command(
 
     Example: oasis ratio instance.json --time-limit 60
     """
+    style_needs_plot(style, plot)
     from experiments.evaluation.measure import measure  # noqa: PLC0415 (needs an extra)
     from offline import solve  # noqa: PLC0415
 
@@ -94,7 +96,7 @@ def command(
 
         def show() -> None:
             title = f"{who} on {len(instance.jobs)} jobs"
-            console.print_facts(title, _facts(who, instance, result))
+            console.print_facts(title, ratio_facts(who, result, len(instance.jobs)))
             if theory:
                 console.print_facts("\nTheorem 4", theory_facts(who, result))
             if per_job:
@@ -103,82 +105,15 @@ def command(
         def draw() -> Figure:
             from experiments.plotting import ratio_page  # noqa: PLC0415 (needs an extra)
 
-            return ratio_page({file.stem: result})
+            return ratio_page({file.stem: result}, rows)
 
-        deliver(document, show, as_json=as_json, output=output, plot=plot, draw=draw)
+        deliver(
+            document,
+            show,
+            as_json=as_json,
+            output=output,
+            plot=plot,
+            draw=draw,
+            style=style,
+        )
     return DONE if result.proven else LIMIT
-
-
-def _facts(who: str, instance: oasis.Instance, result: CompetitiveRatio) -> list[tuple[str, str]]:
-    run, offline, latency = result.run, result.offline, result.run.latency
-    facts = [
-        ("competitive ratio", _ratio(who, result)),
-        ("which means", _meaning(who, result)),
-        (
-            who,
-            f"{console.number(result.online_utility)}, admitted {run.admitted} "
-            f"of {len(instance.jobs)} jobs",
-        ),
-        ("offline optimum", _optimum(result)),
-        ("certificate", _certificate(result)),
-        ("best schedule by", offline.objective_by or "-"),
-        ("upper bound by", offline.bound_by or "-"),
-        ("solved by", f"{offline.method} in {console.seconds(offline.seconds)}"),
-    ]
-    if not result.is_complete:
-        reason = f"stopped after {len(run.decisions)} of {len(instance.jobs)} decisions"
-        return [*facts, (f"{who}'s run", reason)]
-    times = f"median {console.seconds(latency['median'])}, max {console.seconds(latency['max'])}"
-    return [*facts, ("decision time", times)]
-
-
-def theory_facts(who: str, result: CompetitiveRatio) -> list[tuple[str, str]]:
-    """What Theorem 4 says of the run; the names are those of the JSON document, in words."""
-    certificate = result.certificate
-    if certificate is None:
-        why = "has no prices" if result.is_complete else "did not come to its end"
-        return [("nothing", f"{who}'s run {why}")]
-    return [
-        ("2 alpha", f"{console.number(2 * certificate.alpha)}, the ratio bound as printed"),
-        (
-            "corrected ratio bound",
-            f"{console.number(certificate.ratio_bound)}, corrected bound / utility of {who}",
-        ),
-        (
-            "corrected bound",
-            f"{console.number(certificate.upper_bound)}, which no schedule of these jobs exceeds",
-        ),
-        ("ln alpha_x", console.number(certificate.log_alpha_x)),
-        ("payoff gap G", console.number(certificate.payoff_gap)),
-        ("initial dual D_0", console.number(certificate.initial_dual)),
-    ]
-
-
-def _meaning(who: str, result: CompetitiveRatio) -> str:
-    if result.upper is None:
-        bound = console.number(result.offline_upper_bound)
-        return f"no schedule earns more than {bound}, and {who} earned nothing"
-    return f"no schedule earns more than {console.number(result.upper)} times what {who} earned"
-
-
-def _certificate(result: CompetitiveRatio) -> str:
-    if result.proven:
-        return "a schedule that earns it and a bound that none exceeds agree"
-    return "a schedule that earns the one, a bound that none exceeds for the other"
-
-
-def _ratio(who: str, result: CompetitiveRatio) -> str:
-    if result.online_utility == 0:
-        return f"undefined: {who} earned nothing"
-    if result.proven:
-        return f"{console.number(result.ratio)} (proven)"
-    interval = f"{console.number(result.lower)} and {console.number(result.upper)}"
-    return f"between {interval} (not proven: {result.offline.status})"
-
-
-def _optimum(result: CompetitiveRatio) -> str:
-    if result.proven:
-        return f"{console.number(result.offline_objective)} (proven)"
-    interval = f"{console.number(result.offline_objective)} to "
-    gap = console.percent(result.offline.gap)
-    return f"{interval}{console.number(result.offline_upper_bound)} (gap {gap})"

@@ -2,35 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 import oasis
 from experiments.cli import console
 from experiments.cli.flags import comma_list
-from experiments.cli.options import AsJson, ResultFile
+from experiments.cli.options import AsJson, Picture, ResultFile, Style, style_needs_plot
 from experiments.cli.policy_options import Chosen, PolicyLine, Set, choose_options, known_policy
 from experiments.cli.reading import errors_name
 from experiments.cli.results import deliver
 from experiments.evaluation.comparison import Comparison
 from experiments.evaluation.policies import LINE
 from experiments.evaluation.replay import PLAIN, replay_each
+from experiments.evaluation.tables import REPLAYED, replayed_row
 from oasis.simulator import ElasticWorkload, Workload, read_elastic, rigid_workload
 from oasis.traces import PlainTrace, malformed_sentences, read_plain
 
-COLUMNS = (
-    ("policy", False),
-    ("finished", True),
-    ("mean", True),
-    ("median", True),
-    ("p95", True),
-    ("waiting", True),
-    ("GPU use", True),
-    ("jobs/s", True),
-)
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 STEPS = 200  # of the progress bar
 
 
@@ -58,6 +52,8 @@ def command(
     first: Annotated[int, typer.Option(help="Leave out so many jobs at the start.", min=0)] = 0,
     limit: Annotated[int | None, typer.Option(help="Take so many jobs.", min=1)] = None,
     output: ResultFile = None,
+    plot: Picture = None,
+    style: Style = None,
     as_json: AsJson = False,
 ) -> None:
     """Replay a plain trace: each job holds its GPUs for its duration, or waits.
@@ -70,6 +66,7 @@ def command(
 
     Example: oasis replay jobs.csv --policies srsf,las --line fit --placement whole
     """
+    style_needs_plot(style, plot)
     names = comma_list(policies, "--policies")
     for name in names:
         known_policy(name, "--policies", PLAIN)
@@ -80,30 +77,58 @@ def command(
         _refuse_trace_options(context)
         with errors_name(file):
             made = read_elastic(file)
-        _deliver(_elastic(made, chosen), _elastic_title(made), as_json, output)
-        return
-    with errors_name(file):
-        trace = read_plain(
-            file, virtual_cluster=cluster, max_gpus=max_gpus, first=first, jobs=limit
-        )
-    for sentence in malformed_sentences({"jobs": trace.malformed}):
-        console.note(f"left out: {sentence}")
-    with errors_name(file):
-        workload = _workload(trace, servers, gpus, placement)
-    about: dict[str, Any] = {
+        found, title = _elastic(made, chosen, file), _elastic_title(made)
+    else:
+        with errors_name(file):
+            trace = read_plain(
+                file, virtual_cluster=cluster, max_gpus=max_gpus, first=first, jobs=limit
+            )
+        for sentence in malformed_sentences({"jobs": trace.malformed}):
+            console.note(f"left out: {sentence}")
+        with errors_name(file):
+            workload = _workload(trace, servers, gpus, placement)
+        about = _about(trace, servers, gpus, placement) | {
+            "cluster": cluster or None,
+            "max_gpus": max_gpus,
+            "first": first,
+            "trace": _reference(file),
+            "version": oasis.__version__,
+        }
+        found = Comparison("replay", _replayed(workload, chosen, None), about)
+        title = f"{len(trace.jobs)} jobs on {servers} x {gpus} GPUs, {placement}; seconds"
+    rows = [replayed_row(name, figures) for name, figures in found.policies.items()]
+
+    def draw() -> Figure:
+        from experiments.plotting import comparison_page  # noqa: PLC0415 (needs an extra)
+
+        return comparison_page(found)
+
+    deliver(
+        found.to_dict,
+        lambda: console.print_rows(REPLAYED, rows, title=title),
+        as_json=as_json,
+        output=output,
+        plot=plot,
+        draw=draw,
+        style=style,
+    )
+
+
+def _about(trace: PlainTrace, servers: int, gpus: int, placement: str) -> dict[str, Any]:
+    return {
         "jobs": len(trace.jobs),
         "format": trace.format,
         "malformed": {kind: dict(found) for kind, found in trace.malformed.items()},
         "servers": servers,
         "gpus": gpus,
         "placement": placement,
-        "cluster": cluster or None,
-        "max_gpus": max_gpus,
-        "first": first,
-        "version": oasis.__version__,
     }
-    title = f"{len(trace.jobs)} jobs on {servers} x {gpus} GPUs, {placement}; seconds"
-    _deliver(Comparison("replay", _replayed(workload, chosen, None), about), title, as_json, output)
+
+
+def _reference(file: Path) -> dict[str, str | None]:
+    """The trace by its name and the digest of its content; a pipe can be read only once."""
+    digest = hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else None
+    return {"file": str(file), "sha256": digest}
 
 
 def is_elastic(file: Path) -> bool:
@@ -125,11 +150,12 @@ def _refuse_trace_options(context: typer.Context) -> None:
             raise ValueError(f"{option}: is for plain traces, not for a file of elastic jobs")
 
 
-def _elastic(made: ElasticWorkload, chosen: Chosen) -> Comparison:
+def _elastic(made: ElasticWorkload, chosen: Chosen, file: Path) -> Comparison:
     about = {
         "jobs": len(made.workload.jobs),
         "format": made.document["format"],
         "machines": len(made.workload.site.machines),
+        "trace": _reference(file),
         "version": oasis.__version__,
     }
     return Comparison("replay", _replayed(made.workload, chosen, made.options), about)
@@ -140,16 +166,6 @@ def _elastic_title(made: ElasticWorkload) -> str:
     totals = dict(zip(site.resources, site.totals("worker"), strict=True))
     gpus = f" with {totals['gpu']:g} GPUs" if "gpu" in totals else ""
     return f"{len(made.workload.jobs)} elastic jobs on {len(site.machines)} machines{gpus}; seconds"
-
-
-def _deliver(found: Comparison, title: str, as_json: bool, output: Path | None) -> None:
-    rows = [_row(name, figures) for name, figures in found.policies.items()]
-    deliver(
-        found.to_dict,
-        lambda: console.print_rows(COLUMNS, rows, title=title),
-        as_json=as_json,
-        output=output,
-    )
 
 
 def _workload(trace: PlainTrace, servers: int, gpus: int, placement: str) -> Workload:
@@ -179,15 +195,3 @@ def _replayed(
                 advance()
 
         return replay_each(workload, chosen, on_settled=settle, options=options)
-
-
-def _row(name: str, found: Mapping[str, Any]) -> tuple[str, ...]:
-    times = ("mean_completion", "median_completion", "p95_completion", "mean_waiting")
-    rate = found["jobs_per_second"]
-    return (
-        name,
-        str(found["finished"]),
-        *("-" if found[key] is None else f"{found[key]:.1f}" for key in times),
-        console.percent(found["gpu_utilisation"]),
-        "-" if rate is None else f"{rate:.0f}",
-    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,18 +10,19 @@ import typer
 import oasis
 from experiments.cli import console
 from experiments.cli.flags import with_options
-from experiments.cli.options import AsJson, Picture, ResultFile
+from experiments.cli.options import AsJson, Picture, ResultFile, Style, style_needs_plot
 from experiments.cli.policy_options import PolicySeed, Set, choose_options, known_policy
 from experiments.cli.reading import read_instance, read_recipe
 from experiments.cli.results import deliver
+from experiments.evaluation.facts import Utilisation, run_facts
 from experiments.evaluation.policies import OASIS, POLICIES, SEED, OasisOptions, entry_of
 from experiments.evaluation.provenance import Recipe, instance_reference
+from experiments.evaluation.tables import DECISIONS, decision_row
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MOST_ROWS = 20
-Utilisation = Mapping[str, Mapping[str, float | None]]
 
 
 @with_options(OasisOptions, "oasis_options", only_given=True)
@@ -56,6 +56,7 @@ def command(
     ] = False,
     output: ResultFile = None,
     plot: Picture = None,
+    style: Style = None,
     as_json: AsJson = False,
 ) -> None:
     """Run a policy: who is admitted, when jobs finish, how full the cluster is.
@@ -65,6 +66,7 @@ def command(
 
     Example: oasis run instance.json --policy las --set las.line=fit
     """
+    style_needs_plot(style, plot)
     if result is None:
         name = known_policy(policy or OASIS, "--policy")
         (options,) = choose_options(
@@ -97,6 +99,7 @@ def command(
         output=output,
         plot=plot,
         draw=lambda: _draw(instance, run),
+        style=style,
     )
 
 
@@ -139,42 +142,10 @@ def _draw(instance: oasis.Instance, run: oasis.Run) -> Figure:
 
 
 def _print(run: oasis.Run, utilisation: Utilisation, rows: int) -> None:
-    console.print_facts(f"{run.policy} on {len(run.decisions)} jobs", _facts(run, utilisation))
+    console.print_facts(f"{run.policy} on {len(run.decisions)} jobs", run_facts(run, utilisation))
     if not run.decisions:
         return
-    table = [_row(decision) for decision in run.decisions[:rows]]
-    columns = (("job", False), ("finishes", True), ("utility", True), ("cost", True), ("", False))
-    console.print_rows(columns, table, title="\nDecisions in order of arrival")
+    table = [decision_row(decision) for decision in run.decisions[:rows]]
+    console.print_rows(DECISIONS, table, title="\nDecisions in order of arrival")
     if len(run.decisions) > rows:
         console.note(f"({len(run.decisions) - rows} more; --all lists them, --json has them whole)")
-
-
-def _facts(run: oasis.Run, utilisation: Utilisation) -> list[tuple[str, str]]:
-    latency = run.latency
-    facts = [
-        ("total utility", console.number(run.total_utility)),
-        ("admitted", f"{run.admitted} of {len(run.decisions)}"),
-        (
-            "decision time",
-            f"median {console.seconds(latency['median'])}, p99 {console.seconds(latency['p99'])}, "
-            f"max {console.seconds(latency['max'])}",
-        ),
-    ]
-    facts += [(name.replace("_", " "), f"{value}") for name, value in run.report.items() if value]
-    if run.outcome is not None and run.outcome.given_up_after_start:
-        jobs, share = run.outcome.given_up_after_start, console.percent(run.outcome.wasted_share)
-        facts.append(("work wasted", f"{share}; {jobs} jobs ran and never finished"))
-    for group, shares in utilisation.items():
-        parts = [f"{name} {console.percent(s)}" for name, s in shares.items() if s is not None]
-        facts.append((f"{group} servers used", ", ".join(parts)))
-    return facts
-
-
-def _row(decision: oasis.Decision) -> tuple[str, str, str, str, str]:
-    if decision.admitted:
-        if decision.completion is None:
-            return (decision.job_id, "-", "0", "0", decision.reason or "")
-        slot = f"slot {decision.completion}"
-        numbers = (console.number(decision.utility), console.number(decision.cost))
-        return (decision.job_id, slot, *numbers, "admitted")
-    return (decision.job_id, "-", "-", "-", f"rejected: {decision.reason}")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import oasis
 from experiments.cli import console
 from experiments.cli.exit_codes import DONE, LIMIT
@@ -23,11 +21,9 @@ from experiments.cli.options import (
 from experiments.cli.progress import solver_progress
 from experiments.cli.reading import read_instance
 from experiments.cli.results import deliver
+from experiments.evaluation.facts import solve_facts
 from experiments.evaluation.provenance import instance_reference
 from oasis.solvers import Status
-
-if TYPE_CHECKING:
-    from offline import OfflineResult
 
 
 def command(
@@ -62,22 +58,8 @@ def command(
         title = f"offline optimum of {len(instance.jobs)} jobs"
         deliver(
             document,
-            lambda: console.print_facts(title, _facts(result)),
+            lambda: console.print_facts(title, solve_facts(result)),
             as_json=as_json,
             output=output,
         )
     return DONE if result.status is Status.OPTIMAL else LIMIT
-
-
-def _facts(result: OfflineResult) -> list[tuple[str, str]]:
-    return [
-        ("status", str(result.status)),
-        ("objective", console.number(result.objective)),
-        ("upper bound", console.number(result.upper_bound)),
-        ("gap", console.percent(result.gap)),
-        ("admitted", str(len(result.schedules))),
-        ("best schedule by", result.objective_by or "-"),
-        ("upper bound by", result.bound_by or "-"),
-        ("method", result.method),
-        ("time", console.seconds(result.seconds)),
-    ]

@@ -20,7 +20,7 @@ from experiments.figures.dragon.running import (
     use_by_time,
 )
 from experiments.figures.dragon.table1 import LETTERS, table1
-from experiments.figures.rows import Row, groups, half_widths, interval
+from experiments.figures.rows import Row, amount, fraction, groups, half_widths
 from experiments.plotting.canvas import GREYS, HATCHES, LINES, axes, legend_below
 
 # The printed times of arrival read as minutes and as seconds, and draws with the same mean gaps.
@@ -67,7 +67,7 @@ def table6(runs: Sequence[Row]) -> list[Row]:
                 pairs = zip(part[policy], part[DRAGON], strict=True)
                 factors = [own[f"running{k}"] / best[f"running{k}"] for own, best in pairs]
                 name = f"{policy}, {kind}"
-                row |= interval(factors, name) if kind == DRAWN else {name: factors[0]}
+                row |= amount(factors, name) if kind == DRAWN else {name: factors[0]}
         low, high = FIG6_FACTORS
         rows.append({**row, "published_low": low, "published_high": high})
     return rows
@@ -82,11 +82,11 @@ def table7(runs: Sequence[Row]) -> list[Row]:
             row: Row = {"arrivals": kind, "policy": policy, "seeds": len(own[policy])}
             for name in PARTS:
                 pairs = zip(own[policy], own[DEFAULT], strict=True)
-                row |= interval([run[name] / base["elapsed"] for run, base in pairs], name)
+                row |= amount([run[name] / base["elapsed"] for run, base in pairs], name)
                 row[f"{name}_published"] = FIG7[policy][name]
-            row |= interval([run["use"] for run in own[policy]], "use")
+            row |= fraction([run["use"] for run in own[policy]], "use")
             row["use_published"] = FIG8[policy]
-            row |= interval([run["at_once"] for run in own[policy]], "at_once")
+            row |= amount([run["at_once"] for run in own[policy]], "at_once")
             pairs = zip(own[policy], own[LOCALITY], strict=True)
             row["below_locality"] = sum(r["elapsed"] < other["elapsed"] for r, other in pairs)
             rows.append(row)

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 
 from experiments.figures.figure import PublishedFigure
 from experiments.figures.oasis.published import FIG5
-from experiments.figures.rows import Row, geometric, groups
+from experiments.figures.rows import Row, groups, ratio
 from experiments.figures.settings import FigureSettings
 from experiments.plotting.canvas import MARKERS, axes, legend_below
 
@@ -55,7 +55,7 @@ def grid(settings: FigureSettings) -> dict[str, Any]:
 
 
 def table(cells: Sequence[Row], settings: FigureSettings) -> list[Row]:
-    """Ratios over seeds: geometric mean with the 95 % interval of the logarithms, and median.
+    """Ratios over seeds: geometric mean, its 95 % interval of the logarithms from 1 on, and median.
 
     ``ratios`` counts the seeds that have one: where OASiS earned nothing there is none, be it
     that nobody can earn anything (``nothing_to_earn``) or that only OASiS did not.
@@ -70,7 +70,7 @@ def table(cells: Sequence[Row], settings: FigureSettings) -> list[Row]:
         row["proven"] = sum(bool(cell["proven"]) for cell in part)
         row["nothing_to_earn"] = sum(cell["offline_upper_bound"] == 0 for cell in part)
         row["ratios"] = len(ratios)
-        row |= geometric(ratios, "ratio")
+        row |= ratio(ratios, "ratio")
         row["median"] = float(np.median(ratios)) if ratios else None
         row |= {"smallest": min(ratios, default=None), "largest": max(ratios, default=None)}
         ends = FIG5 if settings.full_size else (None, None)

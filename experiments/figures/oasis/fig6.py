@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 
 from experiments.figures.figure import PublishedFigure
 from experiments.figures.oasis.published import FIG6
-from experiments.figures.rows import Row, groups, half_widths, interval
+from experiments.figures.rows import Row, amount, groups, half_widths
 from experiments.figures.settings import FigureSettings
 from experiments.plotting.canvas import LINES, MARKERS, axes, legend_below
 
@@ -56,9 +56,9 @@ def table(cells: Sequence[Row], settings: FigureSettings) -> list[Row]:
         own = [cell["total_utility"] for cell in part]
         base = [true.get((jobs, cell["seed"])) for cell in part]
         row: Row = {"jobs": jobs, "scale": scale, "seeds": len(part)}
-        row["alpha"] = interval([cell["alpha"] for cell in part], "alpha")["alpha"]
-        row |= interval(own, "utility")
-        row |= interval([a / b for a, b in zip(own, base, strict=True) if b], "relative")
+        row["alpha"] = amount([cell["alpha"] for cell in part], "alpha")["alpha"]
+        row |= amount(own, "utility")
+        row |= amount([a / b for a, b in zip(own, base, strict=True) if b], "relative")
         known = settings.full_size and jobs == PUBLISHED_JOBS
         row["published"] = FIG6.get(float(str(scale))) if known else None
         rows.append(row)

@@ -7,7 +7,7 @@ from typing import Any
 
 from matplotlib.axes import Axes
 
-from experiments.figures.rows import Row, firsts, groups, half_widths, interval
+from experiments.figures.rows import Row, amount, firsts, groups, half_widths
 from experiments.plotting.canvas import GREYS, HATCHES, axes, legend_below
 
 PUBLISHED_STYLE: dict[str, Any] = {
@@ -26,11 +26,11 @@ def utility_rows(cells: Sequence[Row], published: Published) -> list[Row]:
     rows = []
     for (jobs, policy), part in groups(cells, "instance.jobs", "policy.name").items():
         row: Row = {"jobs": jobs, "policy": policy, "seeds": len(part)}
-        row |= interval([cell["total_utility"] for cell in part], "utility")
+        row |= amount([cell["total_utility"] for cell in part], "utility")
         row["published"] = published(str(policy), int(str(jobs)))
         row["first"] = sum(map(first, part))
         for name in ("admitted", "finished"):
-            row[name] = interval([cell[name] for cell in part], name)[name]
+            row[name] = amount([cell[name] for cell in part], name)[name]
         rows.append(row)
     return rows
 

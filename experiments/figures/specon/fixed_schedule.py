@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 
 from baselines import FIFO, SpeCon
 from experiments.figures.direct import Case, DirectFigure
-from experiments.figures.rows import Row, groups, interval
+from experiments.figures.rows import Row, amount, fraction, groups, interval
 from experiments.figures.specon.models import fixed_schedule
 from experiments.figures.specon.published import FIG5
 from experiments.plotting.canvas import LINES, axes, legend_below
@@ -59,17 +59,17 @@ def table(runs: Sequence[Row]) -> list[Row]:
         published = FIG5["default" if policy == DEFAULT else "specon"]
         row: Row = {"policy": policy, "seeds": len(part)}
         for name in ("mean", "makespan"):
-            row |= interval([each[name] for each in part], name)
+            row |= amount([each[name] for each in part], name)
             row[f"{name}_published"] = published[name]
         gains = [
             [1.0 - each[f"job{k}"] / base[f"job{k}"] for k in JOBS]
             for each, base in zip(part, own[DEFAULT], strict=True)
         ]
-        row |= interval([sum(gain > 0 for gain in some) / len(some) for some in gains], "reduced")
+        row |= fraction([sum(gain > 0 for gain in some) / len(some) for some in gains], "reduced")
         row["reduced_published"] = published["reduced"]
         row |= interval([max(some) for some in gains], "best")
         row["best_published"] = published["best"]
-        row |= interval([float(each["moves"]) for each in part], "moves")
+        row |= amount([float(each["moves"]) for each in part], "moves")
         for k in JOBS:
             row[f"job{k}"] = math.fsum(each[f"job{k}"] for each in part) / len(part)
         rows.append(row)

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 
 from experiments.evaluation.policies import FLOOR, PAPER_FLOOR
 from experiments.figures.figure import PublishedFigure
-from experiments.figures.rows import Row, fraction, groups, interval
+from experiments.figures.rows import Row, amount, fraction, groups
 from experiments.figures.settings import FigureSettings
 from experiments.figures.studies.families import calibrated, family, refuse_what_is_fixed, testbed
 from experiments.plotting.canvas import MARKERS, SMALL, axes
@@ -76,9 +76,9 @@ def table(cells: Sequence[Row], _: FigureSettings) -> list[Row]:
                 "policy": policy,
                 "seeds": len(part),
                 **fraction(shares, "share"),
-                **interval([cell["total_utility"] for cell in part], "utility"),
+                **amount([cell["total_utility"] for cell in part], "utility"),
                 **fraction([cell["wasted_share"] or 0.0 for cell in part], "wasted"),
-                **interval([cell["given_up_after_start"] for cell in part], "given_up"),
+                **amount([cell["given_up_after_start"] for cell in part], "given_up"),
             }
         )
     return rows

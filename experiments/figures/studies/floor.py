@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 
 from experiments.evaluation.policies import FLOOR
 from experiments.figures.figure import PublishedFigure
-from experiments.figures.rows import Row, fraction, groups, half_widths, interval
+from experiments.figures.rows import Row, amount, fraction, groups, half_widths
 from experiments.figures.settings import FigureSettings
 from experiments.figures.studies.families import calibrated, family, refuse_what_is_fixed, testbed
 from experiments.plotting.canvas import LINES, MARKERS, axes, legend_below
@@ -61,7 +61,7 @@ def table(cells: Sequence[Row], _: FigureSettings) -> list[Row]:
             "floor": floor,
             "seeds": len(part),
             **fraction([cell["share"] for cell in part], "share"),
-            **interval([cell["total_utility"] for cell in part], "utility"),
+            **amount([cell["total_utility"] for cell in part], "utility"),
         }
         for (name, floor), part in groups(named, "family", f"policy.{FLOOR}").items()
     ]

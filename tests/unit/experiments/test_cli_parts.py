@@ -33,6 +33,7 @@ from experiments.cli.policy_options import choose_options, known_policy, read_as
 from experiments.cli.reading import errors_name, read_instance, read_job, read_recipe
 from experiments.cli.results import deliver, refuse
 from experiments.cli.sweep_report import interrupted
+from experiments.evaluation import quote_facts
 from experiments.evaluation.options import Option, described
 from experiments.evaluation.policies import POLICIES
 from experiments.sweep.run import SweepProgress
@@ -173,7 +174,7 @@ def schedule_in(*slots: int) -> oasis.Schedule:
     ],
 )
 def test_a_quote_lists_the_slots_a_job_really_runs_in(slots: tuple[int, ...], told: str) -> None:
-    assert quote.slots_of(schedule_in(*slots)) == told
+    assert quote_facts.slots_of(schedule_in(*slots)) == told
 
 
 def test_what_is_given_of_each_policy() -> None:

@@ -27,7 +27,7 @@ from experiments.figures.oasis.lateness_boxes import QUANTILES
 from experiments.figures.oasis.published import FIG3, FIG4, FIG6, FIG8
 from experiments.figures.oasis.utility_bars import PUBLISHED_STYLE
 from experiments.figures.reproduction import reproduce
-from experiments.figures.rows import for_people, geometric, interval, read_csv, write_csv
+from experiments.figures.rows import for_people, interval, ratio, read_csv, write_csv
 from experiments.figures.settings import SHOWN, FigureSettings
 from experiments.figures.studies import commitment, floor
 from experiments.sweep.cells import expand
@@ -68,11 +68,18 @@ def test_interval_is_students():
     assert interval([], "x") == {"x": None, "x_low": None, "x_high": None}
 
 
-def test_geometric_interval_is_that_of_the_logarithms():
-    found = geometric([1.0, 2.0, 8.0], "x")
-    low, high = stats.t.interval(0.95, 2, *(f([0, 1, 3]) for f in (lambda v: 4 / 3, stats.sem)))
-    assert found["x"] == pytest.approx(16 ** (1 / 3))
+def test_interval_of_ratios_is_that_of_the_logarithms():
+    found = ratio([8.0, 16.0, 64.0], "x")
+    low, high = stats.t.interval(0.95, 2, *(f([3, 4, 6]) for f in (lambda v: 13 / 3, stats.sem)))
+    assert found["x"] == pytest.approx(8 * 16 ** (1 / 3))
     assert math.log2(found["x_low"]) == pytest.approx(low)
+    assert math.log2(found["x_high"]) == pytest.approx(high)
+
+
+def test_interval_of_ratios_ends_at_one_where_no_ratio_is_less():
+    found = ratio([1.0, 2.0, 8.0], "x")
+    _, high = stats.t.interval(0.95, 2, *(f([0, 1, 3]) for f in (lambda v: 4 / 3, stats.sem)))
+    assert (found["x"], found["x_low"]) == (pytest.approx(16 ** (1 / 3)), 1.0)
     assert math.log2(found["x_high"]) == pytest.approx(high)
 
 

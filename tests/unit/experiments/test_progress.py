@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import math
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -188,3 +189,52 @@ def test_elsewhere_what_ctrl_c_says_is_text_alone() -> None:
     )
     assert "oasis: stopping with what is known so far" in done.stderr
     assert not set(done.stderr) & set("\r\x1b")
+
+
+def screen_of(shown: str) -> list[str]:
+    """What is left on an endless terminal: rows after all movements of the cursor."""
+    rows, row, column = [""], 0, 0
+    for part in re.findall(r"\x1b\[[?\d;]*[A-Za-z]|.", shown, re.DOTALL):
+        if part == "\r":
+            column = 0
+        elif part == "\n":
+            row += 1
+            rows += [""] * (row + 1 - len(rows))
+        elif part == "\x1b[2K":
+            rows[row] = ""
+        elif part.endswith("A") and part.startswith("\x1b["):
+            row -= int(part[2:-1] or 1)
+        elif not part.startswith("\x1b"):
+            whole = rows[row].ljust(column)
+            rows[row] = whole[:column] + part + whole[column + 1 :]
+            column += 1
+    return [text.rstrip() for text in rows]
+
+
+VERBOSE = """
+import logging, time
+from experiments.cli import progress
+from experiments.cli.verbose import logging_to_stderr
+from oasis.solvers import SolveProgress
+progress.PATIENCE_SECONDS = 0.1
+log = logging.getLogger("offline.solve")
+with logging_to_stderr(), progress.solver_progress(lambda: None) as show:
+    for k in range(5):
+        show(SolveProgress(0.0, 400.0 + k, 410.0, 0.025, "compact MILP"))
+        time.sleep(0.5)
+        log.info("schedule %d is the best by now", k)
+        log.info("and a line that is longer than the terminal is wide, %s", "x" * 70)
+print("the result")
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX terminals")
+def test_on_a_terminal_what_is_logged_stays_above_the_live_line() -> None:
+    done, text = on_a_terminal(VERBOSE)
+    assert (done.returncode, done.stdout) == (0, "the result\n")
+    assert text.count("compact MILP: incumbent") > 5
+    said = [line[11:] for line in screen_of(text) if line]
+    long = f"offline.solve: and a line that is longer than the terminal is wide, {'x' * 70}"
+    assert said == [
+        line for k in range(5) for line in (f"offline.solve: schedule {k} is the best by now", long)
+    ]

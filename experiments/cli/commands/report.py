@@ -1,0 +1,78 @@
+"""``oasis report``: results on one page that needs nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+import oasis
+from experiments.cli import console
+from experiments.cli.options import Style, is_stdout, output_file
+from experiments.cli.reading import errors_name, read_document, read_instance
+from experiments.cli.results import write_page
+from experiments.evaluation.instance_of import by_digest, digest_of, instance_of
+
+
+def command(
+    results: Annotated[
+        list[Path],
+        typer.Argument(metavar="RESULT...", help="JSON documents of results.", show_default=False),
+    ],
+    output: Annotated[
+        Path,
+        typer.Option(
+            "-o",
+            "--output",
+            callback=output_file,
+            help="Page to write (HTML); -: standard output.",
+            show_default=False,
+        ),
+    ],
+    instances: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--instance",
+            metavar="FILE",
+            help="An instance that results are of; repeatable. [default: the files that they name]",
+            show_default=False,
+        ),
+    ] = None,
+    title: Annotated[str, typer.Option(help="Title of the page.")] = "OASiS: results",
+    style: Style = None,
+) -> None:
+    """Put results on one page: what was run, tables, pictures, proofs, and how to make them again.
+
+    RESULT is what `oasis run`, `solve`, `ratio`, `compare`, `replay` or `quote` wrote with -o, or
+    an object with `schedules`. Schedules are verified again on the instance that the result names.
+    The page is one file of HTML: its pictures and style are inside, and it loads nothing.
+
+    Example: oasis report ratio.json compare.json -o report.html
+    """
+    from experiments.plotting import drawing_style  # noqa: PLC0415 (needs an extra)
+    from experiments.report import report_page, section_of  # noqa: PLC0415 (needs an extra)
+
+    given = by_digest([read_instance(file) for file in instances or ()])
+    sections = []
+    with drawing_style(style):
+        for number, result in enumerate(results, start=1):
+            data = read_document(result)
+            with errors_name(result):
+                section = section_of(str(result), data, _instance(data, given), number=number)
+            sections.append(section)
+            for note in section.notes:
+                console.note(f"{result}: {note}")
+    write_page(report_page(sections, title), output)
+    if not is_stdout(output):
+        count = len(sections)
+        console.note(f"wrote {output}: {count} {'result' if count == 1 else 'results'}")
+
+
+def _instance(data: Any, given: dict[str, oasis.Instance]) -> oasis.Instance | None:
+    """The instance that a result is of; the only one given, if the result has no digest."""
+    if not isinstance(data, dict):
+        return None  # what is wrong with it is said when it is read
+    if digest_of(data) is None and len(given) == 1:
+        return next(iter(given.values()))
+    return instance_of(data, given)

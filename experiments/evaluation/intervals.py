@@ -1,0 +1,140 @@
+"""Means over seeds with intervals that say only what can be: none of a share below 0, for one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from oasis.model.extras import require
+
+CONFIDENCE = 0.95
+WIDEST = 1000.0  # a factor between the ends from which an interval of a ratio says nothing
+LIMITS = {
+    "any": (-math.inf, math.inf),
+    "amount": (0.0, math.inf),
+    "fraction": (0.0, 1.0),
+    "ratio": (1.0, math.inf),
+}  # scale -> the smallest and the largest value that there can be
+RATIOS = ("ratio", "ratio_lower", "ratio_upper")
+FRACTIONS = ("proven", "wasted_share", "gpu_utilisation")
+STUDENT, CUT, RANGE, NONE = "student", "cut", "range", "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A mean over seeds, and how far it may be off.
+
+    Parameters
+    ----------
+    mean : float
+        Arithmetic, of ratios geometric; NaN without a value.
+    low, high : float
+        Ends of the interval; NaN if there is none.
+    n : int
+        Values that the mean is of.
+    kind : {"student", "cut", "range", "none"}
+        The 95 % confidence interval by Student's t, of ratios that of the logarithms; the same, cut
+        off where no value can be; the smallest and the largest value, where the interval of a ratio
+        would span more than a factor of 1,000; or nothing, with fewer than two values.
+    """
+
+    mean: float
+    low: float
+    high: float
+    n: int
+    kind: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON; None for what there is not."""
+        known = {"mean": self.mean, "low": self.low, "high": self.high}
+        plain = {name: None if math.isnan(value) else value for name, value in known.items()}
+        return {**plain, "n": self.n, "interval": self.kind}
+
+
+def scale_of(figure: str) -> str:
+    """What values a figure can have, by its name: a key of `LIMITS`.
+
+    Examples
+    --------
+    >>> scale_of("ratio_upper"), scale_of("proven"), scale_of("total_utility")
+    ('ratio', 'fraction', 'amount')
+    """
+    if figure in RATIOS:
+        return "ratio"
+    return "fraction" if figure in FRACTIONS else "amount"
+
+
+def interval_of(values: Sequence[float], scale: str = "any") -> Interval:
+    """Mean of `values` with an interval that keeps to what can be.
+
+    Parameters
+    ----------
+    values : sequence of float
+        One a seed.
+    scale : {"any", "amount", "fraction", "ratio"}
+        Any number; none below 0; between 0 and 1; or none below 1, with a geometric mean.
+
+    Raises
+    ------
+    ValueError
+        If a value is outside of the scale.
+
+    Examples
+    --------
+    >>> found = interval_of([0.0, 0.5, 1.0], "fraction")
+    >>> found.mean, found.low, found.high, found.kind
+    (0.5, 0.0, 1.0, 'cut')
+    >>> interval_of([2.0, 8.0], "ratio")
+    Interval(mean=4.0, low=2.0, high=8.0, n=2, kind='range')
+    """
+    least, most = LIMITS[scale]
+    for value in values:
+        if not least * (1 - ROUNDING) <= value <= most * (1 + ROUNDING):
+            raise ValueError(f"values: expected {least:g} to {most:g} for {scale}, got {value!r}")
+    if scale == "ratio":
+        return _geometric(values)
+    mean, half = mean_and_half_width(values)
+    return _cut(mean, mean - half, mean + half, len(values), (least, most))
+
+
+ROUNDING = 1e-5  # of a ratio whose two sides are equal but for what solvers round
+
+
+def _geometric(values: Sequence[float]) -> Interval:
+    mean, half = mean_and_half_width([math.log(value) for value in values])
+    if 2 * half > math.log(WIDEST):
+        return Interval(math.exp(mean), min(values), max(values), len(values), RANGE)
+    ends = (math.exp(mean - half), math.exp(mean + half))
+    return _cut(math.exp(mean), *ends, len(values), LIMITS["ratio"])
+
+
+def _cut(mean: float, low: float, high: float, n: int, limits: tuple[float, float]) -> Interval:
+    if math.isnan(low):
+        return Interval(mean, math.nan, math.nan, n, NONE)
+    least, most = max(low, limits[0]), min(high, limits[1])
+    least, most = min(least, mean), max(most, mean)  # the mean of ratios of 1 may be 1 - 1e-16
+    return Interval(mean, least, most, n, STUDENT if (low, high) == (least, most) else CUT)
+
+
+def mean_and_half_width(values: Sequence[float]) -> tuple[float, float]:
+    """Mean and half-width of its 95 % confidence interval; NaN where there is none."""
+    n = len(values)
+    if not n:
+        return math.nan, math.nan
+    mean = math.fsum(values) / n
+    if n == 1:
+        return mean, math.nan
+    if min(values) == max(values):
+        return values[0], 0.0  # not the rounding error of the mean
+    variance = math.fsum((value - mean) ** 2 for value in values) / (n - 1)
+    return mean, _quantile(n) * math.sqrt(variance / n)
+
+
+def _quantile(n: int) -> float:
+    """How many standard errors of `n` values half of the interval is (Student's t)."""
+    require("an interval over seeds", "scipy")
+    from scipy.special import stdtrit  # noqa: PLC0415 (needs an extra)
+
+    return float(stdtrit(n - 1, 0.5 + CONFIDENCE / 2))

@@ -1,0 +1,106 @@
+"""What a quote says of a job: when it would run, or what it would have to be worth."""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
+
+from experiments.plotting.canvas import HATCHES, SMALL, axes, fill, ink, legend_below
+from oasis.model.decision import Decision
+from oasis.model.rounding import IntArray
+from oasis.model.schedule import COUNT, SLOT
+
+OWNERS = {"worker": "worker servers", "ps": "parameter-server hosts"}
+
+
+def plot_quote(decision: Decision, *, ax: Axes | None = None) -> Axes:
+    """Draw workers and parameter servers in each slot, or what a rejected job lacks.
+
+    Parameters
+    ----------
+    decision : Decision
+        Of ``quote`` or ``submit``.
+    ax : Axes, optional
+        Where to draw; left out, on a new figure, ``ax.figure``.
+
+    Returns
+    -------
+    Axes
+        With the picture.
+
+    Examples
+    --------
+    >>> import oasis
+    >>> instance = oasis.generate("testbed", jobs=3, seed=1)
+    >>> scheduler = oasis.OASiS.from_instance(instance)
+    >>> plot_quote(scheduler.quote(instance.jobs[0])).get_title().splitlines()[0]
+    'j0 would be admitted'
+    """
+    ax = axes(ax, 7.0, 3.2)
+    if decision.schedule is not None:
+        return _draw_schedule(ax, decision)
+    return _draw_rejection(ax, decision)
+
+
+def _draw_schedule(ax: Axes, decision: Decision) -> Axes:
+    assert decision.schedule is not None  # by the caller
+    kinds = {"workers": decision.schedule.workers, "parameter servers": decision.schedule.ps}
+    for k, (name, rows) in enumerate(kinds.items()):
+        slots, counts = _per_slot(rows)
+        places = slots - 0.2 + 0.4 * k
+        ax.bar(
+            places,
+            counts,
+            0.4,
+            label=name,
+            color=fill(k + 1),
+            hatch=HATCHES[k],
+            edgecolor=ink(),
+            linewidth=0.6,
+        )
+    ax.set_xlim(decision.schedule.start - 1.5, decision.schedule.completion + 1.5)
+    ax.xaxis.set_major_locator(MaxNLocator(nbins=10, integer=True))
+    ax.yaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
+    ax.set_xlabel("time (slots)")
+    ax.set_ylabel("count")
+    ax.set_title(
+        f"{decision.job_id} would be admitted\n"
+        f"utility {decision.utility:.4g}, cost {decision.cost:.4g}, payoff {decision.payoff:.4g}"
+    )
+    legend_below(ax, 2)
+    return ax
+
+
+def _draw_rejection(ax: Axes, decision: Decision) -> Axes:
+    rejection = decision.rejection
+    title = f"{decision.job_id} would be rejected"
+    factor = None if rejection is None else rejection.utility_factor
+    values = {"as it is": 1.0} if factor is None else {"as it is": 1.0, "would do": factor}
+    for k, value in enumerate(values.values()):
+        ax.barh(k, value, 0.6, color=fill(k + 1), hatch=HATCHES[k], edgecolor=ink(), linewidth=0.6)
+        text = f" {value:.4g}" if k == 0 else f" more than {value:.4g}"
+        ax.annotate(text, (value, k), va="center", fontsize=SMALL)
+    if rejection is None:
+        title += "\nthere is no schedule at any price"
+    elif factor is None:
+        title += "\nit is worth nothing when it could end"
+    elif rejection.bottleneck is not None:
+        spot = rejection.bottleneck
+        place = f"{spot.resource} of {OWNERS[spot.group]}"
+        title += f"\n{100 * spot.share:.0f} % of what it would cost is for {place}"
+    ax.set_yticks(range(len(values)), list(values))
+    ax.set_ylim(len(values) - 0.5, -0.5)
+    ax.margins(x=0.25)
+    ax.set_ylabel("worth")
+    ax.set_xlabel("multiple of its own utility")
+    ax.set_title(title)
+    return ax
+
+
+def _per_slot(rows: IntArray) -> tuple[IntArray, IntArray]:
+    """Slots in which there are some, and how many."""
+    slots, inverse = np.unique(rows[:, SLOT], return_inverse=True)
+    counts = np.zeros(len(slots), dtype=np.int64)
+    np.add.at(counts, inverse, rows[:, COUNT])
+    return slots, counts

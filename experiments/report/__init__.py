@@ -1,0 +1,11 @@
+"""One self-contained page of results: what was run, tables, pictures, proofs (docs/cli)."""
+
+from oasis.model.extras import require
+
+require("a report", "jinja2", "matplotlib")
+
+from experiments.report.page import report_page
+from experiments.report.section import Section, Table
+from experiments.report.sections import section_of
+
+__all__ = ["Section", "Table", "report_page", "section_of"]

@@ -1,0 +1,110 @@
+"""The commands that make a result again, from its document."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from typing import Any
+
+from experiments.evaluation.policies import POLICIES, SEED
+from experiments.evaluation.seeds import OVER_SEEDS
+
+UNNAMED = "INSTANCE.json"  # where a result does not say
+REPLAY_DEFAULTS = {"servers": 8, "gpus": 8, "placement": "pooled", "first": 0}
+
+
+def commands_of(name: str, data: Mapping[str, Any]) -> tuple[str, ...]:
+    """Commands that make a result again.
+
+    Parameters
+    ----------
+    name : str
+        File of the result.
+    data : mapping
+        Its document.
+
+    Returns
+    -------
+    tuple of str
+        Lines for a shell. A file that the document does not name is called in capitals.
+
+    Examples
+    --------
+    >>> document = {"kind": "run", "policy": "fifo", "parameters": {"seed": 3}}
+    >>> commands_of("r.json", document | {"instance": {"file": "a.json"}})
+    ('oasis run --from r.json', 'oasis run a.json --policy fifo --set fifo.seed=3')
+    """
+    kind = data.get("kind")
+    file = (data.get("instance") or {}).get("file") or UNNAMED
+    words: list[Any] = [kind, file]
+    if kind in ("run", "ratio", "quote"):
+        words += ["JOB.json"] if kind == "quote" else []
+        words += ["--policy", data["policy"], *_set(data["policy"], data["parameters"])]
+    if kind in ("solve", "ratio"):
+        words += _offline(data["method"], data[_OFFLINE[kind]])
+    if kind == "replay":
+        words = [kind, *_trace(data)]
+    if kind in ("compare", "replay"):
+        words += _policies(data["policies"])
+    if kind is None:
+        return ()
+    return (_line("run", "--from", name), _line(*words)) if kind == "run" else (_line(*words),)
+
+
+_OFFLINE = {"solve": "parameters", "ratio": "offline_parameters"}
+
+
+def _line(*words: Any) -> str:
+    return "oasis " + " ".join(shlex.quote(str(word)) for word in words)
+
+
+def _set(policy: str, parameters: Mapping[str, Any]) -> list[str]:
+    """Options that differ from the defaults of a known policy; all of an unknown one."""
+    known = POLICIES[policy].resolve({}) if policy in POLICIES else {}
+    words = []
+    for name, value in parameters.items():
+        if name not in known or known[name] != value:
+            words += ["--set", f"{policy}.{name}={text_of(value)}"]
+    return words
+
+
+def text_of(value: Any) -> str:
+    """A value of an option as ``--set`` reads it.
+
+    Examples
+    --------
+    >>> text_of([1.0, 2.5]), text_of(None), text_of(True)
+    ('1.0,2.5', 'none', 'true')
+    """
+    if isinstance(value, list | tuple):
+        return ",".join(map(text_of, value))
+    if value is None:
+        return "none"
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _policies(rows: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    words = ["--policies", ",".join(rows)]
+    for name, row in rows.items():
+        words += _set(name, row.get("parameters", {}))
+    seeds = max(
+        (len(row[OVER_SEEDS]["seeds"]) for row in rows.values() if OVER_SEEDS in row), default=1
+    )
+    return words if seeds == 1 else [*words, "--seeds", str(seeds)]
+
+
+def _offline(method: str, parameters: Mapping[str, Any]) -> list[str]:
+    words = ["--method", method]
+    for name in ("time_limit", "work_limit", SEED):
+        if parameters.get(name) is not None:
+            words += [f"--{name.replace('_', '-')}", f"{parameters[name]:g}"]
+    return words
+
+
+def _trace(data: Mapping[str, Any]) -> list[str]:
+    words = [(data.get("trace") or {}).get("file") or "TRACE.csv"]
+    for name in ("servers", "gpus", "placement", "cluster", "max_gpus", "first"):
+        value = data.get(name)
+        if value is not None and value != REPLAY_DEFAULTS.get(name):
+            words += [f"--{name.replace('_', '-')}", str(value)]
+    return words

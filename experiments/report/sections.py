@@ -1,0 +1,196 @@
+"""From the document of a result to what a page says of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from experiments.evaluation import facts, tables, texts
+from experiments.evaluation.checking import SCHEDULES, check_document
+from experiments.evaluation.facts import Facts
+from experiments.evaluation.instance_of import digest_of, named_file
+from experiments.evaluation.job_comparison import JobComparison, compare_jobs
+from experiments.evaluation.quote_facts import quote_facts
+from experiments.plotting.documents import NEED_INSTANCE, kind_of, picture_of
+from experiments.report.again import commands_of
+from experiments.report.proofs import proofs_of
+from experiments.report.section import Section, Table, table
+from experiments.report.svg import inline_svg
+from oasis.model.instance import Instance
+from oasis.simulator.result_file import result_from_dict
+
+TAKEN = (
+    ("job", False),
+    ("taken by", False),
+    ("arrives", True),
+    ("online finishes", True),
+    ("utility", True),
+    ("offline finishes", True),
+    ("utility", True),
+)
+VERIFIABLE = ("run", "solve", "ratio", SCHEDULES)
+
+
+def section_of(
+    name: str, data: Mapping[str, Any], instance: Instance | None, *, number: int = 1
+) -> Section:
+    """What a page says of a result.
+
+    Parameters
+    ----------
+    name : str
+        Name of its file.
+    data : mapping
+        Its document.
+    instance : Instance or None
+        The instance that it is of. With it, schedules are verified again and everything is drawn;
+        without it, the section says what is missing.
+    number : int
+        Which section of the page it is: its picture's identifiers begin with it.
+
+    Raises
+    ------
+    VerificationError
+        If a schedule breaks a constraint, or a stated figure is not what it is computed anew.
+    OasisError
+        If the document is malformed, or of another instance.
+
+    Examples
+    --------
+    >>> import oasis
+    >>> instance = oasis.generate("testbed", jobs=4, seed=1)
+    >>> run = oasis.simulate(instance, oasis.OASiS.from_instance(instance))
+    >>> section = section_of("run.json", run.to_dict(), instance)
+    >>> section.title, section.facts[0]
+    ('Run of oasis: 3 of 4 jobs admitted', ('total utility', '155.021'))
+    """
+    kind = kind_of(data)
+    found = None if kind == SCHEDULES else result_from_dict(data)
+    if instance is not None and kind in VERIFIABLE:
+        check_document(instance, data)
+    title, came_out, made = _SAID[kind](data, found, instance)
+    notes = []
+    if instance is None and kind in VERIFIABLE:
+        file = named_file(data)
+        where = f"its instance, {file}, is not there" if file else "it names no instance file"
+        lacks = "no picture" if kind in NEED_INSTANCE else "no jobs that make the difference"
+        notes.append(f"Not verified again, and {lacks}: {where}. --instance names it.")
+    picture = ""
+    if instance is not None or kind not in NEED_INSTANCE:
+        picture = inline_svg(picture_of(data, Path(name).stem, instance), f"p{number}-", title)
+    return Section(
+        name=name,
+        title=title,
+        was_run=_was_run(data),
+        facts=came_out,
+        tables=tuple(made),
+        proofs=proofs_of(kind, found, instance),
+        again=commands_of(name, data),
+        picture=picture,
+        notes=tuple(notes),
+    )
+
+
+Said = tuple[str, Facts, list[Table]]
+
+
+def _run(data: Mapping[str, Any], run: Any, _: Instance | None) -> Said:
+    title = f"Run of {run.policy}: {run.admitted} of {len(run.decisions)} jobs admitted"
+    rows = [tables.decision_row(decision) for decision in run.decisions]
+    made = [table("Decisions in order of arrival", tables.DECISIONS, rows)] if rows else []
+    return title, facts.run_facts(run, data.get("utilisation", {})), made
+
+
+def _solve(_: Mapping[str, Any], result: Any, __: Instance | None) -> Said:
+    title = f"Offline optimum: {texts.number(result.objective)}, {result.status}"
+    return title, facts.solve_facts(result), []
+
+
+def _ratio(_: Mapping[str, Any], result: Any, instance: Instance | None) -> Said:
+    who = "OASiS" if result.run.policy == "oasis" else str(result.run.policy)
+    jobs = len(result.run.decisions) if instance is None else len(instance.jobs)
+    came_out = facts.ratio_facts(who, result, jobs)
+    ratio = dict(came_out)["competitive ratio"]
+    made = []
+    if instance is not None:
+        rows = [_taken(row) for row in compare_jobs(instance, result)]
+        made = [table("Who takes which job", TAKEN, rows)]
+    return f"Competitive ratio of {who}: {ratio}", came_out, made
+
+
+def _compare(data: Mapping[str, Any], found: Any, _: Instance | None) -> Said:
+    rows = [tables.compared_row(name, row) for name, row in found.policies.items()]
+    title = f"{len(found.policies)} policies on {data.get('jobs')} jobs"
+    return title, [], [table("Policies", tables.COMPARED, rows)]
+
+
+def _replay(data: Mapping[str, Any], found: Any, _: Instance | None) -> Said:
+    rows = [tables.replayed_row(name, row) for name, row in found.policies.items()]
+    title = f"{len(found.policies)} policies replayed on {data.get('jobs')} jobs of a trace"
+    return title, [], [table("Policies; times in seconds", tables.REPLAYED, rows)]
+
+
+def _quote(_: Mapping[str, Any], decision: Any, __: Instance | None) -> Said:
+    verdict = "would be admitted" if decision.admitted else "would be rejected"
+    return f"Quote: job {decision.job_id} {verdict}", quote_facts(decision), []
+
+
+def _schedules(data: Mapping[str, Any], _: Any, __: Instance | None) -> Said:
+    return f"{len(data[SCHEDULES])} schedules", [], []
+
+
+_SAID: Mapping[str, Callable[[Mapping[str, Any], Any, Instance | None], Said]] = {
+    "run": _run,
+    "solve": _solve,
+    "ratio": _ratio,
+    "compare": _compare,
+    "replay": _replay,
+    "quote": _quote,
+    SCHEDULES: _schedules,
+}
+
+
+def _taken(row: JobComparison) -> tuple[str, ...]:
+    cells: list[str] = []
+    for side in (row.online, row.offline):
+        cells += ["-", "-"] if side is None else [str(side.completion), texts.number(side.utility)]
+    return (row.job_id, row.taken_by, str(row.arrival), *cells)
+
+
+def _was_run(data: Mapping[str, Any]) -> Facts:
+    """Policies and options, instance or trace, seed and version: all that the document says."""
+    found: Facts = []
+    for name in ("policy", "method"):
+        if data.get(name) is not None:
+            found.append((name, str(data[name])))
+    for name, what in (("parameters", "option"), ("offline_parameters", "offline")):
+        for key, value in (data.get(name) or {}).items():
+            found.append((f"{what} {key}", _text(value)))
+    for policy, row in (data.get("policies") or {}).items():
+        said = ", ".join(f"{k}={_text(v)}" for k, v in row.get("parameters", {}).items())
+        found.append((f"options of {policy}", said or "none"))
+    named = named_file(data)
+    if named is not None:
+        found.append(("instance", str(named)))
+    if digest_of(data) is not None:
+        found.append(("SHA-256 of the instance", str(digest_of(data))))
+    trace = data.get("trace") or {}
+    found += [(f"trace {key}", str(value)) for key, value in trace.items()]
+    for name in ("format", "servers", "gpus", "machines", "placement", "jobs", "seed", "version"):
+        if data.get(name) is not None:
+            found.append((name, _text(data[name])))
+    return found
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return f"{_count(value)} settings, which the result has"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_text, value))}]"
+    return texts.number(value) if isinstance(value, float) else str(value)
+
+
+def _count(value: Any) -> int:
+    """How many single values there are inside."""
+    return sum(map(_count, value.values())) if isinstance(value, Mapping) else 1

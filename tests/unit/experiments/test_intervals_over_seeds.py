@@ -1,0 +1,132 @@
+"""Intervals over seeds keep to what can be: no share below 0 or above 1, no ratio below 1."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from scipy import stats
+
+import baselines
+import oasis
+from experiments.cli.main import main
+from experiments.evaluation.comparison import compare
+from experiments.evaluation.intervals import (
+    LIMITS,
+    WIDEST,
+    Interval,
+    interval_of,
+    scale_of,
+)
+from experiments.evaluation.seeds import AVERAGED, compare_over_seeds
+from experiments.evaluation.texts import interval as as_text
+from experiments.evaluation.texts import number, percent, seconds
+
+VALUES = {
+    "any": st.integers(-(10**9), 10**9).map(lambda k: k / 1000),
+    "amount": st.integers(0, 10**9).map(lambda k: k / 1000),
+    "fraction": st.integers(0, 1000).map(lambda k: k / 1000),
+    "ratio": st.integers(1000, 10**9).map(lambda k: k / 1000),
+}
+
+
+@pytest.mark.parametrize("scale", LIMITS)
+@given(data=st.data())
+def test_an_interval_holds_its_mean_and_only_what_can_be(scale: str, data: st.DataObject) -> None:
+    values = data.draw(st.lists(VALUES[scale], min_size=2, max_size=8))
+    found = interval_of(values, scale)
+    least, most = LIMITS[scale]
+    assert least <= found.low <= found.mean <= found.high <= most
+    assert min(values) - 1e-6 <= found.mean <= max(values) + 1e-6
+    if scale == "ratio":
+        seen = max(values) / min(values)
+        assert found.high / found.low <= max(WIDEST, seen) * (1 + 1e-9)
+
+
+@given(st.lists(VALUES["any"], min_size=2, max_size=8))
+@example([3.0, 5.0, 10.0])
+def test_uncut_it_is_that_of_student(values: list[float]) -> None:
+    found = interval_of(values)
+    if len(set(values)) > 1:
+        spread = stats.sem(values)
+        low, high = stats.t.interval(0.95, len(values) - 1, loc=found.mean, scale=spread)
+        assert (found.low, found.high) == (
+            pytest.approx(low, rel=1e-6, abs=1e-6),
+            pytest.approx(high, rel=1e-6, abs=1e-6),
+        )
+
+
+def test_two_ratios_far_apart_have_a_range_and_not_ten_powers_of_ten() -> None:
+    found = interval_of([1.0, 100.0], "ratio")
+    assert found == Interval(pytest.approx(10.0), 1.0, 100.0, 2, "range")
+
+
+def test_values_that_cannot_be_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"expected 1 to inf for ratio, got 0\.5"):
+        interval_of([2.0, 0.5], "ratio")
+    with pytest.raises(ValueError, match=r"expected 0 to 1 for fraction, got 1\.5"):
+        interval_of([1.5], "fraction")
+
+
+def test_few_values_have_no_interval() -> None:
+    assert interval_of([5.0]).to_dict() == {
+        "mean": 5.0, "low": None, "high": None, "n": 1, "interval": "none"
+    }  # fmt: skip
+    assert math.isnan(interval_of([]).mean)
+    assert interval_of([2.0, 2.0, 2.0], "ratio").kind == "student"
+
+
+def test_texts_say_plus_minus_only_where_it_is_symmetrical() -> None:
+    assert as_text(interval_of([9.0, 11.0, 10.0], "amount").to_dict()) == "10.0 ± 2.5"
+    assert as_text(interval_of([0.0, 4.0, 2.0], "amount").to_dict()) == "2 (0 to 6.97)"
+    assert as_text(interval_of([3.0, 3.0]).to_dict()) == "3 ± 0"
+    assert as_text(interval_of([3.0]).to_dict()) == "3"
+    assert as_text(interval_of([]).to_dict()) == "-"
+    assert (number(None), percent(0.5), seconds(0.001)) == ("-", "50%", "1 ms")
+
+
+def test_scales_are_known_by_the_name_of_the_figure() -> None:
+    assert {scale_of(name) for name in AVERAGED} == {"amount", "fraction"}
+    assert scale_of("ratio_lower") == "ratio"
+
+
+def _make(name: str, seed: int | None) -> Any:
+    return baselines.make(name, seed or 0)
+
+
+def test_figures_over_seeds_are_means_of_single_runs() -> None:
+    instance = oasis.generate("testbed", jobs=10, seed=1)
+    seeds = [3, 4, 5]
+    makers = {name: partial(_make, name) for name in ("rrh", "drf")}
+    found = compare_over_seeds(instance, makers, {"rrh": seeds})
+    singles = [
+        compare(instance, {"rrh": partial(baselines.make, "rrh", seed)}).policies["rrh"]
+        for seed in seeds
+    ]
+    row = found.policies["rrh"]
+    values = [single["total_utility"] for single in singles]
+    assert len(set(values)) > 1
+    assert row["total_utility"] == pytest.approx(sum(values) / 3)
+    assert row["over_seeds"]["seeds"] == seeds
+    said = row["over_seeds"]["figures"]["total_utility"]
+    assert said["values"] == values
+    expected = interval_of(values, "amount").to_dict()
+    assert {name: said[name] for name in expected} == expected
+    assert "over_seeds" not in found.policies["drf"]
+    shares = [single["utilisation"]["worker"]["gpu"] for single in singles]
+    assert row["utilisation"]["worker"]["gpu"] == pytest.approx(sum(shares) / 3)
+
+
+def test_seeds_without_a_policy_that_draws_are_refused(
+    tmp_path: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "i.json"
+    oasis.write(oasis.generate("testbed", jobs=3, seed=1), path)
+    with pytest.raises(SystemExit) as caught:
+        main(["compare", str(path), "--policies", "drf,dorm", "--seeds", "2"])
+    assert caught.value.code == 2
+    assert "--seeds: expected one of " in capsys.readouterr().err

@@ -1,0 +1,261 @@
+"""Pictures of more jobs, slots and servers than there are dots say what they have put together."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("matplotlib", reason="needs the plot extra")
+
+import matplotlib as mpl
+from matplotlib.axes import Axes
+
+import baselines
+import oasis
+from experiments.evaluation.comparison import Comparison
+from experiments.evaluation.description import describe_instance
+from experiments.evaluation.instance_of import by_digest, digest_of, instance_of, named_file
+from experiments.evaluation.job_comparison import Finish, JobComparison
+from experiments.evaluation.provenance import instance_reference
+from experiments.plotting.bands import bands_of, draw_bands
+from experiments.plotting.canvas import PALETTE, block_means, colour, new_figure, step_of
+from experiments.plotting.classes import by_class, urgency
+from experiments.plotting.comparison import measures_of, plot_comparison
+from experiments.plotting.differences import MOST_JOBS, difference, plot_differences
+from experiments.plotting.documents import kind_of, picture_of
+from experiments.plotting.load import plot_load
+from experiments.plotting.quote import plot_quote
+from experiments.plotting.schedule import TOO_MANY, plot_schedule
+from experiments.plotting.style import drawing_style, read_style
+from experiments.plotting.utilisation import plot_utilisation
+from experiments.plotting.utilities import plot_utilities
+
+Made = tuple[oasis.Instance, oasis.Run]
+
+
+@pytest.fixture(scope="module")
+def many() -> Made:
+    """600 jobs on a horizon that is longer than a picture has columns."""
+    instance = oasis.generate(
+        "calibrated", jobs=600, worker_servers=10, ps_servers=10, horizon=500, seed=2
+    )
+    return instance, oasis.simulate(instance, baselines.make("fifo"))
+
+
+def cells(ax: Axes) -> Any:
+    return [np.ma.filled(image.get_array().astype(float), np.nan) for image in ax.images]
+
+
+def test_bands_hold_all_worker_slots_of_all_jobs(many: Made) -> None:
+    instance, run = many
+    each, bands = bands_of(instance, run.schedules, urgency)
+    assert each == 10
+    assert sum(band.jobs for band in bands) == len(instance.jobs)
+    assert sum(band.ran for band in bands) == len(run.schedules)
+    total = 0.0
+    for band in bands:
+        sizes = np.full(len(band.workers), each)
+        sizes[-1] = band.jobs - each * (len(sizes) - 1)
+        total += float((band.workers.sum(axis=1) * sizes).sum())
+    assert total == pytest.approx(sum(plan.worker_slots for plan in run.schedules.values()))
+
+
+def test_a_schedule_of_many_jobs_is_one_image_a_class_that_says_what_a_row_is(many: Made) -> None:
+    instance, run = many
+    ax = plot_schedule(instance, run.schedules)
+    classes = by_class(instance.jobs_by_arrival())
+    assert len(ax.images) == len(classes) == 3
+    assert len(ax.collections) == len(classes)  # frames, no bar for each job
+    assert "a row is 10 jobs, in order of arrival" in ax.get_ylabel()
+    assert "mean of 3 each" in ax.get_xlabel()
+    names = [label.get_text() for label in ax.get_yticklabels()]
+    assert [name.splitlines()[0] for name in names] == list(classes)
+    assert sum(int(name.splitlines()[1].split()[0].replace(",", "")) for name in names) == 600
+    few = replace(instance, jobs=instance.jobs[:TOO_MANY])
+    assert list(plot_schedule(few, {}).images) == []
+
+
+def test_classes_can_be_ones_own(many: Made) -> None:
+    instance, run = many
+    ax = plot_schedule(instance, run.schedules, class_of=lambda job: f"{job.worker['gpu']:g} GPUs")
+    assert all("GPUs" in label.get_text() for label in ax.get_yticklabels())
+    figure = new_figure(6.0, 4.0)
+    draw_bands(figure.add_subplot(), instance.horizon, *bands_of(instance, {}, lambda _: "all"))
+    assert len(figure.axes) == 2  # with the scale of the colours
+
+
+def test_heat_maps_show_means_of_neighbours_and_say_of_how_many(many: Made) -> None:
+    instance, run = many
+    ax = plot_utilisation(instance, run.schedules, resource="cpu")
+    (shown,) = cells(ax)
+    assert shown.shape == (10, 167)
+    assert ax.get_xlabel() == "time (slots; mean of 3 each)"
+    whole = plot_utilisation(replace(instance, horizon=500), run.schedules, resource="cpu")
+    assert whole.get_xlim() == (-0.5, 499.5)
+    means = block_means(np.arange(7.0), 3, 0)
+    assert means.tolist() == [1.0, 4.0, 6.0]
+    assert (step_of(0, 5), step_of(5, 5), step_of(6, 5)) == (1, 1, 2)
+
+
+def test_many_curves_are_a_median_and_a_band_a_class(many: Made) -> None:
+    instance, run = many
+    ax = plot_utilities(instance, run.schedules)
+    labels = [str(line.get_label()) for line in ax.lines]
+    assert [label.split(",")[0] for label in labels[:3]] == list(by_class(instance.jobs))
+    assert len(ax.collections) == 3
+    done = len(run.schedules)
+    dots = ax.lines[-1]
+    assert len(dots.get_xdata()) <= 200
+    if done > 200:
+        assert f"{len(dots.get_xdata())} of {done} jobs shown" in labels[-1]
+    critical = by_class(instance.jobs)["time-critical"]
+    line = ax.lines[0]
+    delays = np.asarray(line.get_xdata(), dtype=float)
+    expected = np.median([job.utility(delays) for job in critical], axis=0)
+    np.testing.assert_allclose(line.get_ydata(), expected)
+
+
+def test_demand_over_a_long_horizon_is_means_and_says_so(many: Made) -> None:
+    description = describe_instance(many[0])
+    ax = plot_load(description)
+    assert ax.get_xlabel() == "time (slots; mean of 3 each)"
+    first = next(load for load in description.loads if load.capacity > 0)
+    steps = ax.patches[0].get_data()
+    assert steps.values[0] == pytest.approx(100 * first.wanted[:3].mean() / first.capacity)
+    assert steps.edges[-1] == 499.5
+
+
+# --- comparisons, ratios, quotes ----------------------------------------------------------------
+
+
+def over_seeds(values: list[float], low: float | None, high: float | None) -> dict[str, Any]:
+    mean = sum(values) / len(values)
+    interval = {"mean": mean, "low": low, "high": high}
+    return {"seeds": list(range(len(values))), "figures": {"total_utility": interval}}
+
+
+def test_bars_over_seeds_have_their_intervals() -> None:
+    rows = {
+        "fifo": {"total_utility": 2.0, "over_seeds": over_seeds([1.0, 2.0, 3.0], 0.0, 4.5)},
+        "drf": {"total_utility": 5.0},
+    }
+    ax = plot_comparison(Comparison("compare", rows, {"jobs": 3}), measure="utility")
+    (bars,) = [found for found in ax.containers if hasattr(found, "errorbar") and found.errorbar]
+    (segments,) = bars.errorbar.lines[2]
+    spans = [part[:, 0].tolist() for part in segments.get_segments()]
+    assert [span for span in spans if not np.isnan(span).any()] == [[0.0, 4.5]]
+
+
+def test_jobs_are_counted_in_whole_ticks() -> None:
+    row = {"admitted": 2, "finished": 1}
+    ax = plot_comparison(Comparison("compare", {"a": row}, {}), measure="jobs")
+    assert all(tick == int(tick) for tick in ax.get_xticks())
+
+
+@pytest.mark.parametrize(
+    ("seconds", "unit"), [(30.0, "seconds"), (600.0, "minutes"), (4e4, "hours")]
+)
+def test_times_of_a_trace_have_a_unit_that_reads_well(seconds: float, unit: str) -> None:
+    names = ("mean_completion", "median_completion", "p95_completion", "mean_waiting")
+    row = dict.fromkeys(names, seconds) | {"gpu_utilisation": 0.5}
+    found = Comparison("replay", {"fifo": row}, {})
+    assert list(measures_of(found)) == ["completion", "waiting", "use"]
+    assert plot_comparison(found).get_xlabel() == f"time ({unit})"
+    assert plot_comparison(found, measure="use").containers[0][0].get_width() == 50.0
+    with pytest.raises(ValueError, match="measure: expected one of completion, waiting, use"):
+        plot_comparison(found, measure="jobs")
+
+
+def test_jobs_that_make_the_difference_add_up() -> None:
+    def row(k: int) -> JobComparison:
+        online = Finish(3, 1.0 + k) if k % 3 else None
+        offline = Finish(2, 2.5 * k) if k % 4 else None
+        return JobComparison(f"j{k}", 0, online, offline)
+
+    rows = [row(k) for k in range(40)]
+    ax = plot_differences(rows, who="fifo")
+    widths = [bar.get_width() for bar in ax.patches]
+    assert len(widths) == MOST_JOBS + 1
+    assert sum(widths) == pytest.approx(sum(map(difference, rows)))
+    largest = sorted((abs(difference(one)) for one in rows), reverse=True)[:MOST_JOBS]
+    assert [abs(width) for width in widths[:-1]] == largest
+    assert "others" in ax.get_yticklabels()[-1].get_text()
+    assert "that of fifo" in ax.get_xlabel()
+    same = plot_differences([JobComparison("a", 0, Finish(1, 2.0), Finish(1, 2.0))])
+    assert [text.get_text() for text in same.texts] == ["none: every job earns the same"]
+
+
+def test_a_quote_shows_the_counts_of_its_slots_or_the_factor_that_it_lacks() -> None:
+    instance = oasis.generate("testbed", jobs=4, seed=23)
+    run = oasis.simulate(instance, oasis.OASiS.from_instance(instance))
+    (rejected,) = [d for d in run.decisions if d.rejection is not None]
+    ax = plot_quote(rejected)
+    assert [bar.get_width() for bar in ax.patches] == [1.0, rejected.rejection.utility_factor]
+    taken = next(d for d in run.decisions if d.schedule is not None)
+    ax = plot_quote(taken)
+    assert sum(bar.get_height() for bar in ax.containers[0]) == taken.schedule.worker_slots
+    hopeless = oasis.Decision.rejected("a", lambda: ("no room", None))
+    assert "no schedule at any price" in plot_quote(hopeless).get_title()
+
+
+# --- styles, documents --------------------------------------------------------------------------
+
+
+def test_a_style_reaches_colours_and_leaves_no_trace(tmp_path: Any) -> None:
+    before = dict(mpl.rcParams)
+    path = tmp_path / "mine.mplstyle"
+    path.write_text("axes.prop_cycle: cycler(color=['ff0000', '00ff00'])\ntext.color: 0000ff\n")
+    assert colour(0) == PALETTE[0]
+    with drawing_style(path):
+        assert (colour(0), colour(3)) == ("#ff0000", "#00ff00")
+        row = {"total_utility": 2.0}
+        ax = plot_comparison(Comparison("compare", {"a": row}, {}), measure="utility")
+        assert ax.patches[0].get_facecolor()[:3] == (0.0, 1.0, 0.0)
+        assert ax.patches[0].get_edgecolor()[:3] == (0.0, 0.0, 1.0)
+    with drawing_style(None):
+        assert colour(0) == PALETTE[0]
+    assert dict(mpl.rcParams) == before
+    assert read_style("grayscale")["image.cmap"] == "gray"
+
+
+def test_colours_are_told_apart_without_red_or_green_and_neighbours_in_grey() -> None:
+    """Machado et al. (2009): what people without red or green cones see of each colour."""
+    blind = {
+        "red": [[0.152, 1.053, -0.205], [0.115, 0.786, 0.099], [-0.004, -0.048, 1.052]],
+        "green": [[0.367, 0.861, -0.228], [0.280, 0.673, 0.047], [-0.012, 0.043, 0.969]],
+    }
+    rgb = np.array([mpl.colors.to_rgb(name) for name in PALETTE])
+    for matrix in blind.values():
+        seen = np.clip(rgb @ np.array(matrix).T, 0, 1)
+        apart = np.linalg.norm(seen[:, None] - seen[None, :], axis=2)[np.triu_indices(8, 1)]
+        assert apart.min() > 0.13
+    grey = rgb @ np.array([0.2126, 0.7152, 0.0722])
+    assert np.abs(np.diff(grey)).min() > 0.07
+
+
+def test_documents_are_drawn_by_their_kind(tmp_path: Any) -> None:
+    instance = oasis.generate("testbed", jobs=4, seed=1)
+    path = tmp_path / "i.json"
+    oasis.write(instance, path)
+    run = oasis.simulate(instance, oasis.OASiS.from_instance(instance))
+    data = run.to_dict() | {"instance": instance_reference(instance, str(path))}
+    assert (kind_of(data), kind_of({"schedules": []})) == ("run", "schedules")
+    assert named_file(data) == path
+    other = oasis.generate("testbed", jobs=3, seed=2)
+    given = by_digest([other, instance])
+    for known in ({}, given):
+        found = instance_of(data, known)
+        assert found is not None
+        assert len(found.jobs) == 4
+    assert digest_of(data) in given
+    oasis.write(other, path)
+    with pytest.raises(oasis.OasisError, match="another instance"):
+        instance_of(data, {})
+    path.unlink()
+    assert instance_of(data, {}) is None
+    with pytest.raises(oasis.OasisError, match="instance: expected the instance"):
+        picture_of(data, "a", None)
+    assert len(picture_of(data, "a", instance).axes) >= 6

@@ -1,0 +1,275 @@
+"""Reports: every kind of result on one page that needs nothing else and says nothing twice."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import xml.etree.ElementTree as ET
+from dataclasses import replace
+from functools import partial
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("matplotlib", reason="needs the plot extra")
+pytest.importorskip("jinja2", reason="needs the report extra")
+
+import baselines
+import oasis
+from experiments import competitive_ratio
+from experiments.cli.main import main
+from experiments.evaluation.facts import ratio_facts, run_facts, solve_facts
+from experiments.evaluation.policies import POLICIES
+from experiments.evaluation.provenance import instance_reference
+from experiments.evaluation.quote_facts import quote_facts
+from experiments.evaluation.seeds import compare_over_seeds
+from experiments.evaluation.tables import compared_row, decision_row, replayed_row
+from experiments.plotting.canvas import new_figure
+from experiments.report.again import commands_of, text_of
+from experiments.report.page import report_page
+from experiments.report.proofs import proofs_of
+from experiments.report.section import MOST_ROWS, Section, table
+from experiments.report.sections import section_of
+from experiments.report.svg import inline_svg
+from offline import solve
+
+NASTY = '<script>alert("1 & 2")</script>-->'
+
+
+def small(name: str = "a") -> oasis.Instance:
+    drawn = oasis.generate("testbed", jobs=4, worker_servers=3, ps_servers=2, horizon=8, seed=1)
+    jobs = tuple(replace(job, id=f"{name}{k}") for k, job in enumerate(drawn.jobs))
+    return replace(drawn, jobs=jobs)
+
+
+@pytest.fixture(scope="module")
+def instance() -> oasis.Instance:
+    return small(NASTY)
+
+
+@pytest.fixture(scope="module")
+def documents(instance: oasis.Instance, tmp_path_factory: Any) -> dict[str, Any]:
+    """One document of each kind, as the commands write them."""
+    folder = tmp_path_factory.mktemp("results")
+    file = folder / "instance.json"
+    oasis.write(instance, file)
+    trace = folder / "jobs.csv"
+    trace.write_text("id,submitted,duration,gpus\na,0,60,1\nb,5,30,2\n")
+    job = folder / "job.json"
+    job.write_text(json.dumps(json.loads(file.read_text())["jobs"][0] | {"id": "late"}))
+    inputs = {
+        "run": (file,),
+        "solve": (file,),
+        "ratio": (file, "--method", "milp"),
+        "compare": (file, "--policies", "oasis,fifo,drf", "--seeds", "3"),
+        "replay": (trace, "--servers", "2", "--policies", "fifo,srtf", "--line", "fit"),
+        "quote": (file, job),
+    }
+    made = {}
+    for command, words in inputs.items():
+        path = folder / f"{command}.json"
+        assert oasis_command(command, *words, "-o", path) in (0, 3)
+        made[command] = json.loads(path.read_text())
+    return made | {"schedules": {"schedules": made["solve"]["schedules"]}}
+
+
+def oasis_command(*words: object) -> int:
+    with pytest.raises(SystemExit) as caught:
+        main([str(word) for word in words])
+    return int(caught.value.code or 0)
+
+
+class Strict(HTMLParser):
+    """Refuses a page whose tags do not match, and collects what it would load."""
+
+    void = ("meta", "link", "img", "br", "hr", "input")
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.open: list[str] = []
+        self.loads: list[str] = []
+        self.ids: list[str] = []
+        self.references: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag not in self.void:
+            self.open.append(tag)
+        self._look(tag, attrs)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self._look(tag, attrs)
+
+    def _look(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        assert tag not in ("script", "iframe", "object", "embed", "link", "base")
+        for name, value in attrs:
+            assert not name.startswith("on")
+            if name in ("src", "href", "data", "poster", "action", "srcset", "xlink:href"):
+                target = value or ""
+                (self.references if target.startswith("#") else self.loads).append(target)
+            if name == "id":
+                self.ids.append(value or "")
+            self.references += re.findall(r"url\((#[^)]*)\)", value or "")
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def page_of(documents: dict[str, Any], instance: oasis.Instance | None) -> str:
+    sections = [
+        section_of(f"{name}.json", data, instance, number=k)
+        for k, (name, data) in enumerate(documents.items(), start=1)
+        if instance is not None or name != "schedules"
+    ]
+    return report_page(sections)
+
+
+@pytest.mark.parametrize("is_there", [True, False], ids=["with", "without"])
+def test_a_page_of_every_kind_is_well_formed_and_loads_nothing(
+    documents: dict[str, Any], instance: oasis.Instance, is_there: bool
+) -> None:
+    found = dict(documents)
+    if not is_there:
+        for data in (found := json.loads(json.dumps(documents))).values():
+            data.get("instance", {})["file"] = "nowhere.json"
+    page = page_of(found, instance if is_there else None)
+    parser = Strict()
+    parser.feed(page)
+    parser.close()
+    assert parser.open == []
+    assert all(target.startswith("data:image/png;base64,") for target in parser.loads)
+    assert "http" not in page
+    assert "@import" not in page
+    assert len(set(parser.ids)) == len(parser.ids)
+    assert {reference[1:] for reference in parser.references} <= set(parser.ids)
+    root = ET.fromstring(page)  # and it is XML without an undefined entity or an open tag
+    assert len(list(root.iter("section"))) == len(documents) - (not is_there)
+    assert len(list(root.iter("svg"))) == (7 if is_there else 4)
+    notes = [note.text or "" for note in root.iter("p") if note.get("class") == "note"]
+    assert len(notes) == (0 if is_there else 3)
+    assert all("nowhere.json, is not there" in note for note in notes)
+
+
+def test_text_of_results_is_escaped(documents: dict[str, Any], instance: oasis.Instance) -> None:
+    page = page_of(documents, instance)
+    assert "<script" not in page
+    assert "&lt;script&gt;alert(&#34;1 &amp; 2&#34;)&lt;/script&gt;--&gt;0" in page
+    section = Section(NASTY, NASTY, [(NASTY, NASTY)], [], (), [], (NASTY,), "", (NASTY,))
+    assert "<script" not in report_page([section], NASTY)
+
+
+def test_the_same_results_give_the_same_bytes(
+    documents: dict[str, Any], instance: oasis.Instance
+) -> None:
+    assert page_of(documents, instance) == page_of(documents, instance)
+
+
+def test_numbers_of_the_page_are_those_of_the_result(
+    documents: dict[str, Any], instance: oasis.Instance
+) -> None:
+    data = documents["ratio"]
+    section = section_of("r.json", data, instance)
+    said, proofs = dict(section.facts), dict(section.proofs)
+    assert said["competitive ratio"] == f"{data['ratio']:.6g} (proven)"
+    assert proofs["2 alpha"].startswith(f"{data['bound_2alpha']:.6g},")
+    assert proofs["a schedule earns"].startswith(f"{data['objective']:.6g},")
+    assert dict(section.was_run)["SHA-256 of the instance"] == data["instance"]["sha256"]
+    (rows,) = (made.rows for made in section.tables)
+    assert len(rows) == len(instance.jobs)
+
+
+def test_a_figure_that_is_not_true_is_no_page(
+    documents: dict[str, Any], instance: oasis.Instance
+) -> None:
+    wrong = documents["run"] | {"total_utility": documents["run"]["total_utility"] + 1}
+    with pytest.raises(oasis.VerificationError, match=r"total_utility: states .*, recomputed"):
+        section_of("r.json", wrong, instance)
+    with pytest.raises(oasis.OasisError, match="another instance"):
+        section_of("r.json", documents["run"], small("other"))
+
+
+@pytest.mark.parametrize("kind", ["run", "solve", "ratio", "compare"])
+def test_the_commands_on_the_page_make_the_result_again(
+    documents: dict[str, Any], tmp_path: Path, kind: str
+) -> None:
+    from tests.recorded.outputs import repeatable
+
+    source = tmp_path / "source.json"
+    source.write_text(json.dumps(documents[kind]))
+    for k, line in enumerate(commands_of(str(source), documents[kind])):
+        again = tmp_path / f"again{k}.json"
+        program, *words = shlex.split(line)
+        assert program == "oasis"
+        assert oasis_command(*words, "-o", again) == 0
+        found = json.loads(again.read_text())
+        history = {"history": None}  # at what moment of a solve something was found
+        assert repeatable(found | history) == repeatable(documents[kind] | history)
+
+
+def test_commands_of_replay_and_quote_have_their_options(documents: dict[str, Any]) -> None:
+    (line,) = commands_of("x", documents["replay"])
+    words = shlex.split(line)
+    assert Path(words[2]).name == "jobs.csv"
+    assert "--servers 2 --policies fifo,srtf --set fifo.line=fit --set srtf.line=fit" in line
+    (line,) = commands_of("x", documents["quote"])
+    assert shlex.split(line)[3:] == ["JOB.json", "--policy", "oasis"]
+    assert commands_of("x", documents["schedules"]) == ()
+
+
+def test_every_option_of_every_policy_survives_the_way_through_text() -> None:
+    count = 0
+    for entry in POLICIES.values():
+        for name, value in entry.resolve({}).items():
+            parsed = entry.options[name].parse(text_of(value))
+            assert (list(parsed) if isinstance(parsed, tuple) else parsed) == value
+            count += 1
+    assert count > 50
+
+
+def test_long_tables_say_how_many_rows_are_left_out() -> None:
+    rows = [(f"j{k}",) for k in range(MOST_ROWS + 7)]
+    made = table("jobs", (("job", False),), rows)
+    assert (len(made.rows), made.left_out) == (MOST_ROWS, 7)
+    page = report_page([Section("x", "y", [], [], (made,), [], (), "")])
+    assert "7 more rows are in the result itself" in page
+
+
+def test_what_the_page_says_is_what_the_commands_print(instance: oasis.Instance) -> None:
+    run = oasis.simulate(instance, oasis.OASiS.from_instance(instance))
+    assert ("admitted", f"{run.admitted} of 4") in run_facts(run, {})
+    assert decision_row(run.decisions[0])[0] == instance.jobs_by_arrival()[0].id
+    result = solve(instance, method="milp")
+    assert dict(solve_facts(result))["method"] == "milp"
+    ratio = competitive_ratio(instance, method="milp")
+    assert dict(ratio_facts("OASiS", ratio, 4))["OASiS"].endswith("of 4 jobs")
+    quote = oasis.OASiS.from_instance(instance).quote(instance.jobs[0])
+    assert ("runs" in dict(quote_facts(quote))) == quote.admitted
+    found = compare_over_seeds(instance, {"fifo": partial(_fifo)}, {"fifo": [0, 1, 2]})
+    assert compared_row("fifo", found.policies["fifo"])[0] == "fifo"
+    replayed = dict.fromkeys(
+        ("mean_completion", "median_completion", "p95_completion", "mean_waiting"), 1.0
+    )
+    row = replayed_row(
+        "f", replayed | dict.fromkeys(("gpu_utilisation", "jobs_per_second")) | {"finished": 2}
+    )
+    assert row == ("f", "2", "1.0", "1.0", "1.0", "1.0", "-", "-")
+    reference = instance_reference(instance, None)
+    assert "verified" in dict(proofs_of("run", run, instance))
+    assert reference["file"] is None
+
+
+def _fifo(seed: int | None) -> Any:
+    return baselines.make("fifo", seed or 0)
+
+
+def test_pictures_share_no_identifiers_and_have_a_name() -> None:
+    figure = new_figure(2.0, 1.0)
+    figure.add_subplot().plot([0, 1], [1, 0])
+    first, second = (inline_svg(figure, prefix, 'a "line" <b>') for prefix in ("a-", "b-"))
+    ids = [set(re.findall(r'\bid="([^"]+)"', text)) for text in (first, second)]
+    assert ids[0]
+    assert ids[0].isdisjoint(ids[1])
+    assert 'aria-label="a &quot;line&quot; &lt;b>"' in first
+    ET.fromstring(first)
