@@ -187,7 +187,7 @@ def best_rates(made: ElasticWorkload, job: PolicyJob) -> list[float]:
     >>> from oasis.simulator import generate_elastic
     >>> made = generate_elastic(jobs=1, seed=1)
     >>> best_rates(made, made.workload.jobs[0])
-    [0.0, 1.0, 1.5353, 2.4107, 3.0116]
+    [0.0, 1.0, 1.5516, 2.0415, 2.5647]
     """
     scaling = getattr(made.speed, "scaling", made.speed)
     found = [0.0]
@@ -212,7 +212,7 @@ def slots_needed(made: ElasticWorkload, slot_seconds: float) -> int:
     --------
     >>> from oasis.simulator import generate_elastic
     >>> slots_needed(generate_elastic(jobs=12, seed=1), 600.0)
-    16
+    13
     """
     totals, demands = _pool(made)
     longest, shares = 0.0, np.zeros(len(totals))

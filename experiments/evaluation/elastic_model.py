@@ -116,7 +116,7 @@ class ElasticModel:
     >>> model = ElasticModel(made, 600.0)
     >>> seen = model.translate(made.workload.jobs[0], slot=1)
     >>> round(made.workload.jobs[0].work), round(seen.speed, 1), seen.job.source.work(600.0)
-    (786, 451.7, 2)
+    (474, 600.0, 1)
     """
 
     def __init__(self, made: ElasticWorkload, slot_seconds: float) -> None:

@@ -12,7 +12,13 @@ from experiments.figures.kod2 import fig7_fig8
 from experiments.figures.oasis import fig3, fig4, fig5, fig6, fig8, fig9
 from experiments.figures.reproduction import Reproduction, reproduce
 from experiments.figures.settings import FigureSettings
-from experiments.figures.specon import fixed_schedule
+from experiments.figures.specon import (
+    distribution,
+    fixed_schedule,
+    parameters,
+    random_schedules,
+    saving,
+)
 from experiments.figures.studies import commitment, floor
 
 FIGURES: Mapping[str, PublishedFigure] = {
@@ -22,7 +28,10 @@ FIGURES: Mapping[str, PublishedFigure] = {
 # Those that replay elastic jobs, without a sweep.
 EXPERIMENTS: Mapping[str, DirectFigure] = {
     figure.name: figure
-    for module in (table1_figures, study_figures, fig7_fig8, fixed_schedule, table)
+    for module in (
+        *(table1_figures, study_figures, fig7_fig8, saving, fixed_schedule, random_schedules),
+        *(distribution, parameters, table),
+    )
     for figure in module.FIGURES
 }
 

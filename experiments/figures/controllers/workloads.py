@@ -65,7 +65,7 @@ def drawn(seed: int, jobs: int = JOBS) -> list[Recorded]:
     Examples
     --------
     >>> [job.gpus for job in drawn(1, 5)]
-    [2, 4, 4, 8, 2]
+    [8, 4, 4, 2, 4]
     """
     rng = np.random.default_rng([16, seed])
     submitted = np.cumsum(rng.exponential(1.0, jobs))

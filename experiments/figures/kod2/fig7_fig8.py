@@ -126,10 +126,14 @@ def draw7(rows: Sequence[Row], ax: Axes | None = None) -> Axes:
             edgecolor="black",
             capsize=2,
         )
-    labels = [f"{row['batch']}\n{row['model'] if row['batch'] == 32 else ''}" for row in rows]
-    ax.set_xticks(range(len(rows)), labels)
+    ax.set_xticks(range(len(rows)), [str(row["batch"]) for row in rows])
+    for k, ((model,), part) in enumerate(groups(rows, "model").items()):
+        middle = k * len(part) + (len(part) - 1) / 2
+        place = ax.get_xaxis_transform()  # over the bars of this model
+        ax.text(middle, 0.95, str(model), transform=place, ha="center", va="top")
     ax.set_yscale("log")
-    ax.set_xlabel("batch size and model")
+    ax.set_ylim(10.0, 1e5)
+    ax.set_xlabel("batch size, for each model")
     ax.set_ylabel("mean completion time (s)")
     ax.set_title(TITLES[7])
     legend_below(ax, 2)

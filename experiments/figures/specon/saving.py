@@ -1,0 +1,125 @@
+"""Figs. 2 and 3 of the SpeCon paper: what saving a training and resuming it costs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from matplotlib.axes import Axes
+
+from experiments.figures.direct import Case, DirectFigure
+from experiments.figures.rows import Row
+from experiments.figures.specon.models import MODELS, WORK, curve, job_of, on_workers
+from experiments.figures.specon.published import SAVING_AT_MOST
+from experiments.plotting.canvas import MARKERS, axes, legend_below
+from oasis.scheduling import Allocation, Plan, Site, View
+from oasis.simulator import replay
+
+NONSTOP = "nonstop"
+SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)  # of the training, for the VAE
+TWO = (0.3, 0.7)  # for each model
+
+
+class MovesOnce:
+    """Runs one job on the first machine, and at a given time saves it and resumes it on the other.
+
+    Parameters
+    ----------
+    at : float or None
+        Seconds; None: it is never moved.
+
+    Examples
+    --------
+    >>> MovesOnce(30.0).parameters
+    {'at': 30.0}
+    """
+
+    name, slotted, told_remaining = "moves-once", False, False
+
+    def __init__(self, at: float | None) -> None:
+        self._at = at
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        return {"at": self._at}
+
+    def reset(self, site: Site) -> None:
+        self._home = 0
+
+    def decide(self, view: View) -> Plan:
+        jobs = list(view.jobs())
+        if self._at is not None and view.now >= self._at:
+            self._home = 1
+        plan = Plan({job.index: Allocation(((self._home, 1),)) for job in jobs})
+        if self._at is not None and jobs and view.now < self._at:
+            plan.wake_at = self._at
+        return plan
+
+
+def cases(_seeds: int) -> list[Case]:
+    """The VAE at nine points (Fig. 2), and each model at two (Fig. 3); nothing is drawn."""
+    one = [("2", "VAE", share) for share in (None, *SHARES)]
+    two = [("3", model, share) for model in MODELS for share in (None, *TWO)]
+    return [
+        {"figure": figure, "model": model, "share": share} for figure, model, share in one + two
+    ]
+
+
+def run(case: Case) -> Row:
+    """One training on its own, and its time."""
+    share = case["share"]
+    made = on_workers([job_of(0, 0.0, WORK, curve(case["model"]))], 2)
+    at = None if share is None else share * WORK
+    outcome = replay(made.workload, MovesOnce(at), **made.options)
+    row: Row = {"figure": case["figure"], "model": case["model"]}
+    return row | {"saved_at": NONSTOP if share is None else share, "time": outcome.jobs[0].end}
+
+
+def table(runs: Sequence[Row]) -> list[Row]:
+    """Each training beside the one that is never stopped."""
+    rows = []
+    for run in runs:
+        nonstop = next(
+            other["time"]
+            for other in runs
+            if other["saved_at"] == NONSTOP
+            and (other["figure"], other["model"]) == (run["figure"], run["model"])
+        )
+        rows.append({**run, "overhead": run["time"] - nonstop, "published_most": SAVING_AT_MOST})
+    return rows
+
+
+def draw(rows: Sequence[Row], ax: Axes | None = None) -> Axes:
+    """Overhead by the point at which the training was saved; the published limit is dotted."""
+    ax = axes(ax)
+    stopped = [row for row in rows if row["saved_at"] != NONSTOP]
+    for k, model in enumerate(MODELS):
+        part = [row for row in stopped if row["model"] == model]
+        ax.plot(
+            [100 * row["saved_at"] for row in part],
+            [row["overhead"] for row in part],
+            MARKERS[k],
+            color="black",
+            fillstyle="none",
+            markersize=4 + 3 * k,
+            label=model,
+        )
+    ax.axhline(SAVING_AT_MOST, color="0.5", linestyle=":", label="published: less than")
+    ax.set_ylim(0.0, 6.0)
+    ax.set_xlabel("saved at (% of the training)")
+    ax.set_ylabel("overhead (s)")
+    ax.set_title(TITLE)
+    legend_below(ax, 3)
+    return ax
+
+
+TITLE = "SpeCon, Figs. 2 and 3: overhead of saving and resuming"
+SHOWN = {
+    "figure": "figure",
+    "model": "model",
+    "saved_at": "saved at",
+    "time": "time (s)",
+    "overhead": "overhead (s)",
+    "published_most": "published: less than",
+}
+FIGURES = (DirectFigure("specon-2", TITLE, cases, run, table, SHOWN, (draw,), seeds=1),)

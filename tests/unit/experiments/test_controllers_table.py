@@ -1,0 +1,108 @@
+"""The table of all policies on the same elastic jobs: its workloads and its rows."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("matplotlib", reason="needs the plot extra")
+pytest.importorskip("pyarrow", reason="needs the sweep extra")
+
+from experiments.figures import EXPERIMENTS, FIGURES, FigureSettings
+from experiments.figures.controllers.table import LOADS, POLICIES, cases, run, table
+from experiments.figures.controllers.workloads import JOBS, at_load, drawn, of_trace
+from experiments.figures.rows import read_csv
+from tests.philly_shape import philly_shaped
+from tests.unit.experiments.test_plotting import assert_readable
+
+PICTURES = Path(__file__).parents[3] / "docs" / "figures"
+TABLES = ("controllers.csv", "philly/controllers.csv")
+
+
+@pytest.fixture
+def trace(tmp_path):
+    """A plain trace of the shape of Philly's, with enough distributed jobs for two windows."""
+    path = tmp_path / "jobs.csv"
+    with path.open("w", newline="") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(["id", "submitted", "duration", "gpus"])
+        for job in philly_shaped(3000, 5):
+            writer.writerow([job.id, job.submitted, job.duration, job.gpus])
+    return path
+
+
+def test_the_load_is_the_gpu_time_asked_for_over_that_between_first_and_last_arrival():
+    recorded = drawn(3)
+    for load in LOADS:
+        jobs = at_load(recorded, load, 3).workload.jobs
+        asked = sum(job.duration * job.gpus for job in recorded)
+        assert asked / (64 * jobs[-1].arrival) == pytest.approx(load)
+
+
+def test_jobs_are_the_same_at_each_load_but_for_their_arrivals():
+    light, heavy = (at_load(drawn(3), load, 3).document["jobs"] for load in (0.5, 2.0))
+    assert [job | {"arrival": 0} for job in light] == [job | {"arrival": 0} for job in heavy]
+    assert heavy != at_load(drawn(3), 2.0, 4).document["jobs"]
+
+
+def test_with_what_it_asks_for_a_job_takes_as_long_as_recorded():
+    recorded = drawn(5)
+    made = at_load(recorded, 1.0, 5)
+    for job, one in zip(made.workload.jobs, recorded, strict=True):
+        speed = made.speed.scaling.speedup[job.id][job.initial_workers - 1]
+        assert job.work / speed == pytest.approx(one.duration)
+        assert (job.min_workers, job.max_workers) == (1, 2 * one.gpus)
+
+
+def test_windows_of_a_trace_follow_each_other(trace):
+    first, second = (of_trace(trace, window) for window in (0, 1))
+    assert len(first) == len(second) == JOBS
+    assert first[-1].submitted <= second[0].submitted
+    assert all(2 <= job.gpus <= 8 and 1800 <= job.duration <= 14400 for job in first + second)
+    with pytest.raises(ValueError, match=r"trace: expected \d+ jobs of 2 to 8 GPUs"):
+        of_trace(trace, 1000)
+
+
+def test_a_row_says_what_a_run_gave(trace):
+    found = run({"load": 2.0, "seed": 0, "policy": "dragon", "trace": str(trace)})
+    assert found["trace"] == "jobs.csv"  # where it lies is nobody's business
+    assert found["of_bound"] == found["utility"] / found["bound"] <= 1.0
+    assert found["finished"] + found["unfinished"] == JOBS
+    (row,) = table([found])
+    assert (row["of_bound"], row["of_bound_low"]) == (found["of_bound"], None)
+
+
+def test_only_figures_that_can_take_a_trace_get_one(trace):
+    settings = FigureSettings(seeds=1, trace=str(trace))
+    assert EXPERIMENTS["controllers"].steps(settings) == len(cases(1))
+    with pytest.raises(ValueError, match="trace: kod2-7 varies only the number of seeds"):
+        EXPERIMENTS["kod2-7"].steps(settings)
+    with pytest.raises(ValueError, match="trace: fig3 takes its jobs from no trace"):
+        FIGURES["fig3"].steps(settings)
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_the_tables_have_all_policies_at_all_loads_and_nobody_exceeds_the_bound(name):
+    rows = read_csv(PICTURES / name)
+    expected = [(load, policy) for load in LOADS for policy in POLICIES]
+    assert [(row["load"], row["policy"]) for row in rows] == expected
+    assert all(0 < row["of_bound"] <= 1.0 for row in rows)
+    assert all(row["seeds"] == EXPERIMENTS["controllers"].seeds for row in rows)
+
+
+def test_the_data_of_the_page_are_those_of_the_command():
+    """The policies that take no time to run."""
+    kept = {(row["load"], row["policy"]): row for row in read_csv(PICTURES / TABLES[0])}
+    seeds = EXPERIMENTS["controllers"].seeds
+    chosen = [c for c in cases(seeds) if c["policy"] in ("dragon", "las") and c["load"] == 1.0]
+    for row in table([run(case) for case in chosen]):
+        for name, value in kept[(row["load"], row["policy"])].items():
+            assert value == row[name] or value == pytest.approx(row[name], rel=1e-9)
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_the_picture_is_readable(name):
+    rows = read_csv(PICTURES / name)
+    assert_readable(EXPERIMENTS["controllers"].draw(rows, "5 seeds"))

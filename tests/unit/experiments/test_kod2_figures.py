@@ -1,0 +1,117 @@
+"""The KOD2 paper's experiment: its jobs, the operator that deadlocks, and what the rows say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("matplotlib", reason="needs the plot extra")
+pytest.importorskip("pyarrow", reason="needs the sweep extra")
+
+from experiments.figures import EXPERIMENTS
+from experiments.figures.kod2.fig7_fig8 import cases7, cases8, run7, run8, table7, table8
+from experiments.figures.kod2.models import BATCHES, EXPOSED, NETWORKS, ten_jobs
+from experiments.figures.kod2.published import FIG7, FIG8
+from experiments.figures.kod2.running import KOD2, OPERATOR, Operator, mean_busy, measure
+from experiments.figures.rows import read_csv
+from oasis.simulator import Machine, PolicyJob, Site, Workload, replay
+from tests.unit.experiments.test_plotting import assert_readable
+
+PICTURES = Path(__file__).parents[3] / "docs" / "figures"
+
+
+def test_the_jobs_are_those_of_the_paper():
+    made = ten_jobs("VGG-16", 64, 3)
+    assert [job.arrival for job in made.workload.jobs] == [30.0 * k for k in range(10)]
+    assert {job.ps_needed(job.max_workers) for job in made.workload.jobs} == {1}
+    assert [machine.amounts for machine in made.workload.site.machines] == [(10.0, 32.0)] * 3
+    other = ten_jobs("ResNet-50", 8, 3)
+    assert [job.worker for job in made.workload.jobs] == [job.worker for job in other.workload.jobs]
+    rigid = ten_jobs("VGG-16", 64, 3, rigid=True)
+    asked = [job.initial_workers for job in made.workload.jobs]
+    assert [job.min_workers for job in rigid.workload.jobs] == asked
+
+
+def test_pods_that_interleave_deadlock_the_operator_and_not_kod2():
+    """VGG-16 at 32: in every draw some job holds pods for an hour and never gets all of them."""
+    for seed in range(3):
+        own, _ = measure(ten_jobs("VGG-16", 32, seed, rigid=True), OPERATOR)
+        other, _ = measure(ten_jobs("VGG-16", 32, seed), KOD2)
+        assert own["terminated"] > 0
+        assert own["stalled"] > 0
+        assert other["terminated"] == other["stalled"] == 0
+
+
+def test_who_waits_for_a_while_is_not_terminated():
+    jobs = [PolicyJob(n, 0.0, 90.0, ((0, 1),), min_workers=3, max_workers=3) for n in "ab"]
+    site = Site(("cpu",), (Machine("n0", (5.0,)),), partial_gangs=True)
+    ends = [job.end for job in replay(Workload.of(site, jobs), Operator(31.0)).jobs]
+    assert ends == [30.0, 60.0]
+    refusals = [job.refusal for job in replay(Workload.of(site, jobs), Operator(29.0)).jobs]
+    assert refusals == [None, "terminated in a deadlock"]
+
+
+def test_workers_that_wait_for_the_network_keep_no_core_busy():
+    made = ten_jobs("VGG-16", 64, 0)
+    _, steps = measure(made, KOD2)
+    ideal = sum(job.work * dict(job.worker)[0] for job in made.workload.jobs)
+    ends = [*(time for time, _ in steps[1:]), steps[-1][0]]
+    area = sum(cores * (end - begin) for (begin, cores), end in zip(steps, ends, strict=True))
+    assert ideal < area  # beside them there are only parameter servers
+    assert area == pytest.approx(mean_busy(steps, 0.0, ends[-1]) * 30 * ends[-1])
+    assert steps[-1][1] == pytest.approx(0.0, abs=1e-9)
+
+
+def test_all_of_the_network_comes_nearest_the_published_reduction():
+    def reduction(exposed):
+        found = []
+        for seed in range(6):
+            means = [
+                measure(ten_jobs("VGG-16", 128, seed, rigid=rigid, exposed=exposed), policy)[0]
+                for rigid, policy in ((True, OPERATOR), (False, KOD2))
+            ]
+            found.append(1 - means[1]["mean"] / means[0]["mean"])
+        return sum(found) / len(found)
+
+    published = FIG7[("VGG-16", 128)]
+    choices = {exposed: abs(reduction(exposed) - published) for exposed in (1.0, 1 / 2, 1 / 3)}
+    assert min(choices, key=choices.__getitem__) == EXPOSED
+
+
+def test_kod2_is_quicker_for_every_model_and_batch_size():
+    rows = read_csv(PICTURES / "kod2-7.csv")
+    assert [(row["model"], row["batch"]) for row in rows] == [
+        (model, batch) for model in NETWORKS for batch in BATCHES
+    ]
+    assert all(row["lower"] == row["seeds"] == 20 for row in rows)
+    assert all(row["kod2_terminated"] == 0 for row in rows)
+    assert max(row["reduction"] for row in rows) < FIG7[("VGG-16", 128)]  # as the page says
+
+
+def test_kod2_uses_the_cpus_more():
+    rows = {row["model"]: row for row in read_csv(PICTURES / "kod2-8.csv")}
+    assert all(row["kod2"] > row["operator"] for row in rows.values())
+    low, high = rows["VGG-16"]["increase_low"], rows["VGG-16"]["increase_high"]
+    assert low < FIG8["VGG-16"] < high
+
+
+@pytest.mark.parametrize(
+    ("name", "cases", "run", "table"),
+    [("kod2-7", cases7, run7, table7), ("kod2-8", cases8, run8, table8)],
+)
+def test_the_data_of_the_page_are_those_of_the_command(name, cases, run, table):
+    chosen = [case for case in cases(20) if case["model"] == "CNN-rand" and case["batch"] == 64]
+    (row,) = table([run(case) for case in chosen])
+    kept = next(
+        each
+        for each in read_csv(PICTURES / f"{name}.csv")
+        if each["model"] == "CNN-rand" and each.get("batch", 64) == 64
+    )
+    for key, value in kept.items():
+        assert value == row[key] or value == pytest.approx(row[key], rel=1e-9)
+
+
+@pytest.mark.parametrize("name", ["kod2-7", "kod2-8"])
+def test_the_pictures_are_readable(name):
+    assert_readable(EXPERIMENTS[name].draw(read_csv(PICTURES / f"{name}.csv"), "20 seeds"))
