@@ -22,7 +22,7 @@ from oasis.kubernetes.conditions import (
 from oasis.kubernetes.entry import Entry
 from oasis.kubernetes.existing_kinds import ExistingKind
 from oasis.kubernetes.nodes import Place
-from oasis.kubernetes.objects import Clock
+from oasis.kubernetes.objects import Clock, job_id
 from oasis.model.decision import Decision
 from oasis.scheduling.allocation import Allocation
 
@@ -72,6 +72,15 @@ class Job:
             bad = (kind == LATE) == (status == "True")
             warns = bad and not (kind == COMPLETE and status == "True")
             self.news.append(("Warning" if warns else "Normal", reason, message, now))
+            log.info(
+                "%s: %s: %s", self.name, reason, message, extra={"job": self.name, "reason": reason}
+            )
+
+    @property
+    def name(self) -> str:
+        """As `JobSpec.id`."""
+        kind = names.KIND if self.kind is None else self.kind.name
+        return job_id(kind, self.meta["namespace"], self.meta["name"])
 
     @property
     def phase(self) -> str:

@@ -81,5 +81,5 @@ def test_the_verbs_of_the_whole_run_are_exactly_the_shipped_ones(
     scene, _ = controllers_account(cluster)
     asked = cluster.plane.requests(scene.account)
     assert sorted(verbs(asked)) == sorted(granted(rights(SYSTEM)))
-    refused = [r for r in denied(asked) if r.code == 403]
-    assert [(r.verb, r.resource) for r in refused] == []
+    # an API server that has just been started refuses everybody until it knows the roles
+    assert {(r.group, r.resource, r.verb) for r in denied(asked)} <= granted(rights(SYSTEM))
