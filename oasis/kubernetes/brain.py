@@ -371,7 +371,7 @@ class Brain:
                 continue
             alone = [(slot, entry.allocation)] if entry.allocation.workers else []
             job.holds(entry, planned.get(entry.job.index, alone), self.places, now)
-            job.resized(self.meter.idle(uid))
+            job.resized(entry, self.meter.idle(uid))
         phases = [job.phase for job in self.statuses.values()]
         for phase in PHASES:
             self.metrics.jobs.labels(phase).set(phases.count(phase))
