@@ -193,7 +193,15 @@ class Brain:
             self.metrics.failures.inc()
             log.error("%s; everything stays as it was", error)  # noqa: TRY400 (it says it all)
             outcome = Outcome()
-        self.metrics.policy_seconds.observe(time.perf_counter() - begin)
+        seconds = time.perf_counter() - begin
+        self.metrics.policy_seconds.observe(seconds)
+        log.info(
+            "slot %d: %d jobs, %d changed",
+            slot,
+            len(self.driver.entries),
+            len(outcome.changed),
+            extra={"slot": slot, "count": len(outcome.changed), "seconds": round(seconds, 6)},
+        )
         self._tell(slot, outcome, now)
         self.withdrawn.clear()
         self._short.clear()
@@ -363,7 +371,7 @@ class Brain:
                 continue
             alone = [(slot, entry.allocation)] if entry.allocation.workers else []
             job.holds(entry, planned.get(entry.job.index, alone), self.places, now)
-            job.resized(self.meter.idle(uid))
+            job.resized(entry, self.meter.idle(uid))
         phases = [job.phase for job in self.statuses.values()]
         for phase in PHASES:
             self.metrics.jobs.labels(phase).set(phases.count(phase))

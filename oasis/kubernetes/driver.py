@@ -95,6 +95,8 @@ class Driver:
         self._arrive(facts, slot, view, anew)
         if self._is_due(slot, view):
             self._ask(view, outcome)
+        for entry in self.entries.values():
+            entry.settle()
         return outcome
 
     def rebuild(self, site: Site) -> None:
@@ -301,7 +303,10 @@ class Driver:
                 spec = specs.get(found["uid"])
                 if spec is not None:
                     self.remember(spec, found["arrived"], found["done"], found["given"])
-                    self._arrive_again[-1].admitted = found["admitted"]
+                    again = self._arrive_again[-1]
+                    again.begun = found["given"] is not None
+                    for name in ("admitted", "resizes", "restarts"):
+                        setattr(again, name, found[name])
             return
         self.down.update(state["down"])
         for found in state["entries"]:
@@ -315,8 +320,9 @@ class Driver:
                 tuple((machine, count) for machine, count in tasks) for tasks in found["allocation"]
             )
             entry.allocation = Allocation(workers, ps)
-            for name in ("done", "held", "waiting_since", "admitted", "given"):
+            for name in STATE:
                 setattr(entry, name, found[name])
+            entry.settled, entry.begun = entry.allocation, entry.given is not None
             entry.observed = [(slot, loss) for slot, loss in found["observed"]]
             self.entries[entry.job.index] = entry
 
@@ -333,3 +339,4 @@ def _differs(one: JobSpec, other: JobSpec) -> bool:
 
 
 _NO_JOB: Any = None
+STATE = ("done", "held", "waiting_since", "admitted", "given", "resizes", "restarts")

@@ -39,6 +39,12 @@ class Entry:
         Whether the policy accepted it.
     given : int or None
         Workers that it held last; None if it never ran.
+    settled : Allocation
+        What it held at the end of the last boundary.
+    begun : bool
+        Whether it ever held anything.
+    resizes, restarts : int
+        How often a job that had begun got another gang, and how often no pod of it was kept.
     observed : list of (float, float)
         What its training reported of its loss: slot and value, the latest `OBSERVED_MOST`.
     """
@@ -53,7 +59,21 @@ class Entry:
     waiting_since: int | None = None
     admitted: bool = False
     given: int | None = None
+    settled: Allocation = NOTHING
+    begun: bool = False
+    resizes: int = 0
+    restarts: int = 0
     observed: list[tuple[float, float]] = field(default_factory=list)
+
+    def settle(self) -> None:
+        """At the end of a boundary: count what changed, if the job had begun before."""
+        if self.allocation != self.settled and self.allocation.workers:
+            if self.begun:
+                kept = set(_tasks(self.settled)) & set(_tasks(self.allocation))
+                self.resizes += 1
+                self.restarts += self.spec.resize == "restart" or not kept
+            self.begun = True
+        self.settled = self.allocation
 
     def observe(self, slot: int, loss: float) -> None:
         """Note what the training reported up to the beginning of `slot`."""
@@ -82,8 +102,15 @@ class Entry:
             "waiting_since": self.waiting_since,
             "admitted": self.admitted,
             "given": self.given,
+            "resizes": self.resizes,
+            "restarts": self.restarts,
             "observed": self.observed,
         }
+
+
+def _tasks(allocation: Allocation) -> list[tuple[int, int]]:
+    """Each worker as its machine and its number there."""
+    return [(machine, k) for machine, count in allocation.workers for k in range(count)]
 
 
 @dataclass(frozen=True, slots=True)

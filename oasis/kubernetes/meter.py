@@ -15,6 +15,7 @@ class _Gang:
     seconds: dict[str, float] = field(default_factory=dict)  # by worker, in the present slot
     idle_since: float | None = None
     idle: float = 0.0
+    last_idle: float = 0.0
 
 
 class Meter:
@@ -50,7 +51,8 @@ class Meter:
         if before and not gang.workers:
             gang.idle_since = at
         elif gang.workers and gang.idle_since is not None:
-            gang.idle += at - gang.idle_since
+            gang.last_idle = at - gang.idle_since
+            gang.idle += gang.last_idle
             gang.idle_since = None
 
     def close(self, at: float) -> dict[str, float]:
@@ -68,10 +70,10 @@ class Meter:
         gang = self._gangs.get(uid)
         return set() if gang is None else set(gang.workers)
 
-    def idle(self, uid: str) -> float:
-        """Seconds for which a job that had worked did not, and then did again."""
+    def idle(self, uid: str) -> tuple[float, float]:
+        """Seconds for which a job that had worked did not, and then did again: in all, and last."""
         gang = self._gangs.get(uid)
-        return gang.idle if gang is not None else 0.0
+        return (gang.idle, gang.last_idle) if gang is not None else (0.0, 0.0)
 
     def forget(self, keep: Callable[[str], bool]) -> None:
         """Forget all jobs but those to `keep`."""

@@ -22,7 +22,7 @@ from oasis.kubernetes.conditions import (
 from oasis.kubernetes.entry import Entry
 from oasis.kubernetes.existing_kinds import ExistingKind
 from oasis.kubernetes.nodes import Place
-from oasis.kubernetes.objects import Clock
+from oasis.kubernetes.objects import Clock, job_id
 from oasis.model.decision import Decision
 from oasis.scheduling.allocation import Allocation
 
@@ -59,6 +59,7 @@ class Job:
         self.status: Status = dict(known or {"phase": "Pending"})
         self.written: Status | None = dict(known) if known else None
         self.news: list[tuple[str, str, str, float]] = []
+        self._resizes_before = dict(self.status.get("resizes") or {})
         self._clock = clock
 
     def say(self, kind: str, status: str, reason: str, message: str, now: float) -> None:
@@ -72,6 +73,15 @@ class Job:
             bad = (kind == LATE) == (status == "True")
             warns = bad and not (kind == COMPLETE and status == "True")
             self.news.append(("Warning" if warns else "Normal", reason, message, now))
+            log.info(
+                "%s: %s: %s", self.name, reason, message, extra={"job": self.name, "reason": reason}
+            )
+
+    @property
+    def name(self) -> str:
+        """As `JobSpec.id`."""
+        kind = names.KIND if self.kind is None else self.kind.name
+        return job_id(kind, self.meta["namespace"], self.meta["name"])
 
     @property
     def phase(self) -> str:
@@ -84,10 +94,21 @@ class Job:
             self.status["phase"] = "Pending"
             self.say(VALID, "True", "Valid", "the object makes sense now", now)
 
-    def resized(self, idle: float) -> None:
-        """Seconds for which no work was done between two gangs."""
-        if idle > 0:
-            self.status["resizes"] = {"seconds": round(idle, 3)}
+    def resized(self, entry: Entry, idle: tuple[float, float]) -> None:
+        """How often the gang was changed, and for how long no work was done: in all, and last.
+
+        What was counted before this controller began is in the status already.
+        """
+        if not entry.resizes:
+            return
+        before = self._resizes_before
+        told = {
+            "count": entry.resizes,
+            "restarts": entry.restarts,
+            "seconds": round(before.get("seconds", 0.0) + idle[0], 3),
+            "lastSeconds": round(idle[1] or before.get("lastSeconds", 0.0), 3),
+        }
+        self.status["resizes"] = told
 
     def invalid(self, message: str, now: float) -> None:
         """The object makes no sense."""

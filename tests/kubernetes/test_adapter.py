@@ -67,6 +67,36 @@ def test_what_the_owner_edits_or_deletes_is_obeyed(cluster: Cluster) -> None:
         delete_job(scene, "deleted")
         until(lambda: running_workers(scene) == {"edited": 1}, "only one is left", 40.0)
         assert scene.statuses()["edited"]["progress"]["percent"] < 100
+        told = scene.statuses()["edited"]["resizes"]
+        assert (told["count"], told["restarts"]) == (2, 0)
+
+
+def test_a_rejected_job_that_is_to_be_tried_again_runs_when_there_is_a_node_for_it(
+    cluster: Cluster,
+) -> None:
+    scene = scene_of(cluster)
+    with scene.controller(FIFO):
+        scene.submit(rigid(scene, "wide", workers=12, slots=1, onRejection="retry"))
+        scene.submit(rigid(scene, "first", workers=8, slots=4))
+        scene.submit(rigid(scene, "deleted", workers=8, slots=1))
+        scene.submit(rigid(scene, "last", workers=8, slots=1))
+        wait_phases(scene, {"first": "Running", "deleted": "Waiting", "last": "Waiting"})
+        said = {c["type"]: c for c in scene.statuses()["wide"]["conditions"]}["Admitted"]
+        assert (said["reason"], said["status"]) == ("NoRoom", "False")
+        assert "; tried again at " in said["message"]
+        before = {name for pods in scene.our_pods().values() for name in pods}
+        delete_job(scene, "deleted")
+        room = {"nvidia.com/gpu": "4", "cpu": "96", "memory": "1Ti"}
+        cluster.plane.nodes.add("n2", room, {"oasis-scheduler.io/role": "both"})
+        assert set(wait_ended(scene, 3).values()) == {"Completed"}
+        made = {
+            request.name
+            for request in cluster.plane.requests(scene.account)
+            if (request.verb, request.resource) == ("create", "pods")
+            and request.namespace == scene.namespace
+        }
+        assert before <= made
+        assert not any(name.startswith("deleted-") for name in made)
 
 
 def test_a_job_of_restarts_is_ended_whole_and_begun_anew(cluster: Cluster) -> None:
@@ -79,8 +109,14 @@ def test_a_job_of_restarts_is_ended_whole_and_begun_anew(cluster: Cluster) -> No
         until(lambda: running_workers(scene) == {"job": 3}, "it has grown", 40.0)
         (after,) = scene.our_pods().values()
         assert not before.keys() & after.keys()
-        until(lambda: "resizes" in scene.statuses()["job"], "the cost is told", 20.0)
-        assert scene.statuses()["job"]["resizes"]["seconds"] > 0
+        until(
+            lambda: scene.statuses()["job"].get("resizes", {}).get("seconds"),
+            "the cost is told",
+            20.0,
+        )
+        told = scene.statuses()["job"]["resizes"]
+        assert (told["count"], told["restarts"]) == (1, 1)
+        assert told["lastSeconds"] == told["seconds"]
 
 
 def test_a_foreign_pod_that_takes_the_room_sends_the_gang_back(cluster: Cluster) -> None:

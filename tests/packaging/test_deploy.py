@@ -8,7 +8,11 @@ import pytest
 import yaml
 
 from experiments.cli.commands.kubernetes.install import yaml_text
+from oasis.kubernetes.existing import parse_existing
+from oasis.kubernetes.existing_kinds import JOB
 from oasis.kubernetes.manifests import everything
+from oasis.kubernetes.objects import Clock
+from oasis.kubernetes.quantities import DEFAULT_RESOURCES
 from oasis.kubernetes.reference import reference
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
@@ -19,12 +23,19 @@ def test_the_manifests_are_those_that_install_prints() -> None:
     assert (DEPLOY / "oasis.yaml").read_text(encoding="utf-8") == yaml_text(everything())
 
 
-@pytest.mark.parametrize("name", ["oasis.yaml", "job.yaml"])
+@pytest.mark.parametrize("name", ["oasis.yaml", "job.yaml", "existing.yaml"])
 def test_every_document_is_an_object(name: str) -> None:
     documents = list(yaml.safe_load_all((DEPLOY / name).read_text(encoding="utf-8")))
     assert documents
     for document in documents:
         assert {"apiVersion", "kind", "metadata"} <= document.keys()
+
+
+def test_the_example_of_an_existing_kind_makes_sense() -> None:
+    (found,) = yaml.safe_load_all((DEPLOY / "existing.yaml").read_text(encoding="utf-8"))
+    found["metadata"] |= {"namespace": "default", "uid": "u"}
+    spec = parse_existing(found, JOB, Clock(slot_seconds=60.0), DEFAULT_RESOURCES)
+    assert (spec.min_workers, spec.job.chunks) == (1, 8)
 
 
 def test_the_reference_is_made_from_the_schema() -> None:

@@ -13,6 +13,7 @@ from oasis.kubernetes.driver import Driver
 from oasis.kubernetes.entry import OBSERVED_MOST, Entry
 from oasis.kubernetes.objects import Clock, JobSpec, parse_job
 from oasis.kubernetes.quantities import DEFAULT_RESOURCES
+from oasis.scheduling.allocation import NOTHING, Allocation
 from oasis.scheduling.curve import TrainingCurve
 from oasis.scheduling.site import FINE, Machine, Site
 from oasis.simulator import Observation, replay
@@ -103,3 +104,18 @@ def test_the_controllers_do_more_on_these_jobs_than_launch_them() -> None:
     cluster.run(200)
     assert {move.kind for move in policy.log} >= {"migrated"}
     assert {name: count > 0 for name, count in changed.items()} == dict.fromkeys(changed, True)
+
+
+def test_what_changes_of_a_gang_that_has_begun_is_counted() -> None:
+    entry = Entry(job("j", 1, 1, 4, 9), None, 0, 1.0)  # type: ignore[arg-type]
+    two, three, away = (
+        Allocation(((0, 2),)),
+        Allocation(((0, 2), (1, 1))),
+        Allocation(((1, 2),)),
+    )
+    counted = []
+    for held in (two, two, three, NOTHING, three, away, two):
+        entry.allocation = held
+        entry.settle()
+        counted.append((entry.resizes, entry.restarts))
+    assert counted == [(0, 0), (0, 0), (1, 0), (1, 0), (2, 1), (3, 1), (4, 2)]

@@ -40,5 +40,9 @@ def test_what_was_broken_and_is_whole_again_is_told() -> None:
     meter.note("j", ["a"], 0.0)
     meter.note("j", [], 3.0)
     meter.note("j", ["b"], 7.5)
-    assert meter.idle("j") == 4.5
+    assert meter.idle("j") == (4.5, 4.5)
     assert meter.close(10.0) == {"j": 0.55}
+    meter.note("j", [], 12.0)
+    meter.note("j", ["c"], 13.0)
+    assert meter.idle("j") == (5.5, 1.0)
+    assert meter.idle("nobody") == (0.0, 0.0)

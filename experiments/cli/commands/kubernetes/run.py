@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+import oasis
 from experiments.cli import console
 from experiments.cli.commands.kubernetes.cluster import (
     GPU,
@@ -35,14 +36,13 @@ from experiments.cli.policy_options import Set, choose_options, known_policy
 from experiments.cli.reading import errors_name
 from experiments.evaluation.cluster_policies import cluster_policy, read_bounds
 from experiments.evaluation.policies import OASIS, POLICIES
+from oasis.kubernetes.logs import LOG_FORMATS, handler
 from oasis.kubernetes.names import BANDWIDTH
 from oasis.kubernetes.settings import Settings
 
 if TYPE_CHECKING:
     from oasis.kubernetes.brain import Brain
     from oasis.kubernetes.controller import Controller
-
-LOG = "%(asctime)s %(levelname)s %(message)s"
 
 
 def command(
@@ -97,6 +97,9 @@ def command(
     metrics_port: Annotated[
         int, typer.Option(help="Answer Prometheus at /metrics of this port; 0: do not.")
     ] = 0,
+    log_format: Annotated[
+        str, typer.Option(help="Of the log: text, or json, an object a line.")
+    ] = "text",
     stop_after: Annotated[
         int | None, typer.Option(help="End when this slot begins.", show_default=False)
     ] = None,
@@ -137,7 +140,10 @@ def command(
             lease_seconds=lease_seconds,
         )
         _check_clock(settings)
-    logging.basicConfig(level=logging.INFO, format=LOG)
+    if log_format not in LOG_FORMATS:
+        expected = f"expected one of {', '.join(LOG_FORMATS)}, got {log_format!r}"
+        raise oasis.OasisError(f"--log-format: {expected}")
+    logging.basicConfig(level=logging.INFO, handlers=[handler(log_format)])
     objects = connect(kubeconfig, context, dry_run=dry_run)
     from oasis.kubernetes.controller import Controller  # noqa: PLC0415 (needs an extra)
     from oasis.kubernetes.metrics import Metrics  # noqa: PLC0415 (needs an extra)

@@ -1,0 +1,237 @@
+"""``python -m tests.kubernetes.benchmarks.scale``: what the adapter costs on a large cluster.
+
+Nodes of eight GPUs, and gangs of ten workers that all arrive before the first slot; half of them
+end after two slots. ``oasis kubernetes run`` is a process of its own, with the shipped rights. What
+it wrote, and when, is read from the audit log of the API server. Not pods that are created, but the
+patches that open their gates are what a boundary has to send in time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import time
+import urllib.request
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from oasis.kubernetes.names import HOSTNAME, NODE_ROLE
+from oasis.kubernetes.objects import Clock
+from oasis.kubernetes.resources import NODES, Objects
+from tests.kubernetes.adapter import elastic
+from tests.kubernetes.cluster import GPU, Cluster
+from tests.kubernetes.controlplane.build import CONTROLPLANE
+from tests.kubernetes.controlplane.components import MACHINES, MACHINES_ANNOTATION
+from tests.kubernetes.controlplane.gobuild import ensure
+from tests.kubernetes.controlplane.plane import ControlPlane
+from tests.kubernetes.controlplane.ports import free_ports
+from tests.kubernetes.controlplane.waiting import until
+from tests.kubernetes.scene import SYSTEM, Scene
+
+GANG = 10
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How large, and how long a slot is."""
+
+    nodes: int = 1000
+    jobs: int = 500
+    slot_seconds: float = 120.0
+
+    @property
+    def clock(self) -> Clock:
+        return Clock(self.slot_seconds, 0.9 * self.slot_seconds)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What was found.
+
+    `writes_per_pod` is the most writes of pods in a slot over the pods that changed in it;
+    `lists_of_pods` counts lists without a watch; `patch_seconds` is the time from the first to the
+    last opening of a gate; `policy_seconds` is the longest that the policy thought, `busy_seconds`
+    the processor time of the controller.
+    """
+
+    nodes: int
+    pods: int
+    created: int
+    opened: int
+    deleted: int
+    writes_per_pod: float
+    lists_of_pods: int
+    pages_of_pods: int
+    patch_seconds: float
+    memory_mb: float
+    policy_seconds: float
+    busy_seconds: float
+    completed: int
+
+
+def add_nodes(admin: Objects, count: int) -> None:
+    """Nodes of eight GPUs, many at a time."""
+
+    def add(k: int) -> None:
+        name = f"m{k}"
+        room = {"pods": "110", GPU: "8", "cpu": "96", "memory": "1Ti"}
+        labels = {HOSTNAME: name, NODE_ROLE: "both"}
+        notes = {MACHINES_ANNOTATION: MACHINES[False]}
+        meta = {"name": name, "labels": labels, "annotations": notes}
+        body = {"apiVersion": "v1", "kind": "Node", "metadata": meta}
+        admin.create(NODES, {**body, "status": {"allocatable": room, "capacity": room}})
+
+    with ThreadPoolExecutor(16) as pool:
+        list(pool.map(add, range(count)))
+
+
+def submit(scene: Scene, scale: Scale) -> None:
+    """All jobs; every other one has work for two slots, the others for ten."""
+
+    def one(k: int) -> None:
+        seconds = GANG * scene.clock.work_seconds * (2 if k % 2 else 10)
+        scene.submit(elastic(scene, f"j{k}", GANG, GANG, seconds))
+
+    with ThreadPoolExecutor(16) as pool:
+        list(pool.map(one, range(scale.jobs)))
+
+
+def measure(cluster: Cluster, scale: Scale) -> Measured:
+    """Run it in a namespace of a control plane without nodes."""
+    plane, name = cluster.plane, cluster.namespace
+    scene = Scene(plane, name, scale.clock)
+    add_nodes(scene.admin, scale.nodes)
+    plane.nodes.wait_ready(*(f"m{k}" for k in range(scale.nodes)), within=600.0)
+    submit(scene, scale)
+    start = plane.audit_position()
+    (port,) = free_ports(1)
+    words = [
+        *(sys.executable, "-m", "experiments.cli", "kubernetes", "run", "--policy", "fifo"),
+        *("--slot-seconds", str(scale.slot_seconds)),
+        *("--startup-seconds", str(scale.clock.startup_seconds)),
+        *("--namespace", SYSTEM, "--name", name, "--jobs", name),
+        *("--lease-seconds", "120", "--metrics-port", str(port)),
+        *("--kubeconfig", str(scene.account.kubeconfig())),
+    ]
+    with subprocess.Popen(words) as process:
+        try:
+            within = 4 * scale.slot_seconds + 120.0
+            until(lambda: ended(scene) >= scale.jobs // 2, "half of the jobs have ended", within)
+            until(lambda: deleted_all(plane, scene, start, scale), "their pods are gone", within)
+            memory, busy = used(process.pid)
+            policy = policy_seconds(port)
+        finally:
+            process.terminate()
+    return found(plane, scene, start, scale, memory, busy, policy)
+
+
+def ended(scene: Scene) -> int:
+    """How many jobs are complete."""
+    time.sleep(1.0)  # a list of all jobs is not for free
+    return sum(phase == "Completed" for phase in scene.phases().values())
+
+
+def deleted_all(plane: ControlPlane, scene: Scene, start: int, scale: Scale) -> bool:
+    time.sleep(1.0)
+    writes = [e for e in events(plane, scene.account.username, start) if e["verb"] == "delete"]
+    return sum(e["objectRef"]["resource"] == "pods" for e in writes) >= scale.jobs // 2 * GANG
+
+
+def used(pid: int) -> tuple[float, float]:
+    """Most megabytes, and seconds of processor time, of a process."""
+    status = Path(f"/proc/{pid}/status").read_text().splitlines()
+    peak = next(line for line in status if line.startswith("VmHWM:"))
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return int(peak.split()[1]) / 1024, (int(fields[11]) + int(fields[12])) / 100
+
+
+def policy_seconds(port: int) -> float:
+    """Seconds that the policy thought, in all."""
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
+        lines = answer.read().decode().splitlines()
+    (line,) = (line for line in lines if line.startswith("oasis_policy_seconds_sum"))
+    return float(line.split()[1])
+
+
+def events(plane: ControlPlane, user: str, start: int) -> Iterator[dict[str, Any]]:
+    """Finished requests of one user."""
+    with plane.components.audit_log.open("rb") as lines:
+        lines.seek(start)
+        for line in lines:
+            if line.endswith(b"\n"):
+                event = json.loads(line)
+                code = event.get("responseStatus", {}).get("code", 0)
+                if event["user"]["username"] == user and code < 300 and "objectRef" in event:
+                    yield event
+
+
+def found(
+    plane: ControlPlane,
+    scene: Scene,
+    start: int,
+    scale: Scale,
+    memory: float,
+    busy: float,
+    policy: float,
+) -> Measured:
+    """Count what the audit log has."""
+    verbs: Counter[str] = Counter()
+    opened: list[float] = []
+    by_slot: dict[int, Counter[str]] = {}
+    begin: float | None = None
+    for event in events(plane, scene.account.username, start):
+        target = event["objectRef"]
+        at = datetime.fromisoformat(event["requestReceivedTimestamp"]).timestamp()
+        begin = at if begin is None else begin
+        if target["resource"] != "pods":
+            continue
+        verb = event["verb"]
+        if verb == "list" and "continue=" in event["requestURI"]:
+            verb = "page"
+        verbs[verb] += 1
+        if verb in ("create", "patch", "delete"):
+            slot = int((at - begin) // scale.slot_seconds)
+            by_slot.setdefault(slot, Counter())[target["name"]] += 1
+        if verb == "patch":
+            opened.append(at)
+    return Measured(
+        nodes=scale.nodes,
+        pods=scale.jobs * GANG,
+        created=verbs["create"],
+        opened=verbs["patch"],
+        deleted=verbs["delete"],
+        writes_per_pod=max(sum(c.values()) / len(c) for c in by_slot.values()),
+        lists_of_pods=verbs["list"],
+        pages_of_pods=verbs["page"],
+        patch_seconds=round(max(opened) - min(opened), 3),
+        memory_mb=round(memory, 1),
+        policy_seconds=round(policy, 3),
+        busy_seconds=busy,
+        completed=ended(scene),
+    )
+
+
+def main() -> int:
+    """Print what was measured, as JSON."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--nodes", type=int, default=1000)
+    parser.add_argument("--jobs", type=int, default=500)
+    parser.add_argument("--slot-seconds", type=float, default=120.0)
+    options = parser.parse_args()
+    scale = Scale(options.nodes, options.jobs, options.slot_seconds)
+    with ControlPlane(ensure(CONTROLPLANE)) as plane:
+        cluster = Cluster(plane, "scale")
+        cluster.create_namespace()
+        print(json.dumps(asdict(measure(cluster, scale)), indent=2))  # noqa: T201
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,30 @@
+"""What the adapter writes and needs: a small cluster in every run, the large one nightly."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.kubernetes.benchmarks.scale import GANG, Measured, Scale, measure
+from tests.kubernetes.cluster import Cluster
+
+
+def check(measured: Measured, scale: Scale) -> None:
+    assert measured.created == measured.opened == scale.jobs * GANG
+    assert measured.deleted == measured.completed * GANG
+    assert measured.writes_per_pod <= 2.0
+    assert measured.lists_of_pods == 1, "one list at the start, then a watch"
+    assert measured.memory_mb < 500.0
+
+
+def test_a_pod_takes_two_writes_and_the_pods_are_listed_once(cluster: Cluster) -> None:
+    scale = Scale(nodes=30, jobs=12, slot_seconds=6.0)
+    check(measure(cluster, scale), scale)
+
+
+@pytest.mark.nightly  # ten minutes
+def test_a_thousand_nodes_and_five_thousand_pods(cluster: Cluster) -> None:
+    scale = Scale()
+    measured = measure(cluster, scale)
+    print(measured)  # noqa: T201
+    check(measured, scale)
+    assert measured.patch_seconds < 10.0

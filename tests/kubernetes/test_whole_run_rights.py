@@ -1,0 +1,85 @@
+"""The rights that are shipped are exactly those that the tests of this directory made use of.
+
+The last test reads the audit log of the whole run; the others take the paths that no controller
+takes unless something goes wrong. Their file comes last by its name.
+"""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from oasis.kubernetes.api_errors import ApiError
+from oasis.kubernetes.checkpoint import PART, Checkpoint
+from oasis.kubernetes.connection import Connection
+from oasis.kubernetes.manifests import rights
+from oasis.kubernetes.resources import CONFIG_MAPS, EVENTS, PODS, Objects
+from tests.kubernetes.adapter import CLOCK, scene_of
+from tests.kubernetes.cluster import Cluster
+from tests.kubernetes.controlplane.audit import denied, granted, verbs
+from tests.kubernetes.scene import SYSTEM, Scene
+
+USING = ("test_adapter", "test_adapter_faults", "test_existing", "test_controllers")
+
+
+def controllers_account(cluster: Cluster) -> tuple[Scene, Objects]:
+    scene = Scene(cluster.plane, cluster.namespace, CLOCK)
+    return scene, Objects(Connection.open(str(scene.account.kubeconfig())))
+
+
+def test_a_checkpoint_that_is_larger_than_an_object_is_written_in_parts(cluster: Cluster) -> None:
+    scene, objects = controllers_account(cluster)
+    draw = random.Random(1)
+    document = {"state": draw.randbytes(PART).hex() + draw.randbytes(PART).hex()}
+    kept = Checkpoint(objects, SYSTEM, cluster.namespace)
+    kept.write(document)
+    assert kept.size > 2**20
+    for _ in range(2):  # what is read can be replaced, and is read again
+        again = Checkpoint(objects, SYSTEM, cluster.namespace)
+        assert again.read() == document
+        document["state"] += "more"
+        again.write(document)
+    parts = [
+        item["metadata"]["name"]
+        for item in scene.admin.list_all(CONFIG_MAPS, SYSTEM)[0]
+        if item["metadata"]["name"].startswith(cluster.namespace)
+    ]
+    assert len(parts) >= 3
+
+
+def test_what_has_the_name_of_another_is_told_apart_by_looking(cluster: Cluster) -> None:
+    scene = scene_of(cluster, nodes=1)
+    objects = Objects(Connection.open(str(scene.account.kubeconfig())))
+    meta = {"name": "one", "namespace": cluster.namespace}
+    pod = {"metadata": meta, "spec": {"containers": [{"name": "c", "image": "c"}]}}
+    event = {
+        "metadata": meta,
+        "involvedObject": {"namespace": cluster.namespace},
+        "reportingComponent": "oasis",
+    }
+    for kind, body in ((PODS, pod), (EVENTS, event)):
+        first = objects.create(kind, body)
+        assert objects.create(kind, body)["metadata"]["uid"] == first["metadata"]["uid"]
+    other: dict[str, Any] = {**pod, "metadata": {**meta, "ownerReferences": [owner()]}}
+    with pytest.raises(ApiError, match="409"):
+        objects.create(PODS, other)
+
+
+def owner() -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "name": "x", "uid": "x"}
+
+
+def test_the_verbs_of_the_whole_run_are_exactly_the_shipped_ones(
+    cluster: Cluster, request: pytest.FixtureRequest
+) -> None:
+    ran = {Path(item.path).stem for item in request.session.items}
+    if not ran.issuperset(USING):
+        pytest.skip(f"only a run of all tests uses all rights: {', '.join(USING)}")
+    scene, _ = controllers_account(cluster)
+    asked = cluster.plane.requests(scene.account)
+    assert sorted(verbs(asked)) == sorted(granted(rights(SYSTEM)))
+    # an API server that has just been started refuses everybody until it knows the roles
+    assert {(r.group, r.resource, r.verb) for r in denied(asked)} <= granted(rights(SYSTEM))

@@ -1,0 +1,49 @@
+"""Lines of the controller's log."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+
+from oasis.kubernetes.logs import JsonFormatter, handler
+from oasis.kubernetes.objects import Clock
+from oasis.kubernetes.statuses import Job
+
+
+def record(**more: object) -> logging.LogRecord:
+    return logging.makeLogRecord({"msg": "%d jobs", "args": (3,), "levelname": "WARNING", **more})
+
+
+def test_a_line_of_json_has_what_was_given_and_nothing_else() -> None:
+    made = json.loads(JsonFormatter().format(record(slot=7, job="ns/a", secret="x", created=0.5)))
+    assert made == {
+        "time": "1970-01-01T00:00:00.500+00:00",
+        "level": "warning",
+        "message": "3 jobs",
+        "slot": 7,
+        "job": "ns/a",
+    }
+
+
+def test_an_error_is_part_of_its_line() -> None:
+    try:
+        int("what went wrong")
+    except ValueError:
+        line = JsonFormatter().format(record(exc_info=sys.exc_info()))
+    assert "\n" not in line
+    assert "what went wrong" in json.loads(line)["error"]
+
+
+def test_lines_for_people_are_the_default() -> None:
+    assert handler("text").format(record()).endswith("WARNING 3 jobs")
+
+
+def test_what_is_told_on_a_job_is_logged_with_its_fields(caplog) -> None:  # type: ignore[no-untyped-def]
+    job = Job({"metadata": {"namespace": "ns", "name": "a", "uid": "u"}}, Clock(60.0))
+    with caplog.at_level(logging.INFO, "oasis.kubernetes"):
+        job.say("Placed", "True", "Planned", "2 workers", 0.0)
+        job.say("Placed", "True", "Planned", "3 workers", 1.0)
+    (line,) = caplog.records
+    assert (line.job, line.reason) == ("ns/a", "Planned")
+    assert line.getMessage() == "ns/a: Planned: 2 workers"
