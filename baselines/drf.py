@@ -49,7 +49,8 @@ class DRF:
     by : {"job", "owner"}
         Whose dominant shares are made equal: of jobs, or of those who submitted them.
     placement : str or None
-        As for `Placing`.
+        Rule by which tasks are placed on machines, such as ``best-fit``; None: round-robin on
+        instances, best fit elsewhere.
 
     Examples
     --------

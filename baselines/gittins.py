@@ -35,7 +35,7 @@ class Gittins(Ordered):
     Parameters
     ----------
     seed : int
-        Of the counts.
+        Seed of the random draw of each job's fixed numbers of workers and parameter servers.
     levels : tuple of float
         Ends of all levels but the last, in GPU-hours, increasing.
     history : tuple of float
@@ -43,7 +43,8 @@ class Gittins(Ordered):
     line : {"strict", "fit"}
         Whether a job that does not fit blocks those behind it.
     placement : str or None
-        As for `Placing`.
+        Rule by which tasks are placed on machines, such as ``best-fit``; None: round-robin on
+        instances, best fit elsewhere.
 
     Examples
     --------

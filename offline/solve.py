@@ -42,9 +42,9 @@ class AutoParams(Params):
         Servers times the slots that each job has from its arrival on, summed over jobs, up to
         which the compact model is as fast as the decomposition.
     milp : CompactParams
-        Of the compact model, if that is chosen.
+        What steers the compact model, if that is chosen.
     benders : BendersParams
-        Of the decomposition, if that is chosen.
+        What steers the decomposition, if that is chosen.
 
     Examples
     --------
@@ -92,7 +92,7 @@ def solve(
         the same instance, limit and seed then give the same result on every machine, measured
         times aside. inf is no limit.
     seed : int
-        Of every random choice, and of HiGHS.
+        Seed of every random choice, those of HiGHS included.
     params : Params or mapping, optional
         What steers the method: `CompactParams`, `BendersParams`, `ConfigurationParams`,
         `EnumerationParams` or `AutoParams`, or the same as plain data, as in

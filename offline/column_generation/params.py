@@ -72,15 +72,15 @@ class ConfigurationParams(Params):
     Parameters
     ----------
     pricing : ColumnGenerationParams
-        Of the configuration LP.
+        What steers the configuration LP.
     priority : PriorityParams
-        In which order jobs are inserted.
+        What decides in which order jobs are inserted.
     insertion : InsertionParams
-        Of sequential insertion.
+        What steers sequential insertion.
     ruin : RuinParams
-        Of ruin and recreate.
+        What steers ruin and recreate.
     neighbourhood : NeighbourhoodParams
-        Of neighbourhoods solved exactly.
+        What steers neighbourhoods that are solved exactly.
     bound_share : float
         Share of the limit for the bound.
     search_share : float

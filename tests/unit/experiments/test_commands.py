@@ -151,3 +151,12 @@ def test_the_share_of_a_machine_that_hosts_both() -> None:
     assert cluster.share("1/4") == Fraction(1, 4)
     with pytest.raises(oasis.OasisError):
         cluster.share("a half")
+
+
+def test_list_of_figures_says_what_each_shows(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        main(["figure", "--list", "--json"])
+    listed = json.loads(capsys.readouterr().out)
+    assert stopped.value.code == 0
+    assert "floor" in [figure["name"] for figure in listed]
+    assert [figure["name"] for figure in listed if not figure["title"].strip()] == []
