@@ -25,7 +25,7 @@ Entry = tuple[float, int, int, int]  # dominant share, index, workers and parame
 
 
 class DRF:
-    """All share the cluster so that their dominant shares are as equal as they can be.
+    """Jobs share the cluster so that their dominant shares are as equal as they can be.
 
     Dominant Resource Fairness (Ghodsi et al., NSDI 2011, Algorithm 1) fixes: the dominant share of
     a job is its largest share of any resource; progressive filling gives the next task to the job
