@@ -163,10 +163,12 @@ def test_links_between_pages_lead_somewhere(page: Path) -> None:
 
 def test_every_page_is_in_the_table_of_contents() -> None:
     index = (DOCS / "index.md").read_text(encoding="utf-8")
-    gallery = (DOCS / "gallery" / "index.md").read_text(encoding="utf-8")
     tree = r"```\{toctree\}\n(?::[^\n]*\n)*\n(.*?)```"
     listed = " ".join(re.findall(tree, index, re.DOTALL)).split()
-    listed += [f"gallery/{name}" for name in " ".join(re.findall(tree, gallery, re.DOTALL)).split()]
+    for folder in ("gallery", "benchmarks"):
+        inner = (DOCS / folder / "index.md").read_text(encoding="utf-8")
+        names = " ".join(re.findall(tree, inner, re.DOTALL)).split()
+        listed += [f"{folder}/{name}" for name in names]
     pages = (page.relative_to(DOCS).with_suffix("") for page in DOCS.rglob("*.md"))
     written = [page.as_posix() for page in pages if page.parts[0] not in {"_build", "index"}]
     assert sorted(listed) == sorted(written)
