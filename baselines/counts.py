@@ -22,7 +22,7 @@ class FixedCounts:
     Parameters
     ----------
     seed : int
-        Of the draws.
+        Seed of the draws.
     """
 
     def __init__(self, seed: int) -> None:

@@ -25,7 +25,7 @@ Entry = tuple[float, int, int, int]  # dominant share, index, workers and parame
 
 
 class DRF:
-    """All share the cluster so that their dominant shares are as equal as they can be.
+    """Jobs share the cluster so that their dominant shares are as equal as they can be.
 
     Dominant Resource Fairness (Ghodsi et al., NSDI 2011, Algorithm 1) fixes: the dominant share of
     a job is its largest share of any resource; progressive filling gives the next task to the job
@@ -49,7 +49,8 @@ class DRF:
     by : {"job", "owner"}
         Whose dominant shares are made equal: of jobs, or of those who submitted them.
     placement : str or None
-        As for `Placing`.
+        Rule by which tasks are placed on machines, such as ``best-fit``; None: round-robin on
+        instances, best fit elsewhere.
 
     Examples
     --------

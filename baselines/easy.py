@@ -27,9 +27,10 @@ class EASY(Queued):
     Parameters
     ----------
     seed : int
-        Of the counts.
+        Seed of the random draw of each job's fixed numbers of workers and parameter servers.
     placement : str or None
-        As for `Placing`.
+        Rule by which tasks are placed on machines, such as ``best-fit``; None: round-robin on
+        instances, best fit elsewhere.
 
     Examples
     --------

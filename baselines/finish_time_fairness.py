@@ -33,13 +33,14 @@ class FinishTimeFairness(Ordered):
     Parameters
     ----------
     seed : int
-        Of the counts.
+        Seed of the random draw of each job's fixed numbers of workers and parameter servers.
     lease : float
         Hours.
     line : {"strict", "fit"}
         Whether a job that does not fit blocks those behind it.
     placement : str or None
-        As for `Placing`.
+        Rule by which tasks are placed on machines, such as ``best-fit``; None: round-robin on
+        instances, best fit elsewhere.
 
     Examples
     --------

@@ -18,7 +18,7 @@ HOURS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
 
 
 class Gittins(Ordered):
-    """Jobs that are likeliest to end soon for the service they would take go first.
+    """The job that is most likely to end soon, for the service that this takes, goes first.
 
     The Gittins index of a job that has had service a is the largest, over all d, of P(S - a <= d)
     / E min(S - a, d), given S > a, for its whole service S (Gittins, "Bandit processes and dynamic
@@ -35,7 +35,7 @@ class Gittins(Ordered):
     Parameters
     ----------
     seed : int
-        Of the counts.
+        Seed of the random draw of each job's fixed numbers of workers and parameter servers.
     levels : tuple of float
         Ends of all levels but the last, in GPU-hours, increasing.
     history : tuple of float
@@ -43,7 +43,8 @@ class Gittins(Ordered):
     line : {"strict", "fit"}
         Whether a job that does not fit blocks those behind it.
     placement : str or None
-        As for `Placing`.
+        Rule by which tasks are placed on machines, such as ``best-fit``; None: round-robin on
+        instances, best fit elsewhere.
 
     Examples
     --------

@@ -50,7 +50,7 @@ class KubernetesDefault:
     Parameters
     ----------
     seed : int
-        Of the counts.
+        Seed of the random draw of each job's fixed numbers of workers and parameter servers.
     interleave : bool
         Whether pods of jobs that come at one instant enter the queue by turns.
 

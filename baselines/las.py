@@ -37,7 +37,7 @@ class LAS(Ordered):
     Parameters
     ----------
     seed : int
-        Of the counts.
+        Seed of the random draw of each job's fixed numbers of workers and parameter servers.
     thresholds : tuple of float
         Ends of all queues but the last, in GPU-hours, increasing.
     order : {"arrival", "running-first"}
@@ -45,7 +45,8 @@ class LAS(Ordered):
     line : {"strict", "fit"}
         Whether a job that does not fit blocks those behind it.
     placement : str or None
-        As for `Placing`.
+        Rule by which tasks are placed on machines, such as ``best-fit``; None: round-robin on
+        instances, best fit elsewhere.
 
     Examples
     --------

@@ -41,15 +41,16 @@ class RRH:
     Parameters
     ----------
     seed : int
-        Of the counts.
+        Seed of the random draw of each job's fixed numbers of workers and parameter servers.
     threshold : float
         Least gain of an admitted job, units of utility; the gain must exceed it.
     discount : float
-        Per slot.
+        Rate per slot by which what is earned later counts less.
     weight : float
-        Of the reward against the risk, 0 to 1.
+        Weight of the reward against that of the risk, 0 to 1.
     placement : str or None
-        As for `Placing`.
+        Rule by which tasks are placed on machines, such as ``best-fit``; None: round-robin on
+        instances, best fit elsewhere.
 
     Examples
     --------

@@ -47,11 +47,11 @@ class AutoParams(Params):
         the master of the decomposition pays; beyond it, schedules and a bound are all that can be
         had, and the configuration LP with heuristics finds better ones.
     milp : CompactParams
-        Of the compact model, if that is chosen.
+        What steers the compact model, if that is chosen.
     benders : BendersParams
-        Of the decomposition, if that is chosen.
+        What steers the decomposition, if that is chosen.
     colgen : ConfigurationParams
-        Of the configuration LP with heuristics, if that is chosen.
+        What steers the configuration LP with heuristics, if that is chosen.
 
     Examples
     --------
@@ -112,7 +112,7 @@ def solve(
         with the status ``no_improvement``. An improvement makes the interval between the best
         schedules and the bound shorter by a thousandth of itself. None or inf is no such end.
     seed : int
-        Of every random choice, and of HiGHS.
+        Seed of every random choice, those of HiGHS included.
     params : Params or mapping, optional
         What steers the method: `CompactParams`, `BendersParams`, `ConfigurationParams`,
         `EnumerationParams` or `AutoParams`, or the same as plain data, as in

@@ -32,7 +32,7 @@ class FewestNodes:
     name = "fewest-nodes"
 
     def place(self, room: Room, job: PolicyJob, workers: int, ps: int) -> Allocation | None:
-        """Put all the tasks into `room`; None, and `room` as it was, if they do not fit."""
+        """Put all tasks into `room`; return None and change nothing if they do not fit."""
         found = OneNode().place(room, job, workers, ps)
         if found is not None:
             return found

@@ -29,7 +29,7 @@ class FirstNode:
     name = "first-node"
 
     def place(self, room: Room, job: PolicyJob, workers: int, ps: int) -> Allocation | None:
-        """Put all the tasks into `room`; None, and `room` as it was, if they do not fit."""
+        """Put all tasks into `room`; return None and change nothing if they do not fit."""
         hosts = room.fitting(room.site.machines_for("worker"), job.worker)
         if sum(room.count(machine, job.worker, workers) for machine in hosts) < workers:
             return None

@@ -36,7 +36,7 @@ class InTurn:
         self._small: dict[Size, bool] = {}
 
     def place(self, room: Room, job: PolicyJob, workers: int, ps: int) -> Allocation | None:
-        """Put all the tasks into `room`; None, and `room` as it was, if they do not fit so."""
+        """Put all tasks into `room`; return None and change nothing if they do not fit."""
         machines = len(room.site.machines)
         hosts = set(room.fitting(room.site.machines_for("worker"), job.worker))
         for step in range(machines):

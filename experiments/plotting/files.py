@@ -21,7 +21,7 @@ FORMATS: dict[str, dict[str, Any]] = {
 
 
 def check_picture(path: str | os.PathLike[str]) -> Path:
-    """`path`, if a picture can be written there.
+    """Return `path` if a picture can be written there.
 
     Raises
     ------

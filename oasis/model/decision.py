@@ -137,7 +137,7 @@ class Decision:
 
     @classmethod
     def rejected(cls, job_id: str, explain: Callable[[], Explanation]) -> Decision:
-        """A rejection that `explain` explains when it is asked for, at most once.
+        """Make the decision to reject; `explain` is called once, when the reason is asked for.
 
         Examples
         --------

@@ -17,7 +17,7 @@ Counts = tuple[int, int]  # workers and parameter servers
 
 
 class EmptyCluster:
-    """Whether a job could ever run: whether the cluster, with nobody on it, holds its tasks.
+    """Says whether a job could ever run: whether its tasks fit on the cluster with nobody on it.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class EmptyCluster:
         self._known: dict[tuple[object, ...], bool] = {}
 
     def holds(self, job: PolicyJob, workers: int, ps: int) -> bool:
-        """Whether so many tasks of `job` fit; jobs of one size are tried once."""
+        """Return whether so many tasks of `job` fit; jobs of one size are tried once."""
         key = (job.worker, job.ps, workers, ps, job.min_workers)
         if key not in self._known:
             room = Room(self._site, self._capacity.copy())
@@ -51,7 +51,7 @@ class EmptyCluster:
         return self._known[key]
 
     def fewest(self, job: PolicyJob) -> Counts | None:
-        """The fewest tasks with which `job` works; None if not even they fit."""
+        """Return the fewest tasks with which `job` works; None if not even they fit."""
         counts = job.min_workers, job.ps_needed(job.min_workers)
         return counts if self.holds(job, *counts) else None
 
@@ -87,7 +87,7 @@ class JobBook:
         self.counts: dict[int, Counts] = {}
 
     def update(self, view: View, plan: Plan) -> list[PolicyJob]:
-        """Strike out the finished jobs and enter the new ones; which were accepted.
+        """Remove the jobs that finished, enter those that arrived; return those accepted.
 
         A job that can never run is rejected in `plan`: nobody may wait for ever behind it.
         """
@@ -100,7 +100,7 @@ class JobBook:
         return accepted
 
     def enter(self, job: PolicyJob, plan: Plan) -> bool:
-        """Accept `job`, or reject it in `plan` if it can never run; whether it was accepted."""
+        """Accept `job`, or reject it in `plan` if it can never run; return whether accepted."""
         counts = self._draw(job)
         if counts is None:
             plan.rejected[job.index] = NEVER_FITS

@@ -16,7 +16,7 @@ Demand = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PolicyJob:
-    """A job, all of which a policy may know once it has arrived.
+    """What a policy may know of a job once it has arrived.
 
     `work` and `curve` are for policies that are told how much work a job has
     (`Policy.told_remaining`); the answers of any other policy must not depend on them.

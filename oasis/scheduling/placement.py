@@ -33,7 +33,7 @@ class Placement(Protocol):
     name: str
 
     def place(self, room: Room, job: PolicyJob, workers: int, ps: int) -> Allocation | None:
-        """Put all the tasks into `room`; None, and `room` as it was, if they do not fit so."""
+        """Put all tasks into `room`; return None and change nothing if they do not fit."""
         ...
 
 

@@ -13,7 +13,7 @@ from oasis.scheduling.site import Site
 
 @dataclass(slots=True)
 class Plan:
-    """Answer of a policy: what changes.
+    """Answer of a policy: what changes; jobs that it does not name keep what they hold.
 
     Parameters
     ----------
@@ -22,8 +22,8 @@ class Plan:
     rejected : dict of int to str
         Jobs that will never run (any more), and why.
     wake_at : float or None
-        Call again at this time at the latest, in a slotted workload at the next whole time; each
-        answer replaces the timer of the one before.
+        Time at which the policy is to be called again at the latest; on a slotted workload it is
+        rounded up to a whole slot. Each answer replaces the time that the last one asked for.
 
     Examples
     --------
@@ -85,7 +85,7 @@ class View(Protocol):
     Attributes
     ----------
     now : float
-        The time.
+        The present time: slots on an instance, seconds in a replay.
     arrived, finished, evicted : sequence of PolicyJob
         What happened at this instant; evicted jobs lost a server and hold nothing.
     lost, returned : sequence of int
@@ -111,7 +111,7 @@ class View(Protocol):
 
     @property
     def now(self) -> float:
-        """The time."""
+        """The present time: slots on an instance, seconds in a replay."""
         ...
 
     @property
@@ -140,15 +140,15 @@ class View(Protocol):
         ...
 
     def jobs(self) -> Iterator[PolicyJob]:
-        """Unfinished jobs in order of arrival."""
+        """Iterate over the unfinished jobs that have arrived, in order of arrival."""
         ...
 
     def free(self) -> list[tuple[int, ...]]:
-        """What is left of each machine, by resource, in grid units: a copy to plan on."""
+        """Return what is free on each machine, by resource, in grid units: a copy to plan on."""
         ...
 
     def capacity(self) -> list[tuple[int, ...]]:
-        """Each machine when idle, in grid units; nothing of those that are down."""
+        """Return what each machine has when idle, in grid units; zeros if it is down."""
         ...
 
     def down(self) -> Set[int]:
@@ -156,27 +156,27 @@ class View(Protocol):
         ...
 
     def allocation(self, job: PolicyJob) -> Allocation:
-        """What `job` holds."""
+        """Return what `job` holds now; `NOTHING` if it holds nothing."""
         ...
 
     def waiting(self) -> Iterator[PolicyJob]:
-        """Unfinished jobs that cannot work with what they hold, in order of arrival."""
+        """Iterate over unfinished jobs that hold too little to work, in order of arrival."""
         ...
 
     def running(self) -> Iterator[PolicyJob]:
-        """Unfinished jobs that hold all they need to work, in order of arrival."""
+        """Iterate over unfinished jobs that hold all they need to work, in order of arrival."""
         ...
 
     def waiting_since(self, job: PolicyJob) -> float | None:
-        """Since when `job` has been waiting, without a break; None if it runs."""
+        """Return since when `job` has been waiting without a break; None if it runs."""
         ...
 
     def observed(self, job: PolicyJob) -> Sequence[tuple[float, float]] | None:
-        """Evaluations of `job` so far, as (time, value) in order of time; None if nobody looks."""
+        """Return the evaluations of `job` so far, as (time, value); None if nobody looks at it."""
         ...
 
     def remaining(self, job: PolicyJob) -> float:
-        """Work left.
+        """Return the work that is left of `job`, in worker-slots, or worker-seconds in a replay.
 
         Raises
         ------
@@ -186,5 +186,5 @@ class View(Protocol):
         ...
 
     def attained(self, job: PolicyJob) -> float:
-        """Time that `job` held an allocation, in which it worked or was being set up."""
+        """Return for how long `job` has worked or was being set up so far."""
         ...

@@ -41,14 +41,14 @@ class Room:
         self.down = down
 
     def fits(self, machine: int, demand: Demand) -> bool:
-        """Whether one task of `demand` fits there."""
+        """Return whether one task of `demand` fits on `machine`."""
         if machine in self.down:
             return False
         row = self.free[machine]
         return all(row[resource] >= amount for resource, amount in demand)
 
     def fitting(self, machines: Sequence[int], demand: Demand) -> Sequence[int]:
-        """Those of `machines` on which one task of `demand` fits, in their order."""
+        """Return those of `machines` on which one task of `demand` fits, in their order."""
         free = self.free
         if self.down:
             machines = [machine for machine in machines if machine not in self.down]
@@ -57,14 +57,14 @@ class Room:
         return machines
 
     def count(self, machine: int, demand: Demand, most: int) -> int:
-        """How many tasks of `demand` fit there, at most `most`."""
+        """Return how many tasks of `demand` fit on `machine`, at most `most`."""
         if machine in self.down:
             return 0
         row = self.free[machine]
         return max(0, min([most, *(row[resource] // amount for resource, amount in demand)]))
 
     def idle_share(self, machine: int) -> float:
-        """Mean, over the resources that the machine has, of the share that is free."""
+        """Return the mean free share of the resources that `machine` has."""
         capacity = self.site.machines[machine].capacity
         shares = [
             left / most for left, most in zip(self.free[machine], capacity, strict=True) if most
@@ -72,18 +72,18 @@ class Room:
         return fsum(shares) / len(shares) if shares else 0.0
 
     def most_idle(self, machines: Sequence[int]) -> list[int]:
-        """`machines` by `idle_share`, the largest first; those with equal shares by index."""
+        """Sort `machines` by `idle_share`, the largest first; those with equal shares by index."""
         return sorted(machines, key=lambda machine: (-self.idle_share(machine), machine))
 
     def take(self, machine: int, demand: Demand, count: int) -> None:
-        """Take `count` tasks of `demand` there; a negative count gives them back."""
+        """Take room for `count` tasks of `demand` on `machine`; a negative count gives it back."""
         row = list(self.free[machine])
         for resource, amount in demand:
             row[resource] -= count * amount
         self.free[machine] = tuple(row)
 
     def hold(self, job: PolicyJob, allocation: Allocation) -> bool:
-        """Take all of `allocation` if it fits; whether it did."""
+        """Take room for all of `allocation` if it fits, and return whether it did."""
         before = self.free.copy()
         for tasks, demand in ((allocation.workers, job.worker), (allocation.ps, job.ps)):
             for machine, count in tasks:
@@ -94,13 +94,13 @@ class Room:
         return True
 
     def occupy(self, job: PolicyJob, allocation: Allocation) -> None:
-        """Take all of `allocation`, be it there or not: what is free may become negative."""
+        """Take room for `allocation` even if it does not fit: free amounts may become negative."""
         for tasks, demand in ((allocation.workers, job.worker), (allocation.ps, job.ps)):
             for machine, count in tasks:
                 self.take(machine, demand, count)
 
     def release(self, job: PolicyJob, allocation: Allocation) -> None:
-        """Give back all of `allocation`."""
+        """Give back the room that `allocation` takes."""
         for tasks, demand in ((allocation.workers, job.worker), (allocation.ps, job.ps)):
             for machine, count in tasks:
                 self.take(machine, demand, -count)

@@ -14,7 +14,7 @@ GROUPS = ("worker", "ps")
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """A server.
+    """One machine of a site.
 
     Amounts are planned in integers: exact where every amount is whole, else multiples of 2^-40, so
     that what a job gives back is exactly what it took, in any order.

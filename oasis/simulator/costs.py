@@ -68,15 +68,16 @@ class ChangeCosts:
     Parameters
     ----------
     start : float
-        Of a job that never ran before.
+        Time without work when a job that never ran before starts.
     resume : float
-        Of a job that was paused or lost a server: restart from what was saved.
+        Time without work when a job that was paused or lost a server restarts from what was saved.
     resize : float
-        When the number of workers or parameter servers changes.
+        Time without work when the number of workers or parameter servers changes.
     migrate : float
-        When the numbers stay and tasks move.
+        Time without work when the numbers stay and tasks move.
     save : float
-        Before a job at work is paused, resized or moved; the machines come free afterwards.
+        Time to save the state of a job at work before it is paused, resized or moved; the machines
+        come free afterwards.
     checkpoint_interval : float or None
         A job that loses a server goes back to its last checkpoint. It writes one whenever it has
         worked for so long, and whenever it saves. None: no work is lost.

@@ -23,7 +23,7 @@ class Observation:
     noise : float
         Standard deviation of the error of a sample.
     seed : int
-        Of the errors; each job has its own, whatever the others do.
+        Seed of the errors; each job has errors of its own, whatever the others do.
 
     Examples
     --------

@@ -45,7 +45,7 @@ class Recourse:
         its schedule may move; ``start``: once it has run, a job completes by the slot planned
         when it first ran; ``none``: a job may be given up at any time.
     seed : int
-        Of the search; the same input gives the same decisions.
+        Seed of the search; the same input and seed give the same decisions.
     rounds : int, optional
         Rounds of ruin and recreate in each decision; overrides that of `params`.
     seconds : float, optional

@@ -65,9 +65,9 @@ def rigid_workload(
     Parameters
     ----------
     jobs : iterable of PlainJob
-        Those of one instant keep this order.
+        The jobs; those submitted at one instant keep this order.
     servers, gpus_per_server : int
-        The cluster.
+        How many servers the cluster has, and how many GPUs each of them has.
     placement : {"pooled", "whole"}
         ``pooled``: a job takes GPUs wherever they are; ``whole``: all of them on one server.
 

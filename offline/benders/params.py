@@ -107,7 +107,7 @@ class RootParams(Params):
     patience : int
         Rounds over which the bound must fall.
     least_progress : float
-        By this much, relative; else the cutting planes end.
+        Relative fall of the bound over these rounds below which the cutting planes end.
     """
 
     share: Share = 0.1
@@ -135,7 +135,7 @@ class MasterParams(Params):
     refine_rounds : int
         Rounds of these over which the plan's value must fall.
     refine_progress : float
-        By this much, relative.
+        Relative fall over these rounds that is needed to go on.
     window : int
         Slots that a job may complete later than in the plan.
     primal_share : float
@@ -170,26 +170,26 @@ class BendersParams(Params):
     Parameters
     ----------
     pricing : ColumnGenerationParams
-        Of the configuration LP, whose prices guide the heuristics.
+        What steers the configuration LP, whose prices guide the heuristics.
     priority, insertion, windows, ruin, neighbourhood : Params
-        Of these heuristics.
+        What steers each of these heuristics.
     alternation : AlternationParams
         How two of them take turns beside the masters.
     root : RootParams
-        Of the cutting planes before the first master.
+        What steers the cutting planes before the first master.
     master : MasterParams
-        Of the masters.
+        What steers the masters.
     cuts : CutParams
-        Of the search for violated cuts.
+        What steers the search for violated cuts.
     primal : PrimalParams
-        Of the way from plans to schedules.
+        What steers the way from plans to schedules.
     prices_share, search_share : float
         Shares of what is left for the configuration LP, and for the simple heuristics before it
         and after it.
     search_limit : float
         Most seconds (or units of work) for either of these, also without a limit.
     patch_limit : float
-        Of neighbourhoods between two looks at a running master.
+        Limit of neighbourhoods between two looks at a running master.
     pays : float
         Share of the difference of bound and incumbent; neighbourhoods that close as much go on,
         whether a master runs or not.

@@ -74,19 +74,19 @@ class ConfigurationParams(Params):
     Parameters
     ----------
     pricing : ColumnGenerationParams
-        Of the configuration LP.
+        What steers the configuration LP.
     priority : PriorityParams
-        In which order jobs are inserted.
+        What decides in which order jobs are inserted.
     insertion : InsertionParams
-        Of sequential insertion.
+        What steers sequential insertion.
     windows : WindowParams
-        Of ruin and recreate in windows of time, without prices.
+        What steers ruin and recreate in windows of time, without prices.
     ruin : RuinParams
-        Of ruin and recreate.
+        What steers ruin and recreate.
     alternation : AlternationParams
         How the last two searches take turns at the end.
     neighbourhood : NeighbourhoodParams
-        Of neighbourhoods solved exactly.
+        What steers neighbourhoods that are solved exactly.
     bound_share : float
         Share of the limit for the bound.
     start_share, start_limit : float

@@ -26,7 +26,8 @@ CODE = sorted(
 MEASURED = re.compile(r"^(best schedule by|solved by|decision time) .*$", re.MULTILINE)
 
 sys.path.insert(0, str(DOCS))
-from source_links import citations, locate  # noqa: E402
+from source_links import address, citations, locate  # noqa: E402
+from source_pages import linkcode_resolve  # noqa: E402
 
 
 def blocks(text: str, language: str) -> list[str]:
@@ -163,10 +164,12 @@ def test_links_between_pages_lead_somewhere(page: Path) -> None:
 
 def test_every_page_is_in_the_table_of_contents() -> None:
     index = (DOCS / "index.md").read_text(encoding="utf-8")
-    gallery = (DOCS / "gallery" / "index.md").read_text(encoding="utf-8")
     tree = r"```\{toctree\}\n(?::[^\n]*\n)*\n(.*?)```"
     listed = " ".join(re.findall(tree, index, re.DOTALL)).split()
-    listed += [f"gallery/{name}" for name in " ".join(re.findall(tree, gallery, re.DOTALL)).split()]
+    for folder in ("gallery", "benchmarks"):
+        inner = (DOCS / folder / "index.md").read_text(encoding="utf-8")
+        names = " ".join(re.findall(tree, inner, re.DOTALL)).split()
+        listed += [f"{folder}/{name}" for name in names]
     pages = (page.relative_to(DOCS).with_suffix("") for page in DOCS.rglob("*.md"))
     written = [page.as_posix() for page in pages if page.parts[0] not in {"_build", "index"}]
     assert sorted(listed) == sorted(written)
@@ -218,6 +221,40 @@ def test_code_named_in_the_pages_exists(page_name: str) -> None:
         path, line = locate(name)
         assert (ROOT / path).is_file()
         assert line >= 1
+
+
+def documented() -> list[tuple[str, str]]:
+    """Module and name of everything in the API reference."""
+    found, current = [], ""
+    for line in (DOCS / "api.md").read_text(encoding="utf-8").splitlines():
+        if line.startswith(".. currentmodule:: "):
+            current = line.split()[-1]
+        elif entry := re.match(r"\.\. auto\w+:: ([\w.]+)", line):
+            module, _, name = entry[1].rpartition(".")
+            found.append((module or current, name))
+    return found
+
+
+@pytest.mark.parametrize(("module", "name"), documented())
+def test_every_name_of_the_api_reference_links_to_the_line_that_defines_it(
+    module: str, name: str
+) -> None:
+    link = linkcode_resolve("py", {"module": module, "fullname": name})
+    assert link is not None
+    path, line = re.fullmatch(r"_source/(.+)\.html#line-(\d+)", link).groups()  # type: ignore[union-attr]
+    text = (ROOT / f"{path}.py").read_text(encoding="utf-8").splitlines()[int(line) - 1]
+    assert re.match(rf"(class |def )?{name}\b", text), link
+
+
+def test_address_of_a_source_line_names_its_page_and_its_anchor() -> None:
+    path, line = locate("oasis.online.prices.PriceFunction")
+    assert address(path, line) == f"_source/oasis/online/prices.html#line-{line}"
+
+
+def test_policy_view_engine_and_room_are_in_the_api_reference_with_their_members() -> None:
+    page = (DOCS / "api.md").read_text(encoding="utf-8")
+    for name in ("Policy", "View", "Plan", "Room", "Engine"):
+        assert f".. autoclass:: {name}\n   :members:\n" in page, name
 
 
 def test_notation_covers_every_equation() -> None:

@@ -191,13 +191,18 @@ def _done(progress: SweepProgress) -> int:
 
 
 def _list(figures: list[PublishedFigure | DirectFigure], *, as_json: bool) -> None:
-    rows = [(figure.name, figure.title.partition(": ")[2], str(figure.seeds)) for figure in figures]
+    rows = [(figure.name, _about(figure.title), str(figure.seeds)) for figure in figures]
     if as_json:
         console.print_json(
             [dict(zip(("name", "title", "seeds"), row, strict=True)) for row in rows]
         )
     else:
         console.print_rows((("name", False), ("what it shows", False), ("seeds", True)), rows)
+
+
+def _about(title: str) -> str:
+    """A title without the number of the figure, if it begins with one."""
+    return title.partition(": ")[2] or title
 
 
 def _report(

@@ -213,26 +213,26 @@ class LiveScheduler(LastingCalls):
         return answer
 
     def cancel(self, job_id: str) -> Change:
-        """A live job is no longer wanted."""
+        """Take back a live job that is no longer wanted."""
         return self._change("cancel", job_id=job_id)
 
     def finish(self, job_id: str) -> Change:
-        """A live job is done before its time.
+        """End a live job that is done before its time.
 
         It completes in the present slot if it is planned there, otherwise in the one before.
         """
         return self._change("finish", job_id=job_id)
 
     def revise(self, job_id: str, remaining_work: int) -> Change:
-        """A live job has `remaining_work` worker-slots left, not what was planned for."""
+        """Correct the work that a live job has left to `remaining_work` worker-slots."""
         return self._change("revise", job_id=job_id, remaining_work=remaining_work)
 
     def lose(self, server: str) -> Change:
-        """The server with that id is lost from the present slot on."""
+        """Do without the server with that id from the present slot on: it is lost."""
         return self._change("lose", server=server)
 
     def restore(self, server: str) -> Change:
-        """A lost server is back from the present slot on."""
+        """Use a lost server again from the present slot on: it is back."""
         return self._change("restore", server=server)
 
     def _change(self, call: str, **arguments: Any) -> Change:

@@ -158,3 +158,12 @@ def test_a_command_may_have_a_default_of_its_own(capsys: pytest.CaptureFixture[s
     with pytest.raises(SystemExit, match=r"^0$"):
         main(["figure", "--help"])
     assert "[default: 0.001]" in " ".join(capsys.readouterr().out.replace("│", " ").split())
+
+
+def test_list_of_figures_says_what_each_shows(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        main(["figure", "--list", "--json"])
+    listed = json.loads(capsys.readouterr().out)
+    assert stopped.value.code == 0
+    assert "floor" in [figure["name"] for figure in listed]
+    assert [figure["name"] for figure in listed if not figure["title"].strip()] == []
