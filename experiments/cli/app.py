@@ -13,6 +13,7 @@ from experiments.cli.commands import (
     import_trace,
     kubernetes,
     learn,
+    library,
     plot,
     policies,
     quote,
@@ -57,6 +58,7 @@ app.command("schema")(schema.command)
 app.command("learn")(learn.command)
 app.command("sweep")(with_verbose(sweep.command))
 app.command("figure")(figure.command)
+app.add_typer(library.app, name="library")
 app.add_typer(kubernetes.app, name="kubernetes")
 
 

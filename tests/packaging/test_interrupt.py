@@ -20,6 +20,7 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
 # Signals itself some seconds after it has begun to solve, or the phase named first, and says when.
 PROGRAM = """
 import os, signal, sys, threading, time
+ending = signal.Signals[sys.argv.pop(1)]
 from experiments.cli.interrupt import CtrlC
 from dataclasses import replace
 from offline.benders.params import BendersParams, MasterParams
@@ -48,7 +49,7 @@ def armed(self):
         for delay in delays:
             time.sleep(delay)
             os.write(2, f"sent {time.time()}\\n".encode())
-            os.kill(os.getpid(), signal.SIGINT)
+            os.kill(os.getpid(), ending)
     threading.Thread(target=send, daemon=True).start()
     return result
 
@@ -70,10 +71,10 @@ def busy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def interrupted(
-    delays: str, *arguments: object, phase: str = ""
+    delays: str, *arguments: object, phase: str = "", ending: str = "SIGINT"
 ) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-c", PROGRAM, phase, delays, *map(str, arguments)],
+        [sys.executable, "-c", PROGRAM, ending, phase, delays, *map(str, arguments)],
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
@@ -83,9 +84,14 @@ def interrupted(
 
 
 def stopped(
-    busy: Path, delay: float, command: str, *options: str, phase: str = ""
+    busy: Path,
+    delay: float,
+    command: str,
+    *options: str,
+    phase: str = "",
+    ending: str = "SIGINT",
 ) -> dict[str, Any]:
-    done = interrupted(str(delay), command, busy, *options, "--json", phase=phase)
+    done = interrupted(str(delay), command, busy, *options, "--json", phase=phase, ending=ending)
     ended = time.time()
     sent = [float(line.split()[1]) for line in done.stderr.splitlines() if line.startswith("sent")]
     assert done.returncode == 3, done.stderr
@@ -172,6 +178,44 @@ def test_ctrl_c_leaves_a_ratio_with_its_interval(busy: Path, delay: float, metho
         assert document["ratio_lower"] == 1 <= document["ratio_upper"]
     else:
         assert 1 <= document["ratio_lower"] <= document["ratio_upper"]
+
+
+@pytest.mark.parametrize("command", ["solve", "ratio"])
+def test_sigterm_leaves_the_interval_as_ctrl_c_does(busy: Path, command: str) -> None:
+    document = stopped(busy, 1.5, command, "--method", "colgen", ending="SIGTERM")
+    if command == "solve":
+        instance = oasis.read(busy)
+        assert_schedules_are_worth_it(instance, document)
+        assert_no_worse_than_oasis(instance, document)
+
+
+# Commands without an interval to keep: the one line and the code that Ctrl-C gives.
+SENDS_ITSELF = """
+import os, signal, sys
+from experiments.evaluation import comparison
+import oasis.simulator.run as run
+
+def ended(*arguments, **options):
+    os.kill(os.getpid(), signal.SIGTERM)
+    raise AssertionError("SIGTERM did nothing")
+
+run.Engine.run = ended
+from experiments.cli.main import main
+main()
+"""
+
+
+@pytest.mark.parametrize("command", ["run", "compare"])
+def test_sigterm_ends_other_commands_in_one_line(busy: Path, command: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", SENDS_ITSELF, command, busy],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "oasis: interrupted\n")
 
 
 def test_a_second_ctrl_c_ends_the_program_at_once(busy: Path) -> None:

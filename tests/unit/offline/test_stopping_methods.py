@@ -12,7 +12,8 @@ from offline import Status, solve
 from offline.result import OfflineResult
 from offline.state import Phase, trivial_bound
 
-CONGESTED = oasis.generate("testbed", jobs=12, seed=4)  # no method proves it in a few seconds
+# No method proves it in a few seconds.
+CONGESTED = oasis.generate("testbed", jobs=8, worker_servers=3, ps_servers=1, seed=2)
 LIMITED = ("milp", "colgen", "benders")
 
 
@@ -34,10 +35,10 @@ def test_a_gap_that_the_start_has_ends_the_solve_before_it_begins(method: str) -
 
 @pytest.mark.parametrize("method", LIMITED)
 def test_a_gap_ends_the_solve_without_a_proof(method: str) -> None:
-    result = solve(CONGESTED, method, work_limit=60.0, gap=0.3)
+    result = solve(CONGESTED, method, work_limit=60.0, gap=0.5)
     assert result.status is Status.GAP_LIMIT
-    assert 1e-6 < result.gap <= 0.3
-    assert result.parameters["gap"] == 0.3
+    assert 1e-6 < result.gap <= 0.5
+    assert result.parameters["gap"] == 0.5
 
 
 @pytest.mark.parametrize("method", LIMITED)

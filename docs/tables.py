@@ -1,0 +1,55 @@
+"""Tables of pages that are made from files: the library, and the distributions of benchmarks."""
+
+import csv
+import statistics
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from IPython.display import Markdown
+
+from experiments.library import Library, Record
+
+PAGES = Path(__file__).parent
+LIBRARY = ("instance", "value", "bound", "gap", "proof", "value by", "bound by", "date")
+FAMILIES = ("family", "instances", "proven", "median gap", "largest gap")
+
+
+def library() -> Markdown:
+    """All rows of the library."""
+    return _markdown(LIBRARY, map(_row, Library().records().values()))
+
+
+def families() -> Markdown:
+    """How many instances of each family are proven, and which gaps the others have."""
+    groups: dict[str, list[Record]] = {}
+    for record in Library().records().values():
+        groups.setdefault(record.family, []).append(record)
+    rows = []
+    for family, records in groups.items():
+        proven = sum(record.proof == "optimal" for record in records)
+        gaps = [record.gap for record in records]
+        shown = (_percent(statistics.median(gaps)), _percent(max(gaps)))
+        rows.append((family, str(len(records)), str(proven), *shown))
+    return _markdown(FAMILIES, rows)
+
+
+def benchmark(name: str) -> Markdown:
+    """A table that a program of `tests/benchmarks` has written."""
+    with (PAGES / "benchmarks" / f"{name}.csv").open(encoding="utf-8", newline="") as stream:
+        heading, *rows = csv.reader(stream)
+    return _markdown(heading, rows)
+
+
+def _row(record: Record) -> tuple[str, ...]:
+    numbers = (f"{record.value:.3f}", f"{record.bound:.3f}", _percent(record.gap))
+    dates = max(record.value_date, record.bound_date)
+    return (f"`{record.name}`", *numbers, record.proof, record.value_by, record.bound_by, dates)
+
+
+def _percent(gap: float) -> str:
+    return f"{100 * gap:.2f} %"
+
+
+def _markdown(heading: Sequence[str], rows: Iterable[Sequence[str]]) -> Markdown:
+    lines = [f"| {' | '.join(row)} |" for row in (heading, ["---"] * len(heading), *rows)]
+    return Markdown("\n".join(lines))

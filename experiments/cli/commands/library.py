@@ -1,0 +1,250 @@
+"""``oasis library``: instances with the best schedules and bounds that are known of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from experiments.cli import console
+from experiments.cli.commands.generate import describe
+from experiments.cli.exit_codes import DONE
+from experiments.cli.options import (
+    AsJson,
+    Method,
+    Output,
+    Seed,
+    TimeLimit,
+    WorkLimit,
+    limits_of,
+)
+from experiments.cli.reading import errors_name, read_document
+from experiments.cli.results import write_instance
+from experiments.library import Library, Record
+from experiments.library.families import problem_named, problems_like
+from oasis.version import __version__
+
+if TYPE_CHECKING:
+    from experiments.library.handing_in import HandedIn
+    from experiments.library.improve import Change
+
+app = typer.Typer(
+    no_args_is_help=True,
+    help="200 instances, each with the best schedules and the best bound that are known of it.",
+)
+Directory = Annotated[
+    Path | None,
+    typer.Option(
+        "--library", help="Directory of another table and its schedules. [default: the shipped one]"
+    ),
+]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="Instance.", show_default=False)]
+Patterns = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="[NAME...]", help="Instances or families, with * and ?. [default: all]"),
+]
+Result = Annotated[
+    Path,
+    typer.Argument(metavar="FILE", help="JSON document with schedules.", show_default=False),
+]
+Instance = Annotated[
+    str | None,
+    typer.Option("--name", help="The instance. [default: the one that FILE says it is of]"),
+]
+COLUMNS = (
+    *(("instance", False), ("value", True), ("bound", True), ("gap", True)),
+    *(("proof", False), ("value by", False)),
+)
+
+
+def _library(directory: Path | None) -> Library:
+    return Library() if directory is None else Library(directory)
+
+
+@app.command("list")
+def list_all(
+    patterns: Patterns = None, directory: Directory = None, as_json: AsJson = False
+) -> None:
+    """List the instances: best known value, bound and gap, and who has found them.
+
+    Example: oasis library list testbed '*-t300-*'
+    """
+    known = _library(directory).records()
+    records = [known[p.name] for p in problems_like(patterns or ()) if p.name in known]
+    if as_json:
+        rows = [_plain(record) for record in records]
+        console.print_json({"instances": rows, "version": __version__})
+        return
+    proven = sum(record.proof == "optimal" for record in records)
+    title = f"{len(records)} instances, {proven} of them proven optimal"
+    console.print_rows(COLUMNS, map(_row, records), title=title)
+
+
+@app.command("get")
+def get(name: Name, output: Output = Path("-"), directory: Directory = None) -> None:
+    """Write an instance of the library, generated from its name, to a file.
+
+    Its fingerprint is checked: it is the one that the value and the bound are of.
+
+    Example: oasis library get testbed-t10-w7-p2-j12-mixed-s4 -o instance.json
+    """
+    library, problem = _library(directory), problem_named(name)
+    record = library.find(name)
+    instance = problem.instance() if record is None else library.instance(record)
+    write_instance(instance, output)
+    console.note(describe(instance, output))
+
+
+@app.command("schedules")
+def schedules(name: Name, directory: Directory = None) -> None:
+    """Print the best known schedules of an instance, as `oasis verify` reads them.
+
+    Example: oasis library schedules testbed-t10-w7-p2-j12-mixed-s4 > best.json
+    """
+    library = _library(directory)
+    record = _known(library, name)
+    plain = [schedule.to_dict() for schedule in library.schedules(record).values()]
+    console.print_json({"schedules": plain, "total_utility": library.verify(record)})
+
+
+@app.command("check")
+def check(
+    file: Result, name: Instance = None, directory: Directory = None, as_json: AsJson = False
+) -> None:
+    """Verify your own schedules of an instance, and compare them with the best known ones.
+
+    FILE is what `oasis run`, `solve` or `ratio` wrote with -o for the instance, or an object
+    `{"schedules": [..]}` as `oasis verify` reads it, with --name. Exit code 2, and one line that
+    says what, if a constraint is broken or a figure is wrong.
+
+    Example: oasis library check mine.json --name testbed-t10-w7-p2-j12-mixed-s4
+    """
+    from experiments.library.handing_in import handed_in  # noqa: PLC0415 (needs an extra)
+
+    data = read_document(file)
+    with errors_name(file):
+        found = handed_in(_library(directory), data, name)
+    _show(found, as_json)
+
+
+@app.command("add")
+def add(
+    file: Result, name: Instance = None, directory: Directory = None, as_json: AsJson = False
+) -> None:
+    """Check your own schedules, and keep what is better: their value, and a bound of `solve`.
+
+    A value or bound that is not better changes nothing. Schedules are verified; a bound is taken
+    as the file states it.
+
+    Example: oasis library add mine.json
+    """
+    from experiments.library.handing_in import handed_in  # noqa: PLC0415 (needs an extra)
+    from experiments.library.improve import keep  # noqa: PLC0415
+
+    library, data = _library(directory), read_document(file)
+    with errors_name(file):
+        found = handed_in(library, data, name)
+        keep(library, found.problem, found.instance, found.result)
+    _show(found, as_json)
+
+
+@app.command("verify")
+def verify(patterns: Patterns = None, directory: Directory = None, as_json: AsJson = False) -> None:
+    """Generate instances again, and verify their stored schedules, values and bounds.
+
+    Example: oasis library verify testbed
+    """
+    library, problems = _library(directory), problems_like(patterns or ())
+    known = library.records()
+    records = [known[problem.name] for problem in problems if problem.name in known]
+    with console.counter("verifying", len(records)) as advance:
+        for record in records:
+            library.verify(record)
+            advance(record.name)
+    if as_json:
+        console.print_json({"verified": len(records), "version": __version__})
+        return
+    console.print_text(f"{len(records)} instances: every schedule is worth what the table says")
+
+
+@app.command("improve")
+def improve(
+    patterns: Patterns = None,
+    time_limit: TimeLimit = None,
+    work_limit: WorkLimit = None,
+    method: Method = "auto",
+    seed: Seed = 0,
+    directory: Directory = None,
+) -> int:
+    """Solve the instances that are open once more, one after the other, and keep what is better.
+
+    Each improvement is written at once, and never replaces a value by a worse one or a bound by a
+    looser one. The same command goes on where an interrupted or killed one stopped.
+
+    Example: oasis library improve --time-limit 60 --library mine
+    """
+    from experiments.library.improve import (  # noqa: PLC0415 (needs an extra)
+        Effort,
+        improve,
+    )
+
+    limits = limits_of(time_limit, work_limit)
+    effort = Effort(**limits, method=method, seed=seed, patterns=tuple(patterns or ()))
+    for change in improve(_library(directory), effort):
+        console.note(_line(change))
+    return DONE
+
+
+def _known(library: Library, name: str) -> Record:
+    record = library.find(problem_named(name).name)
+    if record is None:
+        raise ValueError(f"NAME: nothing is known of {name!r} yet")
+    return record
+
+
+def _plain(record: Record) -> dict[str, Any]:
+    row = {**record.to_row(), "value": record.value, "bound": record.bound, "gap": record.gap}
+    del row["gap_percent"], row["check"]
+    return row
+
+
+def _row(record: Record) -> tuple[str, ...]:
+    numbers = (f"{record.value:.3f}", f"{record.bound:.3f}", console.percent(record.gap))
+    return (record.name, *numbers, record.proof, record.value_by)
+
+
+def _show(found: HandedIn, as_json: bool) -> None:
+    known = found.known
+    document = {
+        "name": found.problem.name,
+        "verified": True,
+        "value": found.value,
+        "verdict": found.verdict,
+        "bound": found.bound,
+        "is_tighter": found.is_tighter,
+        "best_known": None if known is None else _plain(known),
+        "version": __version__,
+    }
+    if as_json:
+        console.print_json(document)
+        return
+    facts = [("your value", f"{console.number(found.value)}, verified: {found.verdict}")]
+    if known is not None:
+        by = f"{known.value_by}, {known.value_date}"
+        facts.append(("best known", f"{console.number(known.value)} by {by}"))
+        facts.append(("bound", f"{console.number(known.bound)} by {known.bound_by}"))
+    if found.bound is not None:
+        verdict = "tighter" if found.is_tighter else "not tighter"
+        facts.append(("your bound", f"{console.number(found.bound)}: {verdict}"))
+    console.print_facts(found.problem.name, facts)
+
+
+def _line(change: Change) -> str:
+    before, after = change.before, change.after
+    now = f"{after.name}: {console.number(after.value)}, gap {console.percent(after.gap)}"
+    if change.status is None:
+        return f"{now}, proven before"
+    former = "" if before is None else f" (was {console.number(before.value)}, gap "
+    former += "" if before is None else f"{console.percent(before.gap)})"
+    return f"{now}{former}, {change.status}"

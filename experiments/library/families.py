@@ -1,0 +1,176 @@
+"""The instances of the library: families of settings, one instance for each setting and seed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
+from types import MappingProxyType
+
+from experiments.library.utilities import MIXED, UTILITIES, with_utilities
+from oasis.model.errors import OasisError
+from oasis.model.instance import Instance
+from oasis.workloads import generate
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """The settings of one instance; its name says all of them.
+
+    Parameters
+    ----------
+    family : str
+        What it has in common with its neighbours in the table.
+    preset : str
+        Of `oasis.generate`.
+    horizon, worker_servers, ps_servers, jobs : int
+        T, H, K and I.
+    utilities : str
+        One of `experiments.library.utilities.UTILITIES`.
+    seed : int
+        Of the generator.
+
+    Examples
+    --------
+    >>> from experiments.library import PROBLEMS
+    >>> problem = PROBLEMS["testbed-t10-w7-p2-j12-mixed-s4"]
+    >>> problem.family, len(problem.instance().jobs)
+    ('testbed', 12)
+    """
+
+    family: str
+    preset: str
+    horizon: int
+    worker_servers: int
+    ps_servers: int
+    jobs: int
+    utilities: str
+    seed: int
+
+    @property
+    def name(self) -> str:
+        """Preset, slots, worker servers, parameter servers, jobs, kind of utilities and seed."""
+        servers = f"w{self.worker_servers}-p{self.ps_servers}"
+        return f"{self.preset}-t{self.horizon}-{servers}-j{self.jobs}-{self.utilities}-s{self.seed}"
+
+    def instance(self) -> Instance:
+        """Generate the instance, which is stored nowhere."""
+        instance = generate(
+            self.preset,
+            jobs=self.jobs,
+            worker_servers=self.worker_servers,
+            ps_servers=self.ps_servers,
+            horizon=self.horizon,
+            seed=self.seed,
+            mix=UTILITIES[self.utilities].mix,
+        )
+        return with_utilities(instance, self.utilities)
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """Instances that differ in their seed alone, or in the kind of their utilities too."""
+
+    name: str
+    preset: str
+    sizes: tuple[int, int, int, int]  # T, H, K, I
+    seeds: range
+    utilities: tuple[str, ...] = field(default=(MIXED,))
+
+    def problems(self) -> Iterator[Problem]:
+        """The instances of the family, one kind of utilities after the other."""
+        for utilities in self.utilities:
+            for seed in self.seeds:
+                yield Problem(self.name, self.preset, *self.sizes, utilities, seed)
+
+
+SEE = "see 'oasis library list'"
+OTHERS = ("critical", "deadline", "linear")
+
+FAMILIES = (
+    Family("testbed", "testbed", (10, 7, 2, 12), range(16)),
+    Family("testbed, few jobs", "testbed", (10, 7, 2, 6), range(10)),
+    Family("testbed, many jobs", "testbed", (10, 7, 2, 20), range(10)),
+    Family("testbed, other utilities", "testbed", (10, 7, 2, 12), range(8), OTHERS),
+    Family("small cluster", "calibrated", (10, 10, 10, 10), range(1, 11)),
+    Family("small cluster, many jobs", "calibrated", (10, 20, 20, 20), range(1, 11)),
+    Family("one day", "calibrated", (20, 10, 10, 20), range(1, 11)),
+    Family("one day, many jobs", "calibrated", (20, 10, 10, 40), range(1, 11)),
+    Family("one day, other utilities", "calibrated", (20, 10, 10, 20), range(1, 7), OTHERS),
+    Family("one day, tau as printed", "paper", (20, 10, 10, 20), range(1, 11)),
+    Family("one day, more servers", "calibrated", (20, 20, 20, 40), range(1, 11)),
+    Family("one day, large cluster", "calibrated", (20, 50, 50, 50), range(1, 11)),
+    Family("one day, large cluster, many jobs", "calibrated", (20, 50, 50, 100), range(1, 7)),
+    Family(
+        "one day, large cluster, critical", "calibrated", (20, 50, 50, 50), range(1, 4), OTHERS[:1]
+    ),
+    Family("two days", "calibrated", (50, 20, 20, 40), range(1, 11)),
+    Family("four days, small cluster", "calibrated", (100, 10, 10, 30), range(1, 11)),
+    Family("four days, large cluster", "calibrated", (100, 50, 50, 100), range(1, 11)),
+    Family("four days, other utilities", "calibrated", (100, 50, 50, 100), range(1, 3), OTHERS[1:]),
+    Family("two weeks", "calibrated", (300, 50, 50, 100), range(1, 7)),
+    Family("two weeks, many jobs", "calibrated", (300, 50, 50, 400), range(1, 4)),
+)
+
+PROBLEMS: Mapping[str, Problem] = MappingProxyType(
+    {problem.name: problem for family in FAMILIES for problem in family.problems()}
+)
+
+
+def problem_named(name: str) -> Problem:
+    """The instance of that name.
+
+    Raises
+    ------
+    OasisError
+        If there is none.
+
+    Examples
+    --------
+    >>> from experiments.library.families import problem_named
+    >>> problem_named("calibrated-t20-w10-p10-j20-deadline-s1").utilities
+    'deadline'
+    """
+    if name not in PROBLEMS:
+        close = ", ".join(_similar(name)) or SEE
+        raise OasisError(f"no instance is called {name!r}; {close}")
+    return PROBLEMS[name]
+
+
+def problems_like(patterns: Iterable[str]) -> list[Problem]:
+    """The instances whose name or family is like one of the patterns; all, if there are none.
+
+    Parameters
+    ----------
+    patterns : iterable of str
+        With ``*`` for any characters and ``?`` for one.
+
+    Raises
+    ------
+    OasisError
+        If nothing is like one of them.
+
+    Examples
+    --------
+    >>> from experiments.library.families import problems_like
+    >>> len(problems_like([])), len(problems_like(["testbed", "*-t300-*-j400-*"]))
+    (200, 19)
+    """
+    given = tuple(patterns)
+    for pattern in given:
+        if not any(_is_like(problem, pattern) for problem in PROBLEMS.values()):
+            raise OasisError(f"no instance and no family is like {pattern!r}; {SEE}")
+    return [
+        problem
+        for problem in PROBLEMS.values()
+        if not given or any(_is_like(problem, pattern) for pattern in given)
+    ]
+
+
+def _is_like(problem: Problem, pattern: str) -> bool:
+    return any(fnmatchcase(text, pattern) for text in (problem.name, problem.family))
+
+
+def _similar(name: str) -> Iterable[str]:
+    return (f"close to it is {found}" for found in get_close_matches(name, PROBLEMS, 1))

@@ -1,0 +1,129 @@
+"""Offline methods over many seeds: how often they prove the optimum, and which gaps are left.
+
+    python -m tests.benchmarks.distribution --json runs.jsonl --csv docs/benchmarks/distribution.csv
+    python -m tests.benchmarks.distribution --seeds 2 --limit 5 --sizes testbed --json few.jsonl
+
+Every method and CP-SAT solve the same instances, ten seeds of each size, one after the other, for
+as long as each other. A size is `testbed` or HORIZONxSERVERSxJOBS, so many servers a side, of the
+`calibrated` preset. The file of --json gets a line after each solve; what it has already is not
+solved again, so that the same command goes on where an interrupted one stopped. The file of --csv
+is the table of the page (docs/benchmarks/offline): it is written anew from the runs every time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import re
+import statistics
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import oasis
+from oasis.solvers import Status
+from tests.benchmarks import intervals
+from tests.benchmarks.intervals import Interval
+from tests.benchmarks.offline import PEER, methods, solved, started
+from tests.benchmarks.streams import calibrated
+
+# The sizes of the page, and the seconds that each method has there.
+SIZES = {
+    "testbed": 600.0,
+    "20x10x20": 600.0,
+    "20x50x50": 300.0,
+    "100x50x100": 600.0,
+    "300x50x100": 600.0,
+    "300x50x400": 600.0,
+}
+COLUMNS = (
+    *("size", "method", "seeds", "seconds each", "proven", "median s to proof"),
+    *("median gap %", "third quartile %", "worst gap %"),
+)
+
+
+def size(text: str) -> str:
+    """A size by its name."""
+    if text != "testbed" and re.fullmatch(r"\d+x\d+x\d+", text) is None:
+        raise argparse.ArgumentTypeError(f"expected testbed or one such as 20x10x20, got {text!r}")
+    return text
+
+
+def instance(name: str, seed: int) -> oasis.Instance:
+    """The instance of a size and a seed."""
+    if name == "testbed":
+        return oasis.generate("testbed", seed=seed)
+    horizon, servers, jobs = map(int, name.split("x"))
+    return calibrated(horizon, servers, jobs, seed)
+
+
+def runs(given: argparse.Namespace) -> Iterator[Interval]:
+    """Each method on each instance; what is new goes to the file as it comes."""
+    path, before = given.json
+    known = {interval.key: interval for interval in before}
+    for name in given.sizes or SIZES:
+        limit = SIZES.get(name, 300.0) if given.limit is None else given.limit
+        for seed in range(given.first_seed, given.first_seed + given.seeds):
+            for method in given.methods:
+                key = (f"{name}:{seed}", method, limit)
+                if key in known:
+                    yield known[key]
+                    continue
+                interval = Interval(*key, solved(instance(name, seed), method, limit, 1))
+                if interval.result.status is Status.INTERRUPTED:
+                    sys.exit(130)
+                intervals.append(path, interval)
+                print(interval.line([limit / 5]), flush=True)
+                yield interval
+
+
+def distribution(found: Iterable[Interval]) -> list[tuple[str, ...]]:
+    """A row a size, method and limit: what became of all its seeds."""
+    groups: dict[tuple[str, str, float], list[Interval]] = {}
+    for interval in found:
+        name = interval.instance.partition(":")[0]
+        groups.setdefault((name, interval.method, interval.limit), []).append(interval)
+    return [_row(*key, group) for key, group in groups.items()]
+
+
+def _row(name: str, method: str, limit: float, group: Sequence[Interval]) -> tuple[str, ...]:
+    proofs = [one.result.seconds for one in group if one.result.status is Status.OPTIMAL]
+    gaps = sorted(100 * one.result.gap for one in group)
+    third = gaps[-(-3 * len(gaps) // 4) - 1]  # a gap that was seen, so that one may be infinite
+    seconds = f"{statistics.median(proofs):.1f}" if proofs else "-"
+    shown = (f"{gap:.2f}" for gap in (statistics.median(gaps), third, gaps[-1]))
+    title = intervals.TITLES.get(method, method)
+    return (name, title, str(len(group)), f"{limit:g}", str(len(proofs)), seconds, *shown)
+
+
+def write(path: Path, rows: Iterable[Sequence[str]]) -> None:
+    """Write the table of the page."""
+    with path.open("w", encoding="utf-8", newline="") as stream:
+        writer = csv.writer(stream, lineterminator="\n")
+        writer.writerow(COLUMNS)
+        writer.writerows(rows)
+
+
+def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--sizes", type=size, nargs="+", help="default: those of the page")
+    parser.add_argument("--seeds", type=int, default=10, help="instances of each size")
+    parser.add_argument("--first-seed", type=int, default=101, help="the first of these seeds")
+    parser.add_argument("--limit", type=float, help="seconds for each solve; default: by size")
+    parser.add_argument("--methods", type=methods, default=f"milp,colgen,benders,{PEER}")
+    parser.add_argument("--json", type=started, required=True, help="append each result here")
+    parser.add_argument("--csv", type=Path, help="write the table here")
+    return parser.parse_args(given)
+
+
+def main() -> None:
+    given = arguments()
+    rows = distribution(runs(given))
+    if given.csv is not None:
+        write(given.csv, rows)
+    for row in (COLUMNS, *rows):
+        print(" | ".join(row))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,350 @@
+"""The library of instances: its files say what they are, and what is worse replaces nothing."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import oasis
+from experiments.library import FAMILIES, PROBLEMS, Library, Record
+from experiments.library.families import problem_named, problems_like
+from experiments.library.handing_in import handed_in
+from experiments.library.improve import JOURNAL, RECOURSE, Change, Effort, improve, keep
+from experiments.library.journal import PassJournal
+from experiments.library.packing import digest, packed, unpacked
+from experiments.library.record import COLUMNS, rounded, rounded_up
+from experiments.library.store import fingerprint
+from experiments.library.utilities import UTILITIES, with_utilities
+from oasis.model.errors import OasisError, SolverError, VerificationError
+from oasis.solvers import Status
+from offline import Phase, solve
+
+NAME = "testbed-t10-w7-p2-j6-mixed-s0"
+OTHER = "testbed-t10-w7-p2-j6-mixed-s1"
+QUICK = Effort(work_limit=0.3, patterns=(NAME, OTHER))
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("library")
+    assert len(list(improve(Library(directory), QUICK))) == 2
+    return directory
+
+
+@pytest.fixture
+def library(filled: Path, tmp_path: Path) -> Library:
+    """A copy of a library with two instances."""
+    (tmp_path / "schedules").mkdir()
+    for path in (*filled.glob("*.csv"), *filled.glob("schedules/*")):
+        (tmp_path / path.relative_to(filled)).write_bytes(path.read_bytes())
+    return Library(tmp_path)
+
+
+def record(**changes: object) -> Record:
+    plain = Record(NAME, "testbed, few jobs", "f" * 16, 8.0, 10.0, "a", "2026-01-31", "b",
+                   "2026-01-31", "0" * 16)  # fmt: skip
+    return replace(plain, **changes)  # type: ignore[arg-type]
+
+
+# -- instances -------------------------------------------------------------------------------------
+
+
+def test_there_are_200_names_and_each_says_its_settings() -> None:
+    assert len(PROBLEMS) == sum(len(f.seeds) * len(f.utilities) for f in FAMILIES) == 200
+    for name, problem in PROBLEMS.items():
+        assert name == problem.name
+    assert {problem.utilities for problem in PROBLEMS.values()} == set(UTILITIES)
+    sizes = {(p.horizon, p.worker_servers, p.ps_servers, p.jobs) for p in PROBLEMS.values()}
+    asked = {(20, 10, 10, 20), (20, 50, 50, 50), (100, 50, 50, 100), (300, 50, 50, 100)}
+    assert sizes >= asked | {(300, 50, 50, 400), (10, 7, 2, 12)}
+
+
+def test_an_instance_is_that_of_the_generator_but_for_its_utilities() -> None:
+    problem = problem_named("testbed-t10-w7-p2-j12-deadline-s3")
+    drawn = oasis.generate("testbed", seed=3)
+    for job, other in zip(problem.instance().jobs, drawn.jobs, strict=True):
+        assert replace(job, utility=other.utility) == other
+        assert job.utility(int(other.utility.target)) == other.utility.priority
+        assert job.utility(int(other.utility.target) + 1) == 0
+    assert problem_named("testbed-t10-w7-p2-j12-mixed-s3").instance() == drawn
+
+
+def test_linear_utilities_fall_to_nothing_at_twice_the_target() -> None:
+    drawn = oasis.generate("testbed", jobs=3, seed=1)
+    for job, other in zip(with_utilities(drawn, "linear").jobs, drawn.jobs, strict=True):
+        assert job.utility(0) == other.utility.priority
+        assert job.utility(1000) == 0
+
+
+def test_names_and_families_are_found_by_patterns() -> None:
+    assert [p.name for p in problems_like(["*-j6-*-s[01]"])] == [NAME, OTHER]
+    assert {p.family for p in problems_like(["two weeks"])} == {"two weeks"}
+    with pytest.raises(OasisError, match="no instance and no family is like 'nobody'"):
+        problems_like(["nobody"])
+    with pytest.raises(OasisError, match=f"close to it is {NAME}"):
+        problem_named(NAME.replace("w7", "w6"))
+
+
+# -- rows ------------------------------------------------------------------------------------------
+
+
+def test_a_row_comes_back_as_it_was() -> None:
+    row = record(value=1 / 3).to_row()
+    assert tuple(row) == COLUMNS
+    assert Record.from_row(row).to_row() == row
+    assert (record().proof, record(bound=8.0).proof) == ("open", "optimal")
+
+
+@pytest.mark.parametrize("column", [name for name in COLUMNS if name not in ("value", "bound")])
+def test_a_row_that_has_changed_is_refused(column: str) -> None:
+    row = record().to_row()
+    with pytest.raises(OasisError, match=NAME if column != "name" else "x"):
+        Record.from_row({**row, column: f"{row[column]}x"})
+
+
+@pytest.mark.parametrize(
+    ("column", "text", "message"),
+    [
+        ("value", "8.100000000", "its check differs"),
+        ("value", "11.000000000", "expected value <= bound"),
+        ("bound", "9.900000000", "its check differs"),
+        ("bound", "7.900000000", "expected value <= bound"),
+        ("bound", "nan", "expected value <= bound"),
+        ("bound", "much", "could not convert"),
+        ("value_date", "2026-13-01", "month must be in"),
+        ("proof", "optimal", "states optimal, recomputed open"),
+    ],
+)
+def test_a_corrupted_value_or_bound_is_caught(column: str, text: str, message: str) -> None:
+    with pytest.raises(OasisError, match=message):
+        Record.from_row({**record().to_row(), column: text})
+
+
+def test_numbers_are_rounded_so_that_a_bound_stays_one() -> None:
+    for value in (1 / 3, 2 / 3, 1e3 / 7, 0.0):
+        assert rounded(value) <= rounded_up(value)
+        assert rounded_up(value) >= value
+        assert rounded_up(value) - value < 1.001e-9
+
+
+def test_nothing_is_replaced_by_what_is_worse() -> None:
+    worse = record(value=7.0, bound=11.0, value_by="c", bound_by="c", schedules="1" * 16)
+    assert record().improved(worse) == record()
+    better = record(value=9.0, bound=9.5, value_by="c", bound_by="c", schedules="1" * 16)
+    assert record().improved(better) == better
+    higher = record(value=9.0, bound=11.0, value_by="c", bound_by="c", schedules="1" * 16)
+    mixed = record().improved(higher)
+    assert (mixed.value, mixed.value_by, mixed.schedules) == (9.0, "c", "1" * 16)
+    assert (mixed.bound, mixed.bound_by) == (10.0, "b")
+    lower = record(value=7.0, bound=9.5, bound_by="c", schedules="1" * 16)
+    assert record().improved(lower) == record(bound=9.5, bound_by="c")
+
+
+def test_a_bound_that_schedules_refute_is_an_error_whoever_comes_first() -> None:
+    for one, other in ((record(), record(value=2.0, bound=7.0)),) * 2:
+        with pytest.raises(SolverError, match="claims the bound 7; a schedule is worth 8"):
+            one.improved(other)
+        with pytest.raises(SolverError, match="claims the bound 7; a schedule is worth 8"):
+            other.improved(one)
+    with pytest.raises(OasisError, match="another record of it"):
+        record().improved(record(fingerprint="0" * 16))
+
+
+# -- files -----------------------------------------------------------------------------------------
+
+
+def test_what_is_stored_verifies_to_what_the_table_says(library: Library) -> None:
+    records = library.records()
+    assert list(records) == [NAME, OTHER]
+    for known in records.values():
+        assert oasis.verify(library.instance(known), library.schedules(known)) == pytest.approx(
+            library.verify(known), rel=1e-9
+        )
+        content = packed(library.schedules(known))
+        assert digest(content) == known.schedules
+        assert unpacked(content) == library.schedules(known)
+
+
+def test_a_corrupted_schedule_is_caught(library: Library) -> None:
+    known = library.records()[NAME]
+    (path,) = library.directory.glob(f"schedules/{NAME}.*.xz")
+    content = path.read_bytes()
+    path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    with pytest.raises(OasisError, match="has changed since it was written"):
+        library.verify(known)
+    path.unlink()
+    with pytest.raises(OSError, match="No such file"):
+        library.verify(known)
+    with pytest.raises(OasisError, match="packed with xz"):
+        unpacked(b"no xz")
+
+
+def test_schedules_that_are_worth_less_or_break_a_constraint_are_caught(library: Library) -> None:
+    """Whole files and rows with their check sums, but wrong."""
+    known = library.records()[NAME]
+    schedules = library.schedules(known)
+    fewer = dict(list(schedules.items())[1:])
+    wrong = replace(known, schedules=digest(packed(fewer)))
+    library.put(wrong, fewer)
+    with pytest.raises(VerificationError, match="recomputed"):
+        library.verify(library.records()[NAME])
+    first = next(iter(schedules))
+    torn = {**schedules, first: replace(schedules[first], workers=schedules[first].workers[1:])}
+    library.put(replace(known, schedules=digest(packed(torn))), torn)
+    with pytest.raises(VerificationError):
+        library.verify(library.records()[NAME])
+
+
+def test_another_instance_under_the_same_name_is_caught(library: Library) -> None:
+    known = replace(library.records()[NAME], fingerprint="0" * 16)
+    with pytest.raises(OasisError, match="expected an instance with the fingerprint 0000"):
+        library.instance(known)
+
+
+def test_rows_out_of_place_are_refused(library: Library) -> None:
+    text = library.table.read_text()
+    library.table.write_text(text + text.splitlines()[1] + "\n")
+    with pytest.raises(OasisError, match="expected one row, in its family"):
+        library.records()
+    known = replace(Record.from_row(record().to_row()), family="testbed")
+    library.table.write_text(text)
+    library.put(known)
+    with pytest.raises(OasisError, match="expected one row, in its family"):
+        library.records()
+
+
+def test_what_a_killed_process_left_is_removed(library: Library) -> None:
+    stray = library.directory / "schedules" / f"{NAME}.0123.xz"
+    stray.write_bytes(b"")
+    assert library.tidy() == [stray.name]
+    assert len(list(library.directory.glob("schedules/*"))) == 2
+
+
+# -- improving -------------------------------------------------------------------------------------
+
+
+def test_a_pass_goes_on_where_it_was_ended(library: Library) -> None:
+    effort = replace(QUICK, work_limit=0.4)
+    library.table.unlink()
+    first = next(steps := improve(library, effort))
+    assert isinstance(first, Change)
+    assert (first.before, first.after.name) == (None, NAME)
+    journal = library.directory / JOURNAL
+    next(steps)  # the first is done once the second begins
+    steps.close()  # as if the process had been killed here
+    assert PassJournal(journal, json_settings(effort)).done == {NAME}
+    assert [change.after.name for change in improve(library, effort)] == [OTHER]
+    assert not journal.exists()
+    assert len(list(improve(library, effort))) == 2
+
+
+def json_settings(effort: Effort) -> dict[str, object]:
+    from dataclasses import asdict
+
+    return {**asdict(effort), "patterns": [*effort.patterns]}
+
+
+def test_another_effort_begins_a_pass_anew(tmp_path: Path) -> None:
+    path = tmp_path / JOURNAL
+    PassJournal(path, {"seed": 1}).add("a")
+    path.write_text(path.read_text() + "b")  # cut off in the middle of a name
+    assert PassJournal(path, {"seed": 1}).done == {"a"}
+    assert PassJournal(path, {"seed": 2}).done == set()
+
+
+def test_what_is_proven_is_not_solved_again(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for known in library.records().values():
+        library.put(replace(known, bound=known.value))
+    monkeypatch.setattr("experiments.library.improve.solve", None)
+    assert [change.status for change in improve(library, QUICK)] == [None, None]
+
+
+def test_ctrl_c_keeps_what_is_known_and_ends_the_pass(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ended(instance: oasis.Instance, *_: object, **options: object) -> object:
+        result = solve(instance, work_limit=0.1, warm_start=options["warm_start"])  # type: ignore[arg-type]
+        return replace(result, status=Status.INTERRUPTED)
+
+    monkeypatch.setattr("experiments.library.improve.solve", ended)
+    library.table.unlink()
+    with pytest.raises(KeyboardInterrupt):
+        list(improve(library, QUICK))
+    assert list(library.records()) == [NAME]
+
+
+def test_better_schedules_replace_the_file_and_worse_ones_do_not(library: Library) -> None:
+    problem, known = PROBLEMS[NAME], library.records()[NAME]
+    instance = problem.instance()
+    nothing = solve(instance, work_limit=0.0, warm_start={})
+    before = sorted(library.directory.glob("schedules/*"))
+    assert keep(library, problem, instance, nothing) == known
+    assert sorted(library.directory.glob("schedules/*")) == before
+    library.put(replace(known, value=0.0, schedules=digest(packed({}))), {})
+    again = keep(library, problem, instance, solve(instance, work_limit=0.3))
+    assert again.value > 0
+    assert library.verify(again) == again.value
+    assert len(list(library.directory.glob("schedules/*"))) == 2
+
+
+def test_who_has_found_the_first_schedules_is_told(library: Library) -> None:
+    problem = PROBLEMS[NAME]
+    instance = problem.instance()
+    run = oasis.simulate(instance, oasis.Recourse(commitment="none", seed=0))
+    result = solve(instance, work_limit=0.0, warm_start=run.schedules)
+    assert result.objective_by == Phase.WARM_START
+    library.table.unlink()
+    found = keep(library, problem, instance, result)
+    assert (found.value_by, found.fingerprint) == (RECOURSE, fingerprint(instance))
+    assert found.bound_by.endswith(Phase.TRIVIAL)
+
+
+# -- handing in ------------------------------------------------------------------------------------
+
+
+def test_own_schedules_are_compared_with_the_best(library: Library) -> None:
+    known = library.records()[NAME]
+    best = [schedule.to_dict() for schedule in library.schedules(known).values()]
+    found = handed_in(library, {"schedules": best}, NAME)
+    assert (found.verdict, found.bound, found.is_tighter) == ("the same", None, False)
+    assert handed_in(library, {"schedules": best[1:]}, NAME).verdict == "worse"
+    library.put(replace(known, value=0.0, schedules=digest(packed({}))), {})
+    assert handed_in(library, {"schedules": best}, NAME).verdict == "better"
+    library.table.unlink()
+    assert handed_in(library, {"schedules": best}, NAME).verdict == "first"
+
+
+def test_a_document_of_a_solve_names_its_instance_and_hands_in_its_bound(library: Library) -> None:
+    from experiments.evaluation.provenance import instance_reference
+
+    known = library.records()[NAME]
+    instance = library.instance(known)
+    result = solve(instance, time_limit=None)
+    assert result.status is Status.OPTIMAL
+    data = result.to_dict() | {"instance": instance_reference(instance, None)}
+    library.put(replace(known, bound=known.value * 2))
+    found = handed_in(library, json.loads(json.dumps(data)))
+    assert found.problem.name == NAME
+    assert found.is_tighter
+    assert keep(library, found.problem, instance, found.result).proof == "optimal"
+    run = oasis.simulate(instance, oasis.OASiS.from_instance(instance)).to_dict()
+    assert handed_in(library, run, NAME).bound is None
+    with pytest.raises(OasisError, match="of no instance of the library"):
+        handed_in(library, {**data, "instance": {"sha256": "0" * 64}})
+    with pytest.raises(OasisError, match="instance: missing"):
+        handed_in(library, run)
+
+
+def test_what_is_worth_more_than_the_bound_is_an_error(library: Library) -> None:
+    known = library.records()[NAME]
+    best = [schedule.to_dict() for schedule in library.schedules(known).values()]
+    library.put(
+        replace(known, value=0.0, bound=rounded(known.value / 2), schedules=digest(packed({}))), {}
+    )
+    with pytest.raises(OasisError, match="one of the two is wrong"):
+        handed_in(library, {"schedules": best}, NAME)
