@@ -14,7 +14,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
 .PHONY: help example test nightly kubernetes-build kubernetes-test kubernetes-demo mutants bench check lint types \
-  imports spelling docs clean
+  imports spelling docs release-check clean
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 
@@ -68,8 +68,11 @@ docs: $(VENV)/docs.stamp ## build the pages, running every code block; warnings 
 	  -d $(DOCS_BUILD)/doctrees docs $(DOCS_BUILD)/html
 	@echo "$(DOCS_BUILD)/html/index.html"
 
+release-check: $(VENV)-release.stamp ## build a release, install it where nothing else is, run the main job there
+	$(VENV)-release/bin/python -m tests.release
+
 clean: ## remove the environment and everything generated
-	rm -rf $(VENV) docs/_build build dist *.egg-info
+	rm -rf $(VENV) $(VENV)-release $(VENV)-release.stamp docs/_build build dist *.egg-info
 	rm -rf .pytest_cache .hypothesis .mypy_cache .ruff_cache .import_linter_cache
 
 # One stamp an extra: installed again when the project's metadata change.
@@ -81,6 +84,12 @@ $(VENV)/lint.stamp: EXTRAS = all,lint
 $(VENV)/docs.stamp: EXTRAS = all,dask,docs
 $(VENV)/%.stamp: pyproject.toml | $(BIN)/python
 	$(PIP) install --editable '.[$(EXTRAS)]'
+	@touch $@
+
+# An environment of its own: what validates citations wants an older jsonschema than the tests.
+$(VENV)-release.stamp: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m venv $(VENV)-release
+	$(VENV)-release/bin/python -m pip --quiet --disable-pip-version-check install --editable '.[release]'
 	@touch $@
 
 $(BIN)/python:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:  # for type checkers and editors; at run time NAMES says where
     from oasis.model.errors import (
         VerificationError as VerificationError,
     )
+    from oasis.model.examples import read_example as read_example
     from oasis.model.instance import Instance as Instance
     from oasis.model.instance_file import read as read
     from oasis.model.instance_file import write as write
@@ -83,6 +84,7 @@ NAMES = {
     "model.errors": (
         *("InstanceError", "OasisError", "PolicyError", "SolverError", "VerificationError"),
     ),
+    "model.examples": ("read_example",),
     "model.instance": ("Instance",),
     "model.instance_file": ("read", "write"),
     "model.job": ("Job",),

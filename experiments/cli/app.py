@@ -8,6 +8,7 @@ from typer.exceptions import TyperException
 from experiments.cli.commands import (
     compare,
     describe,
+    example,
     figure,
     generate,
     import_trace,
@@ -43,6 +44,7 @@ app = typer.Typer(
 )
 app.command("generate")(generate.command)
 app.add_typer(import_trace.app, name="import")
+app.command("example")(example.command)
 app.command("describe")(describe.command)
 app.command("run")(with_verbose(run.command))
 app.command("compare")(with_verbose(compare.command))

@@ -32,7 +32,7 @@ def interval(found: Mapping[str, Any]) -> str:
     if low == high:
         return f"{number(mean)} ± 0"
     if not math.isclose(high - mean, mean - low, rel_tol=1e-6):
-        return f"{number(mean)} ({low:.3g} to {high:.3g})"
+        return f"{mean:.4g} ({low:.3g} to {high:.3g})"
     half = (high - low) / 2
     places = max(0, 1 - math.floor(math.log10(half)))
     return f"{mean:.{places}f} ± {half:.{places}f}"

@@ -42,13 +42,35 @@ def test_help_has_two_spellings(option: str, tmp_path: Path) -> None:
         assert " ".join(["Usage: oasis", *words]) in done.stdout
 
 
-def test_folders_in_the_working_directory_are_not_taken_for_ours(tmp_path: Path) -> None:
+@pytest.fixture
+def disturbed(tmp_path: Path) -> Path:
+    """A folder with an instance, a grid, and folders called as ours."""
     for name in ("experiments", "offline", "baselines"):
         package = tmp_path / name
         package.mkdir()
         (package / "__init__.py").write_text("raise RuntimeError('not this one')\n")
     path = tmp_path / "small.json"
     oasis.write(oasis.generate("testbed", jobs=3, worker_servers=2, ps_servers=2, seed=1), path)
+    (tmp_path / "grid.toml").write_text(
+        'seeds = [0, 1]\n[[instances]]\nfile = "small.json"\n[[policies]]\nname = ["fifo", "drf"]\n'
+    )
+    return tmp_path
+
+
+def test_the_installed_script_is_not_disturbed_by_folders_called_as_ours(disturbed: Path) -> None:
+    script = disturbed / "bin" / "oasis"
+    script.parent.mkdir()
+    script.write_text("import sys\nfrom oasis.__main__ import main\nsys.exit(main())\n")
+    # an empty entry of PYTHONPATH is the working directory, and comes before the installation
+    for words in (["run", "small.json"], ["sweep", "grid.toml", "--jobs", "2"]):
+        done = shell(str(script), *words, cwd=disturbed, PYTHONPATH=f"{os.pathsep}{ROOT}")
+        assert (done.returncode, "not this one" in done.stderr) == (0, False), done.stderr
+
+
+def test_folders_in_the_working_directory_are_not_taken_for_ours(
+    disturbed: Path, tmp_path: Path
+) -> None:
+    path = disturbed / "small.json"
     for words in (["run"], ["ratio"], ["compare", "--policies", "fifo,drf"]):
         command, *options = words
         done = shell("-m", "oasis", command, str(path), *options, cwd=tmp_path)
@@ -65,7 +87,8 @@ def test_the_version_alone_loads_no_command(
         "try:\n"
         "    main()\n"
         "finally:\n"
-        "    print(*({'typer', 'rich', 'baselines'} & set(sys.modules)))\n"
+        "    heavy = {'typer', 'rich', 'baselines', 'matplotlib', 'pandas', 'scipy', 'jinja2'}\n"
+        "    print(*(heavy & set(sys.modules)))\n"
     )
     done = shell("-c", program, cwd=tmp_path)
     assert done.stdout == f"oasis-scheduler {oasis.__version__}\n\n"

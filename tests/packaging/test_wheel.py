@@ -53,6 +53,9 @@ def test_wheel_holds_every_module_of_every_package(wheel: zipfile.ZipFile) -> No
     expected |= {p.relative_to(ROOT).as_posix() for p in (ROOT / "oasis").rglob("*.schema.json")}
     data = ROOT / "experiments" / "library" / "data"
     expected |= {p.relative_to(ROOT).as_posix() for p in (data / "table.csv", *data.rglob("*.xz"))}
+    expected |= {p.relative_to(ROOT).as_posix() for p in (ROOT / "oasis" / "examples").iterdir()}
+    report = ROOT / "experiments" / "report"
+    expected |= {p.relative_to(ROOT).as_posix() for p in report.glob("page.*") if p.suffix != ".py"}
     found = {name for name in wheel.namelist() if ".dist-info/" not in name}
     assert found == expected
 

@@ -15,7 +15,7 @@ import typer
 
 import oasis
 from experiments.cli import app as top
-from experiments.cli.commands import describe, learn, policies, schema
+from experiments.cli.commands import describe, example, learn, policies, report, schema
 from experiments.cli.commands.kubernetes import (
     app as on_cluster,
 )
@@ -37,8 +37,10 @@ from experiments.plotting.cluster_plan import plot_cluster_plan
 
 COMMANDS: tuple[tuple[typer.Typer, str, ModuleType], ...] = (
     (top.app, "describe", describe),
+    (top.app, "example", example),
     (top.app, "learn", learn),
     (top.app, "policies", policies),
+    (top.app, "report", report),
     (top.app, "schema", schema),
     (on_cluster, "explain", explain),
     (on_cluster, "import", import_cluster),

@@ -25,6 +25,7 @@ from experiments.evaluation.intervals import (
 from experiments.evaluation.seeds import AVERAGED, compare_over_seeds
 from experiments.evaluation.texts import interval as as_text
 from experiments.evaluation.texts import number, percent, seconds
+from experiments.figures import rows
 
 VALUES = {
     "any": st.integers(-(10**9), 10**9).map(lambda k: k / 1000),
@@ -58,6 +59,13 @@ def test_uncut_it_is_that_of_student(values: list[float]) -> None:
             pytest.approx(low, rel=1e-6, abs=1e-6),
             pytest.approx(high, rel=1e-6, abs=1e-6),
         )
+
+
+def test_interval_of_ratios_ends_at_one_where_no_ratio_is_less():
+    found = rows.ratio([1.0, 2.0, 8.0], "x")  # uncut, it would begin at 0.18
+    _, high = stats.t.interval(0.95, 2, *(f([0, 1, 3]) for f in (lambda v: 4 / 3, stats.sem)))
+    found["x_high"] = math.log2(found["x_high"])
+    assert found == pytest.approx({"x": 16 ** (1 / 3), "x_low": 1.0, "x_high": high})
 
 
 def test_two_ratios_far_apart_have_a_range_and_not_ten_powers_of_ten() -> None:

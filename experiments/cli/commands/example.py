@@ -1,0 +1,64 @@
+"""``oasis example``: the files that come with the package."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from experiments.cli import console
+from experiments.cli.options import AsJson, is_stdout, output_file
+from experiments.cli.results import write_page
+from oasis.model.errors import OasisError
+from oasis.model.examples import EXAMPLES, example_text
+from oasis.version import __version__
+
+
+def command(
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[NAME]", help="Which; left out, all are listed.", show_default=False
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o",
+            "--output",
+            callback=output_file,
+            help="File to write; -: standard output. [default: standard output]",
+            show_default=False,
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the examples that come with the package, or write one of them.
+
+    Example: oasis example congested -o congested.json
+    """
+    if name is None:
+        if output is not None:
+            raise OasisError("-o: expected the NAME of an example beside it")
+        _list(as_json)
+        return
+    if as_json:
+        raise OasisError("--json: lists the examples, expected no NAME beside it")
+    if name not in EXAMPLES:
+        raise OasisError(f"NAME: expected one of {', '.join(EXAMPLES)}, got {name!r}")
+    write_page(example_text(name), Path("-") if output is None else output)
+    if output is not None and not is_stdout(output):
+        console.note(f"wrote {output}: {EXAMPLES[name].about}")
+
+
+def _list(as_json: bool) -> None:
+    if as_json:
+        listed = {
+            name: {"file": found.file, "about": found.about, "try": f"oasis {found.command}"}
+            for name, found in EXAMPLES.items()
+        }
+        console.print_json({"examples": listed, "version": __version__})
+        return
+    rows = [(name, found.about, f"oasis {found.command}") for name, found in EXAMPLES.items()]
+    console.print_rows((("name", False), ("what it is", False), ("try", False)), rows)

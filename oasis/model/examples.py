@@ -1,0 +1,102 @@
+"""The examples that come with the package: instances, a workload, a trace, a job and a grid."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from importlib.resources import files
+
+from oasis.model.errors import OasisError
+from oasis.model.instance import Instance
+from oasis.model.instance_file import instance_from_dict
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A file that comes with the package.
+
+    Parameters
+    ----------
+    file : str
+        Its name.
+    about : str
+        What it is.
+    command : str
+        What to do with it first, as arguments of ``oasis``.
+    """
+
+    file: str
+    about: str
+    command: str
+
+
+EXAMPLES = {
+    "congested": Example(
+        "congested.json",
+        "instance: 12 jobs that do not all fit on 11 servers in 10 slots",
+        "ratio congested.json",
+    ),
+    "job": Example("job.json", "one more job for it", "quote congested.json job.json"),
+    "elastic": Example(
+        "elastic.json", "workload of 12 elastic jobs", "replay elastic.json --policies fifo,drf"
+    ),
+    "jobs": Example(
+        "jobs.csv",
+        "trace of 40 jobs with GPUs and durations",
+        "replay jobs.csv --servers 1",
+    ),
+    "sweep": Example(
+        "sweep.toml",
+        "grid of instances, policies and seeds; congested.json goes beside it",
+        "sweep sweep.toml",
+    ),
+}
+
+
+def example_text(name: str) -> str:
+    """Content of an example.
+
+    Raises
+    ------
+    OasisError
+        If there is none of this name.
+
+    Examples
+    --------
+    >>> from oasis.model.examples import example_text
+    >>> example_text("jobs").splitlines()[0]
+    'id,submitted,duration,gpus'
+    """
+    if name not in EXAMPLES:
+        raise OasisError(f"name: expected one of {', '.join(EXAMPLES)}, got {name!r}")
+    return files("oasis").joinpath("examples", EXAMPLES[name].file).read_text(encoding="utf-8")
+
+
+def read_example(name: str = "congested") -> Instance:
+    """Read an instance that comes with the package.
+
+    Parameters
+    ----------
+    name : str
+        One of those that ``oasis example`` lists as instances.
+
+    Returns
+    -------
+    Instance
+        The same as `oasis.read` of the file that ``oasis example NAME -o FILE`` writes.
+
+    Raises
+    ------
+    OasisError
+        If there is no example of this name, or it is no instance.
+
+    Examples
+    --------
+    >>> import oasis
+    >>> len(oasis.read_example("congested").jobs)
+    12
+    """
+    text = example_text(name)
+    if not EXAMPLES[name].about.startswith("instance"):
+        raise OasisError(f"name: expected an instance, got {name!r}, a {EXAMPLES[name].about}")
+    return instance_from_dict(json.loads(text))

@@ -1,0 +1,78 @@
+"""The examples that come with the package: listed, written whole, and worth a try."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+
+import pytest
+
+import oasis
+from experiments.cli.main import main
+from oasis.model.examples import EXAMPLES, example_text, read_example
+
+ROOT = Path(oasis.__file__).parents[1]
+
+
+def call(*words: object) -> int:
+    with pytest.raises(SystemExit) as caught:
+        main([str(word) for word in words])
+    return int(caught.value.code or 0)
+
+
+def test_every_file_is_listed_and_the_pages_have_the_same() -> None:
+    there = {path.name for path in (ROOT / "oasis" / "examples").iterdir()}
+    assert there == {example.file for example in EXAMPLES.values()}
+    for name, example in EXAMPLES.items():
+        page = ROOT / "docs" / "examples" / example.file
+        if page.exists():
+            assert page.read_text() == example_text(name)
+
+
+def test_the_default_is_the_instance_of_the_pages() -> None:
+    assert read_example() == oasis.read(ROOT / "docs" / "examples" / "congested.json")
+    with pytest.raises(oasis.OasisError, match="expected an instance, got 'jobs', a trace"):
+        read_example("jobs")
+    with pytest.raises(oasis.OasisError, match=r"name: expected one of congested, .*, got 'x'"):
+        read_example("x")
+
+
+def test_what_is_proposed_works_with_the_files_that_are_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, example in EXAMPLES.items():
+        assert call("example", name, "-o", example.file) == 0
+        assert capsys.readouterr() == ("", f"wrote {example.file}: {example.about}\n")
+    for example in EXAMPLES.values():
+        more = ["--dry-run"] if example.command.startswith("sweep") else []
+        assert call(*shlex.split(example.command), *more) == 0, example.command
+
+
+def test_examples_are_listed_and_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert call("example") == 0
+    out = capsys.readouterr().out
+    assert all(f"oasis {example.command}" in " ".join(out.split()) for example in EXAMPLES.values())
+    assert call("example", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["examples"].keys() == EXAMPLES.keys()
+    assert call("example", "job") == 0
+    assert capsys.readouterr().out == example_text("job")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["best"], "NAME: expected one of congested, job, elastic, jobs, sweep, got 'best'"),
+        (["-o", "a.json"], "-o: expected the NAME"),
+        (["job", "--json"], "--json: lists the examples"),
+        (["job", "-o", "no/where.json"], "No such directory"),
+    ],
+)
+def test_what_makes_no_sense_is_one_line(
+    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call("example", *words) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert said in err
