@@ -182,12 +182,17 @@ class Decomposition:
         self._level = 0
 
     def _place(self, solution: Solution, budget: Budget) -> None:
-        """Place a plan of whole counts; what does not fit will not come again."""
+        """Place a plan of whole counts; what does not fit will not come again.
+
+        Cuts hold in every slot and are placed in all: else the same counts come back a slot later.
+        """
         plan = self.model.schedules_of(solution.values)
+        slots = range(self.model.arrays.horizon)
         for misfit in self.primal.place(plan, budget, math.inf):
-            what = (misfit.group, misfit.counts, misfit.slots, budget)
-            if not self.separation.cut_off(*what) and solution.status is Status.OPTIMAL:
-                self.separation.forbid(*what)
+            group, counts = misfit.group, misfit.counts
+            is_cut = self.separation.cut_off(group, counts, slots, budget)
+            if not is_cut and solution.status is Status.OPTIMAL:
+                self.separation.forbid(group, counts, misfit.slots, budget)
 
     def look_around(self) -> float:
         """Search from the best schedules; the share of the open interval that this has closed."""

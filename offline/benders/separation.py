@@ -82,13 +82,23 @@ class Separation:
             self._added(self.model.forbid(group, shrunk, slots))
 
     def _shrunk(self, group: str, counts: IntArray, budget: Budget) -> IntArray:
-        """Fewer of these counts that still do not fit: a stronger cut."""
+        """Fewer of these counts that still do not fit: a stronger cut.
+
+        One job after the other gets the fewest units with which they do not fit, by bisection: the
+        less the others leave of a misfit, the more counts lie above it and are forbidden with it.
+        """
         least = counts.copy()
         for i in np.flatnonzero(counts).tolist():
-            trial = least.copy()
-            trial[i] = 0
-            if self._is_misfit(group, trial, budget):
-                least = trial
+            fits, misfits = -1, int(least[i])
+            while misfits - fits > 1:
+                trial = least.copy()
+                # most jobs can go altogether, or give up nothing
+                trial[i] = 0 if fits < 0 else (fits + misfits) // 2
+                if self._is_misfit(group, trial, budget):
+                    misfits = int(trial[i])
+                else:
+                    fits = int(trial[i])
+            least[i] = misfits
         return least
 
     def _is_misfit(self, group: str, counts: IntArray, budget: Budget) -> bool:

@@ -116,11 +116,16 @@ class ColumnGeneration:
             self.status = Status.INTERRUPTED
 
     def _start(self, prices: OnlinePrices, columns: Iterable[Column]) -> None:
-        """Try the online prices, scaled down as long as that helps; take the online schedules."""
+        """Try the online prices, scaled down as long as that helps; take the online schedules.
+
+        Prices at which the resources cost more than all jobs can earn prove nothing, so the first
+        ones tried are scaled down to that.
+        """
         params = self.params
         self.columns = [*columns, *columns_of(self.arrays, prices.schedules)]
         grouping = Grouping.of(self.arrays, 1)
         duals = grouping.duals(prices.worker, prices.ps)
+        duals *= min(1.0, self._most() / max(float(duals.sum()), 1e-300))
         least = 0.0
         while not self.budget.passed:
             priced = self._price(grouping, duals, 0.0)
@@ -134,6 +139,13 @@ class ColumnGeneration:
             least = max(least, params.negligible_prices * priced.dual)
             matters = duals.sum() > max(least, params.least_price_share * priced.dual)
             duals = duals * params.price_scaling if matters else np.zeros_like(duals)
+
+    def _most(self) -> float:
+        """Every job at its best utility, as if it were alone."""
+        seconds = self.arrays.slot_seconds
+        return math.fsum(
+            float(job.utility(job.shortest_duration(seconds) - 1)) for job in self.arrays.jobs
+        )
 
     def _refine(self, grouping: Grouping, tolerance: float) -> bool:
         """Solve the configuration LP with these rows, from the best prices so far.

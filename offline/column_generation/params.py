@@ -93,7 +93,7 @@ class ConfigurationParams(Params):
         Share of the limit for the search in windows before the bound, and most seconds or units
         of work for it.
     search_share : float
-        Share of what is left after insertion, for ruin and recreate.
+        Share of what is left after the bound, for insertion and ruin and recreate at its prices.
 
     Examples
     --------

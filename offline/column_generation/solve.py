@@ -100,10 +100,11 @@ def _improve(
     best = windows.best
     state, budget = best.state, best.state.budget
     duals = DualValues.of(arrays, bound.worker_prices, bound.ps_prices, params.priority)
+    part = budget.share(params.search_share)
     state.enter(Phase.INSERTION)
-    insert_in_orders(arrays, duals, best, rng, budget, params.insertion)
+    insert_in_orders(arrays, duals, best, rng, part, params.insertion)
     state.enter(Phase.RUIN_AND_RECREATE)
-    ruin_and_recreate(duals, best, rng, budget.share(params.search_share), params.ruin)
+    ruin_and_recreate(duals, best, rng, part, params.ruin)
     neighbourhoods = Neighbourhoods(duals, best, rng, params.neighbourhood)
     searches = [
         (Phase.WINDOWS, windows.search),

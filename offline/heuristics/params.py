@@ -85,6 +85,8 @@ class WindowParams(Params):
         Completions worth less than this share of a job's best are not looked for.
     steps_between_offers : int
         After so many steps the best plan is verified and becomes the incumbent.
+    patience : int
+        The first search ends after so many steps a job without a better plan.
     """
 
     temperature: Amount = 2e-4
@@ -94,6 +96,7 @@ class WindowParams(Params):
     spread: Number = 6
     min_utility_fraction: Share = 1e-3
     steps_between_offers: Number = 200
+    patience: Number = 10
 
 
 @dataclass(frozen=True, slots=True)

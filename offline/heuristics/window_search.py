@@ -76,7 +76,7 @@ class WindowSearch:
         self.best.state.enter(Phase.DENSITY)
         self.insert_by_density(budget)
         self.best.state.enter(Phase.WINDOWS)
-        self.search(budget)
+        self.search(budget, self.params.patience * len(self._worthy))
 
     def insert_by_density(self, budget: Budget) -> None:
         """Plan all jobs from nothing, the densest first, and offer the plan."""
@@ -85,20 +85,23 @@ class WindowSearch:
         budget.charge(self._work * (self._plan.insertions - before))
         self._offer(self._snapshot())
 
-    def search(self, budget: Budget) -> None:
+    def search(self, budget: Budget, patience: int | None = None) -> None:
         """Search from the best solution until the budget or the bound is reached.
 
-        The temperature falls to 0 as the budget is spent; without a limit it is 0 throughout.
+        With `patience`, also until so many steps have found nothing better. The temperature falls
+        to 0 as the budget is spent; without a limit it is 0 throughout.
         """
         self._take_over()
         value = highest = self._plan.value
-        found, steps = self._snapshot(), 0
+        found, steps, last = self._snapshot(), 0, 0
         while self._worthy and not (budget.passed or self.best.is_proven):
+            if patience is not None and steps - last >= patience:
+                break
             left = 0.0 if budget.limit is None else budget.left / max(budget.limit, 1e-300)
             value += self._step(self.params.temperature * highest * left, budget)
-            if is_better(value, highest):
-                highest, found = value, self._snapshot()
             steps += 1
+            if is_better(value, highest):
+                highest, found, last = value, self._snapshot(), steps
             if steps % self.params.steps_between_offers == 0:
                 self._offer(found)
         self._offer(found)

@@ -32,7 +32,8 @@ from offline.benders.master import CountModel
 from offline.benders.params import CutParams, MasterParams
 from offline.benders.patterns import PatternPool
 from offline.benders.server_classes import classes
-from offline.heuristics.fix_and_optimise import Neighbourhoods
+from offline.heuristics.alternation import Alternation
+from offline.heuristics.window_search import WindowSearch
 from offline.model.arrays import GROUPS, OfflineArrays
 from tests.oracle.odds import CROSSED, at_odds, crossed, quarrels, unit_job
 from tests.strategies import all_instances, fewer, of, small_instances
@@ -255,7 +256,8 @@ def unaided(patch: pytest.MonkeyPatch) -> None:
     """No search for better schedules: masters alone must find the optimum."""
     for name in ("ruin_and_recreate", "insert_in_orders"):
         patch.setattr(benders, name, lambda *_: None)
-    patch.setattr(Neighbourhoods, "search", lambda *_: None)
+    patch.setattr(WindowSearch, "start", lambda *_: None)
+    patch.setattr(Alternation, "search", lambda *_: None)
 
 
 class Patience:

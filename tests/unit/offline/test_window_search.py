@@ -70,6 +70,15 @@ def test_a_better_solution_of_another_search_is_where_it_goes_on() -> None:
     assert plan
 
 
+def test_patience_ends_a_search_that_finds_nothing_better() -> None:
+    search = search_of(INSTANCE)
+    search.start(Budget())  # no limit: only patience ends it
+    value, spent = search.best.value, Budget(None, WorkCounter())
+    search.search(spent, patience=0)
+    assert search.best.value == value
+    assert spent.elapsed == 0.0
+
+
 def test_it_ends_when_the_bound_is_reached() -> None:
     search = search_of(INSTANCE)
     search.insert_by_density(Budget())
