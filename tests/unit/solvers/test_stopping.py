@@ -141,7 +141,7 @@ class Meter(WorkCounter):
 
 def test_seconds_without_improvement_end_a_solve_while_highs_runs() -> None:
     meter = Meter()
-    budget = Budget(None, meter, Stopping(no_improvement=5.0))
+    budget = Budget(20.0, meter, Stopping(no_improvement=5.0))
 
     def passing(_: object) -> None:
         meter.charge(10.0)  # the clock jumps as soon as HiGHS has told of something

@@ -1,0 +1,41 @@
+"""The library that comes with the package: a sample is verified always, all of it nightly."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import experiments.library.store
+from experiments.library import PROBLEMS, Library
+from experiments.library.store import SHIPPED
+
+LIBRARY = Library()
+RECORDS = LIBRARY.records()
+SAMPLE = tuple(RECORDS)[::20]
+REST = [pytest.param(name, marks=pytest.mark.nightly) for name in RECORDS if name not in SAMPLE]
+MOST_BYTES = 5_000_000
+
+
+def test_every_instance_has_its_row_and_its_schedules_and_nothing_else_is_there() -> None:
+    assert list(RECORDS) == list(PROBLEMS)
+    named = {f"{record.name}.{record.schedules}.xz" for record in RECORDS.values()}
+    files = [path for path in SHIPPED.rglob("*") if path.is_file()]
+    tracked = {path.name for path in files if not path.name.startswith("pass.jsonl")}
+    assert tracked == named | {"table.csv"}
+    assert sum(path.stat().st_size for path in files) < MOST_BYTES
+
+
+def test_bounds_lie_above_values_and_proofs_are_closed() -> None:
+    assert all(record.value <= record.bound for record in RECORDS.values())
+    assert {record.proof for record in RECORDS.values()} == {"optimal", "open"}
+
+
+@pytest.mark.parametrize("name", [*SAMPLE, *REST])
+def test_stored_schedules_verify_to_the_value_of_the_table(name: str) -> None:
+    record = RECORDS[name]
+    assert LIBRARY.verify(record) == record.value
+
+
+def test_the_library_lies_in_the_package() -> None:
+    assert Path(experiments.library.store.__file__).parent in SHIPPED.parents
