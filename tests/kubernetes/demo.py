@@ -84,9 +84,10 @@ def run_controller(scene: Scene, instance: oasis.Instance, policy: str) -> None:
         raise RuntimeError(f"oasis kubernetes run ended with {process.returncode}")
 
 
-def imported(scene: Scene, instance: oasis.Instance) -> oasis.Instance:
-    """The instance as it is read back from the cluster."""
-    nodes = {node["metadata"]["name"]: node for node in scene.admin.list_all(NODES)[0]}
+def imported(scene: Scene, instance: oasis.Instance, selector: str | None = None) -> oasis.Instance:
+    """The instance as it is read back from the cluster, or from the nodes with some labels."""
+    listed, _ = scene.admin.list_all(NODES, selector=selector)
+    nodes = {node["metadata"]["name"]: node for node in listed}
     clock, resources = scene.clock, DEFAULT_RESOURCES
     site = site_of(places_of(nodes.values(), None), nodes, {}, resources, clock.work_seconds)
     arrivals = {job.id: job.arrival for job in instance.jobs}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -63,11 +63,11 @@ class Scene:
         }
         return Settings(**(given | more))
 
-    def add_nodes(self, cluster: oasis.Cluster) -> None:
-        """The servers of `cluster` as nodes; waits until they are ready."""
+    def add_nodes(self, cluster: oasis.Cluster, more: Mapping[str, str] | None = None) -> None:
+        """The servers of `cluster` as nodes, with `more` labels; waits until they are ready."""
         nodes = node_objects(cluster, DEFAULT_RESOURCES)
         for node in nodes:
-            labels = {NODE_ROLE: node["metadata"]["labels"][NODE_ROLE]}
+            labels = {NODE_ROLE: node["metadata"]["labels"][NODE_ROLE], **(more or {})}
             self.plane.nodes.add(node["metadata"]["name"], node["status"]["allocatable"], labels)
         self.plane.nodes.wait_ready(*(node["metadata"]["labels"][HOSTNAME] for node in nodes))
 

@@ -1,6 +1,6 @@
 """Faults between the adapter and its cluster: in the end the same jobs are in the same phases.
 
-How many faults: ``OASIS_FAULTS`` (200 by default), from the seed ``OASIS_FAULT_SEED``.
+How many faults: ``OASIS_FAULTS`` (200, nightly 1,000), from the seed ``OASIS_FAULT_SEED``.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ from oasis.kubernetes.connection import RetryParams
 from oasis.kubernetes.resources import PODS
 from tests.kubernetes.adapter import (
     ENDED,
+    elastic,
     rigid,
     running_workers,
     scene_of,
@@ -31,9 +33,8 @@ from tests.kubernetes.cluster import Cluster
 from tests.kubernetes.controlplane.waiting import until
 from tests.kubernetes.faults.plan import FaultPlan
 from tests.kubernetes.faults.proxy import FaultProxy
-from tests.kubernetes.scene import SYSTEM, Scene
+from tests.kubernetes.scene import EXAMPLE, SYSTEM, Scene
 
-FAULTS = int(os.environ.get("OASIS_FAULTS", "200"))
 KILLS = int(os.environ.get("OASIS_KILLS", "20"))
 SEED = int(os.environ.get("OASIS_FAULT_SEED", "1"))
 QUICK = RetryParams(attempts=4, timeout=3.0, longest_wait=1.0)
@@ -41,9 +42,9 @@ JOBS = {"a": (2, 2), "b": (4, 1), "c": (1, 3), "d": (9, 1), "e": (3, 2), "f": (2
 PHASES = {name: "Rejected" if name == "d" else "Completed" for name in JOBS}  # d fits nowhere
 
 
-def submit_all(scene: Scene) -> None:
+def submit_all(scene: Scene, again: str = "") -> None:
     for name, (workers, slots) in JOBS.items():
-        scene.submit(rigid(scene, name, workers, slots))
+        scene.submit(rigid(scene, name + again, workers, slots))
 
 
 def pods_ever(cluster: Cluster, scene: Scene) -> Counter[str]:
@@ -56,9 +57,9 @@ def pods_ever(cluster: Cluster, scene: Scene) -> Counter[str]:
     return made
 
 
-def check_end(cluster: Cluster, scene: Scene) -> None:
+def check_end(cluster: Cluster, scene: Scene, rounds: Sequence[str] = ("",)) -> None:
     """The phases without faults; nothing left behind; late jobs say so."""
-    assert scene.phases() == PHASES
+    assert scene.phases() == {k + again: phase for k, phase in PHASES.items() for again in rounds}
     until(lambda: not scene.our_pods(), "all our pods are gone", 30.0)
     assert [p["metadata"]["name"] for p in scene.admin.list_all(PODS, scene.namespace)[0]] == [
         "bystander"
@@ -70,13 +71,16 @@ def bystander(cluster: Cluster) -> None:
     cluster.create({"metadata": {"name": "bystander"}, "spec": {"containers": [container]}})
 
 
-def test_faults_change_nothing_in_the_end(cluster: Cluster) -> None:
-    print(f"OASIS_FAULTS={FAULTS} OASIS_FAULT_SEED={SEED}")  # noqa: T201
+def test_faults_change_nothing_in_the_end(cluster: Cluster, request: pytest.FixtureRequest) -> None:
+    nightly = request.config.getoption("--nightly")
+    usual = "1000" if nightly else "200"
+    faults = int(os.environ.get("OASIS_FAULTS", usual))
+    print(f"OASIS_FAULTS={faults} OASIS_FAULT_SEED={SEED}")  # noqa: T201
     scene = scene_of(cluster)
     bystander(cluster)
     certificates = cluster.plane.components.certificates
-    plan = FaultPlan.drawn(SEED, FAULTS, pause=1.0, longest=1.0)
-    most = 0
+    plan = FaultPlan.drawn(SEED, faults, pause=1.0, longest=1.0)
+    most, rounds = 0, [""]
     with (
         FaultProxy(
             cluster.plane.url,
@@ -91,20 +95,24 @@ def test_faults_change_nothing_in_the_end(cluster: Cluster) -> None:
         deadline = time.monotonic() + 240.0
         while any(phase not in ENDED for phase in scene.phases().values()):
             counts = running_workers(scene)
-            most = max([most, *(n - JOBS[name][0] for name, n in counts.items())])
+            most = max([most, *(n - JOBS[name[0]][0] for name, n in counts.items())])
             assert time.monotonic() < deadline, scene.phases()
             time.sleep(0.2)
+            if nightly and plan.left and all(p in ENDED for p in scene.phases().values()):
+                rounds.append(f"-{len(rounds)}")  # the same jobs again, until all have struck
+                submit_all(scene, rounds[-1])
+                deadline = time.monotonic() + 240.0
         struck = len(proxy.struck())
-        check_end(cluster, scene)
+        check_end(cluster, scene, rounds)
     assert most <= 0, "no pod twice"
-    assert struck > min(50, FAULTS // 4)
+    assert struck > min(50, faults // 4)
     print(f"{struck} faults struck")  # noqa: T201
 
 
-def command(scene: Scene, identity: str) -> list[str]:
+def command(scene: Scene, identity: str, policy: str = "fifo", *more: str) -> list[str]:
     clock = scene.clock
     return [
-        *(sys.executable, "-m", "experiments.cli", "kubernetes", "run", "--policy", "fifo"),
+        *(sys.executable, "-m", "experiments.cli", "kubernetes", "run", "--policy", policy, *more),
         *("--slot-seconds", str(clock.slot_seconds)),
         *("--startup-seconds", str(clock.startup_seconds)),
         *("--namespace", SYSTEM, "--name", scene.namespace, "--jobs", scene.namespace),
@@ -130,7 +138,7 @@ def test_a_controller_that_is_killed_again_and_again_brings_all_jobs_to_their_en
             scene.submit(rigid(scene, name, workers, slots))
         process = subprocess.Popen(command(scene, "the-one"), stdout=log, stderr=log)
         try:
-            process.wait(timeout=draw.uniform(3.0, 10.0))
+            process.wait(timeout=draw.uniform(3.0, 8.0))
             pytest.fail((tmp_path / "controller.log").read_text())
         except subprocess.TimeoutExpired:
             os.kill(process.pid, signal.SIGKILL)
@@ -181,3 +189,40 @@ def test_a_node_that_goes_away_sends_its_jobs_elsewhere(cluster: Cluster, how: s
         assert wait_ended(scene, 1, within=150.0) == {"job": "Completed"}
         done = scene.statuses()["job"]["progress"]
     assert done["workerSeconds"] >= before
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("policy", ["recourse", "oasis"])
+def test_a_planner_that_is_killed_again_and_again_forgets_no_job(
+    cluster: Cluster, tmp_path: Path, policy: str
+) -> None:
+    """Recourse brings all to their end; OASiS may reject some, and ends those that it took."""
+    scene = scene_of(cluster)
+    draw = random.Random(SEED)
+    more = ("--ps-share", "0.2", *(("--bounds", str(EXAMPLE)) if policy == "oasis" else ()))
+    kills, waiting = 0, list(JOBS)
+    deadline = time.monotonic() + 600.0
+    with (tmp_path / "controller.log").open("w") as log:
+        while waiting or any(phase not in ENDED for phase in scene.phases().values()):
+            assert time.monotonic() < deadline, scene.phases()
+            if waiting:
+                workers, slots = JOBS[name := waiting.pop(0)]
+                seconds = workers * slots * scene.clock.work_seconds
+                scene.submit(elastic(scene, name, 1, workers, seconds))
+            words = command(scene, "the-one", policy, *more)
+            process = subprocess.Popen(words, stdout=log, stderr=log)
+            try:
+                process.wait(timeout=draw.uniform(4.0, 12.0))
+                pytest.fail((tmp_path / "controller.log").read_text())
+            except subprocess.TimeoutExpired:
+                os.kill(process.pid, signal.SIGKILL)
+                process.wait()
+                kills += 1
+    phases = scene.phases()
+    assert kills >= len(JOBS)
+    assert phases.keys() == JOBS.keys()
+    assert (
+        set(phases.values()) == {"Completed"}
+        if policy == "recourse"
+        else "Completed" in phases.values()
+    )

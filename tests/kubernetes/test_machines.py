@@ -53,6 +53,7 @@ def test_lost_machine_keeps_its_pod_until_it_is_declared_dead(cluster):
     nodes.wait_ready("lost")
 
 
+@pytest.mark.nightly  # a minute, and a fact of the control plane alone
 def test_machine_that_comes_back_in_time_has_its_pod_ready_again(cluster):
     cluster.add_nodes("away", losable=True)
     cluster.create(pod("one", 1))
@@ -71,6 +72,7 @@ def ready(cluster, name: str) -> bool:
     return any(c["type"] == "Ready" and c["status"] == "True" for c in conditions)
 
 
+@pytest.mark.nightly  # a minute, and a fact of the control plane alone
 def test_pods_of_a_deleted_node_are_collected(running):
     running.plane.nodes.delete("node-0")
     until(lambda: "one" not in running.read(), "its pod is collected", within=180)
