@@ -10,6 +10,7 @@ from experiments.figures.dragon import study_figures, table1_figures
 from experiments.figures.figure import PublishedFigure
 from experiments.figures.kod2 import fig7_fig8
 from experiments.figures.oasis import fig3, fig4, fig5, fig6, fig8, fig9
+from experiments.figures.priority_queue import timeline
 from experiments.figures.reproduction import Reproduction, reproduce
 from experiments.figures.settings import FigureSettings
 from experiments.figures.specon import (
@@ -30,7 +31,7 @@ EXPERIMENTS: Mapping[str, DirectFigure] = {
     figure.name: figure
     for module in (
         *(table1_figures, study_figures, fig7_fig8, saving, fixed_schedule, random_schedules),
-        *(distribution, parameters, table),
+        *(distribution, parameters, timeline, table),
     )
     for figure in module.FIGURES
 }

@@ -1,0 +1,1 @@
+"""What the priority-queue autoscaler does, procedure by procedure; its text has no figures."""
