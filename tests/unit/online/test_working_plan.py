@@ -209,3 +209,97 @@ def test_the_window_is_widened_until_a_job_fits(
     assert completions(plan) == [4, 5]
     assert looked_at == windows
     assert plan.insertions == 2  # one a job, however many windows were looked at
+
+
+def test_a_job_past_its_deadline_is_not_even_looked_for() -> None:
+    plan = plan_of(job("a", 2, 5.0, latest=1), insert=False)
+    plan.advance(1)
+    assert not plan.insert(plan.live[0])
+    assert plan.insertions == 0
+
+
+# -- ruin and recreate -----------------------------------------------------------------------------
+
+
+def test_promised_jobs_come_first_then_the_densest_then_the_earliest() -> None:
+    plan = plan_of(
+        job("thin", 2, 1.0), job("dense", 1, 3.0), job("twin", 1, 3.0), job("sure", 4, 0.1)
+    )
+    plan.live[3].promise = 5
+    assert [live.job.id for live in by_density(plan, plan.live.values())] == [
+        "sure",
+        "dense",
+        "twin",
+        "thin",
+    ]
+
+
+def test_starting_over_is_kept_if_it_is_better() -> None:
+    """Inserted first, the thin job blocks the dense one until its deadline."""
+    plan = plan_of(job("thin", 6, 1.0), job("dense", 1, 3.0))
+    assert plan.value == 1.0
+    assert start_over(plan)
+    assert completions(plan) == [None, 0]
+    assert plan.value == 3.0
+
+
+def test_starting_over_is_undone_if_it_is_worse() -> None:
+    """By density the short one goes first, and then the long, worth more, has no room."""
+    plan = plan_of(job("long", 6, 5.0), job("short", 1, 1.0), insert=False)
+    plan.insert(plan.live[0])
+    used = plan.ledger.worker_used
+    assert plan.density(plan.live[1]) > plan.density(plan.live[0])
+    assert not start_over(plan)
+    assert plan.value == 5.0
+    assert np.array_equal(plan.ledger.worker_used, used)
+
+
+def test_plans_as_good_are_kept_and_worse_ones_undone() -> None:
+    plan = plan_of(job("a", 1, 5.0))
+    before, mark = plan.standing, plan.mark
+    plan.remove(plan.live[0])
+    plan.insert(plan.live[0])
+    assert keep_if_no_worse(plan, before, mark)
+    mark = plan.mark
+    plan.remove(plan.live[0])
+    assert not keep_if_no_worse(plan, before, mark)
+    assert plan.standing == before
+
+
+def test_one_to_most_jobs_are_drawn_without_repetition() -> None:
+    made = list(plan_of(*(job(f"j{k}", 1, 1.0) for k in range(4)), insert=False).live.values())
+    rng = np.random.default_rng(0)
+    sizes = set()
+    for _ in range(200):
+        drawn = draw(made, 3, rng)
+        assert len({live.key for live in drawn}) == len(drawn)
+        sizes.add(len(drawn))
+    assert sizes == {1, 2, 3}
+    assert draw([], 3, rng) == []
+    assert len(draw(made[:1], 3, rng)) == 1
+
+
+@fewer(4)
+@given(st.integers(0, 2**32 - 1), st.lists(st.integers(1, 4), min_size=2, max_size=5))
+def test_no_round_makes_a_plan_worse_and_its_ledger_is_what_it_plans(
+    seed: int, lengths: list[int]
+) -> None:
+    rng = np.random.default_rng(seed)
+    made = (job(f"j{k}", slots, float(rng.integers(1, 9))) for k, slots in enumerate(lengths))
+    plan = plan_of(*made)
+    before = plan.standing
+    for _ in range(3):
+        ruin_and_recreate(plan, rng)
+        assert plan.standing >= before
+        before = plan.standing
+    used = np.zeros_like(plan.ledger.worker_used)
+    for live in plan.planned():
+        assert live.schedule is not None
+        for slot, server, count in live.schedule.workers.tolist():
+            used[slot, server] += count
+    assert np.array_equal(plan.ledger.worker_used, used)
+
+
+def test_constant_utilities_leave_the_order_of_arrival() -> None:
+    plan = plan_of(*(replace(job(f"j{k}", 1, 1.0), utility=Constant(1.0)) for k in range(3)))
+    assert completions(plan) == [0, 1, 2]
