@@ -72,7 +72,9 @@ class WindowSearch:
         self._work = INSERTION_WORK + INSERTION_WORK_PER_SERVER * servers
 
     def start(self, budget: Budget) -> None:
-        """Insert by density, then search."""
+        """Insert by density, then search; nothing if nothing may be spent or is left to gain."""
+        if budget.passed or self.best.is_proven:
+            return
         self.best.state.enter(Phase.DENSITY)
         self.insert_by_density(budget)
         self.best.state.enter(Phase.WINDOWS)
