@@ -177,3 +177,21 @@ def test_malformed_job_names_file_and_field(run: Oasis, small: Path, tmp_path: P
     path = tmp_path / "job.json"
     path.write_text(json.dumps({**SMALL["jobs"][0], "epochs": 0}), encoding="utf-8")
     assert_refused(run("quote", small, path), "job.json: epochs")
+
+
+# --- what ends a solve ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("command", ["solve", "ratio"])
+def test_a_solve_ends_at_the_gap_that_was_asked_for(run: Oasis, command: str) -> None:
+    options = ("--work-limit", "20", "--gap", "0.5", "--no-improvement", "10", "--json")
+    code, out, _ = run(command, EXAMPLE, *options)
+    document = json.loads(out)
+    assert (code, document["status"]) == (3, "gap_limit")
+    assert 1e-6 < document["gap"] <= 0.5
+
+
+@pytest.mark.parametrize("flag", ["--gap", "--no-improvement"])
+@pytest.mark.parametrize("bad", ["-1", "nan", "much"])
+def test_a_criterion_that_is_none_is_refused_by_its_flag(run: Oasis, flag: str, bad: str) -> None:
+    assert_refused(run("solve", EXAMPLE, flag, bad), flag)
