@@ -19,6 +19,7 @@ from oasis.kubernetes.objects import Clock, JobSpec
 from oasis.kubernetes.reporter import Reporter
 from oasis.scheduling.curve import TrainingCurve
 from oasis.simulator import Observation, replay
+from tests.background import beside
 from tests.decisions import Logged, first_difference, workload_of
 from tests.kubernetes.adapter import elastic
 from tests.kubernetes.cluster import GPU, Cluster
@@ -95,28 +96,16 @@ class Stage:
 @contextmanager
 def reporting(stage: Stage) -> Iterator[None]:
     """At two thirds of each slot, the training tells its loss."""
-    over = threading.Event()
-    failures: list[BaseException] = []
 
-    def work() -> None:
-        try:
-            clock = stage.scene.clock
-            slot = max(0, clock.slot(time.time()))
-            while not over.wait(max(0.0, clock.begin(slot) + SLOT * 0.6 - time.time())):
-                stage.report()
-                slot += 1
-        except BaseException as error:  # noqa: BLE001 (raised again below)
-            failures.append(error)
+    def work(over: threading.Event) -> None:
+        clock = stage.scene.clock
+        slot = max(0, clock.slot(time.time()))
+        while not over.wait(max(0.0, clock.begin(slot) + SLOT * 0.6 - time.time())):
+            stage.report()
+            slot += 1
 
-    thread = threading.Thread(target=work)
-    thread.start()
-    try:
+    with beside(work):
         yield
-    finally:
-        over.set()
-        thread.join()
-        if failures:
-            raise failures[0]
 
 
 def test_on_a_cluster_they_decide_as_in_the_simulator(cluster: Cluster) -> None:
