@@ -164,7 +164,7 @@ class Brain:
         slot = self.clock.slot(now)
         if slot < 0 or (self.driver.slot is not None and slot <= self.driver.slot):
             return False
-        self._update_existing(seen)
+        self.existing = existing_objects(seen)
         self._close(slot, seen)
         rebuilt = self._has_grown(seen)
         if rebuilt:
@@ -248,17 +248,10 @@ class Brain:
     def _wanted(self, entry: Entry, pods: Mapping[str, Any]) -> tuple[p.WantedPod, ...]:
         if not entry.spec.is_existing:
             return p.wanted_pods(entry.spec, entry.allocation, self.places)
-        if self._is_gone(entry.spec):
+        if entry.spec.uid not in self.existing:  # it went, or lost our label, in this slot
             return ()
         _, found = self.existing[entry.spec.uid]
         return matched(entry.spec, found, entry.allocation, self.places, pods)
-
-    def _is_gone(self, spec: JobSpec) -> bool:
-        """Whether a job's object went, or lost our label, since the last boundary."""
-        return spec.is_existing and spec.uid not in self.existing
-
-    def _update_existing(self, seen: Seen) -> None:
-        self.existing = existing_objects(seen)
 
     def pods_of(self, seen: Seen) -> dict[str, dict[str, Any]]:
         """Pods of each job by name, whoever made them."""
@@ -272,7 +265,7 @@ class Brain:
         """What has to be done so that the pods are those of the plan."""
         if self.driver.slot is None:
             return Steps()
-        self._update_existing(seen)
+        self.existing = existing_objects(seen)
         ours = self.pods_of(seen)
         marked = {uid: p.marked_ending(pods, ending) for uid, pods in ours.items()}
         entries = self.driver.by_uid
@@ -288,7 +281,6 @@ class Brain:
                 entry.allocation.worker_count,
             )
             for uid, entry in entries.items()
-            if not self._is_gone(entry.spec)
         ]
         orphans = [
             (uid, pod)
