@@ -34,6 +34,7 @@ from oasis.scheduling.policy import Policy
 log = logging.getLogger("oasis.kubernetes")
 
 Seen = Mapping[str, list[Any]]
+LITTLE = 1e-6  # worker-slots that are nothing but rounding
 STUCK = 0.5  # of a slot: so long a pod may be without room before its gang is withdrawn
 
 
@@ -219,8 +220,12 @@ class Brain:
         if self.driver.slot is None:
             return
         for s in range(self.driver.slot + 1, slot + 1):
-            for uid, amount in self.meter.close(self.clock.begin(s)).items():
+            worked = self.meter.close(self.clock.begin(s))
+            for uid, amount in worked.items():
                 self.done[uid] = self.done.get(uid, 0.0) + amount
+            for uid, entry in self.driver.by_uid.items():
+                lost = entry.allocation.worker_count - worked.get(uid, 0.0)
+                self.metrics.lost.inc(lost if lost > LITTLE else 0.0)
         self.losses.clear()
         for uid, pods in self.pods_of(seen).items():
             try:
