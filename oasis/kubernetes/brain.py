@@ -210,8 +210,8 @@ class Brain:
         self.metrics.checkpoint_bytes.set(self._checkpoint.size)
         self.metrics.slot.set(slot)
         self.metrics.boundary_lag.observe(max(0.0, time.time() - self.clock.begin(slot)))
-        for uid in self.driver.by_uid:
-            self.note(uid, ours.get(uid, {}), time.time())
+        for uid in self.driver.by_uid:  # what the plan takes away earns nothing until it is gone
+            self.note(uid, ours.get(uid, {}), time.time(), broken_at=self.clock.begin(slot))
         self.requests.forget_others(seen["pods"])
         return True
 
