@@ -1,8 +1,8 @@
 """The shipped example on a cluster, decided as `oasis.simulate` decides it.
 
 OASiS, SRTF and FIFO run at the same time, each with its own nodes and namespace, in slots of two
-seconds, or of longer ones if the machine is too slow for them (`tests.kubernetes.pace`). Recourse,
-which moves most gangs at most boundaries, needs longer ones where others use the machine too: nightly.
+seconds, or of longer ones if the machine is too slow for them (`tests.kubernetes.pace`). Recourse
+moves most gangs at most boundaries, and needs longer ones where others use the machine: nightly.
 """
 
 from __future__ import annotations
