@@ -36,6 +36,7 @@ log = logging.getLogger("oasis.kubernetes")
 
 Seen = Mapping[str, list[Any]]
 FORMAT = 2  # of the checkpoint
+LITTLE = 1e-6  # worker-slots that are nothing but rounding
 STUCK = 0.5  # of a slot: so long a pod may be without room before its gang is withdrawn
 
 
@@ -198,8 +199,8 @@ class Brain:
         self.metrics.checkpoint_bytes.set(self._checkpoint.size)
         self.metrics.slot.set(slot)
         self.metrics.boundary_lag.observe(max(0.0, time.time() - self.clock.begin(slot)))
-        for uid in self.driver.by_uid:
-            self.note(uid, ours.get(uid, {}), time.time())
+        for uid in self.driver.by_uid:  # what the plan takes away earns nothing until it is gone
+            self.note(uid, ours.get(uid, {}), time.time(), broken_at=self.clock.begin(slot))
         self.requests.forget_others(seen["pods"])
         return True
 
@@ -208,8 +209,12 @@ class Brain:
         if self.driver.slot is None:
             return
         for s in range(self.driver.slot + 1, slot + 1):
-            for uid, amount in self.meter.close(self.clock.begin(s)).items():
+            worked = self.meter.close(self.clock.begin(s))
+            for uid, amount in worked.items():
                 self.done[uid] = self.done.get(uid, 0.0) + amount
+            for uid, entry in self.driver.by_uid.items():
+                lost = entry.allocation.worker_count - worked.get(uid, 0.0)
+                self.metrics.lost.inc(lost if lost > LITTLE else 0.0)
         self.losses.clear()
         for uid, pods in self.pods_of(seen).items():
             try:
