@@ -51,8 +51,8 @@ class Delete:
 
 
 @dataclass(frozen=True, slots=True)
-class Suspend:
-    """Let the controller of an object end all its pods.
+class Switch:
+    """Suspend an object, so that its controller ends all its pods, or resume it.
 
     Parameters
     ----------
@@ -62,42 +62,40 @@ class Suspend:
         The object.
     kind : ExistingKind
         What it is.
-    """
-
-    job: str
-    found: Mapping[str, Any]
-    kind: ExistingKind
-
-
-@dataclass(frozen=True, slots=True)
-class Resume:
-    """Let the controller of an object make its pods.
-
-    Parameters
-    ----------
-    job : str
-        Uid of the object.
-    found : mapping
-        The object.
-    kind : ExistingKind
-        What it is.
+    suspend : bool
+        Whether it is suspended; otherwise its controller makes its pods again.
     workers : int or None
-        So many; None: as many as it says.
+        So many when it is resumed; None: as many as it says.
     """
 
     job: str
     found: Mapping[str, Any]
     kind: ExistingKind
-    workers: int | None
+    suspend: bool
+    workers: int | None = None
 
 
-Action = Create | Open | Delete | Suspend | Resume
+Action = Create | Open | Delete | Switch
+
+
+def action_word(action: Action) -> str:
+    """What an action is called in metrics and messages.
+
+    Examples
+    --------
+    >>> from oasis.kubernetes.existing_kinds import JOB
+    >>> action_word(Switch("u", {}, JOB, suspend=True)), action_word(Delete("u", {}, "Ended"))
+    ('suspend', 'delete')
+    """
+    if isinstance(action, Switch):
+        return "suspend" if action.suspend else "resume"
+    return type(action).__name__.lower()
 
 
 def described(action: Action) -> dict[str, Any]:
     """An action as plain data for people."""
-    if isinstance(action, Suspend | Resume):
-        meta, word = action.found["metadata"], type(action).__name__.lower()
+    if isinstance(action, Switch):
+        meta, word = action.found["metadata"], action_word(action)
         job = job_id(action.kind.name, meta["namespace"], meta["name"])
         return {"action": word, "job": job, "pod": None, "node": None}
     if isinstance(action, Create):

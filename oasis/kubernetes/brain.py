@@ -2,38 +2,41 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from oasis.kubernetes import pods as p
 from oasis.kubernetes import world as w
-from oasis.kubernetes.actions import Suspend
+from oasis.kubernetes.actions import Switch
 from oasis.kubernetes.checkpoint import Checkpoint
 from oasis.kubernetes.conditions import PLACED
 from oasis.kubernetes.driver import Driver
 from oasis.kubernetes.entry import Entry, Facts, Outcome
 from oasis.kubernetes.existing_kinds import existing_objects
 from oasis.kubernetes.existing_pods import claims_of, matched
-from oasis.kubernetes.existing_steps import runs_for_nobody
+from oasis.kubernetes.existing_steps import has_pods_but_no_plan
 from oasis.kubernetes.job_reader import JobReader
-from oasis.kubernetes.memory import remembered, restored
 from oasis.kubernetes.meter import Meter
 from oasis.kubernetes.metrics import Metrics
 from oasis.kubernetes.nodes import foreign_use, is_usable, places_of, site_of
 from oasis.kubernetes.objects import Clock, JobSpec
-from oasis.kubernetes.reconcile import Steps, Target, reconcile
-from oasis.kubernetes.resources import Objects
+from oasis.kubernetes.policy_state import policy_state, site_text
+from oasis.kubernetes.reconcile import reconcile
 from oasis.kubernetes.schema import PHASES, TERMINAL
 from oasis.kubernetes.settings import Settings
 from oasis.kubernetes.statuses import Job
+from oasis.kubernetes.steps import Steps, Target
 from oasis.model.errors import InstanceError, PolicyError
 from oasis.scheduling.policy import Policy
 
 log = logging.getLogger("oasis.kubernetes")
 
 Seen = Mapping[str, list[Any]]
+FORMAT = 2  # of the checkpoint
+LITTLE = 1e-6  # worker-slots that are nothing but rounding
 STUCK = 0.5  # of a slot: so long a pod may be without room before its gang is withdrawn
 
 
@@ -58,7 +61,7 @@ class Brain:
     Attributes
     ----------
     existing : dict of str to (ExistingKind, mapping)
-        Jobs whose pods other controllers make, by uid.
+        Jobs whose pods other controllers make, by uid, as they were seen last.
     """
 
     def __init__(
@@ -85,20 +88,6 @@ class Brain:
         self.existing = existing_objects(seen)
         self._survey(seen)
         self.driver = Driver(policy, self.site)
-
-    @classmethod
-    def awake(
-        cls,
-        objects: Objects,
-        make: Callable[[], Policy],
-        settings: Settings,
-        metrics: Metrics,
-        seen: Seen,
-    ) -> Brain:
-        """Go on from the checkpoint; without one, from what the objects say."""
-        checkpoint = Checkpoint(objects, settings.namespace, settings.name)
-        found = checkpoint.read()
-        return restored(cls, found, make, settings, metrics, seen, checkpoint)
 
     # -- the cluster -------------------------------------------------------------------------------
 
@@ -176,6 +165,7 @@ class Brain:
         slot = self.clock.slot(now)
         if slot < 0 or (self.driver.slot is not None and slot <= self.driver.slot):
             return False
+        self.existing = existing_objects(seen)
         self._close(slot, seen)
         rebuilt = self._has_grown(seen)
         if rebuilt:
@@ -205,12 +195,12 @@ class Brain:
         self._tell(slot, outcome, now)
         self.withdrawn.clear()
         self._short.clear()
-        self._checkpoint.write(remembered(self))
+        self._checkpoint.write(self.state())
         self.metrics.checkpoint_bytes.set(self._checkpoint.size)
         self.metrics.slot.set(slot)
         self.metrics.boundary_lag.observe(max(0.0, time.time() - self.clock.begin(slot)))
-        for uid in self.driver.by_uid:
-            self.note(uid, ours.get(uid, {}), time.time())
+        for uid in self.driver.by_uid:  # what the plan takes away earns nothing until it is gone
+            self.note(uid, ours.get(uid, {}), time.time(), broken_at=self.clock.begin(slot))
         self.requests.forget_others(seen["pods"])
         return True
 
@@ -219,8 +209,12 @@ class Brain:
         if self.driver.slot is None:
             return
         for s in range(self.driver.slot + 1, slot + 1):
-            for uid, amount in self.meter.close(self.clock.begin(s)).items():
+            worked = self.meter.close(self.clock.begin(s))
+            for uid, amount in worked.items():
                 self.done[uid] = self.done.get(uid, 0.0) + amount
+            for uid, entry in self.driver.by_uid.items():
+                lost = entry.allocation.worker_count - worked.get(uid, 0.0)
+                self.metrics.lost.inc(lost if lost > LITTLE else 0.0)
         self.losses.clear()
         for uid, pods in self.pods_of(seen).items():
             try:
@@ -257,14 +251,15 @@ class Brain:
         self.meter.note(uid, gang, at)
 
     def _wanted(self, entry: Entry, pods: Mapping[str, Any]) -> tuple[p.WantedPod, ...]:
-        if entry.spec.uid not in self.existing:
+        if not entry.spec.is_existing:
             return p.wanted_pods(entry.spec, entry.allocation, self.places)
-        kind, found = self.existing[entry.spec.uid]
-        return matched(kind, found, entry.allocation, self.places, pods)
+        if entry.spec.uid not in self.existing:  # it went, or lost our label, in this slot
+            return ()
+        _, found = self.existing[entry.spec.uid]
+        return matched(entry.spec, found, entry.allocation, self.places, pods)
 
     def pods_of(self, seen: Seen) -> dict[str, dict[str, Any]]:
         """Pods of each job by name, whoever made them."""
-        self.existing = existing_objects(seen)
         where = self.settings.watched
         pods = [pod for pod in seen["pods"] if where in (None, pod["metadata"]["namespace"])]
         return w.by_job(pods, claims_of(seen))
@@ -275,8 +270,9 @@ class Brain:
         """What has to be done so that the pods are those of the plan."""
         if self.driver.slot is None:
             return Steps()
+        self.existing = existing_objects(seen)
         ours = self.pods_of(seen)
-        marked = {uid: _marked(pods, ending) for uid, pods in ours.items()}
+        marked = {uid: p.marked_ending(pods, ending) for uid, pods in ours.items()}
         entries = self.driver.by_uid
         targets = [
             Target(
@@ -301,9 +297,9 @@ class Brain:
         free = w.free_room(nodes, seen["pods"], self.requests)
         steps = reconcile(targets, orphans, free, self._stuck(ours, now))
         steps.actions += [
-            Suspend(uid, found, kind)
+            Switch(uid, found, kind, suspend=True)
             for uid, (kind, found) in self.existing.items()
-            if uid not in entries and runs_for_nobody(found, marked.get(uid, {}))
+            if uid not in entries and has_pods_but_no_plan(found, marked.get(uid, {}))
         ]
         self._withdraw(steps, now)
         return steps
@@ -334,6 +330,27 @@ class Brain:
         for uid, message in failures:
             if uid in self.statuses:
                 self.statuses[uid].say(PLACED, "False", "Refused", message, now)
+
+    # -- what is remembered --------------------------------------------------------------------
+
+    def state(self) -> dict[str, Any]:
+        """Plain data from which `oasis.kubernetes.memory.restored` goes on."""
+        driver = self.driver
+        return {
+            "format": FORMAT,
+            "epoch": self.clock.epoch,
+            "slot_seconds": self.clock.slot_seconds,
+            "startup_seconds": self.clock.startup_seconds,
+            "policy": driver.policy.name,
+            "parameters": json.loads(json.dumps(driver.policy.parameters)),
+            "site": site_text(self.site),
+            "driver": driver.state(),
+            "done": self.done,
+            "unwritten": {
+                uid: job.status for uid, job in self.statuses.items() if job.status != job.written
+            },
+            "state": policy_state(driver.policy),
+        }
 
     # -- what is said ------------------------------------------------------------------------------
 
@@ -375,14 +392,3 @@ class Brain:
         phases = [job.phase for job in self.statuses.values()]
         for phase in PHASES:
             self.metrics.jobs.labels(phase).set(phases.count(phase))
-
-
-def _marked(pods: Mapping[str, Any], ending: set[str]) -> dict[str, Any]:
-    """`pods`, those whose deletion was asked for marked as ending."""
-    found = {}
-    for name, pod in pods.items():
-        meta = pod["metadata"]
-        if meta["uid"] in ending and not meta.get("deletionTimestamp"):
-            pod = {**pod, "metadata": {**meta, "deletionTimestamp": "asked for"}}  # noqa: PLW2901
-        found[name] = pod
-    return found

@@ -17,6 +17,7 @@ from oasis.kubernetes.existing_kinds import EXISTING, SELECTOR
 from oasis.kubernetes.existing_pods import claims_of
 from oasis.kubernetes.hands import Hands
 from oasis.kubernetes.lease import Lease
+from oasis.kubernetes.memory import awake
 from oasis.kubernetes.metrics import Metrics
 from oasis.kubernetes.resources import NODES, OASIS_JOBS, PODS, Objects
 from oasis.kubernetes.settings import Settings
@@ -116,7 +117,7 @@ class Controller:
         for existing in EXISTING:
             found = self._objects.list_if_served(existing.where, watched, SELECTOR)
             seen[existing.where.plural] = found
-        brain = Brain.awake(self._objects, self._policy, self.settings, self.metrics, seen)
+        brain = awake(self._objects, self._policy, self.settings, self.metrics, seen)
         brain.boundary_if_due(time.time(), seen)
         actions = brain.steps(seen, set(), time.time()).actions
         brain.refused(self.hands.do(actions), time.time())
@@ -190,7 +191,7 @@ class Controller:
 
     def _take_over(self) -> Brain:
         log.info("acting with policy %s", self._policy().name)
-        return Brain.awake(self._objects, self._policy, self.settings, self.metrics, self._seen())
+        return awake(self._objects, self._policy, self.settings, self.metrics, self._seen())
 
     def _seen(self) -> Mapping[str, list[Any]]:
         return {name: watcher.store.items() for name, watcher in self.watchers.items()}

@@ -23,6 +23,8 @@ from oasis.model.errors import InstanceError
 from oasis.model.job import Job
 from oasis.model.validation import describe, integer
 
+DIGITS = 16  # of the largest count
+
 
 def parse_existing(
     found: Object, kind: ExistingKind, clock: Clock, resources: ResourceMap
@@ -90,6 +92,7 @@ def parse_existing(
         ),
         kind=kind.name,
         fixed_ps=None if servers is None else servers.count,
+        part_names=(workers.name, None if servers is None else servers.name),
     )
 
 
@@ -110,7 +113,7 @@ def _range(kind: ExistingKind, found: Object, count: int) -> tuple[int, int]:
     bounds = []
     for name in given:
         text = notes[name]
-        value: Any = int(text) if text.isdecimal() else text
+        value: Any = int(text) if text.isdecimal() and len(text) <= DIGITS else text
         bounds.append(integer(value, f"{NOTES}.{name}", minimum=1))
     if bounds[0] > bounds[1]:
         expected = f"expected at most {bounds[1]}, the maximum, got {bounds[0]}"
@@ -125,5 +128,5 @@ def _json(notes: Object, name: str) -> Any:
         raise InstanceError(path, "expected JSON, found nothing")
     try:
         return json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InstanceError(path, f"expected JSON, got {describe(text)}: {error}") from None

@@ -132,15 +132,50 @@ BY_PLURAL = {kind.where.plural: kind for kind in EXISTING}
 BY_NAME = {kind.name: kind for kind in EXISTING}
 
 
+CHILDREN_OF = frozenset({JOBSET.name, TRAINJOB.name})  # these make objects of the kinds above
+
+
+def is_scheduled(found: Object) -> bool:
+    """Whether an object carries the label that makes it ours.
+
+    Examples
+    --------
+    >>> is_scheduled({"metadata": {"labels": {names.SCHEDULED: "true"}}})
+    True
+    """
+    return (found["metadata"].get("labels") or {}).get(names.SCHEDULED) == "true"
+
+
+def is_child(found: Object) -> bool:
+    """Whether an object was made for a JobSet or a TrainJob, which is the job to plan for.
+
+    Such a child may carry our label because its parent's template does.
+
+    Examples
+    --------
+    >>> parent = {"kind": "JobSet", "name": "train", "uid": "1", "controller": True}
+    >>> is_child({"metadata": {"ownerReferences": [parent]}}), is_child({"metadata": {}})
+    (True, False)
+    """
+    return any(
+        owner.get("controller") and owner.get("kind") in CHILDREN_OF
+        for owner in found["metadata"].get("ownerReferences") or ()
+    )
+
+
+def items_of(seen: Mapping[str, Iterable[Object]], kind: ExistingKind) -> list[Object]:
+    """Objects of one kind that stand for jobs of their own."""
+    return [item for item in seen.get(kind.where.plural, ()) if not is_child(item)]
+
+
 def job_items(
     seen: Mapping[str, Iterable[Object]],
 ) -> list[tuple[ExistingKind | None, Object]]:
     """Jobs of all kinds, each with its kind; None for an ``OasisJob``."""
-    return [
-        (BY_PLURAL.get(plural), item)
-        for plural in (names.PLURAL, *BY_PLURAL)
-        for item in seen.get(plural, ())
+    ours: list[tuple[ExistingKind | None, Object]] = [
+        (None, item) for item in seen.get(names.PLURAL, ())
     ]
+    return ours + [(kind, item) for kind in EXISTING for item in items_of(seen, kind)]
 
 
 def existing_objects(
@@ -148,9 +183,7 @@ def existing_objects(
 ) -> dict[str, tuple[ExistingKind, Object]]:
     """Jobs whose pods other controllers make, by uid."""
     return {
-        item["metadata"]["uid"]: (kind, item)
-        for plural, kind in BY_PLURAL.items()
-        for item in seen.get(plural, ())
+        item["metadata"]["uid"]: (kind, item) for kind in EXISTING for item in items_of(seen, kind)
     }
 
 

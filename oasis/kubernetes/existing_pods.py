@@ -12,14 +12,14 @@ from typing import Any
 from oasis.kubernetes import names
 from oasis.kubernetes import pods as p
 from oasis.kubernetes.existing_kinds import (
+    BY_NAME,
     JOB,
     JOBSET,
     JOBSET_NAME,
     REPLICATED_JOB,
     TRAINJOB,
-    ExistingKind,
     Part,
-    tasks_of,
+    items_of,
 )
 from oasis.kubernetes.nodes import Place, has_ended, natural
 from oasis.kubernetes.objects import JobSpec
@@ -37,10 +37,10 @@ def claims_of(seen: Mapping[str, Iterable[Object]]) -> dict[Claim, str]:
     """
     found: dict[Claim, str] = {}
     for kind in (TRAINJOB, JOBSET):
-        for item in seen.get(kind.where.plural, ()):
+        for item in items_of(seen, kind):
             meta = item["metadata"]
             found[JOBSET.name, meta["namespace"], meta["name"]] = meta["uid"]
-    for item in seen.get(JOB.where.plural, ()):
+    for item in items_of(seen, JOB):
         meta = item["metadata"]
         found[JOB.name, meta["namespace"], meta["uid"]] = meta["uid"]
     return found
@@ -62,7 +62,7 @@ def claimed(pod: Object, claims: Mapping[Claim, str]) -> str | None:
 
 
 def matched(
-    kind: ExistingKind,
+    spec: JobSpec,
     found: Object,
     allocation: Allocation,
     places: tuple[Place, ...],
@@ -75,10 +75,11 @@ def matched(
 
     Parameters
     ----------
-    kind : ExistingKind
-        What the object is.
+    spec : JobSpec
+        The job as it was read last. Which template is whose stands there, because the object's
+        annotations may have been edited since.
     found : mapping
-        The object.
+        The object as it is now.
     allocation : Allocation
         What the job is to hold.
     places : tuple of Place
@@ -86,9 +87,10 @@ def matched(
     pods : mapping of str to mapping
         Pods of the job by name.
     """
-    parts = tasks_of(kind.parts(found), found["metadata"].get("annotations") or {})
+    parts = {part.name: part for part in BY_NAME[spec.kind].parts(found)}
     made: list[p.WantedPod] = []
-    for task, part, tasks in zip(("worker", "ps"), parts, allocation, strict=True):
+    for task, name, tasks in zip(("worker", "ps"), spec.part_names, allocation, strict=True):
+        part = None if name is None else parts.get(name)
         if part is not None:
             made += _of_task(task, part, tasks, places, _of_part(pods, part.name))
     return tuple(made)

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from oasis.kubernetes import names
 from oasis.kubernetes import pods as p
-from oasis.kubernetes.actions import Resume, Suspend
+from oasis.kubernetes.actions import Switch
 from oasis.kubernetes.existing_kinds import BY_NAME, is_suspended
 from oasis.kubernetes.nodes import has_ended
 from oasis.kubernetes.pods import WantedPod
-
-if TYPE_CHECKING:
-    from oasis.kubernetes.reconcile import Steps, Target
+from oasis.kubernetes.steps import Steps, Target
 
 
 def steps_of_existing(
@@ -40,7 +38,7 @@ def steps_of_existing(
     alive = {name: pod for name, pod in there.items() if not p.is_ending(pod)}
     if not target.workers:
         if not is_suspended(found):
-            steps.actions.append(Suspend(uid, found, kind))
+            steps.actions.append(Switch(uid, found, kind, suspend=True))
         return []
     if any(pod["metadata"]["uid"] in stuck for pod in alive.values()):
         steps.withdrawn.add(uid)
@@ -48,20 +46,21 @@ def steps_of_existing(
     resizable = names.MAXIMUM in (found["metadata"].get("annotations") or {})
     if is_suspended(found):
         if not (withdrawn or there):
-            steps.actions.append(Resume(uid, found, kind, target.workers if resizable else None))
+            workers = target.workers if resizable else None
+            steps.actions.append(Switch(uid, found, kind, suspend=False, workers=workers))
         return []
     others = alive.keys() - {pod.name for pod in target.wanted}
     resized = resizable and target.workers != found["spec"].get("parallelism", 1)
     if withdrawn or others or resized:
-        steps.actions.append(Suspend(uid, found, kind))
+        steps.actions.append(Switch(uid, found, kind, suspend=True))
         return []
     if any(pod.name not in alive for pod in target.wanted):
         return []
     return [pod for pod in target.wanted if p.is_gated(alive[pod.name])]
 
 
-def runs_for_nobody(found: Mapping[str, Any], pods: Mapping[str, Any]) -> bool:
-    """Whether pods that we placed still run for a job that is none any more."""
+def has_pods_but_no_plan(found: Mapping[str, Any], pods: Mapping[str, Any]) -> bool:
+    """Whether pods that we placed still run for an object that no live job stands for."""
     return not is_suspended(found) and any(
         not (p.is_gated(pod) or p.is_ending(pod) or has_ended(pod)) for pod in pods.values()
     )

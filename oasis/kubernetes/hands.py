@@ -9,9 +9,10 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from oasis.kubernetes import names
-from oasis.kubernetes.actions import Action, Create, Delete, Open, Resume, Suspend
+from oasis.kubernetes.actions import Action, Create, Delete, Open, Switch, action_word
 from oasis.kubernetes.api_errors import ApiError, LostAnswerError
 from oasis.kubernetes.conditions import time_text
+from oasis.kubernetes.existing_kinds import is_scheduled
 from oasis.kubernetes.metrics import Metrics
 from oasis.kubernetes.pods import is_gated
 from oasis.kubernetes.resources import EVENTS, OASIS_JOBS, PODS, Objects
@@ -77,7 +78,7 @@ class Hands:
                 log.warning("%s; tried again", error)
 
     def _try(self, action: Action) -> Failure | None:
-        kind = type(action).__name__.lower()
+        kind = action_word(action)
         try:
             self._one(action)
         except (ApiError, LostAnswerError) as error:
@@ -89,10 +90,12 @@ class Hands:
     def _one(self, action: Action) -> None:
         if isinstance(action, Create):
             self._keep(self._objects.create(PODS, action.body))
-        elif isinstance(action, Suspend | Resume):
-            found = self._objects.merge_patch(action.kind.where, _switch(action))
+        elif isinstance(action, Switch):
+            found = self._objects.merge_patch(action.kind.where, _switch_patch(action))
             if not self._objects.is_dry:
-                self._others[action.kind.where.plural].put(found)
+                store = self._others[action.kind.where.plural]
+                # without our label no watch would tell of it any more
+                (store.put if is_scheduled(found) else store.drop)(found)
         elif isinstance(action, Delete):
             self._objects.delete(PODS, action.pod)
             self.ending.add(action.pod["metadata"]["uid"])
@@ -143,10 +146,10 @@ def _is_another(error: ApiError) -> bool:
     return error.status == 409 and "uid" in error.message
 
 
-def _switch(action: Suspend | Resume) -> dict[str, Any]:
+def _switch_patch(action: Switch) -> dict[str, Any]:
     """The merge patch that suspends or resumes an object, and no other one of its name."""
-    spec: dict[str, Any] = {"suspend": isinstance(action, Suspend)}
-    if isinstance(action, Resume) and action.workers is not None:
+    spec: dict[str, Any] = {"suspend": action.suspend}
+    if action.workers is not None:
         spec["parallelism"] = action.workers
     meta = {name: action.found["metadata"][name] for name in ("name", "namespace", "uid")}
     return {"metadata": meta, "spec": spec}

@@ -7,61 +7,50 @@ import logging
 import time
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from oasis.kubernetes import names
+from oasis.kubernetes.brain import FORMAT, Brain
 from oasis.kubernetes.checkpoint import Checkpoint
 from oasis.kubernetes.conditions import ADMITTED
-from oasis.kubernetes.existing_kinds import job_items
 from oasis.kubernetes.metrics import Metrics
 from oasis.kubernetes.objects import Clock
 from oasis.kubernetes.pods import condition
-from oasis.kubernetes.policy_state import decode, encode
+from oasis.kubernetes.policy_state import decode, site_text
+from oasis.kubernetes.resources import Objects
 from oasis.kubernetes.settings import Settings
-from oasis.kubernetes.statuses import status_of
 from oasis.scheduling.policy import Policy
-from oasis.scheduling.site import Site
-
-if TYPE_CHECKING:
-    from oasis.kubernetes.brain import Brain
 
 log = logging.getLogger("oasis.kubernetes")
 
-FORMAT = 2
 
+def awake(
+    objects: Objects,
+    make: Callable[[], Policy],
+    settings: Settings,
+    metrics: Metrics,
+    seen: Mapping[str, list[Any]],
+) -> Brain:
+    """A controller at work, from the checkpoint; without one, from what the objects say.
 
-def policy_state(policy: Policy) -> Any:
-    """The state of a policy: its own way of writing it, or attribute by attribute."""
-    own = getattr(policy, "state", None)
-    return encode(policy) if own is None else own()
-
-
-def remembered(brain: Brain) -> dict[str, Any]:
-    """Everything from which another controller goes on, as plain data."""
-    driver = brain.driver
-    return {
-        "format": FORMAT,
-        "epoch": brain.clock.epoch,
-        "slot_seconds": brain.clock.slot_seconds,
-        "startup_seconds": brain.clock.startup_seconds,
-        "policy": driver.policy.name,
-        "parameters": json.loads(json.dumps(driver.policy.parameters)),
-        "site": site_text(brain.site),
-        "driver": driver.state(),
-        "done": brain.done,
-        "unwritten": {
-            uid: job.status for uid, job in brain.statuses.items() if job.status != job.written
-        },
-        "state": policy_state(driver.policy),
-    }
-
-
-def site_text(site: Site) -> list[Any]:
-    """What tells one set of machines from another."""
-    return [[m.id, list(m.amounts), sorted(m.hosts)] for m in site.machines]
+    Parameters
+    ----------
+    objects : Objects
+        Reads and writes the checkpoint.
+    make : callable
+        Makes a policy that was never used.
+    settings : Settings
+        How the controller is run.
+    metrics : Metrics
+        What is measured.
+    seen : mapping
+        Objects by kind.
+    """
+    checkpoint = Checkpoint(objects, settings.namespace, settings.name)
+    return restored(checkpoint.read(), make, settings, metrics, seen, checkpoint)
 
 
 def restored(
-    cls: type[Brain],
     found: Mapping[str, Any] | None,
     make: Callable[[], Policy],
     settings: Settings,
@@ -81,7 +70,7 @@ def restored(
         found = None
     epoch = _epoch(seen, settings) if found is None else found["epoch"]
     clock = Clock(settings.slot_seconds, settings.startup_seconds, epoch)
-    brain = cls(make(), settings, clock, checkpoint, metrics, seen)
+    brain = Brain(make(), settings, clock, checkpoint, metrics, seen)
     now = time.time()
     if found is not None:
         brain.reader.recall(found["unwritten"], seen)
@@ -115,18 +104,26 @@ def restored(
 
 
 def _epoch(seen: Mapping[str, list[Any]], settings: Settings) -> float:
-    """When slot 0 began, if nobody remembers: the present slot is the first unused one."""
+    """When slot 0 began, if nobody remembers: the present slot is the first unused one.
+
+    Only an ``OasisJob`` has a say in it, whose status nobody but we may write. The others keep
+    theirs in an annotation, and an edit of one must not move the slots of the whole cluster.
+    """
     if settings.first_slot_at is not None:
         return settings.first_slot_at
     slots = [0]
-    for kind, item in job_items(seen):
-        status = status_of(item, kind)
+    for item in seen.get(names.PLURAL, ()):
+        status = item.get("status") or {}
         slots += [status[k] + 1 for k in ("arrivalSlot", "completionSlot") if k in status]
     return time.time() - max(slots) * settings.slot_seconds
 
 
 def _from_objects(brain: Brain, specs: Mapping[str, Any]) -> None:
-    """Jobs that were accepted before arrive again, with the work that their status says is left."""
+    """Jobs that were accepted before arrive again, with the work that their status says is left.
+
+    None arrives later than now: slots may be counted anew, and annotations may have been edited.
+    """
+    now = max(0, brain.clock.slot(time.time()))
     for uid, spec in specs.items():
         status = brain.statuses[uid].status
         conditions = {entry["type"]: entry["status"] for entry in status.get("conditions") or ()}
@@ -134,7 +131,7 @@ def _from_objects(brain: Brain, specs: Mapping[str, Any]) -> None:
             seconds = (status.get("progress") or {}).get("workerSeconds", 0.0)
             done = seconds / brain.clock.work_seconds
             brain.done[uid] = done
-            brain.driver.remember(spec, status.get("arrivalSlot", 0), done)
+            brain.driver.remember(spec, min(now, status.get("arrivalSlot", 0)), done)
 
 
 def _go_on_counting(brain: Brain, seen: Mapping[str, list[Any]], now: float) -> None:

@@ -53,6 +53,11 @@ class Metrics:
             "Promised completions that could not be kept.",
             registry=registry,
         )
+        self.lost = Counter(
+            "oasis_lost_worker_slots",
+            "Worker-slots that were planned and not worked: pods that started late, or broke.",
+            registry=registry,
+        )
         self.checkpoint_bytes = Gauge(
             "oasis_checkpoint_bytes", "Size of the checkpoint.", registry=registry
         )

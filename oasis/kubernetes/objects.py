@@ -96,6 +96,9 @@ class JobSpec:
         Of the object: ``OasisJob``, or the kind whose own controller makes the pods.
     fixed_ps : int or None
         So many parameter servers, whatever the bandwidth says; None: by bandwidth.
+    part_names : tuple of (str, str or None)
+        Of an object of another kind: which of its replicated jobs are the workers, and which the
+        parameter servers if there are any; empty where there is only one template.
     """
 
     uid: str
@@ -114,6 +117,7 @@ class JobSpec:
     on_rejection: str
     kind: str = KIND
     fixed_ps: int | None = None
+    part_names: tuple[str, str | None] = ("", None)
 
     @property
     def id(self) -> str:

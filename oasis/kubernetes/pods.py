@@ -186,3 +186,28 @@ def free_on(
         node: {name: amount - taken.get(node, nothing).get(name, 0) for name, amount in has.items()}
         for node, has in nodes.items()
     }
+
+
+def marked_ending(pods: Mapping[str, Any], ending: set[str]) -> dict[str, Any]:
+    """`pods` by name, those among them that end marked as such before the watch tells.
+
+    Parameters
+    ----------
+    pods : mapping of str to mapping
+        Pods by name.
+    ending : set of str
+        Uids of pods whose deletion was asked for.
+
+    Examples
+    --------
+    >>> pods = {"a": {"metadata": {"uid": "1"}}, "b": {"metadata": {"uid": "2"}}}
+    >>> [is_ending(pod) for pod in marked_ending(pods, {"2"}).values()]
+    [False, True]
+    """
+    found = {}
+    for name, pod in pods.items():
+        meta = pod["metadata"]
+        if meta["uid"] in ending and not meta.get("deletionTimestamp"):
+            pod = {**pod, "metadata": {**meta, "deletionTimestamp": "asked for"}}  # noqa: PLW2901
+        found[name] = pod
+    return found

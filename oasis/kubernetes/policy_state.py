@@ -16,6 +16,7 @@ import numpy as np
 
 from oasis.model.errors import OasisError
 from oasis.scheduling.job import PolicyJob
+from oasis.scheduling.policy import Policy
 from oasis.scheduling.site import Site
 
 PACKAGES = ("oasis.", "baselines.")
@@ -72,6 +73,17 @@ def decode(data: Any, fresh: Any, jobs: Mapping[int, PolicyJob], site: Site) -> 
     if not isinstance(data, dict) or data.get("is") != "object":
         raise OasisError("policy state: expected the state of a policy")
     _Decoder(jobs, site).value(data, fresh)
+
+
+def policy_state(policy: Policy) -> Any:
+    """The state of a policy: its own way of writing it, or attribute by attribute."""
+    own = getattr(policy, "state", None)
+    return encode(policy) if own is None else own()
+
+
+def site_text(site: Site) -> list[Any]:
+    """What tells one set of machines from another."""
+    return [[m.id, list(m.amounts), sorted(m.hosts)] for m in site.machines]
 
 
 class _Encoder:

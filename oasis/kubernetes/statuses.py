@@ -23,7 +23,9 @@ from oasis.kubernetes.entry import Entry
 from oasis.kubernetes.existing_kinds import ExistingKind
 from oasis.kubernetes.nodes import Place
 from oasis.kubernetes.objects import Clock, job_id
+from oasis.kubernetes.status_check import read_status
 from oasis.model.decision import Decision
+from oasis.model.errors import InstanceError
 from oasis.scheduling.allocation import Allocation
 
 log = logging.getLogger("oasis.kubernetes")
@@ -218,7 +220,9 @@ class Job:
 
 
 def status_of(found: Mapping[str, Any], kind: ExistingKind | None) -> Status:
-    """What an object says of itself: its status, or our annotation; empty if there is none.
+    """What an object says of itself: its status, or our annotation.
+
+    Empty if there is none, or if the annotation is not one that we can have written.
 
     Examples
     --------
@@ -228,16 +232,16 @@ def status_of(found: Mapping[str, Any], kind: ExistingKind | None) -> Status:
     """
     if kind is None:
         return found.get("status") or {}
-    text = (found["metadata"].get("annotations") or {}).get(names.STATUS)
-    try:
-        status = json.loads(text) if text else {}
-    except ValueError:
-        status = None
-    if not isinstance(status, dict):
-        meta = found["metadata"]
-        log.warning("%s %s/%s: %s is not ours", kind.name, meta["namespace"], meta["name"], text)
+    written = (found["metadata"].get("annotations") or {}).get(names.STATUS)
+    if not written:
         return {}
-    return status
+    try:
+        return read_status(written)
+    except InstanceError as error:
+        meta = found["metadata"]
+        name = job_id(kind.name, meta["namespace"], meta["name"])
+        log.warning("%s: %s is not as we wrote it: %s", name, names.STATUS, error)
+        return {}
 
 
 def _slot(slot: int, held: Allocation, places: Sequence[Place]) -> Status:

@@ -40,13 +40,18 @@ class Store:
         self.synced = threading.Event()
 
     def put(self, found: Object) -> bool:
-        """Keep `found` unless it is known in a newer version, or known to be gone."""
+        """Keep `found` unless it is known in a newer version, or was gone in a newer one.
+
+        An object whose label was removed is gone for a watch by that label, and comes back in a
+        newer version when the label is set again.
+        """
         meta = found["metadata"]
         key = meta.get("namespace", ""), meta["name"]
         with self._lock:
             known = self._items.get(key)
-            if meta["uid"] in self._gone:
+            if _version(found) <= self._gone.get(meta["uid"], -1):
                 return False
+            self._gone.pop(meta["uid"], None)
             if known is not None and _version(known) >= _version(found):
                 return False
             self._items[key] = found

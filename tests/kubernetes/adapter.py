@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +15,7 @@ from typing import Any
 from oasis.kubernetes.names import API_VERSION, KIND, NODE_ROLE
 from oasis.kubernetes.objects import Clock
 from oasis.kubernetes.resources import OASIS_JOBS
+from tests.background import beside
 from tests.kubernetes.cluster import GPU, Cluster
 from tests.kubernetes.controlplane.waiting import until
 from tests.kubernetes.scene import Scene
@@ -106,24 +108,16 @@ def edit_job(scene: Scene, name: str, spec: dict[str, Any]) -> None:
 @contextmanager
 def watched_gangs(scene: Scene, wanted: dict[str, int]) -> Iterator[list[tuple[float, str, int]]]:
     """Looks all the time; what it finds partly placed: time, job and pods."""
-    import threading
-
     partly: list[tuple[float, str, int]] = []
-    over = threading.Event()
 
-    def look() -> None:
+    def look(over: threading.Event) -> None:
         while not over.wait(0.1):
             for name, count in running_workers(scene).items():
                 if count != wanted[name]:
                     partly.append((time.time(), name, count))
 
-    thread = threading.Thread(target=look)
-    thread.start()
-    try:
+    with beside(look):
         yield partly
-    finally:
-        over.set()
-        thread.join()
 
 
 def longest_stretch(partly: list[tuple[float, str, int]], name: str) -> float:

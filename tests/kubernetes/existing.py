@@ -23,6 +23,7 @@ from oasis.kubernetes.existing_kinds import (
     TRAINJOB,
     ExistingKind,
 )
+from tests.background import beside
 from tests.kubernetes.cluster import GPU
 from tests.kubernetes.scene import Scene
 
@@ -130,28 +131,16 @@ def definition(kind: ExistingKind) -> Object:
 @contextmanager
 def stand_ins(scene: Scene) -> Iterator[None]:
     """The controllers of JobSets and TrainJobs, looking five times a second."""
-    over = threading.Event()
-    failures: list[BaseException] = []
 
-    def work() -> None:
-        try:
-            while not over.wait(0.2):
-                for item in scene.admin.list_all(TRAINJOB.where, scene.namespace)[0]:
-                    _trainjob(scene, item)
-                for item in scene.admin.list_all(JOBSET.where, scene.namespace)[0]:
-                    _jobset(scene, item)
-        except BaseException as error:  # noqa: BLE001 (raised again below)
-            failures.append(error)
+    def work(over: threading.Event) -> None:
+        while not over.wait(0.2):
+            for item in scene.admin.list_all(TRAINJOB.where, scene.namespace)[0]:
+                _trainjob(scene, item)
+            for item in scene.admin.list_all(JOBSET.where, scene.namespace)[0]:
+                _jobset(scene, item)
 
-    thread = threading.Thread(target=work)
-    thread.start()
-    try:
+    with beside(work):
         yield
-    finally:
-        over.set()
-        thread.join()
-        if failures:
-            raise failures[0]
 
 
 def _trainjob(scene: Scene, item: Object) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -22,6 +21,7 @@ from oasis.kubernetes.resources import OASIS_JOBS, Objects
 from oasis.kubernetes.schema import custom_resource
 from oasis.kubernetes.settings import Settings
 from oasis.kubernetes.world import by_job
+from tests.background import beside
 from tests.kubernetes.controlplane.access import Account, apply
 from tests.kubernetes.controlplane.plane import ControlPlane
 from tests.kubernetes.controlplane.waiting import until
@@ -110,23 +110,8 @@ class Scene:
     ) -> Iterator[Controller]:
         """A controller in a thread, with the shipped rights alone; it is stopped at the end."""
         made = self.make(policy, server=server, identity=identity, params=params, **settings)
-        failure: list[BaseException] = []
-
-        def work() -> None:
-            try:
-                made.run()
-            except BaseException as error:  # noqa: BLE001 (raised again below)
-                failure.append(error)
-
-        thread = threading.Thread(target=work)
-        thread.start()
-        try:
+        with beside(lambda _: made.run(), made.stop, within=60.0):
             yield made
-        finally:
-            made.stop()
-            thread.join(60.0)
-            if failure:
-                raise failure[0]
 
     def make(
         self,

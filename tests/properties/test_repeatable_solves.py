@@ -13,6 +13,7 @@ import oasis
 from experiments import competitive_ratio
 from oasis.solvers.budget import Budget, WorkCounter
 from offline import solve
+from tests.background import beside
 
 METHODS = ("milp", "benders", "colgen", "auto")
 
@@ -24,19 +25,13 @@ def instance(seed: int) -> oasis.Instance:
 @contextmanager
 def busy() -> Iterator[None]:
     """Another thread takes as much of the processor as it can get."""
-    over = threading.Event()
 
-    def spin() -> None:
+    def spin(over: threading.Event) -> None:
         while not over.is_set():
             sum(range(1000))
 
-    thread = threading.Thread(target=spin)
-    thread.start()
-    try:
+    with beside(spin):
         yield
-    finally:
-        over.set()
-        thread.join()
 
 
 def repeatable(document: dict[str, object]) -> str:

@@ -10,7 +10,7 @@ import pytest
 
 from baselines import FIFO
 from oasis.kubernetes import names
-from oasis.kubernetes.actions import Open, Resume, Suspend, described
+from oasis.kubernetes.actions import Open, Switch, action_word, described
 from oasis.kubernetes.driver import Driver
 from oasis.kubernetes.entry import Facts
 from oasis.kubernetes.existing import parse_existing
@@ -26,12 +26,13 @@ from oasis.kubernetes.existing_kinds import (
     job_items,
 )
 from oasis.kubernetes.existing_pods import claimed, claims_of, matched, sending_patch
-from oasis.kubernetes.existing_steps import runs_for_nobody, steps_of_existing
+from oasis.kubernetes.existing_steps import has_pods_but_no_plan, steps_of_existing
 from oasis.kubernetes.job_reader import JobReader, check_plannable
 from oasis.kubernetes.nodes import Place
 from oasis.kubernetes.objects import JobSpec
 from oasis.kubernetes.pods import WantedPod, plan_hash
-from oasis.kubernetes.reconcile import Steps, Target, reconcile
+from oasis.kubernetes.reconcile import reconcile
+from oasis.kubernetes.steps import Steps, Target
 from oasis.model.errors import InstanceError
 from oasis.scheduling.allocation import NOTHING, Allocation
 from oasis.scheduling.site import FINE, Machine, Site
@@ -168,15 +169,15 @@ def test_pods_belong_to_the_job_that_owns_them_or_to_the_jobset_that_they_name()
 
 def test_what_was_sent_stays_and_gated_pods_take_what_is_left() -> None:
     pods = {p["metadata"]["name"]: p for p in (pod("a", "n1"), pod("b"), pod("c"))}
-    wanted = matched(JOB, job(3), Allocation(((0, 1), (1, 2))), PLACES, pods)
+    wanted = matched(read(job(3)), job(3), Allocation(((0, 1), (1, 2))), PLACES, pods)
     assert {(w.name, w.node) for w in wanted} == {("a", "n1"), ("b", "n0"), ("c", "n1")}
-    wanted = matched(JOB, job(3), Allocation(((0, 3),)), PLACES, pods)
+    wanted = matched(read(job(3)), job(3), Allocation(((0, 3),)), PLACES, pods)
     assert {w.name for w in wanted} == {"b", "c", "?worker-2"}
 
 
 def test_what_has_succeeded_is_not_waited_for() -> None:
     pods = {p["metadata"]["name"]: p for p in (pod("a", "n0", "Succeeded"), pod("b", "n0"))}
-    wanted = matched(JOB, job(2), Allocation(((0, 2),)), PLACES, pods)
+    wanted = matched(read(job(2)), job(2), Allocation(((0, 2),)), PLACES, pods)
     assert [w.name for w in wanted] == ["b"]
 
 
@@ -186,7 +187,8 @@ def test_tasks_of_a_jobset_are_told_apart_by_their_replicated_job() -> None:
         for name, part in (("x0", "w"), ("x1", "s"), ("x2", "w"))
     }
     both = Allocation(((0, 2),), ((1, 1),))
-    wanted = matched(JOBSET, jobset(SERVERS="s"), both, PLACES, pods)
+    found = jobset(SERVERS="s")
+    wanted = matched(read(found, JOBSET), found, both, PLACES, pods)
     assert [(w.name, w.task, w.node) for w in wanted] == [
         ("x0", "worker", "n0"),
         ("x2", "worker", "n0"),
@@ -215,7 +217,7 @@ def test_the_patch_opens_the_gate_and_leaves_other_marks_alone() -> None:
 def target(
     found: dict[str, Any], held: Allocation, pods: dict[str, Any], **more: Any
 ) -> tuple[Target, dict[str, Any]]:
-    wanted = matched(JOB, found, held, PLACES, pods)
+    wanted = matched(read(found), found, held, PLACES, pods)
     plan = plan_hash(held, PLACES)
     return (
         Target(
@@ -236,7 +238,7 @@ def steps(*args: Any, stuck: frozenset[str] = frozenset(), **more: Any) -> tuple
     made_steps = Steps()
     one, found = target(*args, **more)
     gated = steps_of_existing(one, found, stuck, made_steps)
-    names_ = [type(action).__name__ for action in made_steps.actions]
+    names_ = [action_word(action) for action in made_steps.actions]
     return names_ + [pod.name for pod in gated], made_steps
 
 
@@ -244,13 +246,13 @@ TWO = Allocation(((0, 1), (1, 1)))
 
 
 def test_a_suspended_job_is_resumed_when_its_last_pod_is_gone() -> None:
-    assert steps(job(), TWO, {})[0] == ["Resume"]
+    assert steps(job(), TWO, {})[0] == ["resume"]
     old = pod("old", "n0", deletionTimestamp="now")
     assert steps(job(), TWO, {"old": old})[0] == []
     assert steps(job(), TWO, {}, withdrawn=True)[0] == []
     found = job(MINIMUM="1", MAXIMUM="4")
     (action,) = steps(found, TWO, {})[1].actions
-    assert isinstance(action, Resume)
+    assert isinstance(action, Switch)
     assert action.workers == 2
     assert described(action)["job"] == "ns/job/job-u"
 
@@ -274,15 +276,15 @@ def test_a_gang_that_the_plan_has_elsewhere_is_suspended() -> None:
     found = job()
     found["spec"]["suspend"] = False
     running = {"a": pod("a", "n0"), "b": pod("b", "n2")}
-    assert steps(found, TWO, running)[0] == ["Suspend"]
-    assert steps(found, NOTHING, running)[0] == ["Suspend"]
+    assert steps(found, TWO, running)[0] == ["suspend"]
+    assert steps(found, NOTHING, running)[0] == ["suspend"]
     assert steps(found, TWO, {"a": pod("a", "n0"), "b": pod("b", "n1")})[0] == []
     names_, made_steps = steps(found, TWO, {"a": pod("a", "n0")}, stuck=frozenset("a"))
-    assert names_ == ["Suspend"]
+    assert names_ == ["suspend"]
     assert made_steps.withdrawn == {"u"}
-    assert isinstance(made_steps.actions[0], Suspend)
-    assert runs_for_nobody(found, running)
-    assert not runs_for_nobody(job(), running)
+    assert isinstance(made_steps.actions[0], Switch)
+    assert has_pods_but_no_plan(found, running)
+    assert not has_pods_but_no_plan(job(), running)
 
 
 # -- from the objects to the policy ---------------------------------------------------------------

@@ -46,3 +46,12 @@ def test_what_was_broken_and_is_whole_again_is_told() -> None:
     meter.note("j", ["c"], 13.0)
     assert meter.idle("j") == (5.5, 1.0)
     assert meter.idle("nobody") == (0.0, 0.0)
+
+
+def test_a_worker_that_the_plan_took_away_earns_nothing_in_the_slot() -> None:
+    """It may run a little longer; what is noted is that it ceased when the slot began."""
+    meter = Meter(Clock(slot_seconds=10.0, startup_seconds=9.0))
+    meter.note("j", ["a", "b"], 0.0)
+    assert meter.close(10.0) == {"j": 2.0}
+    meter.note("j", ["a"], 10.0)
+    assert meter.close(20.0) == {"j": 1.0}

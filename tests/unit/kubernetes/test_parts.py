@@ -138,6 +138,20 @@ def test_the_store_keeps_the_newest_and_forgets_what_a_list_lacks() -> None:
     assert not store.put(item("b", 7)), "an answer that comes late does not bring it back"
 
 
+def test_what_gets_its_label_back_is_seen_again() -> None:
+    def item(version: int) -> dict[str, Any]:
+        return {"metadata": {"name": "a", "uid": "a", "resourceVersion": str(version)}}
+
+    store = Store()
+    store.put(item(5))
+    store.drop(item(6))
+    assert not store.put(item(6))
+    assert store.put(item(9)), "its label was set again"
+    store.drop(item(10))
+    store.replace([item(12)], 12)
+    assert store.items() == [item(12)]
+
+
 def test_a_condition_keeps_its_time_while_its_status_stays() -> None:
     said = with_condition([], "Placed", "True", "Planned", "3 workers", 0.0, 1)
     again = with_condition(said, "Placed", "True", "Planned", "4 workers", 60.0, 1)

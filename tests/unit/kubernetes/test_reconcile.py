@@ -10,7 +10,8 @@ from oasis.kubernetes.actions import Create, Delete, Open
 from oasis.kubernetes.nodes import Place
 from oasis.kubernetes.objects import JobSpec, parse_job
 from oasis.kubernetes.pods import is_gated, plan_hash, pod_object, wanted_pods
-from oasis.kubernetes.reconcile import Steps, Target, reconcile
+from oasis.kubernetes.reconcile import reconcile
+from oasis.kubernetes.steps import Steps, Target
 from oasis.scheduling.allocation import Allocation
 from tests.unit.kubernetes.test_objects import CLOCK, DEFAULT_RESOURCES, plain
 

@@ -16,8 +16,8 @@ from oasis.kubernetes.api_errors import ApiError
 from oasis.kubernetes.apply import apply_object, kind_of
 from oasis.kubernetes.entry import Entry
 from oasis.kubernetes.hands import Hands
-from oasis.kubernetes.memory import policy_state, site_text
 from oasis.kubernetes.metrics import Metrics
+from oasis.kubernetes.policy_state import policy_state, site_text
 from oasis.kubernetes.reference import reference, rows
 from oasis.kubernetes.resources import PODS, Objects
 from oasis.kubernetes.view import ClusterView

@@ -1,0 +1,290 @@
+"""What owners do to jobs of other kinds that were admitted: none of it stops the controller."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import time
+from copy import deepcopy
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from baselines import FIFO
+from oasis.kubernetes import names
+from oasis.kubernetes.actions import Switch, described
+from oasis.kubernetes.brain import Brain
+from oasis.kubernetes.checkpoint import Checkpoint
+from oasis.kubernetes.existing_kinds import (
+    JOB,
+    JOBSET,
+    JOBSET_NAME,
+    REPLICATED_JOB,
+    is_child,
+    items_of,
+    job_items,
+)
+from oasis.kubernetes.existing_pods import claimed, claims_of
+from oasis.kubernetes.hands import Hands
+from oasis.kubernetes.memory import awake
+from oasis.kubernetes.metrics import Metrics
+from oasis.kubernetes.objects import Clock
+from oasis.kubernetes.resources import Objects
+from oasis.kubernetes.settings import Settings
+from oasis.kubernetes.status_check import read_status
+from oasis.kubernetes.statuses import Job, status_of
+from oasis.kubernetes.watching import Store
+from oasis.model.errors import InstanceError
+from tests.unit.kubernetes.fake_api import FakeConnection
+from tests.unit.kubernetes.test_existing_jobs import job, jobset, pod, read
+
+SETTINGS = Settings(slot_seconds=60.0, ps_share=Fraction(1, 4))
+NODE = {
+    "metadata": {
+        "name": "n0",
+        "uid": "n0",
+        "labels": {names.HOSTNAME: "n0", names.NODE_ROLE: "both"},
+    },
+    "spec": {},
+    "status": {
+        "allocatable": {"cpu": "64", "memory": "100Gi", "nvidia.com/gpu": "8", "pods": "110"},
+        "conditions": [{"type": "Ready", "status": "True"}],
+    },
+}
+
+
+def stored(found: dict[str, Any], version: int = 1) -> dict[str, Any]:
+    """An object as the API server gives it."""
+    found["metadata"] |= {
+        "resourceVersion": str(version),
+        "creationTimestamp": "2026-01-01T00:00:00Z",
+        "generation": 1,
+        "labels": {names.SCHEDULED: "true"},
+    }
+    return found
+
+
+def cluster(**items: list[dict[str, Any]]) -> dict[str, list[Any]]:
+    kinds = ("pods", "oasisjobs", "jobs", "jobsets", "trainjobs")
+    return {"nodes": [NODE], **{kind: [] for kind in kinds}, **items}
+
+
+def at_work(seen: dict[str, list[Any]]) -> Brain:
+    """A controller that has decided once on what is there."""
+    checkpoint = Checkpoint(Objects(FakeConnection()), "ns", "c")  # type: ignore[arg-type]
+    clock = Clock(60.0, 0.0, time.time() - 1)
+    brain = Brain(FIFO(), SETTINGS, clock, checkpoint, Metrics(), seen)
+    assert brain.boundary_if_due(time.time(), seen)
+    return brain
+
+
+def woken(seen: dict[str, list[Any]]) -> Brain:
+    """A controller that finds no checkpoint."""
+    return awake(Objects(FakeConnection()), FIFO, SETTINGS, Metrics(), seen)  # type: ignore[arg-type]
+
+
+def words(brain: Brain, seen: dict[str, list[Any]]) -> list[tuple[str, str]]:
+    made = [described(action) for action in brain.steps(seen, set(), time.time()).actions]
+    return [(each["action"], each["job"]) for each in made]
+
+
+# -- deleted, or without our label ---------------------------------------------------------------
+
+
+def test_of_a_job_that_was_deleted_within_the_slot_no_pods_are_made() -> None:
+    seen = cluster(jobs=[stored(job(2))])
+    brain = at_work(seen)
+    assert words(brain, seen) == [("resume", "ns/job/job-u")]
+    assert words(brain, cluster()) == []
+    brain.note("u", {}, time.time())
+    assert brain.meter.working("u") == frozenset()
+    assert words(brain, seen) == [("resume", "ns/job/job-u")], "its label was set again"
+
+
+def test_an_answer_without_our_label_does_not_bring_an_object_back() -> None:
+    class Answering:
+        is_dry = False
+
+        def merge_patch(self, kind: Any, body: Any) -> dict[str, Any]:
+            return answer
+
+    found, store = stored(job(2), 5), Store()
+    hands = Hands(Answering(), Store(), 1, Metrics(), {"jobs": store})  # type: ignore[arg-type]
+    switch = Switch("u", found, JOB, suspend=True)
+    for version, labels, kept in ((6, found["metadata"]["labels"], 1), (8, {}, 0)):
+        answer = stored(job(2), version)
+        answer["metadata"]["labels"] = labels
+        assert hands.do([switch]) == []
+        assert len(store.items()) == kept
+    hands.close()
+
+
+# -- edited annotations --------------------------------------------------------------------------
+
+
+def test_who_is_worker_stays_as_it_was_read_until_the_object_is_read_again() -> None:
+    found = stored(jobset(SERVERS="s"))
+    brain = at_work(cluster(jobsets=[found]))
+    assert read(found, JOBSET).part_names == ("w", "s")
+    assert read(job()).part_names == ("", None)
+    edited = deepcopy(found)
+    edited["metadata"]["annotations"][names.SERVERS] = "bogus"
+    assert words(brain, cluster(jobsets=[edited])) == [("resume", "ns/jobset/job-u")]
+    brain.note("u", {}, time.time())
+    brain.clock = Clock(60.0, 0.0, brain.clock.epoch - 60.0)
+    assert brain.boundary_if_due(time.time(), cluster(jobsets=[edited]))
+    assert brain.statuses["u"].phase == "Invalid"
+    assert words(brain, cluster(jobsets=[edited])) == []
+
+
+def test_a_replicated_job_that_is_gone_has_no_pods() -> None:
+    found = stored(jobset(SERVERS="s"))
+    brain = at_work(cluster(jobsets=[found]))
+    edited = deepcopy(found)
+    edited["spec"]["suspend"] = False
+    del edited["spec"]["replicatedJobs"][0]
+    running = pod("p", "n0", "Running", labels={JOBSET_NAME: "job-u", REPLICATED_JOB: "w"})
+    running["metadata"]["ownerReferences"] = [{"kind": "Job", "uid": "x", "controller": True}]
+    seen = cluster(jobsets=[edited], pods=[running])
+    assert words(brain, seen) == [("suspend", "ns/jobset/job-u")]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("WORK", "[" * 100_000), ("UTILITY", "[" * 100_000), ("MAXIMUM", "9" * 5_000)],
+)
+def test_annotations_of_any_size_are_refused_and_not_choked_on(name: str, value: str) -> None:
+    seen = cluster(jobs=[stored(job(2, **{"MINIMUM": "1", "MAXIMUM": "2", name: value}))])
+    assert at_work(seen).statuses["u"].phase == "Invalid"
+
+
+@pytest.mark.parametrize(
+    ("status", "field"),
+    [
+        ("{", "expected JSON"),
+        ("[" * 100_000, "expected JSON"),
+        ("3", "expected an object, got 3"),
+        ('{"phase": 5}', "phase: expected one of Pending"),
+        ('{"phase": []}', "phase: expected one of Pending"),
+        ('{"conditions": 3}', "conditions: expected a list"),
+        ('{"conditions": ["Placed"]}', r"conditions\[0\]: expected an object"),
+        ('{"conditions": [{"type": "Placed"}]}', r"conditions\[0\].status: expected a string"),
+        ('{"arrivalSlot": "x"}', "arrivalSlot: expected an integer"),
+        ('{"arrivalSlot": true}', "arrivalSlot: expected an integer"),
+        ('{"arrivalSlot": -1}', "arrivalSlot: expected an integer"),
+        ('{"arrivalSlot": 1e300}', "arrivalSlot: expected an integer"),
+        ('{"promisedSlot": "late"}', "promisedSlot: expected an integer"),
+        ('{"promisedCompletion": 3}', "promisedCompletion: expected a non-empty string"),
+        ('{"utility": null}', "utility: expected a finite number"),
+        ('{"progress": 7}', "progress: expected an object"),
+        ('{"progress": {"workerSeconds": NaN}}', "progress.workerSeconds: expected a finite"),
+        ('{"progress": {"workerSeconds": 1e999}}', "progress.workerSeconds: expected a finite"),
+        ('{"resizes": {"seconds": "3"}}', "resizes.seconds: expected a finite number"),
+        ('{"plan": {"slot": 3}}', "plan: expected a list"),
+        ('{"plan": [{"slot": "x"}]}', r"plan\[0\].slot: expected an integer"),
+        ('{"plan": [{"slot": 1, "workers": 3}]}', r"plan\[0\].workers: expected an object"),
+    ],
+)
+def test_a_status_that_we_cannot_have_written_counts_for_nothing(
+    status: str, field: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    found = stored(job(2, STATUS=status))
+    with caplog.at_level(logging.WARNING, "oasis.kubernetes"):
+        assert status_of(found, JOB) == {}
+    (said,) = caplog.messages
+    assert said.startswith(f"ns/job/job-u: {names.STATUS} is not as we wrote it: ")
+    assert re.search(field, said)
+    with pytest.raises(InstanceError, match=field):
+        read_status(status)
+    seen = cluster(jobs=[found])
+    brain = woken(seen)
+    assert brain.boundary_if_due(time.time(), seen)
+    assert words(brain, seen) == [("resume", "ns/job/job-u")]
+
+
+def test_a_status_as_we_write_it_is_read_as_it_was_written() -> None:
+    seen = cluster(jobs=[stored(job(2))])
+    brain = at_work(seen)
+    brain.clock = Clock(60.0, 0.0, brain.clock.epoch - 60.0)
+    assert brain.boundary_if_due(time.time(), seen)
+    written = brain.statuses["u"].body()["metadata"]["annotations"]
+    assert json.loads(written[names.STATUS])["phase"] == "Running"
+    found = stored(job(2))
+    found["metadata"]["annotations"] |= written
+    assert status_of(found, JOB) == brain.statuses["u"].status
+    assert Job(found, brain.clock, JOB).written == brain.statuses["u"].status
+
+
+def test_an_annotation_does_not_move_the_slots_of_the_cluster() -> None:
+    told = {
+        "phase": "Waiting",
+        "arrivalSlot": 999_999_999,
+        "conditions": [
+            {
+                "type": "Admitted",
+                "status": "True",
+                "reason": "Admitted",
+                "message": "",
+                "lastTransitionTime": "2026-01-01T00:00:00Z",
+            }
+        ],
+    }
+    seen = cluster(jobs=[stored(job(2, STATUS=json.dumps(told)))])
+    brain = woken(seen)
+    assert brain.clock.slot(time.time()) == 0
+    assert brain.boundary_if_due(time.time(), seen)
+    assert [entry.arrived for entry in brain.driver.entries.values()] == [0]
+    ours = {"metadata": {}, "status": {"arrivalSlot": 7}}
+    assert brain.clock.slot(time.time()) == 0
+    ours["metadata"] = {"name": "o", "namespace": "ns", "uid": "o"}
+    assert woken(cluster(oasisjobs=[ours])).clock.slot(time.time()) == 8
+
+
+# -- children ------------------------------------------------------------------------------------
+
+
+def test_a_child_job_with_our_label_leaves_its_pods_to_its_jobset() -> None:
+    parent = stored(jobset(SERVERS="s"))
+    parent["metadata"]["name"] = "train"
+    child = stored(job(2, uid="child"), 3)
+    owner = {"kind": "JobSet", "uid": "u", "name": "train", "controller": True}
+    child["metadata"]["ownerReferences"] = [owner]
+    child["spec"]["suspend"] = False
+    made_by = {"kind": "Job", "uid": "child", "name": "train-w-0", "controller": True}
+    running = pod(
+        "p",
+        "n0",
+        "Running",
+        labels={JOBSET_NAME: "train", REPLICATED_JOB: "w"},
+        ownerReferences=[made_by],
+    )
+    seen = cluster(jobs=[child], jobsets=[parent], pods=[running])
+    assert is_child(child)
+    assert not is_child(parent)
+    assert items_of(seen, JOB) == []
+    assert job_items(seen) == [(JOBSET, parent)]
+    assert claimed(running, claims_of(seen)) == "u"
+    brain = at_work(seen)
+    assert brain.statuses.keys() == {"u"}
+    assert ("suspend", "ns/job/job-child") not in words(brain, seen)
+
+
+def test_a_jobset_that_a_trainjob_made_is_none_of_its_own() -> None:
+    child = stored(jobset(SERVERS="s"))
+    child["metadata"]["ownerReferences"] = [{"kind": "TrainJob", "uid": "t", "controller": True}]
+    assert job_items(cluster(jobsets=[child])) == []
+    child["metadata"]["ownerReferences"] = [{"kind": "Workflow", "uid": "t", "controller": True}]
+    assert job_items(cluster(jobsets=[child])) == [(JOBSET, child)]
+
+
+# -- what is forgotten ---------------------------------------------------------------------------
+
+
+def test_jobs_that_are_gone_are_not_kept() -> None:
+    seen = cluster(jobs=[stored(job(2))])
+    brain = at_work(seen)
+    assert brain.reader.specs.keys() == {"u"}
+    brain.read_specs(cluster(), time.time())
+    assert brain.reader.specs == {}
