@@ -18,7 +18,7 @@ from tests.philly_shape import philly_shaped
 from tests.unit.experiments.test_plotting import assert_readable
 
 PICTURES = Path(__file__).parents[3] / "docs" / "figures"
-TABLES = ("controllers.csv",)
+TABLES = ("controllers.csv", "philly/controllers.csv")
 
 
 @pytest.fixture
