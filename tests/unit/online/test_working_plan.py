@@ -7,16 +7,26 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from oasis.model.cluster import Cluster, Server
 from oasis.model.job import Job
-from oasis.model.utility import Deadline
+from oasis.model.utility import Constant, Deadline
 from oasis.online.prices import PriceBounds
 from oasis.online.recourse.grid import grid_of
 from oasis.online.recourse.live_job import LiveJob
 from oasis.online.recourse.params import RecourseParams
+from oasis.online.recourse.ruin import (
+    by_density,
+    draw,
+    keep_if_no_worse,
+    ruin_and_recreate,
+    start_over,
+)
 from oasis.online.recourse.working_plan import NEXT_TO_NOTHING, WorkingPlan, prefer_early
 from oasis.online.search import Search
+from tests.strategies import fewer
 
 CLUSTER = Cluster(
     ("gpu",), (Server("w", {"gpu": 2.0}, 2),), (Server("p", {"gpu": 1.0}),), slot_seconds=1.0
