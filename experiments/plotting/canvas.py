@@ -26,7 +26,7 @@ PALETTE = ("#0072B2", "#E69F00", "#009E73", "#56B4E9", "#D55E00", "#F0E442", "#C
 MOST_LABELS = 16
 LONGEST_LABEL = 16
 MOST_COLUMNS, MOST_ROWS = 240, 96  # cells of a heat map that are at least two dots wide in print
-SMALL = "small"  # relative to the font size of the style
+SMALL, TINY = "small", "x-small"  # relative to the font size of the style
 
 
 def ink() -> str:
