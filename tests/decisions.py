@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from oasis.kubernetes.driver import Driver
-from oasis.kubernetes.objects import JobSpec
-from oasis.kubernetes.policy_state import encode
+from oasis.kubernetes.objects.oasis_job import JobSpec
+from oasis.kubernetes.planning.driver import Driver
+from oasis.kubernetes.planning.policy_state import encode
 from oasis.scheduling.allocation import Allocation
 from oasis.scheduling.job import PolicyJob
 from oasis.scheduling.policy import Plan, Policy, View

@@ -10,7 +10,7 @@ from typing import Any
 import oasis
 from experiments.evaluation.live import live_recourse
 from experiments.evaluation.policies import OASIS, POLICIES, RECOURSE
-from oasis.kubernetes.live_policy import LivePolicy
+from oasis.kubernetes.planning.live_policy import LivePolicy
 from oasis.model.instance_file import instance_from_dict, read_json
 from oasis.online.prices import PriceBounds
 from oasis.online.recourse.learned import LearnedPrices

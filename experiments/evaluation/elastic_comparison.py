@@ -12,7 +12,7 @@ from experiments.evaluation.elastic_model import ElasticModel
 from experiments.evaluation.live import live_recourse
 from experiments.evaluation.policies import OASIS, POLICIES, RECOURSE, entry_of
 from experiments.evaluation.slotted import Slotted
-from oasis.kubernetes.live_policy import LivePolicy
+from oasis.kubernetes.planning.live_policy import LivePolicy
 from oasis.online.prices import PriceBounds
 from oasis.scheduling.policy import Policy
 from oasis.simulator import ElasticWorkload, Outcome, replay

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Set
 from typing import Any, cast
 
 from experiments.evaluation.elastic_model import ElasticModel, Translated
-from oasis.kubernetes.live_policy import LivePolicy
-from oasis.kubernetes.view import ClusterView
+from oasis.kubernetes.planning.live_policy import LivePolicy
+from oasis.kubernetes.planning.view import ClusterView
 from oasis.scheduling.allocation import NOTHING, Allocation
 from oasis.scheduling.book import NEVER_FITS, EmptyCluster
 from oasis.scheduling.job import PolicyJob
@@ -21,8 +21,8 @@ from oasis.scheduling.site import Site
 class SlotView:
     """What the scheduler in slots sees at the beginning of a slot.
 
-    The attributes and methods are those of `oasis.kubernetes.view.ClusterView` that
-    `oasis.kubernetes.live_policy.LivePolicy` uses.
+    The attributes and methods are those of `oasis.kubernetes.planning.view.ClusterView` that
+    `oasis.kubernetes.planning.live_policy.LivePolicy` uses.
     """
 
     def __init__(self, policy: Slotted, view: View, now: int) -> None:

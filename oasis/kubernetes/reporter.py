@@ -7,8 +7,8 @@ import os
 from pathlib import Path
 
 from oasis.kubernetes import names
-from oasis.kubernetes.connection import Connection
-from oasis.kubernetes.resources import PODS, Objects
+from oasis.kubernetes.api.connection import Connection
+from oasis.kubernetes.api.resources import PODS, Objects
 from oasis.model.errors import OasisError
 
 ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")

@@ -12,9 +12,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from oasis.kubernetes.api.resources import OASIS_JOBS
 from oasis.kubernetes.names import API_VERSION, KIND, NODE_ROLE
-from oasis.kubernetes.objects import Clock
-from oasis.kubernetes.resources import OASIS_JOBS
+from oasis.kubernetes.objects.oasis_job import Clock
 from tests.background import beside
 from tests.kubernetes.cluster import GPU, Cluster
 from tests.kubernetes.controlplane.waiting import until

@@ -15,12 +15,12 @@ from typing import Any
 import oasis
 from experiments.cli import console
 from experiments.evaluation.policies import OASIS, POLICIES
-from oasis.kubernetes.checkpoint import Checkpoint
-from oasis.kubernetes.instances import instance_of
-from oasis.kubernetes.nodes import places_of, site_of
-from oasis.kubernetes.objects import Clock, parse_job
-from oasis.kubernetes.quantities import DEFAULT_RESOURCES
-from oasis.kubernetes.resources import NODES, OASIS_JOBS
+from oasis.kubernetes.api.resources import NODES, OASIS_JOBS
+from oasis.kubernetes.cluster.instances import instance_of
+from oasis.kubernetes.cluster.nodes import places_of, site_of
+from oasis.kubernetes.control.checkpoint import Checkpoint
+from oasis.kubernetes.objects.oasis_job import Clock, parse_job
+from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES
 from tests.kubernetes.cluster import Cluster
 from tests.kubernetes.controlplane.build import CONTROLPLANE
 from tests.kubernetes.controlplane.gobuild import GoBuildError, GoMissingError, ensure

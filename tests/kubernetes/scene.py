@@ -9,18 +9,18 @@ from pathlib import Path
 from typing import Any
 
 import oasis
-from oasis.kubernetes.brain import Brain
-from oasis.kubernetes.connection import Connection, RetryParams
-from oasis.kubernetes.controller import Controller
-from oasis.kubernetes.instances import job_object, node_objects
-from oasis.kubernetes.manifests import rights
+from oasis.kubernetes.api.connection import Connection, RetryParams
+from oasis.kubernetes.api.resources import OASIS_JOBS, Objects
+from oasis.kubernetes.cluster.instances import job_object, node_objects
+from oasis.kubernetes.cluster.world import by_job
+from oasis.kubernetes.control.brain import Brain
+from oasis.kubernetes.control.controller import Controller
+from oasis.kubernetes.control.settings import Settings
 from oasis.kubernetes.names import FIELD_MANAGER, HOSTNAME, NODE_ROLE
-from oasis.kubernetes.objects import Clock
-from oasis.kubernetes.quantities import DEFAULT_RESOURCES
-from oasis.kubernetes.resources import OASIS_JOBS, Objects
-from oasis.kubernetes.schema import custom_resource
-from oasis.kubernetes.settings import Settings
-from oasis.kubernetes.world import by_job
+from oasis.kubernetes.objects.manifests import rights
+from oasis.kubernetes.objects.oasis_job import Clock
+from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES
+from oasis.kubernetes.objects.schema import custom_resource
 from tests.background import beside
 from tests.kubernetes.controlplane.access import Account, apply
 from tests.kubernetes.controlplane.plane import ControlPlane
@@ -132,7 +132,7 @@ class Scene:
 
     def our_pods(self) -> dict[str, dict[str, Any]]:
         """Pods of the adapter by uid of their job."""
-        from oasis.kubernetes.resources import PODS
+        from oasis.kubernetes.api.resources import PODS
 
         items, _ = self.admin.list_all(PODS, self.namespace)
         return by_job(items)

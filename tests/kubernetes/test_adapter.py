@@ -7,9 +7,9 @@ import time
 import pytest
 
 from baselines import DRF, FIFO
-from oasis.kubernetes.api_errors import ApiError
-from oasis.kubernetes.manifests import CLUSTER_RIGHTS, OWN_RIGHTS
-from oasis.kubernetes.resources import PODS
+from oasis.kubernetes.api.api_errors import ApiError
+from oasis.kubernetes.api.resources import PODS
+from oasis.kubernetes.objects.manifests import CLUSTER_RIGHTS, OWN_RIGHTS
 from tests.kubernetes.adapter import (
     delete_job,
     edit_job,

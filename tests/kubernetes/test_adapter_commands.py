@@ -9,7 +9,7 @@ import yaml
 
 import oasis
 from experiments.evaluation.cluster_policies import cluster_policy
-from oasis.kubernetes.objects import Clock
+from oasis.kubernetes.objects.oasis_job import Clock
 from tests.kubernetes.adapter import call, wait_phases
 from tests.kubernetes.cluster import Cluster
 from tests.kubernetes.controlplane.waiting import until

@@ -18,8 +18,8 @@ from pathlib import Path
 import pytest
 
 from baselines import FIFO
-from oasis.kubernetes.connection import RetryParams
-from oasis.kubernetes.resources import PODS
+from oasis.kubernetes.api.connection import RetryParams
+from oasis.kubernetes.api.resources import PODS
 from tests.kubernetes.adapter import (
     ENDED,
     elastic,

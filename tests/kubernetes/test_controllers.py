@@ -16,7 +16,7 @@ from typing import Any
 
 from baselines import registry
 from oasis.kubernetes.names import NODE_ROLE
-from oasis.kubernetes.objects import Clock, JobSpec
+from oasis.kubernetes.objects.oasis_job import Clock, JobSpec
 from oasis.kubernetes.reporter import Reporter
 from oasis.scheduling.curve import TrainingCurve
 from oasis.simulator import Observation, replay

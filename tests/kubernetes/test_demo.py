@@ -18,7 +18,7 @@ import pytest
 import oasis
 from experiments.evaluation.cluster_policies import cluster_policy, read_bounds
 from experiments.evaluation.policies import OASIS, POLICIES
-from oasis.kubernetes.objects import Clock
+from oasis.kubernetes.objects.oasis_job import Clock
 from tests.kubernetes.cluster import Cluster
 from tests.kubernetes.demo import imported
 from tests.kubernetes.pace import compared, lost_slots

@@ -7,8 +7,8 @@ import time
 import pytest
 
 from baselines import FIFO
-from oasis.kubernetes.existing_kinds import JOBSET
-from oasis.kubernetes.resources import EVENTS
+from oasis.kubernetes.api.resources import EVENTS
+from oasis.kubernetes.objects.existing_kinds import JOBSET
 from tests.kubernetes.adapter import scene_of
 from tests.kubernetes.cluster import GATE, pod
 from tests.kubernetes.controlplane.waiting import until

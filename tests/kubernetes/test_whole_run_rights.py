@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from oasis.kubernetes.api_errors import ApiError
-from oasis.kubernetes.checkpoint import PART, Checkpoint
-from oasis.kubernetes.connection import Connection
-from oasis.kubernetes.manifests import rights
-from oasis.kubernetes.resources import CONFIG_MAPS, EVENTS, PODS, Objects
+from oasis.kubernetes.api.api_errors import ApiError
+from oasis.kubernetes.api.connection import Connection
+from oasis.kubernetes.api.resources import CONFIG_MAPS, EVENTS, PODS, Objects
+from oasis.kubernetes.control.checkpoint import PART, Checkpoint
+from oasis.kubernetes.objects.manifests import rights
 from tests.kubernetes.adapter import CLOCK, scene_of
 from tests.kubernetes.cluster import Cluster
 from tests.kubernetes.controlplane.audit import denied, granted, verbs

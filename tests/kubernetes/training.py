@@ -10,10 +10,10 @@ import sys
 
 import numpy as np
 
-from oasis.kubernetes.connection import Connection
+from oasis.kubernetes.api.connection import Connection
+from oasis.kubernetes.api.resources import PODS, Objects
 from oasis.kubernetes.names import NODE, PLAN
 from oasis.kubernetes.reporter import Reporter
-from oasis.kubernetes.resources import PODS, Objects
 
 EPOCHS = 10
 

@@ -22,9 +22,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from oasis.kubernetes.api.resources import NODES, Objects
 from oasis.kubernetes.names import HOSTNAME, NODE_ROLE
-from oasis.kubernetes.objects import Clock
-from oasis.kubernetes.resources import NODES, Objects
+from oasis.kubernetes.objects.oasis_job import Clock
 from tests.kubernetes.adapter import elastic
 from tests.kubernetes.cluster import GPU, Cluster
 from tests.kubernetes.controlplane.build import CONTROLPLANE

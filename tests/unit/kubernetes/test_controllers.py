@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from baselines import SpeCon, registry
-from oasis.kubernetes.driver import Driver
-from oasis.kubernetes.entry import OBSERVED_MOST, Entry
-from oasis.kubernetes.objects import Clock, JobSpec, parse_job
-from oasis.kubernetes.quantities import DEFAULT_RESOURCES
+from oasis.kubernetes.objects.oasis_job import Clock, JobSpec, parse_job
+from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES
+from oasis.kubernetes.planning.driver import Driver
+from oasis.kubernetes.planning.entry import OBSERVED_MOST, Entry
 from oasis.scheduling.allocation import NOTHING, Allocation
 from oasis.scheduling.curve import TrainingCurve
 from oasis.scheduling.site import FINE, Machine, Site

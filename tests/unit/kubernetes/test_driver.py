@@ -9,9 +9,9 @@ import pytest
 
 import oasis
 from baselines import FIFO, SRTF
-from oasis.kubernetes.driver import Driver
-from oasis.kubernetes.instances import instance_of
-from oasis.kubernetes.live_policy import LivePolicy
+from oasis.kubernetes.cluster.instances import instance_of
+from oasis.kubernetes.planning.driver import Driver
+from oasis.kubernetes.planning.live_policy import LivePolicy
 from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION, PriceBounds
 from tests.unit.kubernetes.fakes import FakeCluster, site_for, specs_of
 

@@ -14,10 +14,18 @@ import pytest
 
 from baselines import FIFO
 from oasis.kubernetes import names
-from oasis.kubernetes.actions import Switch, described
-from oasis.kubernetes.brain import Brain
-from oasis.kubernetes.checkpoint import Checkpoint
-from oasis.kubernetes.existing_kinds import (
+from oasis.kubernetes.acting.actions import Switch, described
+from oasis.kubernetes.api.resources import Objects
+from oasis.kubernetes.api.watching import Store
+from oasis.kubernetes.cluster.existing_pods import claimed, claims_of
+from oasis.kubernetes.control.brain import Brain
+from oasis.kubernetes.control.checkpoint import Checkpoint
+from oasis.kubernetes.control.hands import Hands
+from oasis.kubernetes.control.memory import awake
+from oasis.kubernetes.control.metrics import Metrics
+from oasis.kubernetes.control.settings import Settings
+from oasis.kubernetes.control.statuses import Job, status_of
+from oasis.kubernetes.objects.existing_kinds import (
     JOB,
     JOBSET,
     JOBSET_NAME,
@@ -26,16 +34,8 @@ from oasis.kubernetes.existing_kinds import (
     items_of,
     job_items,
 )
-from oasis.kubernetes.existing_pods import claimed, claims_of
-from oasis.kubernetes.hands import Hands
-from oasis.kubernetes.memory import awake
-from oasis.kubernetes.metrics import Metrics
-from oasis.kubernetes.objects import Clock
-from oasis.kubernetes.resources import Objects
-from oasis.kubernetes.settings import Settings
-from oasis.kubernetes.status_check import read_status
-from oasis.kubernetes.statuses import Job, status_of
-from oasis.kubernetes.watching import Store
+from oasis.kubernetes.objects.oasis_job import Clock
+from oasis.kubernetes.objects.status_check import read_status
 from oasis.model.errors import InstanceError
 from tests.unit.kubernetes.fake_api import FakeConnection
 from tests.unit.kubernetes.test_existing_jobs import job, jobset, pod, read

@@ -10,11 +10,16 @@ import pytest
 
 from baselines import FIFO
 from oasis.kubernetes import names
-from oasis.kubernetes.actions import Open, Switch, action_word, described
-from oasis.kubernetes.driver import Driver
-from oasis.kubernetes.entry import Facts
-from oasis.kubernetes.existing import parse_existing
-from oasis.kubernetes.existing_kinds import (
+from oasis.kubernetes.acting.actions import Open, Switch, action_word, described
+from oasis.kubernetes.acting.existing_steps import has_pods_but_no_plan, steps_of_existing
+from oasis.kubernetes.acting.reconcile import reconcile
+from oasis.kubernetes.acting.steps import Steps, Target
+from oasis.kubernetes.cluster.existing_pods import claimed, claims_of, matched, sending_patch
+from oasis.kubernetes.cluster.nodes import Place
+from oasis.kubernetes.cluster.pods import WantedPod, plan_hash
+from oasis.kubernetes.control.job_reader import JobReader, check_plannable
+from oasis.kubernetes.objects.existing import parse_existing
+from oasis.kubernetes.objects.existing_kinds import (
     JOB,
     JOBSET,
     JOBSET_NAME,
@@ -25,14 +30,9 @@ from oasis.kubernetes.existing_kinds import (
     existing_objects,
     job_items,
 )
-from oasis.kubernetes.existing_pods import claimed, claims_of, matched, sending_patch
-from oasis.kubernetes.existing_steps import has_pods_but_no_plan, steps_of_existing
-from oasis.kubernetes.job_reader import JobReader, check_plannable
-from oasis.kubernetes.nodes import Place
-from oasis.kubernetes.objects import JobSpec
-from oasis.kubernetes.pods import WantedPod, plan_hash
-from oasis.kubernetes.reconcile import reconcile
-from oasis.kubernetes.steps import Steps, Target
+from oasis.kubernetes.objects.oasis_job import JobSpec
+from oasis.kubernetes.planning.driver import Driver
+from oasis.kubernetes.planning.entry import Facts
 from oasis.model.errors import InstanceError
 from oasis.scheduling.allocation import NOTHING, Allocation
 from oasis.scheduling.site import FINE, Machine, Site

@@ -6,9 +6,9 @@ import json
 import logging
 import sys
 
-from oasis.kubernetes.logs import JsonFormatter, handler
-from oasis.kubernetes.objects import Clock
-from oasis.kubernetes.statuses import Job
+from oasis.kubernetes.control.logs import JsonFormatter, handler
+from oasis.kubernetes.control.statuses import Job
+from oasis.kubernetes.objects.oasis_job import Clock
 
 
 def record(**more: object) -> logging.LogRecord:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oasis.kubernetes.meter import Meter
-from oasis.kubernetes.objects import Clock
+from oasis.kubernetes.objects.oasis_job import Clock
+from oasis.kubernetes.planning.meter import Meter
 
 
 @given(

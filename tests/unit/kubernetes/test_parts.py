@@ -10,18 +10,18 @@ from typing import Any
 import pytest
 
 from oasis.kubernetes import names
-from oasis.kubernetes.api_errors import ApiError, parsed_error
-from oasis.kubernetes.checkpoint import PART, Checkpoint
-from oasis.kubernetes.conditions import decision_message, with_condition
-from oasis.kubernetes.lease import Lease
-from oasis.kubernetes.manifests import everything
-from oasis.kubernetes.nodes import foreign_use, is_usable, natural, places_of, site_of
-from oasis.kubernetes.quantities import DEFAULT_RESOURCES
-from oasis.kubernetes.resources import LEASES, PODS, Objects
-from oasis.kubernetes.settings import Settings
-from oasis.kubernetes.statuses import Job
-from oasis.kubernetes.watching import Store
-from oasis.kubernetes.world import Report, owner_uid, reported
+from oasis.kubernetes.api.api_errors import ApiError, parsed_error
+from oasis.kubernetes.api.lease import Lease
+from oasis.kubernetes.api.resources import LEASES, PODS, Objects
+from oasis.kubernetes.api.watching import Store
+from oasis.kubernetes.cluster.nodes import foreign_use, is_usable, natural, places_of, site_of
+from oasis.kubernetes.cluster.world import Report, owner_uid, reported
+from oasis.kubernetes.control.checkpoint import PART, Checkpoint
+from oasis.kubernetes.control.settings import Settings
+from oasis.kubernetes.control.statuses import Job
+from oasis.kubernetes.objects.conditions import decision_message, with_condition
+from oasis.kubernetes.objects.manifests import everything
+from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES
 from oasis.model.decision import Decision
 from oasis.model.errors import InstanceError, OasisError
 from tests.unit.kubernetes.fake_api import FakeConnection

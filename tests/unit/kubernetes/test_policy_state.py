@@ -10,9 +10,9 @@ import pytest
 
 import oasis
 from experiments.evaluation.policies import POLICIES
-from oasis.kubernetes.driver import Driver
-from oasis.kubernetes.instances import instance_of
-from oasis.kubernetes.policy_state import decode, encode
+from oasis.kubernetes.cluster.instances import instance_of
+from oasis.kubernetes.planning.driver import Driver
+from oasis.kubernetes.planning.policy_state import decode, encode
 from oasis.model.errors import OasisError
 from tests.unit.kubernetes.fakes import FakeCluster, site_for, specs_of
 from tests.unit.kubernetes.test_driver import live_oasis

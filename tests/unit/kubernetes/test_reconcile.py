@@ -6,12 +6,12 @@ from fractions import Fraction
 from typing import Any
 
 from oasis.kubernetes import names
-from oasis.kubernetes.actions import Create, Delete, Open
-from oasis.kubernetes.nodes import Place
-from oasis.kubernetes.objects import JobSpec, parse_job
-from oasis.kubernetes.pods import is_gated, plan_hash, pod_object, wanted_pods
-from oasis.kubernetes.reconcile import reconcile
-from oasis.kubernetes.steps import Steps, Target
+from oasis.kubernetes.acting.actions import Create, Delete, Open
+from oasis.kubernetes.acting.reconcile import reconcile
+from oasis.kubernetes.acting.steps import Steps, Target
+from oasis.kubernetes.cluster.nodes import Place
+from oasis.kubernetes.cluster.pods import is_gated, plan_hash, pod_object, wanted_pods
+from oasis.kubernetes.objects.oasis_job import JobSpec, parse_job
 from oasis.scheduling.allocation import Allocation
 from tests.unit.kubernetes.test_objects import CLOCK, DEFAULT_RESOURCES, plain
 

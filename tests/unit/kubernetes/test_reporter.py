@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from oasis.kubernetes import names
+from oasis.kubernetes.cluster.world import Report, reported
 from oasis.kubernetes.reporter import Reporter
-from oasis.kubernetes.world import Report, reported
 from oasis.model.errors import OasisError
 
 

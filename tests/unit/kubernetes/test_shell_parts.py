@@ -11,16 +11,16 @@ from prometheus_client import generate_latest
 
 import oasis
 from baselines import FIFO
-from oasis.kubernetes.actions import Delete
-from oasis.kubernetes.api_errors import ApiError
-from oasis.kubernetes.apply import apply_object, kind_of
-from oasis.kubernetes.entry import Entry
-from oasis.kubernetes.hands import Hands
-from oasis.kubernetes.metrics import Metrics
-from oasis.kubernetes.policy_state import policy_state, site_text
-from oasis.kubernetes.reference import reference, rows
-from oasis.kubernetes.resources import PODS, Objects
-from oasis.kubernetes.view import ClusterView
+from oasis.kubernetes.acting.actions import Delete
+from oasis.kubernetes.api.api_errors import ApiError
+from oasis.kubernetes.api.apply import apply_object, kind_of
+from oasis.kubernetes.api.resources import PODS, Objects
+from oasis.kubernetes.control.hands import Hands
+from oasis.kubernetes.control.metrics import Metrics
+from oasis.kubernetes.objects.reference import reference, rows
+from oasis.kubernetes.planning.entry import Entry
+from oasis.kubernetes.planning.policy_state import policy_state, site_text
+from oasis.kubernetes.planning.view import ClusterView
 from oasis.model.errors import PolicyError
 from oasis.scheduling.allocation import NOTHING, Allocation
 from oasis.scheduling.model_job import policy_job

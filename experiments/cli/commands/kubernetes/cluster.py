@@ -10,11 +10,11 @@ import typer
 
 import oasis
 from oasis.kubernetes.names import BANDWIDTH
-from oasis.kubernetes.objects import Clock
-from oasis.kubernetes.quantities import ResourceMap
+from oasis.kubernetes.objects.oasis_job import Clock
+from oasis.kubernetes.objects.quantities import ResourceMap
 
 if TYPE_CHECKING:
-    from oasis.kubernetes.resources import Objects
+    from oasis.kubernetes.api.resources import Objects
 
 Kubeconfig = Annotated[
     Path | None,
@@ -46,8 +46,8 @@ DRY = "Only ask the API server whether it would be allowed; nothing is changed."
 
 def connect(kubeconfig: Path | None, context: str | None, *, dry_run: bool = False) -> Objects:
     """Reads and writes of the cluster that the options name."""
-    from oasis.kubernetes.connection import Connection  # noqa: PLC0415 (needs an extra)
-    from oasis.kubernetes.resources import Objects  # noqa: PLC0415 (needs an extra)
+    from oasis.kubernetes.api.connection import Connection  # noqa: PLC0415 (needs an extra)
+    from oasis.kubernetes.api.resources import Objects  # noqa: PLC0415 (needs an extra)
 
     path = None if kubeconfig is None else str(kubeconfig)
     if path is not None and not Path(path).is_file():
@@ -81,9 +81,9 @@ def jobs_of(objects: Objects, namespace: str | None) -> list[dict[str, Any]]:
     Those of other kinds have their kind in their name, and as their status what was written on
     them.
     """
-    from oasis.kubernetes.existing_kinds import EXISTING, SELECTOR  # noqa: PLC0415 (an extra)
-    from oasis.kubernetes.resources import OASIS_JOBS  # noqa: PLC0415 (needs an extra)
-    from oasis.kubernetes.statuses import status_of  # noqa: PLC0415 (needs an extra)
+    from oasis.kubernetes.api.resources import OASIS_JOBS  # noqa: PLC0415 (needs an extra)
+    from oasis.kubernetes.control.statuses import status_of  # noqa: PLC0415 (needs an extra)
+    from oasis.kubernetes.objects.existing_kinds import EXISTING, SELECTOR  # noqa: PLC0415 (an extra)
 
     def by_name(item: dict[str, Any]) -> tuple[str, str]:
         return item["metadata"]["namespace"], item["metadata"]["name"]
@@ -104,7 +104,7 @@ def memory_of(objects: Objects, system: str, name: str) -> dict[str, Any]:
     OasisError
         If there is nothing: no controller has run under that name.
     """
-    from oasis.kubernetes.checkpoint import Checkpoint  # noqa: PLC0415 (needs an extra)
+    from oasis.kubernetes.control.checkpoint import Checkpoint  # noqa: PLC0415 (needs an extra)
 
     found = Checkpoint(objects, system, name).read()
     if found is None:

@@ -19,7 +19,7 @@ from experiments.cli.commands.kubernetes.status import summary
 from experiments.cli.options import AsJson
 
 if TYPE_CHECKING:
-    from oasis.kubernetes.resources import Objects
+    from oasis.kubernetes.api.resources import Objects
 
 # What a reason means, and what its owner can do about it.
 ADVICE = {

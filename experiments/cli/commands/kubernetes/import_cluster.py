@@ -25,9 +25,9 @@ from experiments.cli.console import note
 from experiments.cli.flags import naming_flags
 from experiments.cli.options import Output
 from experiments.cli.results import write_instance
-from oasis.kubernetes.instances import instance_of
-from oasis.kubernetes.nodes import foreign_use, places_of, site_of
-from oasis.kubernetes.objects import Clock, parse_job
+from oasis.kubernetes.cluster.instances import instance_of
+from oasis.kubernetes.cluster.nodes import foreign_use, places_of, site_of
+from oasis.kubernetes.objects.oasis_job import Clock, parse_job
 
 
 def command(
@@ -60,7 +60,7 @@ def command(
         clock = Clock(slot_seconds, startup_seconds)
     resources = resource_map(gpu, bandwidth, storage)
     objects = connect(kubeconfig, context)
-    from oasis.kubernetes.resources import (  # noqa: PLC0415 (needs an extra)
+    from oasis.kubernetes.api.resources import (  # noqa: PLC0415 (needs an extra)
         NODES,
         OASIS_JOBS,
         PODS,

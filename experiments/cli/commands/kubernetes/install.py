@@ -16,7 +16,7 @@ from experiments.cli.commands.kubernetes.cluster import (
     connect,
 )
 from experiments.cli.options import AsJson
-from oasis.kubernetes.manifests import IMAGE, everything
+from oasis.kubernetes.objects.manifests import IMAGE, everything
 
 
 def command(
@@ -52,7 +52,7 @@ def command(
         else:
             console.print_text(yaml_text(made).rstrip("\n"))
         return
-    from oasis.kubernetes.apply import apply_object  # noqa: PLC0415 (needs an extra)
+    from oasis.kubernetes.api.apply import apply_object  # noqa: PLC0415 (needs an extra)
 
     objects = connect(kubeconfig, context, dry_run=dry_run)
     done = []

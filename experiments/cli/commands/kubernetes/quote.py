@@ -33,10 +33,10 @@ from experiments.cli.commands.kubernetes.cluster import (
 )
 from experiments.cli.options import AsJson
 from experiments.cli.reading import errors_name
-from oasis.kubernetes.conditions import decision_message, reason_word, time_text
 from oasis.kubernetes.names import API_VERSION, BANDWIDTH, KIND
-from oasis.kubernetes.objects import Clock, parse_job
-from oasis.kubernetes.rest import later
+from oasis.kubernetes.objects.conditions import decision_message, reason_word, time_text
+from oasis.kubernetes.objects.oasis_job import Clock, parse_job
+from oasis.kubernetes.planning.rest import later
 
 
 def command(

@@ -36,13 +36,13 @@ from experiments.cli.policy_options import Set, choose_options, known_policy
 from experiments.cli.reading import errors_name
 from experiments.evaluation.cluster_policies import cluster_policy, read_bounds
 from experiments.evaluation.policies import OASIS, POLICIES
-from oasis.kubernetes.logs import LOG_FORMATS, handler
+from oasis.kubernetes.control.logs import LOG_FORMATS, handler
+from oasis.kubernetes.control.settings import Settings
 from oasis.kubernetes.names import BANDWIDTH
-from oasis.kubernetes.settings import Settings
 
 if TYPE_CHECKING:
-    from oasis.kubernetes.brain import Brain
-    from oasis.kubernetes.controller import Controller
+    from oasis.kubernetes.control.brain import Brain
+    from oasis.kubernetes.control.controller import Controller
 
 
 def command(
@@ -145,8 +145,8 @@ def command(
         raise oasis.OasisError(f"--log-format: {expected}")
     logging.basicConfig(level=logging.INFO, handlers=[handler(log_format)])
     objects = connect(kubeconfig, context, dry_run=dry_run)
-    from oasis.kubernetes.controller import Controller  # noqa: PLC0415 (needs an extra)
-    from oasis.kubernetes.metrics import Metrics  # noqa: PLC0415 (needs an extra)
+    from oasis.kubernetes.control.controller import Controller  # noqa: PLC0415 (needs an extra)
+    from oasis.kubernetes.control.metrics import Metrics  # noqa: PLC0415 (needs an extra)
 
     metrics = Metrics()
     objects.connection.on_attempt = metrics.attempt
@@ -161,7 +161,7 @@ def command(
 
 
 def _check_clock(settings: Settings) -> None:
-    from oasis.kubernetes.objects import Clock  # noqa: PLC0415 (beside its only use)
+    from oasis.kubernetes.objects.oasis_job import Clock  # noqa: PLC0415 (beside its only use)
 
     Clock(settings.slot_seconds, settings.startup_seconds)
 

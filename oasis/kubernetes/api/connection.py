@@ -1,0 +1,228 @@
+"""HTTP to an API server with retries of our own.
+
+The official client finds the server and the credentials. Its own retries are off: it repeats reads
+three times without a word, and what may be repeated is for us to say.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+import urllib3
+from kubernetes import client, config
+
+from oasis.kubernetes.api.api_errors import ApiError, LostAnswerError, parsed_error
+from oasis.model.errors import OasisError
+
+RETRIED = frozenset({429, 500, 502, 503, 504})
+POOL = 32
+
+
+@dataclass(frozen=True, slots=True)
+class RetryParams:
+    """How requests are repeated.
+
+    Parameters
+    ----------
+    attempts : int
+        At most so many.
+    first_wait, longest_wait : float
+        Seconds between the first two attempts; each wait is twice the one before, up to the
+        longest, and half of it is random. A server that says how long to wait is obeyed, up to
+        the longest wait.
+    timeout : float
+        Seconds for one attempt.
+    seed : int
+        Of the random part.
+    """
+
+    attempts: int = 5
+    first_wait: float = 0.05
+    longest_wait: float = 3.0
+    timeout: float = 10.0
+    seed: int = 0
+
+
+class Connection:
+    """Requests of plain dictionaries.
+
+    Parameters
+    ----------
+    configuration : kubernetes.client.Configuration
+        Server and credentials.
+    params : RetryParams, optional
+        How requests are repeated.
+    on_attempt : callable, optional
+        Called with method, status and seconds of each attempt, for metrics; status 0: no answer.
+    """
+
+    def __init__(
+        self,
+        configuration: Any,
+        params: RetryParams | None = None,
+        on_attempt: Callable[[str, int, float], None] | None = None,
+    ) -> None:
+        self.params = params or RetryParams()
+        self._configuration = configuration
+        self._configuration.retries = False
+        self._configuration.connection_pool_maxsize = POOL
+        self._pool = client.ApiClient(configuration).rest_client.pool_manager
+        self._random = random.Random(self.params.seed)
+        self._lock = threading.Lock()
+        self.on_attempt = on_attempt
+        self.stopping = threading.Event()
+
+    @classmethod
+    def open(
+        cls,
+        kubeconfig: str | None = None,
+        context: str | None = None,
+        params: RetryParams | None = None,
+        on_attempt: Callable[[str, int, float], None] | None = None,
+    ) -> Connection:
+        """Connect as kubectl does; within a pod, as its service account.
+
+        Raises
+        ------
+        OasisError
+            If there is no configuration to connect with.
+        """
+        configuration = client.Configuration()
+        try:
+            try:
+                config.load_kube_config(kubeconfig, context, configuration, persist_config=False)
+            except config.ConfigException:
+                if kubeconfig or context:
+                    raise
+                config.load_incluster_config(configuration)
+        except (config.ConfigException, OSError) as error:
+            raise OasisError(f"kubeconfig: expected a cluster to connect to: {error}") from None
+        return cls(configuration, params, on_attempt)
+
+    @property
+    def host(self) -> str:
+        """Address of the API server."""
+        return str(self._configuration.host)
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        body: Any = None,
+        query: Mapping[str, Any] | None = None,
+        content_type: str = "application/json",
+    ) -> dict[str, Any]:
+        """Make a request, again and again if need be.
+
+        Raises
+        ------
+        ApiError
+            What the server answered in the end.
+        LostAnswerError
+            If no answer came: nobody knows whether it was done.
+        """
+        for attempt in range(self.params.attempts):
+            last = attempt == self.params.attempts - 1
+            try:
+                return self._attempt(method, path, body, query, content_type)
+            except ApiError as error:
+                if last or error.status not in RETRIED:
+                    raise
+                wait = error.retry_after
+            except LostAnswerError as error:
+                if last or (method == "POST" and not error.never_sent):
+                    raise
+                wait = None
+            self._pause(attempt, wait)
+        raise AssertionError("unreachable: the last attempt returns or raises")
+
+    def stream(
+        self, path: str, query: Mapping[str, Any], timeout: float
+    ) -> Iterator[dict[str, Any]]:
+        """Events of a watch until the server, or the network, ends it.
+
+        Raises
+        ------
+        ApiError, LostAnswerError
+            As `request`, without attempts.
+        """
+        response = self._send("GET", path, None, query, "application/json", timeout)
+        try:
+            if response.status != 200:
+                raise parsed_error("GET", path, response.status, response.read(), response.headers)
+            rest = b""
+            for chunk in response.stream(65536, decode_content=True):
+                *lines, rest = (rest + chunk).split(b"\n")
+                for line in lines:
+                    if line.strip():
+                        yield json.loads(line)
+        except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:
+            raise LostAnswerError("GET", path, str(error)) from None
+        finally:
+            response.close()
+
+    def _attempt(
+        self, method: str, path: str, body: Any, query: Mapping[str, Any] | None, content_type: str
+    ) -> dict[str, Any]:
+        begin, status = time.monotonic(), 0
+        try:
+            response = self._send(method, path, body, query, content_type, self.params.timeout)
+            status = response.status
+            content = response.read()
+            response.release_conn()
+            if not 200 <= status < 300:
+                raise parsed_error(method, path, status, content, response.headers)
+            found = json.loads(content)
+        except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:
+            raise LostAnswerError(method, path, str(error)) from None
+        finally:
+            if self.on_attempt is not None:
+                self.on_attempt(method, status, time.monotonic() - begin)
+        return found if isinstance(found, dict) else {"items": found}
+
+    def _send(
+        self,
+        method: str,
+        path: str,
+        body: Any,
+        query: Mapping[str, Any] | None,
+        content_type: str,
+        timeout: float,
+    ) -> Any:
+        headers = {"Accept": "application/json", "User-Agent": "oasis-scheduler"}
+        for setting in self._configuration.auth_settings().values():
+            if setting["in"] == "header" and setting["value"]:
+                headers[setting["key"]] = setting["value"]
+        if body is not None:
+            headers["Content-Type"] = content_type
+        url = self._configuration.host + path + (f"?{urlencode(query)}" if query else "")
+        try:
+            return self._pool.request(
+                method,
+                url,
+                body=None if body is None else json.dumps(body),
+                headers=headers,
+                preload_content=False,
+                retries=False,
+                timeout=urllib3.Timeout(connect=min(5.0, timeout), read=timeout),
+            )
+        except urllib3.exceptions.NewConnectionError as error:
+            raise LostAnswerError(method, path, str(error), never_sent=True) from None
+        except (urllib3.exceptions.HTTPError, OSError) as error:
+            raise LostAnswerError(method, path, str(error)) from None
+
+    def _pause(self, attempt: int, wait: float | None) -> None:
+        params = self.params
+        with self._lock:
+            chance = self._random.random()
+        if wait is None:
+            wait = params.first_wait * 2**attempt * (0.5 + 0.5 * chance)
+        self.stopping.wait(min(wait, params.longest_wait))

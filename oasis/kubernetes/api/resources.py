@@ -1,0 +1,229 @@
+"""The kinds of objects that the adapter reads and writes, and how."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from oasis.kubernetes import names
+from oasis.kubernetes.api.api_errors import ApiError, LostAnswerError
+from oasis.kubernetes.api.connection import Connection
+
+Object = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of objects.
+
+    Parameters
+    ----------
+    prefix : str
+        Path up to the namespace.
+    plural : str
+        Its name in paths.
+    namespaced : bool
+        Whether its objects are in namespaces.
+    """
+
+    prefix: str
+    plural: str
+    namespaced: bool = True
+
+    def path(self, namespace: str | None = None, name: str | None = None, sub: str = "") -> str:
+        """Path of an object, or of all of them."""
+        within = f"/namespaces/{namespace}" if self.namespaced and namespace else ""
+        end = f"/{name}" if name else ""
+        return f"{self.prefix}{within}/{self.plural}{end}{f'/{sub}' if sub else ''}"
+
+
+PODS = Kind("/api/v1", "pods")
+NODES = Kind("/api/v1", "nodes", namespaced=False)
+EVENTS = Kind("/api/v1", "events")
+CONFIG_MAPS = Kind("/api/v1", "configmaps")
+OASIS_JOBS = Kind(f"/apis/{names.API_VERSION}", names.PLURAL)
+LEASES = Kind("/apis/coordination.k8s.io/v1", "leases")
+
+
+class Objects:
+    """Reading and writing objects; every write may be repeated without harm.
+
+    Parameters
+    ----------
+    connection : Connection
+        To the API server.
+    dry_run : bool
+        Whether writes are only checked by the server.
+    """
+
+    def __init__(self, connection: Connection, dry_run: bool = False) -> None:
+        self.connection = connection
+        self.is_dry = dry_run
+        self._write: dict[str, Any] = {"dryRun": "All"} if dry_run else {}
+
+    def get(self, kind: Kind, name: str, namespace: str | None = None) -> Object | None:
+        """An object; None if there is none."""
+        try:
+            return self.connection.request("GET", kind.path(namespace, name))
+        except ApiError as error:
+            if error.status == 404:
+                return None
+            raise
+
+    def list_all(
+        self, kind: Kind, namespace: str | None = None, selector: str | None = None
+    ) -> tuple[list[Object], str]:
+        """All objects, page by page, and the version of the list."""
+        while True:
+            items: list[Object] = []
+            query: dict[str, Any] = {"limit": 500}
+            if selector is not None:
+                query["labelSelector"] = selector
+            try:
+                while True:
+                    page = self.connection.request("GET", kind.path(namespace), query=query)
+                    items += page.get("items") or ()
+                    meta = page["metadata"]
+                    if not meta.get("continue"):
+                        return items, str(meta["resourceVersion"])
+                    query["continue"] = meta["continue"]
+            except ApiError as error:
+                if error.status != 410:  # the token of a page is too old: from the beginning
+                    raise
+
+    def list_if_served(
+        self, kind: Kind, namespace: str | None = None, selector: str | None = None
+    ) -> list[Object]:
+        """All objects; none if the API server does not know the kind."""
+        try:
+            return self.list_all(kind, namespace, selector)[0]
+        except ApiError as error:
+            if error.status == 404:
+                return []
+            raise
+
+    def create(self, kind: Kind, body: Mapping[str, Any]) -> Object:
+        """Make an object whose name is given.
+
+        If the answer is lost, the object may be there: what is found under the name then is
+        accepted if it has the same owner.
+
+        Raises
+        ------
+        ApiError
+            409 if another object has the name.
+        """
+        meta = body["metadata"]
+        namespace = meta.get("namespace")
+        sure = True
+        attempts = self.connection.params.attempts
+        for attempt in range(attempts):
+            try:
+                return self.connection.request(
+                    "POST",
+                    kind.path(namespace),
+                    body=body,
+                    query={"fieldManager": names.FIELD_MANAGER, **self._write},
+                )
+            except LostAnswerError:
+                sure = False
+                if attempt == attempts - 1:
+                    raise
+            except ApiError as error:
+                if error.status != 409 or error.reason == "Conflict":
+                    raise
+                found = self.get(kind, meta["name"], namespace)
+                if found is not None and _is_same(found, body):
+                    return found
+                if sure or found is not None:
+                    raise
+        raise AssertionError("unreachable: the last attempt returns or raises")
+
+    def delete(
+        self, kind: Kind, found: Mapping[str, Any], grace_seconds: int | None = None
+    ) -> None:
+        """Delete exactly this object; another one of the same name is left alone."""
+        meta = found["metadata"]
+        body: Object = {
+            "apiVersion": "v1",
+            "kind": "DeleteOptions",
+            "preconditions": {"uid": meta["uid"]},
+        }
+        if grace_seconds is not None:
+            body["gracePeriodSeconds"] = grace_seconds
+        if self._write:
+            body["dryRun"] = ["All"]
+        try:
+            self.connection.request(
+                "DELETE", kind.path(meta.get("namespace"), meta["name"]), body=body
+            )
+        except ApiError as error:
+            if error.status == 404:
+                return
+            if error.status == 409:  # another may have its name now
+                there = self.get(kind, meta["name"], meta.get("namespace"))
+                if there is None or there["metadata"]["uid"] != meta["uid"]:
+                    return
+            raise
+
+    def json_patch(self, kind: Kind, found: Mapping[str, Any], patch: list[Object]) -> Object:
+        """Apply a JSON patch."""
+        meta = found["metadata"]
+        return self.connection.request(
+            "PATCH",
+            kind.path(meta.get("namespace"), meta["name"]),
+            body=patch,
+            query={"fieldManager": names.FIELD_MANAGER, **self._write},
+            content_type="application/json-patch+json",
+        )
+
+    def merge_patch(self, kind: Kind, body: Mapping[str, Any]) -> Object:
+        """Merge `body` into the object that its metadata names; it may name the uid too."""
+        meta = body["metadata"]
+        return self.connection.request(
+            "PATCH",
+            kind.path(meta.get("namespace"), meta["name"]),
+            body=body,
+            query={"fieldManager": names.FIELD_MANAGER, **self._write},
+            content_type="application/merge-patch+json",
+        )
+
+    def apply(
+        self, kind: Kind, body: Mapping[str, Any], sub: str = "", *, force: bool = True
+    ) -> Object:
+        """Server-side apply with our field manager: what it no longer names is taken away."""
+        meta = body["metadata"]
+        return self.connection.request(
+            "PATCH",
+            kind.path(meta.get("namespace"), meta["name"], sub),
+            body=body,
+            query={
+                "fieldManager": names.FIELD_MANAGER,
+                "force": "true" if force else "false",
+                **self._write,
+            },
+            content_type="application/apply-patch+yaml",
+        )
+
+    def replace(self, kind: Kind, body: Mapping[str, Any]) -> Object:
+        """Replace an object, if it still has the version that `body` names."""
+        meta = body["metadata"]
+        return self.connection.request(
+            "PUT",
+            kind.path(meta.get("namespace"), meta["name"]),
+            body=body,
+            query={"fieldManager": names.FIELD_MANAGER, **self._write},
+        )
+
+
+def _is_same(found: Mapping[str, Any], body: Mapping[str, Any]) -> bool:
+    """Whether `found` is what `body` asked for, made by us and not on its way out."""
+    owners = [owner["uid"] for owner in found["metadata"].get("ownerReferences") or ()]
+    wanted = [owner["uid"] for owner in body["metadata"].get("ownerReferences") or ()]
+    managers = [entry.get("manager") for entry in found["metadata"].get("managedFields") or ()]
+    return (
+        owners == wanted
+        and names.FIELD_MANAGER in managers
+        and not found["metadata"].get("deletionTimestamp")
+    )

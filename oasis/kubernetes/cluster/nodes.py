@@ -1,0 +1,218 @@
+"""From nodes to the machines that a policy plans on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from oasis.kubernetes.names import HOSTNAME, JOB_UID, NODE_ROLE
+from oasis.kubernetes.objects.quantities import Amounts, ResourceMap, quantity, requests_of, summed
+from oasis.model.cluster import Cluster, Server
+from oasis.model.errors import InstanceError, OasisError
+from oasis.model.validation import describe
+from oasis.scheduling.site import FINE, GROUPS, Machine, Site
+
+ROLES = ("worker", "ps", "both")
+ENDED = ("Succeeded", "Failed")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A machine of the plan: a node, or the share of a node that one group has.
+
+    Parameters
+    ----------
+    id : str
+        Name of the machine; that of the node unless the node is split.
+    node : str
+        Name of the node.
+    hostname : str
+        Its label ``kubernetes.io/hostname``, which pods select.
+    hosts : frozenset of str
+        Which tasks it takes.
+    share : Fraction
+        Its part of the node.
+    """
+
+    id: str
+    node: str
+    hostname: str
+    hosts: frozenset[str]
+    share: Fraction
+
+
+def is_usable(node: Mapping[str, Any]) -> bool:
+    """Whether new pods may be put on `node`: Ready, not cordoned, not on its way out."""
+    if node["metadata"].get("deletionTimestamp") or (node.get("spec") or {}).get("unschedulable"):
+        return False
+    conditions = (node.get("status") or {}).get("conditions") or ()
+    return any(c["type"] == "Ready" and c["status"] == "True" for c in conditions)
+
+
+def allocatable(node: Mapping[str, Any]) -> Amounts:
+    """What pods may have of `node`, in the units of the cluster."""
+    given = (node.get("status") or {}).get("allocatable") or {}
+    name = node["metadata"]["name"]
+    return {
+        resource: quantity(value, f"node {name}: status.allocatable.{resource}")
+        for resource, value in given.items()
+    }
+
+
+def is_ours(pod: Mapping[str, Any]) -> bool:
+    """Whether the adapter made `pod`, or places it."""
+    return JOB_UID in (pod["metadata"].get("labels") or {})
+
+
+def has_ended(pod: Mapping[str, Any]) -> bool:
+    """Whether `pod` needs nothing of its node any more."""
+    return (pod.get("status") or {}).get("phase") in ENDED
+
+
+def foreign_use(pods: Iterable[Mapping[str, Any]]) -> dict[str, Amounts]:
+    """What pods that are not ours ask of each node."""
+    found: dict[str, list[Amounts]] = {}
+    for pod in pods:
+        node = pod["spec"].get("nodeName")
+        if node and not is_ours(pod) and not has_ended(pod):
+            found.setdefault(node, []).append(requests_of(pod["spec"]))
+    return {node: summed(parts) for node, parts in found.items()}
+
+
+def places_of(nodes: Iterable[Mapping[str, Any]], ps_share: Fraction | None) -> tuple[Place, ...]:
+    """The machines: all for workers, then all for parameter servers, each group by name.
+
+    Parameters
+    ----------
+    nodes : iterable of mapping
+        Nodes; those without the label of a role take no part.
+    ps_share : Fraction or None
+        Part of each node with role ``both`` that is for parameter servers; None: such nodes stay
+        whole and take tasks of both kinds.
+
+    Raises
+    ------
+    InstanceError
+        If a role is none, or a node has no hostname.
+    """
+    found: list[Place] = []
+    for node in nodes:
+        meta = node["metadata"]
+        labels = meta.get("labels") or {}
+        role = labels.get(NODE_ROLE)
+        if role is None:
+            continue
+        path = f"node {meta['name']}: metadata.labels"
+        if role not in ROLES:
+            expected = f"expected one of {', '.join(ROLES)}, got {describe(role)}"
+            raise InstanceError(f"{path}.{NODE_ROLE}", expected)
+        if HOSTNAME not in labels:
+            raise InstanceError(f"{path}.{HOSTNAME}", "missing; pods are placed by it")
+        name, host = meta["name"], labels[HOSTNAME]
+        if role == "both" and ps_share is not None:
+            shares = {"worker": 1 - ps_share, "ps": ps_share}
+            found += [Place(f"{name}/{g}", name, host, frozenset({g}), shares[g]) for g in GROUPS]
+        else:
+            hosts = frozenset(GROUPS) if role == "both" else frozenset({role})
+            found.append(Place(name, name, host, hosts, Fraction(1)))
+    return tuple(sorted(found, key=lambda place: ("worker" not in place.hosts, natural(place.id))))
+
+
+def natural(name: str) -> tuple[tuple[int, int | str], ...]:
+    """A key by which ``n9`` comes before ``n10``."""
+    parts = re.split(r"(\d+)", name)
+    return tuple((0, int(part)) if part.isdigit() else (1, part) for part in parts)
+
+
+def site_of(
+    places: tuple[Place, ...],
+    nodes: Mapping[str, Mapping[str, Any]],
+    foreign: Mapping[str, Amounts],
+    resources: ResourceMap,
+    unit_seconds: float,
+    horizon: int | None = None,
+) -> Site:
+    """Machines with what is left to us of each node.
+
+    Parameters
+    ----------
+    places : tuple of Place
+        The machines.
+    nodes : mapping of str to mapping
+        Nodes by name.
+    foreign : mapping of str to Amounts
+        What others ask of them.
+    resources : ResourceMap
+        Turns amounts of the cluster into those of the model.
+    unit_seconds : float
+        Seconds of work in a slot.
+    horizon : int, optional
+        Slots after which nothing is worth anything.
+
+    Raises
+    ------
+    OasisError
+        If one group has no machine.
+    """
+    for group in GROUPS:
+        if not any(group in place.hosts for place in places):
+            raise OasisError(f"nodes: expected one with the label {NODE_ROLE}={group}, found none")
+    machines = tuple(
+        Machine(
+            place.id,
+            tuple(
+                float(amount)
+                for amount in available(place, nodes[place.node], foreign, resources).values()
+            ),
+            place.hosts,
+            FINE,
+        )
+        for place in places
+    )
+    end = None if horizon is None else float(horizon)
+    return Site(resources.names, machines, unit_seconds, True, end)
+
+
+def available(
+    place: Place,
+    node: Mapping[str, Any],
+    foreign: Mapping[str, Amounts],
+    resources: ResourceMap,
+) -> dict[str, float]:
+    """What is left of a machine when others have what they ask for, in units of the model."""
+    others = foreign.get(place.node, {})
+    left = {
+        resource: max(Fraction(0), amount - others.get(resource, Fraction(0))) * place.share
+        for resource, amount in allocatable(node).items()
+    }
+    return resources.amounts(left)
+
+
+def cluster_of(site: Site) -> Cluster:
+    """The machines of `site` as the cluster of an instance.
+
+    Raises
+    ------
+    OasisError
+        If a machine takes both kinds of tasks: the two groups of the model are disjoint.
+
+    Examples
+    --------
+    >>> one = Machine("a", (4.0,), frozenset({"worker"}))
+    >>> other = Machine("b", (1.0,), frozenset({"ps"}))
+    >>> cluster_of(Site(("gpu",), (one, other), unit_seconds=60.0)).ps_ids
+    ('b',)
+    """
+    servers: dict[str, list[Server]] = {group: [] for group in GROUPS}
+    for machine in site.machines:
+        if len(machine.hosts) > 1:
+            expected = f"{NODE_ROLE}=both: expected worker or ps, or a share for parameter servers"
+            raise OasisError(f"node {machine.id}: {expected}: the model's two groups are disjoint")
+        (group,) = machine.hosts
+        capacity = dict(zip(site.resources, machine.amounts, strict=True))
+        servers[group].append(Server(machine.id, capacity))
+    worker, ps = (tuple(servers[group]) for group in GROUPS)
+    return Cluster(site.resources, worker, ps, site.unit_seconds)

@@ -1,0 +1,213 @@
+"""The pods that a plan asks for, how they are made, and how their gate is opened."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from copy import deepcopy
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from oasis.kubernetes import names
+from oasis.kubernetes.cluster.nodes import Place
+from oasis.kubernetes.objects.oasis_job import JobSpec
+from oasis.scheduling.allocation import Allocation
+
+LONGEST_PREFIX = 40
+
+
+@dataclass(frozen=True, slots=True)
+class WantedPod:
+    """A pod that a job is to have.
+
+    Parameters
+    ----------
+    name : str
+        The same for the same job, task, node and number: whoever asks twice asks for one pod.
+    task : {"worker", "ps"}
+        What it does.
+    node, hostname : str
+        Where it belongs.
+    """
+
+    name: str
+    task: str
+    node: str
+    hostname: str
+
+
+def plan_hash(allocation: Allocation, places: tuple[Place, ...]) -> str:
+    """Ten hexadecimal digits that tell one allocation from another."""
+    plain = [[[places[k].id, count] for k, count in tasks] for tasks in allocation]
+    return hashlib.sha256(json.dumps(plain).encode()).hexdigest()[:10]
+
+
+def wanted_pods(
+    spec: JobSpec, allocation: Allocation, places: tuple[Place, ...]
+) -> tuple[WantedPod, ...]:
+    """The pods of an allocation, workers first.
+
+    The names of a job that is restarted at every change differ from one allocation to the next, so
+    that no pod of the former one is among those of the latter.
+    """
+    salt = plan_hash(allocation, places) if spec.resize == "restart" else ""
+    prefix = spec.name[:LONGEST_PREFIX].rstrip("-.").replace(".", "-")
+    found = []
+    for task, tasks in (("worker", allocation.workers), ("ps", allocation.ps)):
+        for machine, count in tasks:
+            place = places[machine]
+            for number in range(count):
+                key = "\0".join((spec.uid, task, place.node, str(number), salt))
+                digest = hashlib.sha256(key.encode()).hexdigest()[:10]
+                name = f"{prefix}-{task[0]}{number}-{digest}"
+                found.append(WantedPod(name, task, place.node, place.hostname))
+    return tuple(found)
+
+
+def pod_object(spec: JobSpec, pod: WantedPod, plan: str, slot: int) -> dict[str, Any]:
+    """The pod, gated: no scheduler looks at it before its gate is opened.
+
+    Parameters
+    ----------
+    spec : JobSpec
+        The job.
+    pod : WantedPod
+        Which of its pods.
+    plan : str
+        `plan_hash` of the allocation that asks for it.
+    slot : int
+        The slot in which it is asked for.
+    """
+    template = spec.worker if pod.task == "worker" else spec.ps
+    assert template is not None  # parameter servers are planned only where there is a template
+    made = deepcopy(dict(template))
+    meta = made.get("metadata") or {}
+    labels = {**(meta.get("labels") or {}), **identity(spec), names.TASK: pod.task}
+    notes = {**(meta.get("annotations") or {}), names.PLAN: plan, names.SLOT: str(slot)}
+    notes[names.NODE] = pod.node
+    pod_spec = {"restartPolicy": "OnFailure", **made["spec"]}
+    pod_spec["schedulingGates"] = [{"name": names.GATE}]
+    pod_spec["terminationGracePeriodSeconds"] = spec.grace_seconds
+    owner = {
+        "apiVersion": names.API_VERSION,
+        "kind": names.KIND,
+        "name": spec.name,
+        "uid": spec.uid,
+        "controller": True,
+        "blockOwnerDeletion": False,
+    }
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": pod.name,
+            "namespace": spec.namespace,
+            "labels": labels,
+            "annotations": notes,
+            "ownerReferences": [owner],
+        },
+        "spec": pod_spec,
+    }
+
+
+def identity(spec: JobSpec) -> dict[str, str]:
+    """Labels by which the pods of a job are known."""
+    return {names.JOB_NAME: spec.name[:63].rstrip("-."), names.JOB_UID: spec.uid}
+
+
+def opening_patch(pod: Mapping[str, Any], hostname: str) -> list[dict[str, Any]]:
+    """The JSON patch that sends a gated pod to its node.
+
+    It tests that the gate is still there, so that it is done once or not at all.
+    """
+    gates = [gate["name"] for gate in pod["spec"].get("schedulingGates") or ()]
+    path = f"/spec/schedulingGates/{gates.index(names.GATE)}"
+    selector = {**(pod["spec"].get("nodeSelector") or {}), names.HOSTNAME: hostname}
+    return [
+        {"op": "test", "path": f"{path}/name", "value": names.GATE},
+        {"op": "add", "path": "/spec/nodeSelector", "value": selector},
+        {"op": "remove", "path": path},
+    ]
+
+
+def is_gated(pod: Mapping[str, Any]) -> bool:
+    """Whether our gate keeps `pod` back."""
+    return any(g["name"] == names.GATE for g in pod["spec"].get("schedulingGates") or ())
+
+
+def is_ending(pod: Mapping[str, Any]) -> bool:
+    """Whether `pod` is being deleted."""
+    return bool(pod["metadata"].get("deletionTimestamp"))
+
+
+def condition(found: Mapping[str, Any], kind: str) -> Mapping[str, Any] | None:
+    """The condition of an object of that kind; None if it has none."""
+    for entry in (found.get("status") or {}).get("conditions") or ():
+        if entry["type"] == kind:
+            return entry  # type: ignore[no-any-return]
+    return None
+
+
+def is_working(pod: Mapping[str, Any]) -> bool:
+    """Whether `pod` is Running and Ready, and not on its way out."""
+    ready = condition(pod, "Ready")
+    running = (pod.get("status") or {}).get("phase") == "Running"
+    return running and ready is not None and ready["status"] == "True" and not is_ending(pod)
+
+
+def is_unschedulable(pod: Mapping[str, Any]) -> bool:
+    """Whether the scheduler looked at `pod` and found no room for it."""
+    placed = condition(pod, "PodScheduled")
+    return (
+        placed is not None
+        and placed["status"] == "False"
+        and placed.get("reason") == "Unschedulable"
+        and not pod["spec"].get("nodeName")
+    )
+
+
+def target_node(pod: Mapping[str, Any]) -> str | None:
+    """The node whose room `pod` takes: where it is bound, or where its open gate sends it."""
+    bound = pod["spec"].get("nodeName")
+    if bound:
+        return str(bound)
+    notes = pod["metadata"].get("annotations") or {}
+    return notes.get(names.NODE) if not is_gated(pod) else None
+
+
+def free_on(
+    nodes: Mapping[str, Mapping[str, Fraction]], taken: Mapping[str, Mapping[str, Fraction]]
+) -> dict[str, dict[str, Fraction]]:
+    """What is left of each node, exactly."""
+    nothing: Mapping[str, Fraction] = {}
+    return {
+        node: {name: amount - taken.get(node, nothing).get(name, 0) for name, amount in has.items()}
+        for node, has in nodes.items()
+    }
+
+
+def marked_ending(pods: Mapping[str, Any], ending: set[str]) -> dict[str, Any]:
+    """`pods` by name, those among them that end marked as such before the watch tells.
+
+    Parameters
+    ----------
+    pods : mapping of str to mapping
+        Pods by name.
+    ending : set of str
+        Uids of pods whose deletion was asked for.
+
+    Examples
+    --------
+    >>> pods = {"a": {"metadata": {"uid": "1"}}, "b": {"metadata": {"uid": "2"}}}
+    >>> [is_ending(pod) for pod in marked_ending(pods, {"2"}).values()]
+    [False, True]
+    """
+    found = {}
+    for name, pod in pods.items():
+        meta = pod["metadata"]
+        if meta["uid"] in ending and not meta.get("deletionTimestamp"):
+            pod = {**pod, "metadata": {**meta, "deletionTimestamp": "asked for"}}  # noqa: PLW2901
+        found[name] = pod
+    return found

@@ -1,0 +1,176 @@
+"""What is known of the cluster at one moment, and what follows from it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from oasis.kubernetes import names
+from oasis.kubernetes.cluster import pods as p
+from oasis.kubernetes.cluster.existing_pods import Claim, claimed
+from oasis.kubernetes.cluster.nodes import allocatable, has_ended
+from oasis.kubernetes.objects.quantities import Amounts, quantity, requests_of
+from oasis.model.errors import InstanceError
+from oasis.model.validation import describe
+
+Object = Mapping[str, Any]
+
+
+def owner_uid(pod: Object) -> str | None:
+    """Uid of the ``OasisJob`` that owns `pod`; None unless we made it for that job."""
+    uid = (pod["metadata"].get("labels") or {}).get(names.JOB_UID)
+    if uid is None:
+        return None
+    owned = any(
+        owner.get("kind") == names.KIND and owner.get("uid") == uid and owner.get("controller")
+        for owner in pod["metadata"].get("ownerReferences") or ()
+    )
+    made = any(
+        entry.get("manager") == names.FIELD_MANAGER
+        for entry in pod["metadata"].get("managedFields") or ()
+    )
+    return uid if owned and made else None
+
+
+@dataclass(slots=True)
+class Requests:
+    """What pods ask for, worked out once for each."""
+
+    _known: dict[str, Amounts] = field(default_factory=dict)
+
+    def of(self, pod: Object) -> Amounts:
+        """Requests of `pod`, itself counted as one of ``pods``."""
+        uid = pod["metadata"]["uid"]
+        if uid not in self._known:
+            self._known[uid] = {**requests_of(pod["spec"]), "pods": Fraction(1)}
+        return self._known[uid]
+
+    def forget_others(self, pods: Iterable[Object]) -> None:
+        """Keep only those of `pods`."""
+        there = {pod["metadata"]["uid"] for pod in pods}
+        self._known = {uid: found for uid, found in self._known.items() if uid in there}
+
+
+def job_of(pod: Object, claims: Mapping[Claim, str]) -> str | None:
+    """Uid of the job that `pod` belongs to, be it made by us or by the controller of its job."""
+    return owner_uid(pod) or claimed(pod, claims)
+
+
+def by_job(
+    pods: Iterable[Object], claims: Mapping[Claim, str] | None = None
+) -> dict[str, dict[str, Object]]:
+    """Our pods by uid of their job and by name.
+
+    Parameters
+    ----------
+    pods : iterable of mapping
+        All pods.
+    claims : mapping, optional
+        From `oasis.kubernetes.cluster.existing_pods.claims_of`; without it, only pods that we made.
+    """
+    found: dict[str, dict[str, Object]] = {}
+    for pod in pods:
+        uid = job_of(pod, claims or {})
+        if uid is not None:
+            found.setdefault(uid, {})[pod["metadata"]["name"]] = pod
+    return found
+
+
+def free_room(
+    nodes: Mapping[str, Object], pods: Iterable[Object], requests: Requests
+) -> dict[str, dict[str, Fraction]]:
+    """What is left of each node beside every pod that is there or on its way there."""
+    free = {name: dict(allocatable(node)) for name, node in nodes.items()}
+    for pod in pods:
+        if has_ended(pod):
+            continue
+        room = free.get(p.target_node(pod) or "")
+        if room is not None:
+            for name, amount in requests.of(pod).items():
+                room[name] = room.get(name, Fraction(0)) - amount
+    return free
+
+
+def working_gang(
+    wanted: Iterable[p.WantedPod],
+    pods: Mapping[str, Object],
+    min_workers: int,
+    ps_needed: Any,
+) -> list[str]:
+    """Uids of the workers that do work now: none unless the gang is complete.
+
+    Where parameter servers are missing, so many workers count as the others can serve.
+    """
+    workers, ps = [], 0
+    for pod in wanted:
+        found = pods.get(pod.name)
+        if found is not None and p.is_working(found):
+            if pod.task == "worker":
+                workers.append(found["metadata"]["uid"])
+            else:
+                ps += 1
+    while workers and int(ps_needed(len(workers))) > ps:
+        workers.pop()
+    return workers if len(workers) >= min_workers else []
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What the training of a job says of itself.
+
+    Parameters
+    ----------
+    progress : float or None
+        Worker-seconds done by the whole job; None: it does not tell.
+    loss : float or None
+        Of the process that has done most; None: it does not tell.
+    """
+
+    progress: float | None = None
+    loss: float | None = None
+
+
+def reported(pods: Mapping[str, Object]) -> Report:
+    """What the annotations of a job's pods say; the one with most progress, then the first name.
+
+    Raises
+    ------
+    InstanceError
+        If one of them is no number.
+
+    Examples
+    --------
+    >>> pods = {"a": {"metadata": {"annotations": {names.LOSS: "0.5", names.PROGRESS: "60"}}}}
+    >>> reported(pods)
+    Report(progress=60.0, loss=0.5)
+    """
+    found = []
+    for name in sorted(pods):
+        notes = pods[name]["metadata"].get("annotations") or {}
+        done, loss = notes.get(names.PROGRESS), notes.get(names.LOSS)
+        if done is not None or loss is not None:
+            progress = None if done is None else float(quantity(done, names.PROGRESS))
+            found.append(Report(progress, None if loss is None else _finite(loss)))
+    return max(found, key=lambda each: each.progress or 0.0, default=Report())
+
+
+def _finite(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise InstanceError(names.LOSS, f"expected a finite number, got {describe(text)}")
+    return value
+
+
+def all_succeeded(wanted: Iterable[p.WantedPod], pods: Mapping[str, Object]) -> bool:
+    """Whether every worker that the job is to have has ended well by itself."""
+    workers = [pod.name for pod in wanted if pod.task == "worker"]
+    return bool(workers) and all(
+        name in pods and (pods[name].get("status") or {}).get("phase") == "Succeeded"
+        for name in workers
+    )

@@ -1,0 +1,1 @@
+"""The controller: its turns, what it remembers, what it tells."""

@@ -1,0 +1,394 @@
+"""All that the controller knows between two turns: slots, work done, decisions, statuses."""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from oasis.kubernetes.acting.actions import Switch
+from oasis.kubernetes.acting.existing_steps import has_pods_but_no_plan
+from oasis.kubernetes.acting.reconcile import reconcile
+from oasis.kubernetes.acting.steps import Steps, Target
+from oasis.kubernetes.cluster import pods as p
+from oasis.kubernetes.cluster import world as w
+from oasis.kubernetes.cluster.existing_pods import claims_of, matched
+from oasis.kubernetes.cluster.nodes import foreign_use, is_usable, places_of, site_of
+from oasis.kubernetes.control.checkpoint import Checkpoint
+from oasis.kubernetes.control.job_reader import JobReader
+from oasis.kubernetes.control.metrics import Metrics
+from oasis.kubernetes.control.settings import Settings
+from oasis.kubernetes.control.statuses import Job
+from oasis.kubernetes.objects.conditions import PLACED
+from oasis.kubernetes.objects.existing_kinds import existing_objects
+from oasis.kubernetes.objects.oasis_job import Clock, JobSpec
+from oasis.kubernetes.objects.schema import PHASES, TERMINAL
+from oasis.kubernetes.planning.driver import Driver
+from oasis.kubernetes.planning.entry import Entry, Facts, Outcome
+from oasis.kubernetes.planning.meter import Meter
+from oasis.kubernetes.planning.policy_state import policy_state, site_text
+from oasis.model.errors import InstanceError, PolicyError
+from oasis.scheduling.policy import Policy
+
+log = logging.getLogger("oasis.kubernetes")
+
+Seen = Mapping[str, list[Any]]
+FORMAT = 2  # of the checkpoint
+LITTLE = 1e-6  # worker-slots that are nothing but rounding
+STUCK = 0.5  # of a slot: so long a pod may be without room before its gang is withdrawn
+
+
+class Brain:
+    """A controller that is at work.
+
+    Parameters
+    ----------
+    policy : Policy
+        What decides.
+    settings : Settings
+        How the controller is run.
+    clock : Clock
+        Slots.
+    checkpoint : Checkpoint
+        Where it is remembered.
+    metrics : Metrics
+        What is measured.
+    seen : mapping
+        Objects by kind.
+
+    Attributes
+    ----------
+    existing : dict of str to (ExistingKind, mapping)
+        Jobs whose pods other controllers make, by uid, as they were seen last.
+    """
+
+    def __init__(
+        self,
+        policy: Policy,
+        settings: Settings,
+        clock: Clock,
+        checkpoint: Checkpoint,
+        metrics: Metrics,
+        seen: Seen,
+    ) -> None:
+        self.settings, self.clock, self.metrics = settings, clock, metrics
+        self._checkpoint = checkpoint
+        self.meter = Meter(clock)
+        self.requests = w.Requests()
+        self.reader = JobReader(clock, settings.resources)
+        self.done: dict[str, float] = {}
+        self.losses: dict[str, float] = {}  # what was reported anew in the slot that ended
+        self._reports: dict[str, w.Report] = {}
+        self.withdrawn: set[str] = set()
+        self._short: dict[str, str] = {}
+        self._blocked: set[str] = set()
+        self._stuck_since: dict[str, float] = {}
+        self.existing = existing_objects(seen)
+        self._survey(seen)
+        self.driver = Driver(policy, self.site)
+
+    # -- the cluster -------------------------------------------------------------------------------
+
+    def _survey(self, seen: Seen) -> None:
+        """The machines, from the nodes as they are now."""
+        nodes = {node["metadata"]["name"]: node for node in seen["nodes"]}
+        foreign = foreign_use(seen["pods"])
+        self.places = places_of(nodes.values(), self.settings.ps_share)
+        self.site = site_of(
+            self.places,
+            nodes,
+            foreign,
+            self.settings.resources,
+            self.clock.work_seconds,
+            self.settings.horizon,
+        )
+        self._foreign = foreign
+        self._shape = {
+            place.node: nodes[place.node]["status"]["allocatable"] for place in self.places
+        }
+
+    def _has_grown(self, seen: Seen) -> bool:
+        """Whether there are nodes, or amounts, that the policy does not know of."""
+        nodes = {node["metadata"]["name"]: node for node in seen["nodes"]}
+        places = places_of(nodes.values(), self.settings.ps_share)
+        known = set(self.places)
+        return any(place not in known for place in places) or any(
+            name in nodes and nodes[name]["status"]["allocatable"] != shape
+            for name, shape in self._shape.items()
+        )
+
+    def _down(self, seen: Seen) -> frozenset[int]:
+        """Machines that are lost, or whose room others took when a gang needed it."""
+        nodes = {node["metadata"]["name"]: node for node in seen["nodes"]}
+        foreign = foreign_use(seen["pods"])
+        grown = {
+            node
+            for node, used in foreign.items()
+            if any(amount > self._foreign.get(node, {}).get(k, 0) for k, amount in used.items())
+        }
+        self._blocked = {
+            node for node in self._blocked | set(self._short.values()) if node in grown
+        }
+        return frozenset(
+            k
+            for k, place in enumerate(self.places)
+            if place.node not in nodes
+            or not is_usable(nodes[place.node])
+            or place.node in self._blocked
+        )
+
+    @property
+    def statuses(self) -> dict[str, Job]:
+        """Statuses by uid of the object."""
+        return self.reader.statuses
+
+    def read_specs(self, seen: Seen, now: float) -> dict[str, JobSpec]:
+        """Unfinished jobs that make sense, by uid, in order of creation."""
+        return self.reader.read(seen, self.driver, now)
+
+    # -- slots -------------------------------------------------------------------------------------
+
+    @property
+    def next_boundary(self) -> float:
+        """When the next slot begins."""
+        slot = self.driver.slot
+        return self.clock.epoch if slot is None else self.clock.begin(slot + 1)
+
+    def next_wake(self) -> float:
+        """When there is something to do though nothing happens."""
+        return self.next_boundary
+
+    def boundary_if_due(self, now: float, seen: Seen) -> bool:
+        """Let the present slot begin if it has not yet; whether it did."""
+        slot = self.clock.slot(now)
+        if slot < 0 or (self.driver.slot is not None and slot <= self.driver.slot):
+            return False
+        self.existing = existing_objects(seen)
+        self._close(slot, seen)
+        rebuilt = self._has_grown(seen)
+        if rebuilt:
+            self._survey(seen)
+            self.driver.rebuild(self.site)
+        specs = self.read_specs(seen, now)
+        ours = self.pods_of(seen)
+        facts = Facts(
+            specs, dict(self.done), dict(self.losses), self._ended(ours), self._down(seen)
+        )
+        begin = time.perf_counter()
+        try:
+            outcome = self.driver.boundary(slot, facts)
+        except PolicyError as error:
+            self.metrics.failures.inc()
+            log.error("%s; everything stays as it was", error)  # noqa: TRY400 (it says it all)
+            outcome = Outcome()
+        seconds = time.perf_counter() - begin
+        self.metrics.policy_seconds.observe(seconds)
+        log.info(
+            "slot %d: %d jobs, %d changed",
+            slot,
+            len(self.driver.entries),
+            len(outcome.changed),
+            extra={"slot": slot, "count": len(outcome.changed), "seconds": round(seconds, 6)},
+        )
+        self._tell(slot, outcome, now)
+        self.withdrawn.clear()
+        self._short.clear()
+        self._checkpoint.write(self.state())
+        self.metrics.checkpoint_bytes.set(self._checkpoint.size)
+        self.metrics.slot.set(slot)
+        self.metrics.boundary_lag.observe(max(0.0, time.time() - self.clock.begin(slot)))
+        for uid in self.driver.by_uid:  # what the plan takes away earns nothing until it is gone
+            self.note(uid, ours.get(uid, {}), time.time(), broken_at=self.clock.begin(slot))
+        self.requests.forget_others(seen["pods"])
+        return True
+
+    def _close(self, slot: int, seen: Seen) -> None:
+        """Count the work up to the beginning of `slot`."""
+        if self.driver.slot is None:
+            return
+        for s in range(self.driver.slot + 1, slot + 1):
+            worked = self.meter.close(self.clock.begin(s))
+            for uid, amount in worked.items():
+                self.done[uid] = self.done.get(uid, 0.0) + amount
+            for uid, entry in self.driver.by_uid.items():
+                lost = entry.allocation.worker_count - worked.get(uid, 0.0)
+                self.metrics.lost.inc(lost if lost > LITTLE else 0.0)
+        self.losses.clear()
+        for uid, pods in self.pods_of(seen).items():
+            try:
+                reported = w.reported(pods)
+            except InstanceError as error:
+                log.warning("job %s: %s", uid, error)
+                continue
+            if reported.progress is not None:
+                self.done[uid] = reported.progress / self.clock.work_seconds
+            if reported.loss is not None and reported != self._reports.get(uid):
+                self.losses[uid] = reported.loss
+            self._reports[uid] = reported
+
+    def _ended(self, ours: Mapping[str, Mapping[str, Any]]) -> frozenset[str]:
+        return frozenset(self.reader.complete).union(
+            uid
+            for uid, entry in self.driver.by_uid.items()
+            if not entry.spec.is_existing
+            and w.all_succeeded(self._wanted(entry, {}), ours.get(uid, {}))
+        )
+
+    def note(
+        self, uid: str, pods: Mapping[str, Any], at: float, broken_at: float | None = None
+    ) -> None:
+        """Which workers of a job do work from `at` on; those that ceased to, from `broken_at`."""
+        entry = self.driver.by_uid.get(uid)
+        if entry is None:
+            return
+        gang = w.working_gang(
+            self._wanted(entry, pods), pods, entry.spec.min_workers, entry.job.ps_needed
+        )
+        if broken_at is not None and not self.meter.working(uid) <= set(gang):
+            at = broken_at
+        self.meter.note(uid, gang, at)
+
+    def _wanted(self, entry: Entry, pods: Mapping[str, Any]) -> tuple[p.WantedPod, ...]:
+        if not entry.spec.is_existing:
+            return p.wanted_pods(entry.spec, entry.allocation, self.places)
+        if entry.spec.uid not in self.existing:  # it went, or lost our label, in this slot
+            return ()
+        _, found = self.existing[entry.spec.uid]
+        return matched(entry.spec, found, entry.allocation, self.places, pods)
+
+    def pods_of(self, seen: Seen) -> dict[str, dict[str, Any]]:
+        """Pods of each job by name, whoever made them."""
+        where = self.settings.watched
+        pods = [pod for pod in seen["pods"] if where in (None, pod["metadata"]["namespace"])]
+        return w.by_job(pods, claims_of(seen))
+
+    # -- what is to be done ------------------------------------------------------------------------
+
+    def steps(self, seen: Seen, ending: set[str], now: float) -> Steps:
+        """What has to be done so that the pods are those of the plan."""
+        if self.driver.slot is None:
+            return Steps()
+        self.existing = existing_objects(seen)
+        ours = self.pods_of(seen)
+        marked = {uid: p.marked_ending(pods, ending) for uid, pods in ours.items()}
+        entries = self.driver.by_uid
+        targets = [
+            Target(
+                entry.spec,
+                self._wanted(entry, marked.get(uid, {})),
+                p.plan_hash(entry.allocation, self.places),
+                marked.get(uid, {}),
+                self.driver.slot,
+                uid in self.withdrawn,
+                self.existing[uid][1] if uid in self.existing else None,
+                entry.allocation.worker_count,
+            )
+            for uid, entry in entries.items()
+        ]
+        orphans = [
+            (uid, pod)
+            for uid, pods in marked.items()
+            if uid not in entries and uid not in self.existing
+            for pod in pods.values()
+        ]
+        nodes = {node["metadata"]["name"]: node for node in seen["nodes"]}
+        free = w.free_room(nodes, seen["pods"], self.requests)
+        steps = reconcile(targets, orphans, free, self._stuck(ours, now))
+        steps.actions += [
+            Switch(uid, found, kind, suspend=True)
+            for uid, (kind, found) in self.existing.items()
+            if uid not in entries and has_pods_but_no_plan(found, marked.get(uid, {}))
+        ]
+        self._withdraw(steps, now)
+        return steps
+
+    def _stuck(self, ours: Mapping[str, Mapping[str, Any]], now: float) -> frozenset[str]:
+        waiting = {
+            pod["metadata"]["uid"]
+            for pods in ours.values()
+            for pod in pods.values()
+            if p.is_unschedulable(pod) and not p.is_gated(pod) and not p.is_ending(pod)
+        }
+        self._stuck_since = {uid: self._stuck_since.get(uid, now) for uid in waiting}
+        limit = STUCK * self.settings.slot_seconds
+        return frozenset(uid for uid, since in self._stuck_since.items() if now - since >= limit)
+
+    def _withdraw(self, steps: Steps, now: float) -> None:
+        for uid in steps.withdrawn:
+            self.metrics.withdrawn.inc()
+            self.withdrawn.add(uid)
+            message = "the scheduler found no room for all pods; tried again in the next slot"
+            self.statuses[uid].say(PLACED, "False", "Withdrawn", message, now)
+        for uid, node in steps.short.items():
+            if uid not in self._short:
+                self._short[uid] = node
+
+    def refused(self, failures: Iterable[tuple[str, str]], now: float) -> None:
+        """Say on the jobs what could not be written for them."""
+        for uid, message in failures:
+            if uid in self.statuses:
+                self.statuses[uid].say(PLACED, "False", "Refused", message, now)
+
+    # -- what is remembered --------------------------------------------------------------------
+
+    def state(self) -> dict[str, Any]:
+        """Plain data from which `oasis.kubernetes.control.memory.restored` goes on."""
+        driver = self.driver
+        return {
+            "format": FORMAT,
+            "epoch": self.clock.epoch,
+            "slot_seconds": self.clock.slot_seconds,
+            "startup_seconds": self.clock.startup_seconds,
+            "policy": driver.policy.name,
+            "parameters": json.loads(json.dumps(driver.policy.parameters)),
+            "site": site_text(self.site),
+            "driver": driver.state(),
+            "done": self.done,
+            "unwritten": {
+                uid: job.status for uid, job in self.statuses.items() if job.status != job.written
+            },
+            "state": policy_state(driver.policy),
+        }
+
+    # -- what is said ------------------------------------------------------------------------------
+
+    def _tell(self, slot: int, outcome: Outcome, now: float) -> None:
+        decisions = getattr(self.driver.policy, "decisions", {})
+        promised = getattr(self.driver.policy, "promised", None)
+        entries = self.driver.by_uid
+        by_id = {decision.job_id: decision for decision in decisions.values()}
+        for uid in outcome.completed:
+            entry = outcome.entries[uid]
+            self.statuses[uid].completed(entry, slot - 1, now)
+            self.metrics.utility.inc(self.statuses[uid].status["utility"])
+        for uid, reason in outcome.rejected.items():
+            due = outcome.retried.get(uid)
+            again = None if due is None else self.clock.begin(due)
+            spec = self.reader.specs[uid]
+            self.statuses[uid].rejected(reason, by_id.get(spec.id), again, now)
+        for uid, reason in outcome.given_up.items():
+            self.statuses[uid].given_up(reason, now)
+        for uid in outcome.admitted:
+            entry = entries[uid]
+            promise = promised(entry.job) if promised is not None else None
+            self.statuses[uid].admitted(entry, by_id.get(entry.spec.id), promise, now)
+        for uid in outcome.late:
+            self.metrics.broken.inc()
+            self.statuses[uid].late("its promised completion cannot be kept", now)
+        self._tell_plans(slot, now)
+
+    def _tell_plans(self, slot: int, now: float) -> None:
+        ahead = getattr(self.driver.policy, "ahead", None)
+        planned = ahead(self.settings.shown_slots) if ahead is not None else {}
+        for uid, entry in self.driver.by_uid.items():
+            job = self.statuses.get(uid)
+            if job is None or job.phase in TERMINAL:
+                continue
+            alone = [(slot, entry.allocation)] if entry.allocation.workers else []
+            job.holds(entry, planned.get(entry.job.index, alone), self.places, now)
+            job.resized(entry, self.meter.idle(uid))
+        phases = [job.phase for job in self.statuses.values()]
+        for phase in PHASES:
+            self.metrics.jobs.labels(phase).set(phases.count(phase))

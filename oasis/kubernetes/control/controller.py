@@ -1,0 +1,239 @@
+"""The controller: follows the cluster, asks the policy at each boundary, makes the pods so."""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from oasis.kubernetes.acting.actions import described
+from oasis.kubernetes.api.api_errors import ApiError, LostAnswerError
+from oasis.kubernetes.api.lease import Lease
+from oasis.kubernetes.api.resources import NODES, OASIS_JOBS, PODS, Objects
+from oasis.kubernetes.api.watching import Watcher
+from oasis.kubernetes.cluster import world as w
+from oasis.kubernetes.cluster.existing_pods import claims_of
+from oasis.kubernetes.control.brain import Brain
+from oasis.kubernetes.control.hands import Hands
+from oasis.kubernetes.control.memory import awake
+from oasis.kubernetes.control.metrics import Metrics
+from oasis.kubernetes.control.settings import Settings
+from oasis.kubernetes.objects.existing_kinds import EXISTING, SELECTOR
+from oasis.scheduling.policy import Policy
+
+log = logging.getLogger("oasis.kubernetes")
+
+SETTLE = 0.02  # seconds in which news gather before anything is done about them
+AGAIN = 0.5  # seconds until a write that failed is tried again
+
+
+class Controller:
+    """Schedules the jobs of a cluster with one policy.
+
+    Parameters
+    ----------
+    objects : Objects
+        Reads and writes.
+    policy : callable
+        Makes the policy; one that was never used is needed at each takeover.
+    settings : Settings
+        How it is run.
+    identity : str
+        Our name among the controllers that share a lease.
+    metrics : Metrics, optional
+        What is measured.
+    """
+
+    def __init__(
+        self,
+        objects: Objects,
+        policy: Callable[[], Policy],
+        settings: Settings,
+        identity: str,
+        metrics: Metrics | None = None,
+    ) -> None:
+        self.settings, self.stopping = settings, threading.Event()
+        self.metrics = metrics or Metrics()
+        self._objects, self._policy = objects, policy
+        self._news: queue.Queue[tuple[float, str, str, Any]] = queue.Queue()
+        self.watchers = {
+            kind.plural: Watcher(
+                objects,
+                kind,
+                self._hears(kind.plural),
+                self.stopping,
+                settings.watched if kind is OASIS_JOBS else None,
+                settings.node_selector if kind is NODES else None,
+            )
+            for kind in (OASIS_JOBS, PODS, NODES)
+        }
+        for existing in EXISTING:
+            plural = existing.where.plural
+            self.watchers[plural] = Watcher(
+                objects,
+                existing.where,
+                self._hears(plural),
+                self.stopping,
+                settings.watched,
+                SELECTOR,
+                optional=True,
+            )
+        self.lease = Lease(
+            objects,
+            settings.namespace,
+            settings.name,
+            identity,
+            settings.lease_seconds,
+            self.stopping,
+            lambda held: self._news.put((time.time(), "lease", str(held), None)),
+        )
+        stores = {plural: watcher.store for plural, watcher in self.watchers.items()}
+        self.hands = Hands(objects, stores["pods"], settings.writers, self.metrics, stores)
+        self.brain: Brain | None = None
+
+    def _hears(self, kind: str) -> Callable[[str, Any], None]:
+        return lambda event, found: self._news.put((time.time(), kind, event, found))
+
+    def stop(self) -> None:
+        """End `run` after what it is doing."""
+        self.stopping.set()
+        self._objects.connection.stopping.set()
+        self._news.put((time.time(), "stop", "", None))
+
+    def rehearse(self) -> dict[str, Any]:
+        """What would be done if we began now, as plain data; for `Objects` on a dry run.
+
+        The API server is asked about each write, so that refusals are among the answers.
+        """
+        watched, pool = self.settings.watched, self.settings.node_selector
+        seen = {
+            "oasisjobs": self._objects.list_all(OASIS_JOBS, watched)[0],
+            "pods": self._objects.list_all(PODS)[0],
+            "nodes": self._objects.list_all(NODES, selector=pool)[0],
+        }
+        for existing in EXISTING:
+            found = self._objects.list_if_served(existing.where, watched, SELECTOR)
+            seen[existing.where.plural] = found
+        brain = awake(self._objects, self._policy, self.settings, self.metrics, seen)
+        brain.boundary_if_due(time.time(), seen)
+        actions = brain.steps(seen, set(), time.time()).actions
+        brain.refused(self.hands.do(actions), time.time())
+        self.hands.close()
+        return {
+            "slot": brain.driver.slot,
+            "actions": [described(action) for action in actions],
+            "jobs": {
+                f"{job.meta['namespace']}/{job.meta['name']}": job.news[-1][2]
+                for job in brain.statuses.values()
+                if job.news
+            },
+        }
+
+    def run(self, until: Callable[[Brain | None], bool] | None = None) -> None:
+        """Act whenever the lease is ours, until `stop` is called or `until` says so.
+
+        Raises
+        ------
+        ApiError
+            If the rights are missing to see what has to be seen.
+        """
+        for watcher in self.watchers.values():
+            watcher.start()
+        self.lease.start()
+        try:
+            while not self.stopping.is_set():
+                self._turn()
+                if until is not None and until(self.brain):
+                    break
+        finally:
+            self._leave()
+
+    def _leave(self) -> None:
+        self.hands.close()
+        held = self.lease.is_held
+        self.stopping.set()
+        if held:
+            self._objects.connection.stopping.clear()
+            try:
+                self.lease.release()
+            except (ApiError, LostAnswerError) as error:
+                log.warning("the lease could not be released: %s", error)
+        self._objects.connection.stopping.set()
+
+    def _turn(self) -> None:
+        """Wait for news or for the next boundary, and do what follows."""
+        brain = self.brain
+        news = self._gather(brain.next_wake() if brain is not None else time.time() + AGAIN)
+        failures = [watcher.failure for watcher in self.watchers.values()]
+        for failure in (*failures, self.lease.failure):
+            if failure is not None:
+                raise failure
+        if not self.lease.is_held:
+            if self.brain is not None:
+                log.warning("the lease is lost: another controller may act")
+                self.brain = None
+            return
+        try:
+            if self.brain is None:
+                if not all(watcher.store.synced.is_set() for watcher in self.watchers.values()):
+                    return
+                self.brain = self._take_over()
+            self._act(self.brain, news)
+        except (ApiError, LostAnswerError) as error:
+            self.metrics.failures.inc()
+            log.warning("%s; tried again", error)
+            if isinstance(error, ApiError) and error.status == 409:
+                self.brain = None  # another controller has written the checkpoint
+            self.stopping.wait(AGAIN)
+
+    def _take_over(self) -> Brain:
+        log.info("acting with policy %s", self._policy().name)
+        return awake(self._objects, self._policy, self.settings, self.metrics, self._seen())
+
+    def _seen(self) -> Mapping[str, list[Any]]:
+        return {name: watcher.store.items() for name, watcher in self.watchers.items()}
+
+    def _act(self, brain: Brain, news: list[tuple[float, str, str, Any]]) -> None:
+        self._count(brain, news)
+        brain.boundary_if_due(time.time(), self._seen())
+        seen = self._seen()
+        steps = brain.steps(seen, self.hands.ending, time.time())
+        if steps.actions and self.lease.is_held:
+            failed = self.hands.do(steps.actions)
+            brain.refused(failed, time.time())
+        if self.lease.is_held:
+            self.hands.write_statuses(brain.statuses.values())
+
+    def _count(self, brain: Brain, news: list[tuple[float, str, str, Any]]) -> None:
+        """Tell the meter when gangs became complete or broke, as the watch saw it."""
+        first: dict[str, float] = {}
+        last: dict[str, float] = {}
+        claims = claims_of(self._seen())
+        for at, kind, _, found in news:
+            uid = w.job_of(found, claims) if kind == "pods" and found else None
+            if uid is not None:
+                first.setdefault(uid, at)
+                last[uid] = at
+        if not first:
+            return
+        ours = brain.pods_of(self._seen())
+        for uid, at in first.items():
+            brain.note(uid, ours.get(uid, {}), last[uid], broken_at=at)
+
+    def _gather(self, until: float) -> list[tuple[float, str, str, Any]]:
+        """News, as they come; at once if there are any, and none at `until`."""
+        found = []
+        timeout = max(0.0, min(until - time.time(), AGAIN))
+        try:
+            found.append(self._news.get(timeout=timeout))
+        except queue.Empty:
+            return found
+        time.sleep(SETTLE)
+        while True:
+            try:
+                found.append(self._news.get_nowait())
+            except queue.Empty:
+                return found

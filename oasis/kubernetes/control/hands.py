@@ -1,0 +1,187 @@
+"""Carries out what was decided: writes to the API server, many at a time."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from oasis.kubernetes import names
+from oasis.kubernetes.acting.actions import Action, Create, Delete, Open, Switch, action_word
+from oasis.kubernetes.api.api_errors import ApiError, LostAnswerError
+from oasis.kubernetes.api.resources import EVENTS, OASIS_JOBS, PODS, Objects
+from oasis.kubernetes.api.watching import Store
+from oasis.kubernetes.cluster.pods import is_gated
+from oasis.kubernetes.control.metrics import Metrics
+from oasis.kubernetes.control.statuses import Job
+from oasis.kubernetes.objects.conditions import time_text
+from oasis.kubernetes.objects.existing_kinds import is_scheduled
+
+log = logging.getLogger("oasis.kubernetes")
+
+Failure = tuple[str, str]  # uid of the job, and what went wrong
+
+
+class Hands:
+    """Writes pods and statuses.
+
+    Parameters
+    ----------
+    objects : Objects
+        Writes.
+    store : Store
+        Of pods; it learns at once what a write answered.
+    writers : int
+        Requests in flight at a time.
+    metrics : Metrics
+        Counts.
+    others : mapping of str to Store, optional
+        Stores of the kinds that are suspended and resumed, by plural.
+
+    Attributes
+    ----------
+    ending : set of str
+        Uids of pods whose deletion was asked for.
+    """
+
+    def __init__(
+        self,
+        objects: Objects,
+        store: Store,
+        writers: int,
+        metrics: Metrics,
+        others: Mapping[str, Store] | None = None,
+    ) -> None:
+        self._objects, self._store, self._metrics = objects, store, metrics
+        self._others = others or {}
+        self._pool = ThreadPoolExecutor(writers, thread_name_prefix="write")
+        self.ending: set[str] = set()
+
+    def close(self) -> None:
+        """Wait for what is being written."""
+        self._pool.shutdown(wait=True, cancel_futures=True)
+
+    def do(self, actions: Iterable[Action]) -> list[Failure]:
+        """Carry out `actions` side by side; what failed, in words for people."""
+        there = {pod["metadata"]["uid"] for pod in self._store.items()}
+        self.ending &= there
+        found = self._pool.map(self._try, list(actions))
+        return [failure for failure in found if failure is not None]
+
+    def write_statuses(self, jobs: Iterable[Job]) -> None:
+        """Write each status that changed, and the events that say why."""
+        changed = [job for job in jobs if job.status != job.written]
+        for error in self._pool.map(self._write, changed):
+            if error is not None:
+                log.warning("%s; tried again", error)
+
+    def _try(self, action: Action) -> Failure | None:
+        kind = action_word(action)
+        try:
+            self._one(action)
+        except (ApiError, LostAnswerError) as error:
+            log.warning("%s: %s", kind, error)
+            return action.job, f"{kind}: {error}"
+        self._metrics.actions.labels(kind).inc()
+        return None
+
+    def _one(self, action: Action) -> None:
+        if isinstance(action, Create):
+            self._keep(self._objects.create(PODS, action.body))
+        elif isinstance(action, Switch):
+            found = self._objects.merge_patch(action.kind.where, _switch_patch(action))
+            if not self._objects.is_dry:
+                store = self._others[action.kind.where.plural]
+                # without our label no watch would tell of it any more
+                (store.put if is_scheduled(found) else store.drop)(found)
+        elif isinstance(action, Delete):
+            self._objects.delete(PODS, action.pod)
+            self.ending.add(action.pod["metadata"]["uid"])
+        else:
+            self._keep(self._open(action))
+
+    def _keep(self, found: dict[str, Any]) -> None:
+        """Know at once what the watch will tell; of a dry run there is nothing to know."""
+        if not self._objects.is_dry:
+            self._store.put(found)
+
+    def _open(self, action: Open) -> dict[str, Any]:
+        try:
+            return self._objects.json_patch(PODS, action.pod, action.patch)
+        except ApiError as error:
+            if error.status not in (409, 422):
+                raise
+            # an answer may have been lost: is it as we wanted?
+            meta = action.pod["metadata"]
+            found = self._objects.get(PODS, meta["name"], meta["namespace"])
+            if found is None or found["metadata"]["uid"] != meta["uid"] or is_gated(found):
+                raise
+            return found
+
+    def _write(self, job: Job) -> Exception | None:
+        wanted = dict(job.status)
+        try:
+            if job.kind is None:
+                self._objects.apply(OASIS_JOBS, job.body(), "status")
+            else:
+                self._objects.merge_patch(job.kind.where, job.body())
+            while job.news:
+                self._objects.create(EVENTS, _event(job, *job.news[0]))
+                job.news.pop(0)
+        except ApiError as error:
+            if error.status == 404 or _is_another(error):  # the object is gone
+                job.written = wanted
+                return None
+            return error
+        except LostAnswerError as error:
+            return error
+        job.written = wanted
+        return None
+
+
+def _is_another(error: ApiError) -> bool:
+    """Whether a patch met an object of the same name, but of another uid."""
+    return error.status == 409 and "uid" in error.message
+
+
+def _switch_patch(action: Switch) -> dict[str, Any]:
+    """The merge patch that suspends or resumes an object, and no other one of its name."""
+    spec: dict[str, Any] = {"suspend": action.suspend}
+    if action.workers is not None:
+        spec["parallelism"] = action.workers
+    meta = {name: action.found["metadata"][name] for name in ("name", "namespace", "uid")}
+    return {"metadata": meta, "spec": spec}
+
+
+def _event(job: Job, kind: str, reason: str, message: str, at: float) -> dict[str, Any]:
+    """The event; its name follows from what it says, so that it is made once."""
+    meta = job.meta
+    content = "\0".join((reason, message, str(at)))
+    number = hashlib.sha256(content.encode()).hexdigest()[:10]
+    time = time_text(at)
+    return {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {
+            "name": f"{meta['name'][:200]}.{meta['uid'][:8]}.{number}",
+            "namespace": meta["namespace"],
+        },
+        "involvedObject": {
+            "apiVersion": names.API_VERSION if job.kind is None else job.kind.api_version,
+            "kind": names.KIND if job.kind is None else job.kind.name,
+            "name": meta["name"],
+            "namespace": meta["namespace"],
+            "uid": meta["uid"],
+        },
+        "type": kind,
+        "reason": reason,
+        "message": message[:1024],
+        "source": {"component": names.FIELD_MANAGER},
+        "reportingComponent": names.FIELD_MANAGER,
+        "reportingInstance": names.FIELD_MANAGER,
+        "firstTimestamp": time,
+        "lastTimestamp": time,
+        "count": 1,
+    }

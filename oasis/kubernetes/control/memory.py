@@ -1,0 +1,156 @@
+"""What the controller remembers: written at every boundary, read at every takeover."""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any
+
+from oasis.kubernetes import names
+from oasis.kubernetes.api.resources import Objects
+from oasis.kubernetes.cluster.pods import condition
+from oasis.kubernetes.control.brain import FORMAT, Brain
+from oasis.kubernetes.control.checkpoint import Checkpoint
+from oasis.kubernetes.control.metrics import Metrics
+from oasis.kubernetes.control.settings import Settings
+from oasis.kubernetes.objects.conditions import ADMITTED
+from oasis.kubernetes.objects.oasis_job import Clock
+from oasis.kubernetes.planning.policy_state import decode, site_text
+from oasis.scheduling.policy import Policy
+
+log = logging.getLogger("oasis.kubernetes")
+
+
+def awake(
+    objects: Objects,
+    make: Callable[[], Policy],
+    settings: Settings,
+    metrics: Metrics,
+    seen: Mapping[str, list[Any]],
+) -> Brain:
+    """A controller at work, from the checkpoint; without one, from what the objects say.
+
+    Parameters
+    ----------
+    objects : Objects
+        Reads and writes the checkpoint.
+    make : callable
+        Makes a policy that was never used.
+    settings : Settings
+        How the controller is run.
+    metrics : Metrics
+        What is measured.
+    seen : mapping
+        Objects by kind.
+    """
+    checkpoint = Checkpoint(objects, settings.namespace, settings.name)
+    return restored(checkpoint.read(), make, settings, metrics, seen, checkpoint)
+
+
+def restored(
+    found: Mapping[str, Any] | None,
+    make: Callable[[], Policy],
+    settings: Settings,
+    metrics: Metrics,
+    seen: Mapping[str, list[Any]],
+    checkpoint: Checkpoint,
+) -> Brain:
+    """A controller at work, from what was remembered as far as that still holds.
+
+    The slots go on where they were counted. What the policy knew is taken over if policy, machines
+    and jobs are those of the checkpoint; otherwise all live jobs arrive once more, with the work
+    that is left of them.
+    """
+    if found is not None and (
+        found.get("format") != FORMAT or found["slot_seconds"] != settings.slot_seconds
+    ):
+        found = None
+    epoch = _epoch(seen, settings) if found is None else found["epoch"]
+    clock = Clock(settings.slot_seconds, settings.startup_seconds, epoch)
+    brain = Brain(make(), settings, clock, checkpoint, metrics, seen)
+    now = time.time()
+    if found is not None:
+        brain.reader.recall(found["unwritten"], seen)
+    specs = brain.read_specs(seen, now)
+    if found is None:
+        _from_objects(brain, specs)
+        return brain
+    brain.done.update(found["done"])
+    driver = brain.driver
+    same = (
+        found["policy"] == driver.policy.name
+        and found["site"] == site_text(brain.site)
+        and found["parameters"] == json.loads(json.dumps(driver.policy.parameters))
+        and all(
+            entry["uid"] in specs and specs[entry["uid"]].generation == entry["generation"]
+            for entry in found["driver"]["entries"]
+        )
+    )
+    driver.restore(found["driver"], specs, remake=not same)
+    if same:
+        own = getattr(driver.policy, "restore", None)
+        if own is None:
+            jobs = {index: entry.job for index, entry in driver.entries.items()}
+            decode(found["state"], driver.policy, jobs, driver.site)
+        else:
+            own(found["state"])
+        _go_on_counting(brain, seen, now)
+    else:
+        log.warning("the checkpoint is of other machines or jobs: all live jobs arrive once more")
+    return brain
+
+
+def _epoch(seen: Mapping[str, list[Any]], settings: Settings) -> float:
+    """When slot 0 began, if nobody remembers: the present slot is the first unused one.
+
+    Only an ``OasisJob`` has a say in it, whose status nobody but we may write. The others keep
+    theirs in an annotation, and an edit of one must not move the slots of the whole cluster.
+    """
+    if settings.first_slot_at is not None:
+        return settings.first_slot_at
+    slots = [0]
+    for item in seen.get(names.PLURAL, ()):
+        status = item.get("status") or {}
+        slots += [status[k] + 1 for k in ("arrivalSlot", "completionSlot") if k in status]
+    return time.time() - max(slots) * settings.slot_seconds
+
+
+def _from_objects(brain: Brain, specs: Mapping[str, Any]) -> None:
+    """Jobs that were accepted before arrive again, with the work that their status says is left.
+
+    None arrives later than now: slots may be counted anew, and annotations may have been edited.
+    """
+    now = max(0, brain.clock.slot(time.time()))
+    for uid, spec in specs.items():
+        status = brain.statuses[uid].status
+        conditions = {entry["type"]: entry["status"] for entry in status.get("conditions") or ()}
+        if conditions.get(ADMITTED) == "True":
+            seconds = (status.get("progress") or {}).get("workerSeconds", 0.0)
+            done = seconds / brain.clock.work_seconds
+            brain.done[uid] = done
+            brain.driver.remember(spec, min(now, status.get("arrivalSlot", 0)), done)
+
+
+def _go_on_counting(brain: Brain, seen: Mapping[str, list[Any]], now: float) -> None:
+    """Count what ran while nobody looked, from when the pods say that they were Ready.
+
+    They say it in whole seconds, so a second is taken off.
+    """
+    slot = brain.driver.slot
+    if slot is None:
+        return
+    begin = brain.clock.begin(slot)
+    for uid, pods in brain.pods_of(seen).items():
+        since = [begin]
+        for pod in pods.values():
+            ready = condition(pod, "Ready")
+            if ready is not None and ready["status"] == "True":
+                since.append(_seconds(ready["lastTransitionTime"]) + 1.0)
+        brain.note(uid, pods, min(now, max(since)))
+
+
+def _seconds(text: str) -> float:
+    return datetime.fromisoformat(text).timestamp()

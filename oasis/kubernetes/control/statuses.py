@@ -1,0 +1,252 @@
+"""The status of each job, kept as it was written last."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from oasis.kubernetes import names
+from oasis.kubernetes.cluster.nodes import Place
+from oasis.kubernetes.objects.conditions import (
+    ADMITTED,
+    COMPLETE,
+    LATE,
+    PLACED,
+    VALID,
+    decision_message,
+    reason_word,
+    time_text,
+    with_condition,
+)
+from oasis.kubernetes.objects.existing_kinds import ExistingKind
+from oasis.kubernetes.objects.oasis_job import Clock, job_id
+from oasis.kubernetes.objects.status_check import read_status
+from oasis.kubernetes.planning.entry import Entry
+from oasis.model.decision import Decision
+from oasis.model.errors import InstanceError
+from oasis.scheduling.allocation import Allocation
+
+log = logging.getLogger("oasis.kubernetes")
+
+Status = dict[str, Any]
+
+
+class Job:
+    """One object's status, changed step by step.
+
+    Parameters
+    ----------
+    found : mapping
+        The object.
+    clock : Clock
+        Slots.
+    kind : ExistingKind or None
+        What it is; None: an ``OasisJob``. The status of other kinds is an annotation.
+
+    Attributes
+    ----------
+    status : dict
+        What the object's status is to be.
+    news : list of (str, str, str, float)
+        Type, reason, message and time of events that say what happened.
+    """
+
+    def __init__(
+        self, found: Mapping[str, Any], clock: Clock, kind: ExistingKind | None = None
+    ) -> None:
+        self.meta, self.kind = found["metadata"], kind
+        known = status_of(found, kind)
+        self.status: Status = dict(known or {"phase": "Pending"})
+        self.written: Status | None = dict(known) if known else None
+        self.news: list[tuple[str, str, str, float]] = []
+        self._resizes_before = dict(self.status.get("resizes") or {})
+        self._clock = clock
+
+    def say(self, kind: str, status: str, reason: str, message: str, now: float) -> None:
+        """Set a condition; a change of its status or reason is news."""
+        generation = int(self.meta.get("generation", 1))
+        before = {c["type"]: c for c in self.status.get("conditions") or ()}.get(kind)
+        self.status["conditions"] = with_condition(
+            self.status.get("conditions") or (), kind, status, reason, message, now, generation
+        )
+        if before is None or (before["status"], before["reason"]) != (status, reason):
+            bad = (kind == LATE) == (status == "True")
+            warns = bad and not (kind == COMPLETE and status == "True")
+            self.news.append(("Warning" if warns else "Normal", reason, message, now))
+            log.info(
+                "%s: %s: %s", self.name, reason, message, extra={"job": self.name, "reason": reason}
+            )
+
+    @property
+    def name(self) -> str:
+        """As `JobSpec.id`."""
+        kind = names.KIND if self.kind is None else self.kind.name
+        return job_id(kind, self.meta["namespace"], self.meta["name"])
+
+    @property
+    def phase(self) -> str:
+        """Where the job is."""
+        return str(self.status.get("phase", "Pending"))
+
+    def valid(self, now: float) -> None:
+        """The object makes sense, perhaps after it was corrected."""
+        if self.phase == "Invalid":
+            self.status["phase"] = "Pending"
+            self.say(VALID, "True", "Valid", "the object makes sense now", now)
+
+    def resized(self, entry: Entry, idle: tuple[float, float]) -> None:
+        """How often the gang was changed, and for how long no work was done: in all, and last.
+
+        What was counted before this controller began is in the status already.
+        """
+        if not entry.resizes:
+            return
+        before = self._resizes_before
+        told = {
+            "count": entry.resizes,
+            "restarts": entry.restarts,
+            "seconds": round(before.get("seconds", 0.0) + idle[0], 3),
+            "lastSeconds": round(idle[1] or before.get("lastSeconds", 0.0), 3),
+        }
+        self.status["resizes"] = told
+
+    def invalid(self, message: str, now: float) -> None:
+        """The object makes no sense."""
+        self.status["phase"] = "Invalid"
+        self.say(VALID, "False", "Invalid", message, now)
+
+    def admitted(
+        self, entry: Entry, decision: Decision | None, promised: int | None, now: float
+    ) -> None:
+        """The policy accepted the job."""
+        self.status["phase"] = "Waiting"
+        self.status["arrivalSlot"] = entry.arrived
+        if promised is not None:
+            self.status["promisedSlot"] = promised
+            self.status["promisedCompletion"] = time_text(self._clock.begin(promised + 1))
+        completes = None
+        if decision is not None and decision.completion is not None:
+            completes = time_text(self._clock.begin(decision.completion + 1))
+        self.say(ADMITTED, "True", "Admitted", decision_message(decision, "", completes), now)
+
+    def rejected(
+        self, reason: str, decision: Decision | None, again: float | None, now: float
+    ) -> None:
+        """The policy turned the job away; it may be tried again at the time `again`."""
+        self.status["phase"] = "Rejected" if again is None else "Pending"
+        message = decision_message(decision, reason, None)
+        if again is not None:
+            message += f"; tried again at {time_text(again)}"
+        self.say(ADMITTED, "False", reason_word(reason), message, now)
+
+    def given_up(self, reason: str, now: float) -> None:
+        """The policy dropped a job that it had accepted."""
+        self.status["phase"] = "GivenUp"
+        self.ended()
+        self.say(COMPLETE, "False", "GivenUp", reason, now)
+        if "promisedSlot" in self.status:
+            self.say(LATE, "True", "PromiseBroken", reason, now)
+
+    def completed(self, entry: Entry, slot: int, now: float) -> None:
+        """The work is done, in `slot`."""
+        utility = float(entry.spec.job.utility(max(0, slot - entry.arrived)))
+        self.status |= {"phase": "Completed", "completionSlot": slot, "utility": utility}
+        self.progress(max(entry.done, entry.work), entry.work)
+        self.ended()
+        message = (
+            f"completed in slot {slot}, {slot - entry.arrived} after its arrival: {utility:.6g}"
+        )
+        self.say(COMPLETE, "True", "WorkDone", message, now)
+        promised = self.status.get("promisedSlot")
+        if promised is not None and slot > promised:
+            self.late(f"completed in slot {slot}, promised for slot {promised}", now)
+
+    def late(self, message: str, now: float) -> None:
+        """A promised completion cannot be kept."""
+        self.say(LATE, "True", "PromiseBroken", message, now)
+
+    def ended(self) -> None:
+        """Nothing runs and nothing is planned any more."""
+        self.status["workers"] = 0
+        self.status.pop("plan", None)
+
+    def progress(self, done: float, work: float) -> None:
+        """Work done so far, in worker-slots."""
+        unit = self._clock.work_seconds
+        self.status["progress"] = {
+            "workerSeconds": round(done * unit, 3),
+            "total": round(work * unit, 3),
+            "percent": min(100, int(100 * done / work)) if work else 100,
+        }
+
+    def holds(
+        self,
+        entry: Entry,
+        ahead: Sequence[tuple[int, Allocation]],
+        places: Sequence[Place],
+        now: float,
+    ) -> None:
+        """What the job holds in this slot and in the next ones."""
+        workers = entry.allocation.worker_count
+        before = self.phase
+        self.status["phase"] = "Running" if workers else "Waiting"
+        self.status["workers"] = workers
+        self.status["plan"] = [_slot(slot, held, places) for slot, held in ahead]
+        self.progress(entry.done, entry.work)
+        if workers:
+            message = f"{workers} workers and {entry.allocation.ps_count} parameter servers"
+            self.say(PLACED, "True", "Planned", message, now)
+        elif before == "Running":
+            self.say(PLACED, "False", "Displaced", "paused: others go before it now", now)
+        elif not any(c["type"] == PLACED for c in self.status.get("conditions") or ()):
+            self.say(PLACED, "False", "Waiting", "its turn comes later", now)
+
+    def body(self) -> dict[str, Any]:
+        """What is written: the status, or the annotation that stands for it."""
+        status = {**self.status, "observedGeneration": int(self.meta.get("generation", 1))}
+        meta = {"name": self.meta["name"], "namespace": self.meta["namespace"]}
+        if self.kind is not None:
+            text = json.dumps(self.status, sort_keys=True, separators=(",", ":"))
+            meta = {**meta, "uid": self.meta["uid"], "annotations": {names.STATUS: text}}
+            return {"metadata": meta}
+        return {
+            "apiVersion": names.API_VERSION,
+            "kind": names.KIND,
+            "metadata": meta,
+            "status": status,
+        }
+
+
+def status_of(found: Mapping[str, Any], kind: ExistingKind | None) -> Status:
+    """What an object says of itself: its status, or our annotation.
+
+    Empty if there is none, or if the annotation is not one that we can have written.
+
+    Examples
+    --------
+    >>> from oasis.kubernetes.objects.existing_kinds import JOB
+    >>> status_of({"metadata": {"annotations": {names.STATUS: '{"phase": "Waiting"}'}}}, JOB)
+    {'phase': 'Waiting'}
+    """
+    if kind is None:
+        return found.get("status") or {}
+    written = (found["metadata"].get("annotations") or {}).get(names.STATUS)
+    if not written:
+        return {}
+    try:
+        return read_status(written)
+    except InstanceError as error:
+        meta = found["metadata"]
+        name = job_id(kind.name, meta["namespace"], meta["name"])
+        log.warning("%s: %s is not as we wrote it: %s", name, names.STATUS, error)
+        return {}
+
+
+def _slot(slot: int, held: Allocation, places: Sequence[Place]) -> Status:
+    return {
+        "slot": slot,
+        "workers": {places[k].id: count for k, count in held.workers},
+        "parameterServers": {places[k].id: count for k, count in held.ps},
+    }

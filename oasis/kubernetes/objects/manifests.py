@@ -1,0 +1,136 @@
+"""What is installed: the resource, the rights and the controller, as plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from oasis.kubernetes.names import FIELD_MANAGER, GROUP, PLURAL
+from oasis.kubernetes.objects.existing_kinds import EXISTING
+from oasis.kubernetes.objects.schema import custom_resource
+
+Object = dict[str, Any]
+
+# (API group, resource, verbs): everywhere, and in the controller's own namespace
+CLUSTER_RIGHTS = (
+    ("", "nodes", ("list", "watch")),
+    ("", "pods", ("get", "list", "watch", "create", "patch", "delete")),
+    ("", "events", ("create", "get")),
+    (GROUP, PLURAL, ("list", "watch")),
+    (GROUP, f"{PLURAL}/status", ("patch",)),
+    *(
+        (kind.api_version.partition("/")[0], kind.where.plural, ("list", "watch", "patch"))
+        for kind in EXISTING
+    ),
+)
+OWN_RIGHTS = (
+    ("", "configmaps", ("get", "create", "update", "patch")),
+    ("coordination.k8s.io", "leases", ("get", "create", "update")),
+)
+IMAGE = "oasis-scheduler:latest"
+
+
+def rights(namespace: str) -> list[Object]:
+    """The service account of the controller and its rights."""
+    meta = {"name": FIELD_MANAGER}
+    own = {**meta, "namespace": namespace}
+    subject = {"kind": "ServiceAccount", "name": FIELD_MANAGER, "namespace": namespace}
+    rbac = "rbac.authorization.k8s.io"
+
+    def reference(kind: str) -> Object:
+        return {"apiGroup": rbac, "kind": kind, "name": FIELD_MANAGER}
+
+    return [
+        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": own},
+        _object(f"{rbac}/v1", "ClusterRole", meta, rules=_rules(CLUSTER_RIGHTS)),
+        _object(
+            f"{rbac}/v1",
+            "ClusterRoleBinding",
+            meta,
+            roleRef=reference("ClusterRole"),
+            subjects=[subject],
+        ),
+        _object(f"{rbac}/v1", "Role", own, rules=_rules(OWN_RIGHTS)),
+        _object(f"{rbac}/v1", "RoleBinding", own, roleRef=reference("Role"), subjects=[subject]),
+    ]
+
+
+def deployment(namespace: str, image: str, arguments: Sequence[str]) -> Object:
+    """Two controllers, of which one acts."""
+    labels = {"app": FIELD_MANAGER}
+    container = {
+        "name": "controller",
+        "image": image,
+        "args": [
+            "kubernetes",
+            "run",
+            "--namespace",
+            namespace,
+            "--metrics-port",
+            "9090",
+            *arguments,
+        ],
+        "env": [{"name": "POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}],
+        "ports": [{"name": "metrics", "containerPort": 9090}],
+        "resources": {
+            "requests": {"cpu": "500m", "memory": "256Mi"},
+            "limits": {"memory": "1Gi"},
+        },
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"]},
+        },
+        "volumeMounts": [{"name": "tmp", "mountPath": "/tmp"}],
+    }
+    pod = {
+        "serviceAccountName": FIELD_MANAGER,
+        "securityContext": {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}},
+        "containers": [container],
+        "volumes": [{"name": "tmp", "emptyDir": {}}],
+    }
+    spec = {
+        "replicas": 2,
+        "selector": {"matchLabels": labels},
+        "template": {"metadata": {"labels": labels}, "spec": pod},
+    }
+    meta = {"name": FIELD_MANAGER, "namespace": namespace, "labels": labels}
+    return _object("apps/v1", "Deployment", meta, spec=spec)
+
+
+def everything(
+    namespace: str = "oasis-system", image: str = IMAGE, arguments: Sequence[str] = ()
+) -> list[Object]:
+    """All objects in the order in which they can be made.
+
+    Parameters
+    ----------
+    namespace : str
+        Of the controller.
+    image : str
+        Of its container.
+    arguments : sequence of str
+        For ``oasis kubernetes run``.
+
+    Examples
+    --------
+    >>> [made["kind"] for made in everything()][:3]
+    ['CustomResourceDefinition', 'Namespace', 'ServiceAccount']
+    """
+    return [
+        custom_resource(),
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}},
+        *rights(namespace),
+        deployment(namespace, image, arguments),
+    ]
+
+
+def _rules(entries: Sequence[tuple[str, str, tuple[str, ...]]]) -> list[Object]:
+    return [
+        {"apiGroups": [group], "resources": [resource], "verbs": list(verbs)}
+        for group, resource, verbs in entries
+    ]
+
+
+def _object(version: str, kind: str, meta: Object, **rest: Any) -> Object:
+    return {"apiVersion": version, "kind": kind, "metadata": meta, **rest}

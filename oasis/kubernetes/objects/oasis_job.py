@@ -1,0 +1,356 @@
+"""From an ``OasisJob`` to the job that a policy plans with; whatever is wrong names its field."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from oasis.kubernetes.names import KIND
+from oasis.kubernetes.objects.quantities import ResourceMap, requests_of
+from oasis.model.errors import InstanceError, located_at
+from oasis.model.job import Job
+from oasis.model.utility import Constant, Deadline, Piecewise, Sigmoid, Utility
+from oasis.model.validation import check_keys, describe, integer, number
+
+DEFAULT_GRACE = 30
+RESIZE = ("elastic", "restart")
+ON_REJECTION = ("fail", "retry")
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """Slots of wall clock.
+
+    Parameters
+    ----------
+    slot_seconds : float
+        Length of a slot.
+    startup_seconds : float
+        Part of a slot that may pass before the pods that were started at its beginning work: a
+        worker that runs for the rest of the slot has done a worker-slot. It is never credited with
+        more than one worker-slot a slot.
+    epoch : float
+        When slot 0 began, in seconds since 1970.
+
+    Examples
+    --------
+    >>> clock = Clock(slot_seconds=60.0, startup_seconds=10.0, epoch=1000.0)
+    >>> clock.slot(1119.0), clock.begin(1), clock.work_seconds
+    (1, 1060.0, 50.0)
+    """
+
+    slot_seconds: float
+    startup_seconds: float = 0.0
+    epoch: float = 0.0
+
+    def __post_init__(self) -> None:
+        number(self.slot_seconds, "slot_seconds", above=True)
+        number(self.startup_seconds, "startup_seconds")
+        if self.startup_seconds >= self.slot_seconds:
+            expected = f"expected less than a slot, {self.slot_seconds:g}"
+            raise InstanceError("startup_seconds", f"{expected}, got {self.startup_seconds:g}")
+
+    @property
+    def work_seconds(self) -> float:
+        """Seconds of work in a worker-slot."""
+        return self.slot_seconds - self.startup_seconds
+
+    def slot(self, time: float) -> int:
+        """The slot at `time`; negative before slot 0."""
+        return int((time - self.epoch) // self.slot_seconds)
+
+    def begin(self, slot: int) -> float:
+        """When `slot` begins."""
+        return self.epoch + slot * self.slot_seconds
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JobSpec:
+    """An ``OasisJob`` that makes sense.
+
+    Parameters
+    ----------
+    uid, namespace, name : str
+        Of the object.
+    generation : int
+        Of the object; it changes with every edit of its spec.
+    job : Job
+        The job of the model, arriving in slot 0; its id is that of this.
+    min_workers : int
+        It works with so many workers, or not at all.
+    initial_workers : int or None
+        Workers that its owner asked for.
+    worker, ps : mapping
+        Pod templates; no parameter servers: None.
+    worker_requests, ps_requests : mapping of str to Fraction
+        What one pod asks of its node, in the units of the cluster.
+    resize : {"elastic", "restart"}
+        Whether pods come and go one by one, or all of them are started again.
+    grace_seconds : int
+        Time that pods have to write a checkpoint before they end.
+    on_rejection : {"fail", "retry"}
+        What becomes of it if the policy does not admit it.
+    kind : str
+        Of the object: ``OasisJob``, or the kind whose own controller makes the pods.
+    fixed_ps : int or None
+        So many parameter servers, whatever the bandwidth says; None: by bandwidth.
+    part_names : tuple of (str, str or None)
+        Of an object of another kind: which of its replicated jobs are the workers, and which the
+        parameter servers if there are any; empty where there is only one template.
+    """
+
+    uid: str
+    namespace: str
+    name: str
+    generation: int
+    job: Job
+    min_workers: int
+    initial_workers: int | None
+    worker: Mapping[str, Any]
+    ps: Mapping[str, Any] | None
+    worker_requests: Mapping[str, Fraction]
+    ps_requests: Mapping[str, Fraction]
+    resize: str
+    grace_seconds: int
+    on_rejection: str
+    kind: str = KIND
+    fixed_ps: int | None = None
+    part_names: tuple[str, str | None] = ("", None)
+
+    @property
+    def id(self) -> str:
+        """``namespace/name``; of other kinds than ours ``namespace/kind/name``."""
+        return job_id(self.kind, self.namespace, self.name)
+
+    @property
+    def is_existing(self) -> bool:
+        """Whether the controller of another kind makes its pods, and says when it is complete."""
+        return self.kind != KIND
+
+
+def job_id(kind: str, namespace: str, name: str) -> str:
+    """The name of a job among all kinds.
+
+    Examples
+    --------
+    >>> job_id("OasisJob", "research", "bert"), job_id("JobSet", "research", "bert")
+    ('research/bert', 'research/jobset/bert')
+    """
+    return f"{namespace}/{name}" if kind == KIND else f"{namespace}/{kind.lower()}/{name}"
+
+
+def parse_job(found: Mapping[str, Any], clock: Clock, resources: ResourceMap) -> JobSpec:
+    """Read an ``OasisJob``.
+
+    Parameters
+    ----------
+    found : mapping
+        The object.
+    clock : Clock
+        Turns seconds into slots.
+    resources : ResourceMap
+        Turns requests into demands.
+
+    Raises
+    ------
+    InstanceError
+        Naming the field, such as ``spec.work.epochs``, and what was expected there.
+    """
+    meta = found["metadata"]
+    with located_at("spec"):
+        spec = found.get("spec") or {}
+        check_keys(
+            spec,
+            ("utility", "work", "workers"),
+            ("parameterServers", "resizePolicy", "gracePeriodSeconds", "onRejection"),
+        )
+        workers, minimum, initial, maximum = _workers(spec["workers"])
+        worker_template = _template(workers.get("template"), "workers.template")
+        ps_template = None
+        if spec.get("parameterServers") is not None:
+            with located_at("parameterServers"):
+                check_keys(spec["parameterServers"], ("template",))
+                ps_template = _template(spec["parameterServers"]["template"], "template")
+        asked = requests_of(worker_template["spec"], "workers.template.spec")
+        ps_asked = (
+            requests_of(ps_template["spec"], "parameterServers.template.spec")
+            if ps_template
+            else {}
+        )
+        demands = demands_of(asked, ps_asked, resources, has_ps=ps_template is not None)
+        job = Job(
+            id=f"{meta['namespace']}/{meta['name']}",
+            arrival=0,
+            chunks=maximum,
+            worker=demands[0],
+            ps=demands[1],
+            utility=parse_utility(spec["utility"], clock),
+            **parse_work(spec["work"], maximum, clock),
+        )
+        resize = choice(spec.get("resizePolicy", RESIZE[0]), RESIZE, "resizePolicy")
+        on_rejection = choice(spec.get("onRejection", "fail"), ON_REJECTION, "onRejection")
+        grace = integer(spec.get("gracePeriodSeconds", DEFAULT_GRACE), "gracePeriodSeconds")
+    return JobSpec(
+        uid=meta["uid"],
+        namespace=meta["namespace"],
+        name=meta["name"],
+        generation=int(meta.get("generation", 1)),
+        job=job,
+        min_workers=minimum,
+        initial_workers=initial,
+        worker=worker_template,
+        ps=ps_template,
+        worker_requests=asked,
+        ps_requests=ps_asked,
+        resize=resize,
+        grace_seconds=grace,
+        on_rejection=on_rejection,
+    )
+
+
+def parse_utility(data: Any, clock: Clock, path: str = "utility") -> Utility:
+    """The utility of an ``OasisJob``, whose times are seconds, by the delay in slots.
+
+    `path` is its place, for messages.
+
+    Examples
+    --------
+    >>> data = {"kind": "deadline", "value": 5, "deadlineSeconds": 600}
+    >>> parse_utility(data, Clock(slot_seconds=60.0))
+    Deadline(value=5.0, deadline=10.0)
+    """
+    seconds = clock.slot_seconds
+    kinds = {
+        "sigmoid": ("priority", "decayPerSecond", "targetSeconds"),
+        "constant": ("value",),
+        "deadline": ("value", "deadlineSeconds"),
+        "piecewise": ("delaysSeconds", "values"),
+    }
+    with located_at(path):
+        kind = data.get("kind") if isinstance(data, Mapping) else None
+        if kind not in kinds:
+            raise InstanceError("kind", f"expected one of {', '.join(kinds)}, got {describe(kind)}")
+        check_keys(data, ("kind", *kinds[kind]))
+        if kind == "sigmoid":
+            decay = number(data["decayPerSecond"], "decayPerSecond") * seconds
+            target = number(data["targetSeconds"], "targetSeconds") / seconds
+            return Sigmoid(data["priority"], decay, target)
+        if kind == "deadline":
+            limit = number(data["deadlineSeconds"], "deadlineSeconds") / seconds
+            return Deadline(data["value"], limit)
+        if kind == "constant":
+            return Constant(data["value"])
+        given = data["delaysSeconds"]
+        if not isinstance(given, list) or not given:
+            raise InstanceError(
+                "delaysSeconds", f"expected a list of numbers, got {describe(given)}"
+            )
+        delays = [number(d, f"delaysSeconds[{k}]") / seconds for k, d in enumerate(given)]
+        return Piecewise(tuple(delays), data["values"])
+
+
+def _workers(data: Any) -> tuple[Mapping[str, Any], int, int | None, int]:
+    with located_at("workers"):
+        check_keys(data, ("maximum", "template"), ("minimum", "initial"))
+        minimum = integer(data.get("minimum", 1), "minimum", minimum=1)
+        maximum = integer(data["maximum"], "maximum", minimum=1)
+        if minimum > maximum:
+            raise InstanceError("minimum", f"expected at most maximum ({maximum}), got {minimum}")
+        initial = data.get("initial")
+        if initial is not None:
+            initial = integer(initial, "initial", minimum=1)
+            if not minimum <= initial <= maximum:
+                raise InstanceError("initial", f"expected {minimum}..{maximum}, got {initial}")
+        return data, minimum, initial, maximum
+
+
+def parse_work(data: Any, maximum: int, clock: Clock, path: str = "work") -> dict[str, Any]:
+    """Work of the model, as fields of `Job`: by minibatches, or by worker-seconds.
+
+    Parameters
+    ----------
+    data : object
+        What ``spec.work`` is.
+    maximum : int
+        Most workers, the chunks of the model.
+    clock : Clock
+        Slots.
+    path : str
+        Its place, for messages.
+
+    Raises
+    ------
+    InstanceError
+        Naming the field.
+
+    Examples
+    --------
+    >>> parse_work({"workerSeconds": 240}, 2, Clock(slot_seconds=60.0))["minibatch_time"]
+    2.0
+    """
+    with located_at(path):
+        if isinstance(data, Mapping) and "workerSeconds" in data:
+            check_keys(data, ("workerSeconds",))
+            seconds = number(data["workerSeconds"], "workerSeconds", above=True)
+            slots = seconds / clock.work_seconds / maximum
+            return {"epochs": 1, "minibatches": 1, "minibatch_time": slots, "gradient_mb": 0.0}
+        check_keys(data, ("epochs", "chunks", "minibatches", "minibatchSeconds"), ("gradientMb",))
+        # N_i also caps the workers of the model: the chunks beyond `maximum` become minibatches
+        chunks = integer(data["chunks"], "chunks", minimum=1)
+        if chunks < maximum:
+            raise InstanceError(
+                "chunks", f"expected at least workers.maximum ({maximum}), got {chunks}"
+            )
+        minibatches = integer(data["minibatches"], "minibatches", minimum=1)
+        train = number(data["minibatchSeconds"], "minibatchSeconds") / clock.work_seconds
+        share = chunks / maximum
+        return {
+            "epochs": integer(data["epochs"], "epochs", minimum=1),
+            "minibatches": minibatches,
+            "minibatch_time": train * share,
+            "gradient_mb": number(data.get("gradientMb", 0.0), "gradientMb") * share,
+        }
+
+
+def demands_of(
+    worker: Mapping[str, Fraction],
+    ps: Mapping[str, Fraction],
+    resources: ResourceMap,
+    has_ps: bool,
+) -> tuple[dict[str, float], dict[str, float]]:
+    """Demands of the model; the bandwidth of a job without parameter servers is none of it."""
+    demands = resources.amounts(worker), resources.amounts(ps)
+    if not has_ps:
+        demands[0].pop("bandwidth_gbps", None)
+    return demands
+
+
+def _template(data: Any, path: str) -> Mapping[str, Any]:
+    if not isinstance(data, Mapping) or not isinstance(data.get("spec"), Mapping):
+        raise InstanceError(path, f"expected a pod template with a spec, got {describe(data)}")
+    if not data["spec"].get("containers"):
+        raise InstanceError(f"{path}.spec.containers", "expected at least one container")
+    for name in ("nodeName", "schedulingGates"):
+        if data["spec"].get(name):
+            raise InstanceError(f"{path}.spec.{name}", "expected nothing: the plan decides on it")
+    return data
+
+
+def choice(value: Any, among: tuple[str, ...], path: str) -> str:
+    """One of a few words.
+
+    Raises
+    ------
+    InstanceError
+        If it is none of them.
+
+    Examples
+    --------
+    >>> choice("retry", ON_REJECTION, "onRejection")
+    'retry'
+    """
+    if value not in among:
+        raise InstanceError(path, f"expected one of {', '.join(among)}, got {describe(value)}")
+    return str(value)

@@ -1,0 +1,172 @@
+"""One job as the adapter follows it, from its arrival to its end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from oasis.kubernetes.objects.oasis_job import JobSpec
+from oasis.scheduling.allocation import NOTHING, Allocation
+from oasis.scheduling.job import PolicyJob
+
+OBSERVED_MOST = 100
+
+
+@dataclass(slots=True, eq=False)
+class Entry:
+    """A live job.
+
+    Attributes
+    ----------
+    spec : JobSpec
+        What its owner wants.
+    job : PolicyJob
+        As the policy sees it.
+    arrived : int
+        Slot of its arrival; delays are counted from here.
+    work : float
+        Worker-slots in all.
+    done : float
+        Worker-slots done.
+    allocation : Allocation
+        What it is to hold in the present slot.
+    held : int
+        Slots in which it held something.
+    waiting_since : int or None
+        Since when it holds nothing; None while it holds what it needs.
+    admitted : bool
+        Whether the policy accepted it.
+    given : int or None
+        Workers that it held last; None if it never ran.
+    settled : Allocation
+        What it held at the end of the last boundary.
+    begun : bool
+        Whether it ever held anything.
+    resizes, restarts : int
+        How often a job that had begun got another gang, and how often no pod of it was kept.
+    observed : list of (float, float)
+        What its training reported of its loss: slot and value, the latest `OBSERVED_MOST`.
+    """
+
+    spec: JobSpec
+    job: PolicyJob
+    arrived: int
+    work: float
+    done: float = 0.0
+    allocation: Allocation = NOTHING
+    held: int = 0
+    waiting_since: int | None = None
+    admitted: bool = False
+    given: int | None = None
+    settled: Allocation = NOTHING
+    begun: bool = False
+    resizes: int = 0
+    restarts: int = 0
+    observed: list[tuple[float, float]] = field(default_factory=list)
+
+    def settle(self) -> None:
+        """At the end of a boundary: count what changed, if the job had begun before."""
+        if self.allocation != self.settled and self.allocation.workers:
+            if self.begun:
+                kept = set(_tasks(self.settled)) & set(_tasks(self.allocation))
+                self.resizes += 1
+                self.restarts += self.spec.resize == "restart" or not kept
+            self.begun = True
+        self.settled = self.allocation
+
+    def observe(self, slot: int, loss: float) -> None:
+        """Note what the training reported up to the beginning of `slot`."""
+        self.observed.append((float(slot), loss))
+        del self.observed[:-OBSERVED_MOST]
+
+    @property
+    def remaining(self) -> float:
+        """Worker-slots left; at least one while the controller of its kind says that it runs."""
+        least = min(1.0, self.work) if self.spec.is_existing else 0.0
+        return max(least, self.work - self.done)
+
+    def state(self) -> dict[str, Any]:
+        """Plain data; the spec and what follows from it are left out."""
+        return {
+            "uid": self.spec.uid,
+            "generation": self.spec.generation,
+            "index": self.job.index,
+            "since": int(self.job.arrival),
+            "left": self.job.work,
+            "fixed": self.job.initial_workers,
+            "arrived": self.arrived,
+            "done": self.done,
+            "allocation": [list(map(list, tasks)) for tasks in self.allocation],
+            "held": self.held,
+            "waiting_since": self.waiting_since,
+            "admitted": self.admitted,
+            "given": self.given,
+            "resizes": self.resizes,
+            "restarts": self.restarts,
+            "observed": self.observed,
+        }
+
+
+def _tasks(allocation: Allocation) -> list[tuple[int, int]]:
+    """Each worker as its machine and its number there."""
+    return [(machine, k) for machine, count in allocation.workers for k in range(count)]
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What happened on the cluster since the last boundary.
+
+    Parameters
+    ----------
+    specs : mapping of str to JobSpec
+        Every unfinished job there is, by uid; those that are new in order of arrival.
+    done : mapping of str to float
+        Worker-slots done in all, by uid.
+    losses : mapping of str to float
+        What their training last reported, by uid; those alone that report it.
+    ended : frozenset of str
+        Uids of jobs that say themselves that they are done.
+    down : frozenset of int
+        Machines that cannot be used now.
+    """
+
+    specs: Mapping[str, JobSpec]
+    done: Mapping[str, float] = field(default_factory=dict)
+    losses: Mapping[str, float] = field(default_factory=dict)
+    ended: frozenset[str] = frozenset()
+    down: frozenset[int] = frozenset()
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What a boundary decided, by uid.
+
+    Attributes
+    ----------
+    admitted : list of str
+        Jobs that were accepted now.
+    completed : list of str
+        Jobs whose work is done.
+    rejected : dict of str to str
+        Jobs that will not run, and why.
+    given_up : dict of str to str
+        Jobs that were accepted and will not run any more, and why.
+    retried : dict of str to int
+        Rejected jobs that are tried again, and in which slot.
+    changed : list of str
+        Jobs that hold something else now.
+    late : list of str
+        Jobs whose promised completion cannot be kept.
+    entries : dict of str to Entry
+        Of the jobs that completed.
+    """
+
+    admitted: list[str] = field(default_factory=list)
+    completed: list[str] = field(default_factory=list)
+    rejected: dict[str, str] = field(default_factory=dict)
+    given_up: dict[str, str] = field(default_factory=dict)
+    retried: dict[str, int] = field(default_factory=dict)
+    changed: list[str] = field(default_factory=list)
+    late: list[str] = field(default_factory=list)
+    entries: dict[str, Entry] = field(default_factory=dict)

@@ -1,0 +1,87 @@
+"""Counts the work that gangs do: worker-seconds of pods seen Running and Ready, never more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from oasis.kubernetes.objects.oasis_job import Clock
+
+
+@dataclass(slots=True)
+class _Gang:
+    since: float
+    workers: tuple[str, ...] = ()
+    seconds: dict[str, float] = field(default_factory=dict)  # by worker, in the present slot
+    idle_since: float | None = None
+    idle: float = 0.0
+    last_idle: float = 0.0
+
+
+class Meter:
+    """Work of each job, worker by worker.
+
+    A worker is credited for the time in which its gang was complete, but never with more than a
+    worker-slot a slot. What it saw begin is counted from when it saw it, so the sum is at most the
+    time for which the pods ran.
+
+    Parameters
+    ----------
+    clock : Clock
+        Slots, and the seconds of work in one.
+
+    Examples
+    --------
+    >>> meter = Meter(Clock(slot_seconds=10.0, startup_seconds=2.0))
+    >>> meter.note("j", ["w0", "w1"], at=1.0)
+    >>> meter.note("j", ["w0"], at=5.0)
+    >>> meter.close(at=10.0)
+    {'j': 1.5}
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._gangs: dict[str, _Gang] = {}
+
+    def note(self, uid: str, workers: Iterable[str], at: float) -> None:
+        """From `at` on these workers of a job do work; none while its gang is incomplete."""
+        gang = self._gangs.setdefault(uid, _Gang(at))
+        _credit(gang, at)
+        before, gang.workers = gang.workers, tuple(workers)
+        if before and not gang.workers:
+            gang.idle_since = at
+        elif gang.workers and gang.idle_since is not None:
+            gang.last_idle = at - gang.idle_since
+            gang.idle += gang.last_idle
+            gang.idle_since = None
+
+    def close(self, at: float) -> dict[str, float]:
+        """Worker-slots of each job since the last call; a slot ends at `at`."""
+        most = self._clock.work_seconds
+        found = {}
+        for uid, gang in self._gangs.items():
+            _credit(gang, at)
+            found[uid] = sum(min(most, seconds) for seconds in gang.seconds.values()) / most
+            gang.seconds.clear()
+        return found
+
+    def working(self, uid: str) -> set[str]:
+        """Workers of a job that are credited now."""
+        gang = self._gangs.get(uid)
+        return set() if gang is None else set(gang.workers)
+
+    def idle(self, uid: str) -> tuple[float, float]:
+        """Seconds for which a job that had worked did not, and then did again: in all, and last."""
+        gang = self._gangs.get(uid)
+        return (gang.idle, gang.last_idle) if gang is not None else (0.0, 0.0)
+
+    def forget(self, keep: Callable[[str], bool]) -> None:
+        """Forget all jobs but those to `keep`."""
+        self._gangs = {uid: gang for uid, gang in self._gangs.items() if keep(uid)}
+
+
+def _credit(gang: _Gang, at: float) -> None:
+    passed = max(0.0, at - gang.since)
+    for worker in gang.workers:
+        gang.seconds[worker] = gang.seconds.get(worker, 0.0) + passed
+    gang.since = max(gang.since, at)
