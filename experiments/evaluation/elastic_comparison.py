@@ -114,7 +114,7 @@ def elastic_figures(
     count = len(jobs)
     return {
         "total_utility": utility,
-        "of_bound": None if bound is None or utility is None else utility / bound.value,
+        "of_bound": _share(utility, bound),
         "admitted": sum(job.refusal is None or job.start is not None for job in jobs),
         "finished": len(outcome.completions),
         "mean_completion": outcome.mean_completion,
@@ -130,6 +130,13 @@ def elastic_figures(
         "policy_seconds": outcome.policy_seconds,
         "simulator_seconds": outcome.simulator_seconds,
     }
+
+
+def _share(utility: float | None, bound: ElasticBound | None) -> float | None:
+    """What part of the bound was earned; None if there is no utility, or nothing to earn."""
+    if utility is None or bound is None or bound.value == 0:
+        return None
+    return utility / bound.value
 
 
 def compare_elastic(
@@ -173,7 +180,8 @@ def compare_elastic(
     for name, policy in makers.items():
         told = None if on_settled is None else lambda _: on_settled()
         outcome = replay(made.workload, policy, on_settled=told, **made.options)
-        said = {"parameters": dict(policy.parameters), "report": _report(policy)}
+        parameters = {**policies[name], **policy.parameters}
+        said = {"parameters": parameters, "report": _report(policy)}
         rows[name] = elastic_figures(made, outcome, bound) | said
     about = {
         "jobs": len(made.workload.jobs),
