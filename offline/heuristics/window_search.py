@@ -72,17 +72,26 @@ class WindowSearch:
         self._work = INSERTION_WORK + INSERTION_WORK_PER_SERVER * servers
 
     def start(self, budget: Budget) -> None:
-        """Insert by density, then search."""
+        """Insert by density, then search; nothing of it once the budget is spent."""
+        if budget.passed:
+            return
         self.best.state.enter(Phase.DENSITY)
         self.insert_by_density(budget)
         self.best.state.enter(Phase.WINDOWS)
         self.search(budget, self.params.patience * len(self._worthy))
 
     def insert_by_density(self, budget: Budget) -> None:
-        """Plan all jobs from nothing, the densest first, and offer the plan."""
-        before = self._plan.insertions
-        start_over(self._plan)
-        budget.charge(self._work * (self._plan.insertions - before))
+        """Plan jobs from nothing, the densest first, until the budget is spent; offer the plan."""
+        charged = self._plan.insertions
+
+        def is_over() -> bool:
+            nonlocal charged
+            budget.charge(self._work * (self._plan.insertions - charged))
+            charged = self._plan.insertions
+            return budget.passed
+
+        start_over(self._plan, is_over)
+        budget.charge(self._work * (self._plan.insertions - charged))
         self._offer(self._snapshot())
 
     def search(self, budget: Budget, patience: int | None = None) -> None:
