@@ -81,7 +81,7 @@ class RunningSolve:
         self._began = budget.meter.read()
         self._most_checks = math.inf
         if budget.is_repeatable:
-            self._most_checks = (budget.left if is_whole else budget.left_in_vain) / check_work
+            self._most_checks = (budget.left if is_whole else budget.left_without_news) / check_work
         self._stop = threading.Event()
         self._done = threading.Event()
         self._failure: BaseException | None = None

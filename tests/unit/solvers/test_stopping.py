@@ -69,9 +69,9 @@ def test_what_is_no_amount_is_refused_by_its_name(bad: object) -> None:
 def test_every_part_of_a_budget_ends_with_the_whole() -> None:
     whole = Budget.of(None, 10.0, gap=0.5, no_improvement=4.0)
     part = whole.share(0.5).within(3.0)
-    assert (part.left, part.left_in_vain) == (3.0, 3.0)
+    assert (part.left, part.left_without_news) == (3.0, 3.0)
     part.charge(2.0)
-    assert (part.left, whole.left, whole.left_in_vain) == (1.0, 8.0, 2.0)
+    assert (part.left, whole.left, whole.left_without_news) == (1.0, 8.0, 2.0)
     whole.stopping.note(2.0, 3.0, 2.0, verified=2.0)
     assert part.passed
     assert whole.passed
@@ -87,6 +87,16 @@ def test_the_status_is_what_was_met_first() -> None:
     assert bored.passed
     bored.charge(1.0)
     assert bored.status is Status.NO_IMPROVEMENT
+
+
+def test_one_long_step_past_limit_and_patience_ends_at_what_was_smaller() -> None:
+    expected = {12.0: Status.WORK_LIMIT, 8.0: Status.NO_IMPROVEMENT}
+    for ask_first in (True, False):
+        for patience, status in expected.items():
+            budget = Budget.of(None, 10.0, no_improvement=patience)
+            budget.charge(13.0)
+            assert not ask_first or budget.passed
+            assert budget.status is status
 
 
 def test_results_tell_the_criteria_that_were_given() -> None:
