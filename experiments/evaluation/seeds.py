@@ -60,7 +60,7 @@ def compare_over_seeds(
     >>> makers = {"fifo": lambda seed: FIFO(seed=seed), "drf": lambda _: DRF()}
     >>> found = compare_over_seeds(instance, makers, {"fifo": [0, 1, 2]})
     >>> found.policies["fifo"]["over_seeds"]["figures"]["finished"]["values"]
-    [4, 4, 4]
+    [1, 1, 1]
     """
     rows: dict[str, Mapping[str, Any]] = {}
     about: Mapping[str, Any] = {}

@@ -20,7 +20,7 @@ def urgency(job: Job) -> str:
     >>> import oasis
     >>> jobs = oasis.generate("testbed", jobs=3, seed=1).jobs
     >>> [urgency(job) for job in jobs]
-    ['time-critical', 'time-sensitive', 'time-sensitive']
+    ['time-sensitive', 'time-sensitive', 'time-critical']
     """
     utility = job.utility
     if not isinstance(utility, Sigmoid):

@@ -69,7 +69,7 @@ def picture_of(data: Mapping[str, Any], name: str, instance: Instance | None) ->
     >>> instance = oasis.generate("testbed", jobs=4, seed=1)
     >>> run = oasis.simulate(instance, oasis.OASiS.from_instance(instance))
     >>> picture_of(run.to_dict(), "mine", instance).get_suptitle()
-    'oasis: total utility 155.021, 3 of 4 jobs admitted'
+    'oasis: total utility 85.8155, 2 of 4 jobs admitted'
     """
     kind = kind_of(data)
     if kind == SCHEDULES:

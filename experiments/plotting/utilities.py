@@ -117,8 +117,9 @@ def _draw_curves(ax: Axes, instance: Instance) -> float:
 
 def _draw_classes(ax: Axes, instance: Instance, class_of: ClassOf) -> float:
     """The median of each class in a band with the middle half; how far it is worth looking."""
-    step = step_of(instance.horizon, MOST_COLUMNS)
-    delays = np.arange(0, instance.horizon, step)
+    dense = min(instance.horizon, MOST_COLUMNS)  # each slot where curves fall, fewer later on
+    later = np.geomspace(dense, instance.horizon, MOST_COLUMNS).astype(np.int64)
+    delays = np.unique(np.append(np.arange(dense), np.minimum(later, instance.horizon - 1)))
     medians = []
     for k, (name, jobs) in enumerate(by_class(instance.jobs, class_of).items()):
         values = np.array([job.utility(delays) for job in jobs])
@@ -130,7 +131,7 @@ def _draw_classes(ax: Axes, instance: Instance, class_of: ClassOf) -> float:
         )
         if high[0] > high[-1]:  # a class that does not mind waiting looks the same everywhere
             medians.append(np.column_stack([delays, median]))
-    return step * max(_interesting([points]) for points in medians) if medians else 1.0
+    return max((_interesting([points]) for points in medians), default=1.0)
 
 
 def _draw_dots(ax: Axes, done: Sequence[Job], ended: Mapping[str, int]) -> None:
@@ -156,5 +157,6 @@ def _interesting(curves: Sequence[FloatArray]) -> float:
     ends = [1.0]
     for points in curves:
         moving = points[:, 1] - points[-1, 1] > 0.01 * points[0, 1]
-        ends.append(float(np.count_nonzero(moving)))
+        last = min(int(np.count_nonzero(moving)), len(points) - 1)
+        ends.append(float(points[last, 0]) if len(points) > 1 else 1.0)
     return float(np.quantile(ends, 0.9))

@@ -64,7 +64,7 @@ def section_of(
     >>> run = oasis.simulate(instance, oasis.OASiS.from_instance(instance))
     >>> section = section_of("run.json", run.to_dict(), instance)
     >>> section.title, section.facts[0]
-    ('Run of oasis: 3 of 4 jobs admitted', ('total utility', '155.021'))
+    ('Run of oasis: 2 of 4 jobs admitted', ('total utility', '85.8155'))
     """
     kind = kind_of(data)
     found = None if kind == SCHEDULES else result_from_dict(data)

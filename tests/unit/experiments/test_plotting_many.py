@@ -145,7 +145,7 @@ def test_bars_over_seeds_have_their_intervals() -> None:
     ax = plot_comparison(Comparison("compare", rows, {"jobs": 3}), measure="utility")
     (bars,) = [found for found in ax.containers if hasattr(found, "errorbar") and found.errorbar]
     (segments,) = bars.errorbar.lines[2]
-    spans = [part[:, 0].tolist() for part in segments.get_segments()]
+    spans = [part[:, 0].tolist() for part in segments.get_segments() if part.size]
     assert [span for span in spans if not np.isnan(span).any()] == [[0.0, 4.5]]
 
 
