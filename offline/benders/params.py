@@ -211,7 +211,7 @@ class BendersParams(Params):
     ruin: RuinParams = field(default_factory=RuinParams)
     neighbourhood: NeighbourhoodParams = field(default_factory=NeighbourhoodParams)
     alternation: AlternationParams = field(
-        default_factory=lambda: AlternationParams(first_turn=3.0)
+        default_factory=lambda: AlternationParams(first_turn=3.0, most_share=1.0)
     )
     root: RootParams = field(default_factory=RootParams)
     master: MasterParams = field(default_factory=MasterParams)

@@ -66,7 +66,7 @@ class Alternation:
         """Improve the best solution until the budget or the bound is reached."""
         while self._turns and not (budget.passed or self.best.is_proven):
             turn = self._next()
-            part = budget.within(turn.amount)
+            part = budget.share(self.params.most_share).within(turn.amount)
             before = self.best.value
             self.best.state.enter(turn.phase)
             turn.search(part)

@@ -141,12 +141,15 @@ class AlternationParams(Params):
     ----------
     first_turn : float
         Seconds or units of work of a search's first turn.
+    most_share : float
+        No turn gets more than this share of what is left, so that every search has one.
     growth : float
         How much longer the next turn of a search is after one that gained nothing.
     most_wait : int
         No search waits longer than so many turns.
     """
 
-    first_turn: Amount = 10.0
+    first_turn: Amount = 30.0
+    most_share: Share = 0.2
     growth: Amount = 1.5
     most_wait: Number = 5

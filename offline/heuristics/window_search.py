@@ -72,8 +72,8 @@ class WindowSearch:
         self._work = INSERTION_WORK + INSERTION_WORK_PER_SERVER * servers
 
     def start(self, budget: Budget) -> None:
-        """Insert by density, then search; nothing of it once the budget is spent."""
-        if budget.passed:
+        """Insert by density, then search; nothing if nothing may be spent or is left to gain."""
+        if budget.passed or self.best.is_proven:
             return
         self.best.state.enter(Phase.DENSITY)
         self.insert_by_density(budget)

@@ -33,7 +33,7 @@ class Log:
         return "".join(name for name, _ in self.turns)
 
 
-PARAMS = AlternationParams(first_turn=1.0, growth=2.0, most_wait=3)
+PARAMS = AlternationParams(first_turn=1.0, most_share=1.0, growth=2.0, most_wait=3)
 
 
 def run(log: Log, searches: list[tuple[str, Callable[[Budget], None]]], work: float) -> None:
@@ -65,6 +65,18 @@ def test_it_ends_where_no_search_has_anything_to_do_or_nothing_is_left_to_gain()
     log.best.is_proven = True
     run(log, [("b", log.search("b", 1.0))], 3.0)
     assert log.names() == "a"
+
+
+def test_no_turn_takes_all_that_is_left() -> None:
+    log = Log()
+    searches = [("a", log.search("a", 0.0)), ("b", log.search("b", 0.0))]
+    params = AlternationParams(first_turn=9.0, most_share=0.25)
+    budget = Budget(16.0, WorkCounter())
+    search = Alternation(searches, log.best, params)
+    search._turns[1].search = log.search("b", 0.0, spend=4.0)  # takes more than it is given
+    search.search(budget)
+    assert log.turns[:2] == [("a", 4.0), ("b", 3.0)]
+    assert budget.passed
 
 
 def test_bad_parameters_are_named() -> None:

@@ -18,11 +18,8 @@ INSTANCE = oasis.generate("calibrated", jobs=8, worker_servers=5, ps_servers=4, 
 ARRAYS = OfflineArrays.of(INSTANCE)
 
 
-@given(all_instances(most_servers=4), st.integers(1, 4), st.integers(0, 10**6))
-@fewer(2)
-def test_payoffs_are_those_of_single_servers_at_the_same_prices(
-    instance: oasis.Instance, classes: int, seed: int
-) -> None:
+def assert_same_payoffs(instance: oasis.Instance, classes: int, seed: int) -> None:
+    """At random prices of classes, some of them 0."""
     arrays = OfflineArrays.of(instance)
     grouping = Grouping.of(arrays, classes)
     rng = np.random.default_rng(seed)
@@ -37,6 +34,23 @@ def test_payoffs_are_those_of_single_servers_at_the_same_prices(
             rows, shares = grouping.usage(index, schedule)
             worth = arrays.utility(index, schedule.completion)
             assert payoff == pytest.approx(worth - duals[rows] @ shares, rel=1e-9, abs=1e-9 * most)
+
+
+@given(all_instances(most_servers=4), st.integers(1, 4), st.integers(0, 10**6))
+@fewer(2)
+def test_payoffs_are_those_of_single_servers_at_the_same_prices(
+    instance: oasis.Instance, classes: int, seed: int
+) -> None:
+    assert_same_payoffs(instance, classes, seed)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("classes", [1, 2, 3])
+def test_so_they_are_where_one_server_is_not_enough(classes: int, seed: int) -> None:
+    instance = oasis.generate(
+        "calibrated", jobs=20, worker_servers=3, ps_servers=3, horizon=12, seed=seed
+    )
+    assert_same_payoffs(instance, classes, seed)
 
 
 def test_a_class_holds_what_its_servers_hold() -> None:

@@ -70,6 +70,10 @@ def test_a_better_solution_of_another_search_is_where_it_goes_on() -> None:
     assert plan
 
 
+def test_nothing_is_done_without_a_budget() -> None:
+    assert started(INSTANCE, 0.0).best.value == 0.0
+
+
 def test_patience_ends_a_search_that_finds_nothing_better() -> None:
     search = search_of(INSTANCE)
     search.start(Budget())  # no limit: only patience ends it
