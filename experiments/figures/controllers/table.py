@@ -17,7 +17,7 @@ from experiments.evaluation.elastic_comparison import (
 from experiments.evaluation.policies import RIVALS
 from experiments.figures.controllers.workloads import at_load, drawn, of_trace
 from experiments.figures.direct import Case, DirectFigure
-from experiments.figures.rows import Row, groups, half_widths, interval
+from experiments.figures.rows import Row, fraction, groups, half_widths, interval
 from experiments.plotting.canvas import GREYS, MARKERS, axes, legend_below
 from oasis.simulator import ElasticWorkload, replay
 from offline.elastic_bound import ElasticBound, elastic_bound
@@ -26,6 +26,8 @@ LOADS = (0.5, 1.0, 2.0)
 POLICIES = (*RIVALS, *CONTROLLERS)
 # What is averaged over the seeds: times in seconds, restarts of a job.
 MEASURED = ("of_bound", "utility", "mean", "p95", "waiting", "restarts", "use")
+
+SHARES = ("of_bound", "use")
 
 
 def cases(seeds: int, trace: str | None = None) -> list[Case]:
@@ -76,7 +78,8 @@ def table(runs: Sequence[Row]) -> list[Row]:
         row: Row = {"load": load, "policy": policy, "seeds": len(part)}
         row["bound"] = sum(each["bound"] for each in part) / len(part)
         for name in MEASURED:
-            row |= interval([float(each[name]) for each in part], name)
+            mean = fraction if name in SHARES else interval
+            row |= mean([float(each[name]) for each in part], name)
         row["unfinished"] = sum(each["unfinished"] for each in part) / len(part)
         rows.append(row)
     return rows
