@@ -18,6 +18,7 @@ import pytest
 pytest.importorskip("matplotlib", reason="needs the plot extra")
 pytest.importorskip("jinja2", reason="needs the report extra")
 
+from matplotlib import rc_context
 from typer.main import get_command
 
 import baselines
@@ -31,7 +32,7 @@ from experiments.evaluation.provenance import instance_reference
 from experiments.evaluation.quote_facts import quote_facts
 from experiments.evaluation.seeds import compare_over_seeds
 from experiments.evaluation.tables import compared_row, decision_row, replayed_row
-from experiments.plotting.canvas import new_figure
+from experiments.plotting.canvas import as_written, new_figure, shorten
 from experiments.report.again import commands_of, not_options, text_of
 from experiments.report.page import report_page
 from experiments.report.proofs import proofs_of
@@ -163,6 +164,41 @@ def test_text_of_results_is_escaped(documents: dict[str, Any], instance: oasis.I
     assert "&lt;script&gt;alert(&#34;1 &amp; 2&#34;)&lt;/script&gt;--&gt;0" in page
     section = Section(NASTY, NASTY, [(NASTY, NASTY)], [], (), [], (NASTY,), "", (NASTY,))
     assert "<script" not in report_page([section], NASTY)
+
+
+def odd(instance: oasis.Instance, ids: list[str]) -> oasis.Instance:
+    """`instance` with other names of its first jobs."""
+    jobs = [replace(job, id=name) for job, name in zip(instance.jobs, ids, strict=False)]
+    return replace(instance, jobs=(*jobs, *instance.jobs[len(jobs) :]))
+
+
+def test_names_with_dollars_are_no_formulas(instance: oasis.Instance) -> None:
+    made = odd(instance, ["$\\bad{$", "a $5$", "$", r"\$x$"])
+    run = oasis.simulate(made, oasis.OASiS.from_instance(made))
+    quote = oasis.OASiS.from_instance(made).quote(made.jobs[0]).to_dict()
+    quote |= {"kind": "quote", "policy": "oasis", "parameters": {}}
+    ratio = competitive_ratio(made, method="milp").to_dict()
+    sections = [
+        section_of("$\\run{$.json", run.to_dict(), made),
+        section_of("q.json", quote, None),
+        section_of("$\\ratio{$.json", ratio, made),
+    ]
+    ET.fromstring(report_page(sections))
+    drawn = new_figure(2.0, 1.0).text(0.5, 0.5, shorten("a $5$ \\$ job"))
+    assert drawn._preprocess_math(drawn.get_text()) == ("a $5$ \\$ job", False)
+    with rc_context({"text.parse_math": False}):
+        assert as_written("a $5$ job") == "a $5$ job"
+
+
+@pytest.mark.filterwarnings("ignore:Glyph .* missing from font")
+def test_characters_that_xml_cannot_have_are_shown_as_replaced(instance: oasis.Instance) -> None:
+    made = odd(instance, ["x\x01y", "a\ufffeb", "tab\there"])
+    run = oasis.simulate(made, oasis.OASiS.from_instance(made))
+    page = report_page([section_of("r.json", run.to_dict(), made)], "title\x0b")
+    ET.fromstring(page)
+    assert "x\N{REPLACEMENT CHARACTER}y" in page
+    assert "title\N{REPLACEMENT CHARACTER}" in page
+    assert "tab\there" in page
 
 
 def test_the_same_results_give_the_same_bytes(
