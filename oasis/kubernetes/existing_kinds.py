@@ -132,6 +132,27 @@ BY_PLURAL = {kind.where.plural: kind for kind in EXISTING}
 BY_NAME = {kind.name: kind for kind in EXISTING}
 
 
+def not_parts(items: Iterable[Object]) -> list[Object]:
+    """Those of `items` that no JobSet or TrainJob has made: what they make is part of them.
+
+    A Job of a JobSet may carry our label, if its template does; its pods are still the JobSet's.
+
+    Examples
+    --------
+    >>> owner = {"kind": "JobSet", "controller": True, "name": "train", "uid": "u"}
+    >>> not_parts([{"metadata": {"ownerReferences": [owner]}}, {"metadata": {"name": "alone"}}])
+    [{'metadata': {'name': 'alone'}}]
+    """
+    return [
+        item
+        for item in items
+        if not any(
+            owner.get("controller") and owner.get("kind") in (JOBSET.name, TRAINJOB.name)
+            for owner in item["metadata"].get("ownerReferences") or ()
+        )
+    ]
+
+
 def job_items(
     seen: Mapping[str, Iterable[Object]],
 ) -> list[tuple[ExistingKind | None, Object]]:
@@ -139,7 +160,7 @@ def job_items(
     return [
         (BY_PLURAL.get(plural), item)
         for plural in (names.PLURAL, *BY_PLURAL)
-        for item in seen.get(plural, ())
+        for item in not_parts(seen.get(plural, ()))
     ]
 
 
@@ -150,7 +171,7 @@ def existing_objects(
     return {
         item["metadata"]["uid"]: (kind, item)
         for plural, kind in BY_PLURAL.items()
-        for item in seen.get(plural, ())
+        for item in not_parts(seen.get(plural, ()))
     }
 
 

@@ -19,6 +19,7 @@ from oasis.kubernetes.existing_kinds import (
     TRAINJOB,
     ExistingKind,
     Part,
+    not_parts,
     tasks_of,
 )
 from oasis.kubernetes.nodes import Place, has_ended, natural
@@ -37,10 +38,10 @@ def claims_of(seen: Mapping[str, Iterable[Object]]) -> dict[Claim, str]:
     """
     found: dict[Claim, str] = {}
     for kind in (TRAINJOB, JOBSET):
-        for item in seen.get(kind.where.plural, ()):
+        for item in not_parts(seen.get(kind.where.plural, ())):
             meta = item["metadata"]
             found[JOBSET.name, meta["namespace"], meta["name"]] = meta["uid"]
-    for item in seen.get(JOB.where.plural, ()):
+    for item in not_parts(seen.get(JOB.where.plural, ())):
         meta = item["metadata"]
         found[JOB.name, meta["namespace"], meta["uid"]] = meta["uid"]
     return found

@@ -78,6 +78,7 @@ class JobReader:
             if uid in self.specs:
                 found[uid] = self.specs[uid]
         self.statuses = {uid: job for uid, job in self.statuses.items() if uid in there}
+        self.specs = {uid: spec for uid, spec in self.specs.items() if uid in there}
         self._first = {uid: version for uid, version in self._first.items() if uid in there}
         return found
 
