@@ -347,6 +347,14 @@ def test_what_failed_leaves_and_what_is_edited_is_read_again() -> None:
     assert again.statuses["u"].phase == "Waiting"
 
 
+def test_what_was_read_of_a_job_is_forgotten_with_it() -> None:
+    reader, drives = JobReader(CLOCK, DEFAULT_RESOURCES), driver()
+    reader.read({"jobs": [job(), job(uid="other")]}, drives, 0.0)
+    assert reader.specs.keys() == {"u", "other"}
+    reader.read({"jobs": [job(uid="other")]}, drives, 0.0)
+    assert reader.specs.keys() == reader.statuses.keys() == {"other"}
+
+
 def test_policies_that_plan_ahead_refuse_gangs() -> None:
     class Planner:
         name, scheduler = "planner", None
