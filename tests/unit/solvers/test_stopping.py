@@ -118,7 +118,7 @@ def hard(items: int = 40) -> pulp.LpProblem:
 
 def test_a_solve_of_the_whole_problem_ends_at_the_gap_of_its_budget() -> None:
     budget = Budget.of(None, 60.0, gap=0.2)
-    solution = highs.solve(hard(), budget=budget, is_whole=True)
+    solution = highs.solve(hard(), budget=budget, is_whole_problem=True)
     assert solution.status is Status.GAP_LIMIT
     assert 1e-6 < solution.gap <= 0.2
     assert budget.elapsed < 60.0
@@ -130,17 +130,19 @@ def test_a_part_does_not_end_at_that_gap() -> None:
     assert solution.gap < 0.2
 
 
-@pytest.mark.parametrize("is_whole", [True, False])
-def test_work_without_improvement_ends_a_solve_at_the_same_point_always(is_whole: bool) -> None:
+@pytest.mark.parametrize("is_whole_problem", [True, False])
+def test_work_without_improvement_ends_a_solve_at_the_same_point_always(
+    is_whole_problem: bool,
+) -> None:
     found = []
     for _ in range(2):
         budget = Budget.of(None, 1000.0, no_improvement=0.05)
-        solution = highs.solve(hard(60), budget=budget, is_whole=is_whole)
+        solution = highs.solve(hard(60), budget=budget, is_whole_problem=is_whole_problem)
         assert solution.status is Status.NO_IMPROVEMENT
         found.append((solution.objective, solution.bound, budget.elapsed))
     assert found[0] == found[1]
     # what it finds counts only for a solve of the whole problem
-    assert (found[0][2] > 0.06) == is_whole
+    assert (found[0][2] > 0.06) == is_whole_problem
 
 
 class Meter(WorkCounter):
@@ -156,5 +158,5 @@ def test_seconds_without_improvement_end_a_solve_while_highs_runs() -> None:
     def passing(_: object) -> None:
         meter.charge(10.0)  # the clock jumps as soon as HiGHS has told of something
 
-    solution = highs.solve(hard(90), budget=budget, is_whole=True, on_progress=passing)
+    solution = highs.solve(hard(90), budget=budget, is_whole_problem=True, on_progress=passing)
     assert solution.status is Status.NO_IMPROVEMENT
