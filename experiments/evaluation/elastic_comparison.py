@@ -9,10 +9,9 @@ from typing import Any, cast
 import oasis
 from experiments.evaluation.comparison import Comparison
 from experiments.evaluation.elastic_model import ElasticModel
-from experiments.evaluation.live import live_recourse
+from experiments.evaluation.live import planning_policy
 from experiments.evaluation.policies import OASIS, POLICIES, RECOURSE, entry_of
 from experiments.evaluation.slotted import Slotted
-from oasis.kubernetes.live_policy import LivePolicy
 from oasis.online.prices import PriceBounds
 from oasis.scheduling.policy import Policy
 from oasis.simulator import ElasticWorkload, Outcome, replay
@@ -57,21 +56,14 @@ def elastic_policy(
         return cast(Policy, entry_of(name).make(None, options))
     model = ElasticModel(made, slot_seconds)
     slots = slots_needed(made, slot_seconds)
-    make: Callable[[oasis.Cluster], Any]
+    bounds: Callable[[oasis.Cluster], PriceBounds] | None = None
     if name == OASIS:
-        bounds = _bounds(model, slots, options)
+        found = _bounds(model, slots, options)
 
-        def make(cluster: oasis.Cluster) -> oasis.LiveScheduler:
-            return oasis.LiveScheduler.oasis(cluster, slots, bounds)
-    else:
-        POLICIES[RECOURSE].resolve(options)
+        def bounds(_: oasis.Cluster) -> PriceBounds:
+            return found
 
-        def make(cluster: oasis.Cluster) -> oasis.LiveScheduler:
-            return live_recourse(cluster, slots, options)
-
-    live = LivePolicy(
-        name, make, oasis.LiveScheduler.load, reach=4 * slots, keeps_promises=name == OASIS
-    )
+    live = planning_policy(name, options, slots, reach=4 * slots, bounds=bounds)
     return cast(Policy, Slotted(live, model))
 
 
@@ -80,14 +72,13 @@ def _bounds(model: ElasticModel, slots: int, options: Mapping[str, Any]) -> Pric
     for option in ("granularity", "bounds"):
         if option in options:
             raise ValueError(f"oasis.{option}: expected none on elastic jobs")
-    found = PriceBounds.from_jobs(
+    return PriceBounds.from_jobs(
         model.jobs(),
         model.cluster(),
         slots,
         min_utility_fraction=whole["min_utility_fraction"],
         normalize=whole["normalize"],
     )
-    return found if whole["scale"] == 1.0 else found.scaled(whole["scale"])
 
 
 def utility_of(made: ElasticWorkload, outcome: Outcome) -> float | None:
