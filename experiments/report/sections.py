@@ -70,7 +70,7 @@ def section_of(
     found = None if kind == SCHEDULES else result_from_dict(data)
     if instance is not None and kind in VERIFIABLE:
         check_document(instance, data)
-    title, came_out, made = _SAID[kind](data, found, instance)
+    title, came_out, made = _SAYING_BY_KIND[kind](data, found, instance)
     notes = list(not_options(data))
     if instance is None and kind in VERIFIABLE:
         file = named_file(data)
@@ -115,7 +115,7 @@ def _ratio(_: Mapping[str, Any], result: Any, instance: Instance | None) -> Said
     ratio = dict(came_out)["competitive ratio"]
     made = []
     if instance is not None:
-        rows = [_taken(row) for row in compare_jobs(instance, result)]
+        rows = [_row_of_taken(row) for row in compare_jobs(instance, result)]
         made = [table("Who takes which job", TAKEN, rows)]
     return f"Competitive ratio of {who}: {ratio}", came_out, made
 
@@ -146,7 +146,7 @@ def _schedules(data: Mapping[str, Any], _: Any, __: Instance | None) -> Said:
     return f"{len(data[SCHEDULES])} schedules", [], []
 
 
-_SAID: Mapping[str, Callable[[Mapping[str, Any], Any, Instance | None], Said]] = {
+_SAYING_BY_KIND: Mapping[str, Callable[[Mapping[str, Any], Any, Instance | None], Said]] = {
     "run": _run,
     "solve": _solve,
     "ratio": _ratio,
@@ -157,7 +157,7 @@ _SAID: Mapping[str, Callable[[Mapping[str, Any], Any, Instance | None], Said]] =
 }
 
 
-def _taken(row: JobComparison) -> tuple[str, ...]:
+def _row_of_taken(row: JobComparison) -> tuple[str, ...]:
     cells: list[str] = []
     for side in (row.online, row.offline):
         cells += ["-", "-"] if side is None else [str(side.completion), texts.number(side.utility)]

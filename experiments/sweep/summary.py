@@ -9,8 +9,8 @@ from typing import Any
 import pandas as pd
 
 from experiments.evaluation.intervals import (
-    interval_of,
     NONE,
+    interval_of,
     mean_and_half_width,
     scale_of,
 )
