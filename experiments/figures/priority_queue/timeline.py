@@ -78,9 +78,9 @@ def draw(name: str, rows: Sequence[Row], ax: Axes | None = None) -> Axes:
             if length >= 20.0:
                 middle = (row["begin"] + row["end"]) / 2
                 text = "+".join(str(count) for count in workers if count)
-                ax.text(middle, place, text, ha="center", va="center", fontsize=SMALL - 2)
+                ax.text(middle, place, text, ha="center", va="center", fontsize="x-small")
     ax.axhline(len(jobs) - 0.5, color="black", linewidth=0.8)
-    ax.set_yticks(range(len(labels)), labels, fontsize=SMALL - 2)
+    ax.set_yticks(range(len(labels)), labels, fontsize="x-small")
     ax.set_ylim(len(labels) - 0.5, -0.5)
     ax.set_xlim(left=0.0)
     ax.set_xlabel("time (s)")
