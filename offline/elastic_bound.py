@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from heapq import heappop, heappush, heapreplace
 
 import numpy as np
 
@@ -29,6 +30,7 @@ from oasis.solvers.lp import ColumnLp, LpColumn
 
 MOST_ROUNDS = 200
 GAP = 1e-3  # the bound is within this part of the LP's optimum, unless the rounds are used up
+ROUNDING = 1e-9  # of a time: more than a run loses when it adds and subtracts times
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,14 +91,17 @@ class _Configurations:
         self._slopes = np.tile(slopes, slots)
         self._work = np.outer(self.open, widths * slopes).ravel()
         self._total = job.work
-        fastest = job.work / float(widths @ slopes) if len(widths) else np.inf
-        ends = np.maximum(begins - job.arrival, fastest)
-        able = np.cumsum(self._work.reshape(slots, -1).sum(axis=1)) >= self._total * (1 - 1e-12)
+        top = max(rates[: most + 1])  # not the sum of the envelope, which is rounded
+        fastest = job.work / top if top > 0 else np.inf
+        done = np.cumsum(self._work.reshape(slots, -1).sum(axis=1))
+        able = done + top * ROUNDING * (begins + length) >= self._total
+        delays = np.maximum(begins - job.arrival, fastest)
         assert job.utility is not None
-        self.worth = np.where(able, np.asarray(job.utility(ends), dtype=float), -np.inf)
-        never = max(slots * length - job.arrival, fastest)
+        worth = np.asarray(job.utility(_earlier(delays, job.arrival)), dtype=float)
+        self.worth = np.where(able, worth, -np.inf)
+        never = np.array([max(slots * length - job.arrival, fastest)])
         # who completes after the last slot pays nothing for it
-        self.later = float(job.utility(never)) if len(widths) else 0.0
+        self.later = float(job.utility(_earlier(never, job.arrival))[0]) if len(widths) else 0.0
 
     def best(self, price: FloatArray) -> tuple[float, float, FloatArray | None]:
         """Worth less cost, worth, and worker-seconds by slot of the best; None: after the last.
@@ -105,19 +110,52 @@ class _Configurations:
         the cheapest way to do the work is greedy: it takes the cheapest work first.
         """
         cost = price[self._slots] / self._slopes
-        order = np.argsort(cost, kind="stable")
-        amounts = np.where(
-            self._slots[order] <= np.arange(len(price))[:, None], self._work[order], 0.0
-        )
-        before = np.cumsum(amounts, axis=1) - amounts
-        taken = np.clip(self._total - before, 0.0, amounts)
-        gain = self.worth - taken @ cost[order]
+        gain = self.worth - self._least_costs(cost, len(price))
         slot = int(np.argmax(gain)) if len(gain) else -1
         if slot < 0 or gain[slot] <= self.later:
             return self.later, self.later, None
+        pieces = np.flatnonzero(self._slots <= slot)
+        order = pieces[np.argsort(cost[pieces], kind="stable")]
+        amounts = self._work[order]
+        taken = np.clip(self._total - (np.cumsum(amounts) - amounts), 0.0, amounts)
         used = np.zeros(len(price))
-        np.add.at(used, self._slots[order], taken[slot] / self._slopes[order])
-        return float(gain[slot]), float(self.worth[slot]), used
+        np.add.at(used, self._slots[order], taken / self._slopes[order])
+        worth = float(self.worth[slot])
+        return worth - float(taken @ cost[order]), worth, used
+
+    def _least_costs(self, cost: FloatArray, slots: int) -> FloatArray:
+        """What the work costs at least, by the slot that it is completed in.
+
+        From one slot to the next, the pieces of work of the new slot drive out the dearest of those
+        that were held, which nobody ever wants again. So a heap holds no more than has to be done,
+        and time and memory grow little faster than the number of slots.
+        """
+        found = np.zeros(slots)
+        held: list[tuple[float, float]] = []  # the dearest piece first: cost negated, amount
+        done = paid = 0.0
+        each = len(cost) // slots
+        pieces = list(zip((-cost).tolist(), self._work.tolist(), strict=True))
+        for slot in range(slots):
+            for piece in pieces[slot * each : (slot + 1) * each]:
+                heappush(held, piece)
+                done += piece[1]
+                paid -= piece[0] * piece[1]
+            while done > self._total:
+                dearest, amount = held[0]
+                over = min(amount, done - self._total)
+                done -= over
+                paid += dearest * over
+                if over < amount:
+                    heapreplace(held, (dearest, amount - over))
+                    break
+                heappop(held)
+            found[slot] = paid
+        return found
+
+
+def _earlier(delays: FloatArray, arrival: float) -> FloatArray:
+    """Delays as a run may measure them: it subtracts times that are rounded."""
+    return np.maximum(0.0, delays * (1 - ROUNDING) - ROUNDING * arrival)
 
 
 def elastic_bound(
@@ -241,7 +279,8 @@ def _generate(
 ) -> ElasticBound:
     """Column generation; prices are of the whole pool for a whole slot."""
     count, resources = shares.shape
-    scale = max(1.0, max((float(max(own.worth.max(), own.later)) for own in choices), default=1.0))
+    largest = max((float(max(own.worth.max(), own.later)) for own in choices), default=0.0)
+    scale = largest if largest > 0 else 1.0
     master = ColumnLp(np.ones(count + slots * resources))
     duals = np.zeros(count + slots * resources)
     value, reached, rounds = np.inf, 0.0, 0

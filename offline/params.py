@@ -21,23 +21,23 @@ class Range:
     ----------
     least, most : float
         Both included; `most` may be infinite, the number itself may not.
-    is_whole : bool
+    is_integer : bool
         Whether only integers count.
     """
 
     least: float
     most: float = math.inf
-    is_whole: bool = False
+    is_integer: bool = False
 
     def __str__(self) -> str:
-        kind = "a whole number" if self.is_whole else "a number"
+        kind = "a whole number" if self.is_integer else "a number"
         if math.isinf(self.most):
             return f"{kind} >= {self.least:g}"
         return f"{kind} from {self.least:g} to {self.most:g}"
 
     def allows(self, value: object) -> bool:
         """Whether `value` is such a number; true and false are none."""
-        kinds = (int,) if self.is_whole else (int, float)
+        kinds = (int,) if self.is_integer else (int, float)
         if isinstance(value, bool) or not isinstance(value, kinds):
             return False
         return math.isfinite(value) and self.least <= value <= self.most
@@ -45,8 +45,8 @@ class Range:
 
 Share = Annotated[float, Range(0.0, 1.0)]
 Amount = Annotated[float, Range(0.0)]
-Count = Annotated[int, Range(0, is_whole=True)]
-Number = Annotated[int, Range(1, is_whole=True)]
+Count = Annotated[int, Range(0, is_integer=True)]
+Number = Annotated[int, Range(1, is_integer=True)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -106,7 +106,9 @@ def solve(
         times aside. inf is no limit.
     gap : float, optional
         Relative gap, ``(upper_bound - objective) / objective``, that is small enough: the solve
-        ends as soon as it has it, with the status ``gap_limit``. None or 0 asks for a proof.
+        ends as soon as it has it, with the status ``gap_limit``. Schedules that are worth less
+        than 1e-9 count as 1e-9, so that with nothing but them only a bound of about 0 is close.
+        None or 0 asks for a proof; inf ends at once, with a bound that is hardly any.
     no_improvement : float, optional
         Seconds, or units of work with `work_limit`, without improvement after which the solve ends
         with the status ``no_improvement``. An improvement makes the interval between the best

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from baselines.registry import CONTROLLERS
 from experiments.cli import console
@@ -16,6 +15,8 @@ from experiments.cli.results import deliver
 from experiments.evaluation.comparison import Comparison
 from experiments.evaluation.elastic_comparison import SLOT_SECONDS, compare_elastic
 from experiments.evaluation.policies import OASIS, RECOURSE, RIVALS, SEED
+from experiments.evaluation.provenance import file_reference
+from experiments.evaluation.tables import ELASTIC, elastic_row
 from oasis.simulator import ElasticWorkload, read_elastic
 from oasis.simulator.elastic_file import FORMAT
 
@@ -23,17 +24,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 WORTH = (OASIS, RECOURSE)  # they weigh jobs by what they are worth
-COLUMNS = (
-    ("policy", False),
-    ("utility", True),
-    ("of bound", True),
-    ("done", True),
-    ("mean", True),
-    ("p95", True),
-    ("waiting", True),
-    ("restarts", True),
-    ("use", True),
-)
 
 
 def is_elastic_workload(file: Path) -> bool:
@@ -80,6 +70,7 @@ def _names(made: ElasticWorkload, policies: str | None) -> list[str]:
 
 def deliver_elastic(
     comparison: Comparison,
+    file: Path,
     *,
     as_json: bool,
     output: Path | None,
@@ -92,28 +83,13 @@ def deliver_elastic(
     title = f"{about['jobs']} elastic jobs on {about['machines']} machines; seconds{bound}"
 
     def show() -> None:
-        rows = [_row(name, figures) for name, figures in comparison.policies.items()]
-        console.print_rows(COLUMNS, rows, title=title)
+        rows = [elastic_row(name, figures) for name, figures in comparison.policies.items()]
+        console.print_rows(ELASTIC, rows, title=title)
 
     def draw() -> Figure:
         from experiments.plotting import comparison_page  # noqa: PLC0415 (needs an extra)
 
         return comparison_page(comparison)
 
-    document = comparison.to_dict()
+    document = comparison.to_dict() | {"trace": file_reference(file)}
     deliver(document, show, as_json=as_json, output=output, plot=plot, draw=draw, style=style)
-
-
-def _row(name: str, found: Mapping[str, Any]) -> tuple[str, ...]:
-    shares = [share for share in found["use"].values() if share is not None]
-    utility = found["total_utility"]
-    times = (found["mean_completion"], found["p95_completion"], found["mean_waiting"])
-    return (
-        name,
-        "-" if utility is None else console.number(utility),
-        "-" if found["of_bound"] is None else console.percent(found["of_bound"]),
-        str(found["finished"]),
-        *("-" if value is None else f"{value:.0f}" for value in times),
-        str(found["restarts"]),
-        console.percent(max(shares)) if shares else "-",
-    )

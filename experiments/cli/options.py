@@ -113,7 +113,7 @@ Gap = Annotated[
         "--gap",
         callback=_at_least_zero("a share"),
         help="End when bound and schedules are this close, as a share of the latter: 0.01 is one "
-        "percent. [default: 0, a proof]",
+        "percent; inf ends at once, with a bound that is hardly any. [default: 0, a proof]",
     ),
 ]
 NoImprovement = Annotated[
@@ -122,7 +122,7 @@ NoImprovement = Annotated[
         "--no-improvement",
         callback=_at_least_zero("an amount"),
         help="End after so many seconds (units of work with --work-limit) in which bound and "
-        "schedules came no closer. [default: inf]",
+        "schedules came closer by less than a thousandth. [default: inf]",
     ),
 ]
 Seed = Annotated[
@@ -136,7 +136,7 @@ Method = Annotated[
     typer.Option(
         "--method",
         help="Offline. milp, benders: exact. colgen: mostly an interval. bruteforce: exact, tiny "
-        "instances, no time limit. auto: milp if small, else benders.",
+        "instances, ignores limits. auto: milp if small, colgen if very large, else benders.",
     ),
 ]
 Output = Annotated[

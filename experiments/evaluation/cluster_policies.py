@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import oasis
-from experiments.evaluation.live import live_recourse
+from experiments.evaluation.live import planning_policy
 from experiments.evaluation.policies import OASIS, POLICIES, RECOURSE
-from oasis.kubernetes.planning.live_policy import LivePolicy
 from oasis.model.instance_file import instance_from_dict, read_json
 from oasis.online.prices import PriceBounds
 from oasis.online.recourse.learned import LearnedPrices
@@ -63,37 +62,17 @@ def cluster_policy(
         others = sorted(set(options) - {"scale"})
         if others:
             raise oasis.OasisError(f"--set oasis.{others[0]}: is part of the bounds on a cluster")
-        return _oasis(bounds, float(options.get("scale", 1.0)), horizon or lookahead, horizon)
-    if name == RECOURSE and horizon is None:
-        return _recourse(options, lookahead)
-    return lambda: POLICIES[name].make(None, options)  # type: ignore[return-value]
-
-
-def _oasis(bounds: Bounds, scale: float, reach: int, horizon: int | None) -> Callable[[], Policy]:
-    def make(cluster: oasis.Cluster) -> oasis.LiveScheduler:
-        found = bounds(cluster)
-        return oasis.LiveScheduler.oasis(
-            cluster, reach, found if scale == 1.0 else found.scaled(scale)
+        reach = horizon or lookahead
+        return lambda: planning_policy(  # type: ignore[return-value]
+            OASIS, options, reach, reach=max(REACH, 2 * reach), bounds=bounds, horizon=horizon
         )
-
-    return lambda: LivePolicy(  # type: ignore[return-value]
-        OASIS,
-        make,
-        oasis.LiveScheduler.load,
-        reach=max(REACH, 2 * reach),
-        horizon=horizon,
-        keeps_promises=True,
-    )
-
-
-def _recourse(options: Mapping[str, Any], lookahead: int) -> Callable[[], Policy]:
-    def make(cluster: oasis.Cluster) -> oasis.LiveScheduler:
-        return live_recourse(cluster, lookahead, options)
-
-    POLICIES[RECOURSE].resolve(options)  # what is wrong is said before the cluster is looked at
-    return lambda: LivePolicy(  # type: ignore[return-value]
-        RECOURSE, make, oasis.LiveScheduler.load, reach=max(REACH, 2 * lookahead)
-    )
+    if name == RECOURSE and horizon is None:
+        reach = max(REACH, 2 * lookahead)
+        planning_policy(name, options, lookahead, reach=reach)  # refuses bad options now, not later
+        return lambda: planning_policy(  # type: ignore[return-value]
+            name, options, lookahead, reach=reach
+        )
+    return lambda: POLICIES[name].make(None, options)  # type: ignore[return-value]
 
 
 def read_bounds(path: Path, lookahead: int) -> Bounds:

@@ -9,10 +9,9 @@ from typing import Any, cast
 import oasis
 from experiments.evaluation.comparison import Comparison
 from experiments.evaluation.elastic_model import ElasticModel
-from experiments.evaluation.live import live_recourse
+from experiments.evaluation.live import planning_policy
 from experiments.evaluation.policies import OASIS, POLICIES, RECOURSE, entry_of
 from experiments.evaluation.slotted import Slotted
-from oasis.kubernetes.planning.live_policy import LivePolicy
 from oasis.online.prices import PriceBounds
 from oasis.scheduling.policy import Policy
 from oasis.simulator import ElasticWorkload, Outcome, replay
@@ -57,21 +56,14 @@ def elastic_policy(
         return cast(Policy, entry_of(name).make(None, options))
     model = ElasticModel(made, slot_seconds)
     slots = slots_needed(made, slot_seconds)
-    make: Callable[[oasis.Cluster], Any]
+    bounds: Callable[[oasis.Cluster], PriceBounds] | None = None
     if name == OASIS:
-        bounds = _bounds(model, slots, options)
+        found = _bounds(model, slots, options)
 
-        def make(cluster: oasis.Cluster) -> oasis.LiveScheduler:
-            return oasis.LiveScheduler.oasis(cluster, slots, bounds)
-    else:
-        POLICIES[RECOURSE].resolve(options)
+        def bounds(_: oasis.Cluster) -> PriceBounds:
+            return found
 
-        def make(cluster: oasis.Cluster) -> oasis.LiveScheduler:
-            return live_recourse(cluster, slots, options)
-
-    live = LivePolicy(
-        name, make, oasis.LiveScheduler.load, reach=4 * slots, keeps_promises=name == OASIS
-    )
+    live = planning_policy(name, options, slots, reach=4 * slots, bounds=bounds)
     return cast(Policy, Slotted(live, model))
 
 
@@ -80,14 +72,13 @@ def _bounds(model: ElasticModel, slots: int, options: Mapping[str, Any]) -> Pric
     for option in ("granularity", "bounds"):
         if option in options:
             raise ValueError(f"oasis.{option}: expected none on elastic jobs")
-    found = PriceBounds.from_jobs(
+    return PriceBounds.from_jobs(
         model.jobs(),
         model.cluster(),
         slots,
         min_utility_fraction=whole["min_utility_fraction"],
         normalize=whole["normalize"],
     )
-    return found if whole["scale"] == 1.0 else found.scaled(whole["scale"])
 
 
 def utility_of(made: ElasticWorkload, outcome: Outcome) -> float | None:
@@ -114,7 +105,7 @@ def elastic_figures(
     count = len(jobs)
     return {
         "total_utility": utility,
-        "of_bound": None if bound is None or utility is None else utility / bound.value,
+        "of_bound": _share(utility, bound),
         "admitted": sum(job.refusal is None or job.start is not None for job in jobs),
         "finished": len(outcome.completions),
         "mean_completion": outcome.mean_completion,
@@ -130,6 +121,13 @@ def elastic_figures(
         "policy_seconds": outcome.policy_seconds,
         "simulator_seconds": outcome.simulator_seconds,
     }
+
+
+def _share(utility: float | None, bound: ElasticBound | None) -> float | None:
+    """What part of the bound was earned; None if there is no utility, or nothing to earn."""
+    if utility is None or bound is None or bound.value == 0:
+        return None
+    return utility / bound.value
 
 
 def compare_elastic(
@@ -173,7 +171,8 @@ def compare_elastic(
     for name, policy in makers.items():
         told = None if on_settled is None else lambda _: on_settled()
         outcome = replay(made.workload, policy, on_settled=told, **made.options)
-        said = {"parameters": dict(policy.parameters), "report": _report(policy)}
+        parameters = {**policies[name], **policy.parameters}
+        said = {"parameters": parameters, "report": _report(policy)}
         rows[name] = elastic_figures(made, outcome, bound) | said
     about = {
         "jobs": len(made.workload.jobs),

@@ -10,6 +10,7 @@ from typing import Any
 from oasis.model.extras import require
 
 CONFIDENCE = 0.95
+LARGEST = 1e150  # of a value; squares of larger ones are infinite
 WIDEST = 1000.0  # a factor between the ends from which an interval of a ratio says nothing
 LIMITS = {
     "any": (-math.inf, math.inf),
@@ -37,7 +38,8 @@ class Interval:
     kind : {"student", "cut", "range", "none"}
         The 95 % confidence interval by Student's t, of ratios that of the logarithms; the same, cut
         off where no value can be; the smallest and the largest value, where the interval of a ratio
-        would span more than a factor of 1,000; or nothing, with fewer than two values.
+        would span more than a factor of 1,000; or nothing, with fewer than two values, or where one
+        of them is infinite.
     """
 
     mean: float
@@ -47,9 +49,9 @@ class Interval:
     kind: str
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON; None for what there is not."""
+        """Plain data for JSON; None for what there is not, or is infinite."""
         known = {"mean": self.mean, "low": self.low, "high": self.high}
-        plain = {name: None if math.isnan(value) else value for name, value in known.items()}
+        plain = {name: value if math.isfinite(value) else None for name, value in known.items()}
         return {**plain, "n": self.n, "interval": self.kind}
 
 
@@ -79,7 +81,7 @@ def interval_of(values: Sequence[float], scale: str = "any") -> Interval:
     Raises
     ------
     ValueError
-        If a value is outside of the scale.
+        If a value is outside of the scale, or finite and so large that its square is not.
 
     Examples
     --------
@@ -93,13 +95,24 @@ def interval_of(values: Sequence[float], scale: str = "any") -> Interval:
     for value in values:
         if not least * (1 - ROUNDING) <= value <= most * (1 + ROUNDING):
             raise ValueError(f"values: expected {least:g} to {most:g} for {scale}, got {value!r}")
+    if any(math.isinf(value) for value in values):
+        return Interval(_infinite_mean(values), math.nan, math.nan, len(values), NONE)
     if scale == "ratio":
         return _geometric(values)
+    for value in values:
+        if abs(value) > LARGEST:
+            raise ValueError(f"values: expected at most {LARGEST:g} in size, got {value!r}")
     mean, half = mean_and_half_width(values)
     return _cut(mean, mean - half, mean + half, len(values), (least, most))
 
 
 ROUNDING = 1e-5  # of a ratio whose two sides are equal but for what solvers round
+
+
+def _infinite_mean(values: Sequence[float]) -> float:
+    """Of values of which some are infinite: inf or -inf; NaN if there are both."""
+    ends = {value for value in values if math.isinf(value)}
+    return ends.pop() if len(ends) == 1 else math.nan
 
 
 def _geometric(values: Sequence[float]) -> Interval:

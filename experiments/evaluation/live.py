@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import Any
 
 import oasis
-from experiments.evaluation.policies import POLICIES, RECOURSE
+from experiments.evaluation.policies import OASIS, POLICIES, RECOURSE
+from oasis.kubernetes.planning.live_policy import LivePolicy
 from oasis.online.live.answers import Quote
+from oasis.online.prices import PriceBounds
 from oasis.online.recourse import RecourseParams
 
 
@@ -52,6 +54,62 @@ def live_recourse(
         min_utility_fraction=whole["admission_floor"],
         **only_on_arrival,
     )
+
+
+def planning_policy(
+    name: str,
+    options: Mapping[str, Any],
+    slots: int,
+    *,
+    reach: int,
+    bounds: Callable[[oasis.Cluster], PriceBounds] | None = None,
+    horizon: int | None = None,
+) -> LivePolicy:
+    """OASiS or recourse as a policy that plans in slots, on whatever cluster it meets.
+
+    Parameters
+    ----------
+    name : {"oasis", "recourse"}
+        Of the registry.
+    options : mapping
+        Its options that differ from their defaults; OASiS heeds ``scale`` alone, the others are
+        part of the bounds.
+    slots : int
+        Slots that its plan reaches ahead.
+    reach : int
+        Slots that the utility of a job that is planned anew is known for.
+    bounds : callable, optional
+        U and L of OASiS for a cluster.
+    horizon : int, optional
+        Slots after which nothing counts, as in an instance.
+
+    Raises
+    ------
+    OptionError
+        If an option of recourse does not exist or has a wrong value.
+    ValueError
+        If OASiS has no bounds.
+
+    Examples
+    --------
+    >>> planning_policy("recourse", {"rounds": 3}, 10, reach=40).name
+    'recourse'
+    """
+    if name == OASIS and bounds is None:
+        raise ValueError("bounds: expected U and L of OASiS, got None")
+    if name == RECOURSE:
+        POLICIES[RECOURSE].resolve(options)  # says what is wrong before there is a cluster
+
+    def make(cluster: oasis.Cluster) -> oasis.LiveScheduler:
+        if bounds is None:
+            return live_recourse(cluster, slots, options)
+        found, scale = bounds(cluster), float(options.get("scale", 1.0))
+        scaled = found if scale == 1.0 else found.scaled(scale)
+        return oasis.LiveScheduler.oasis(cluster, slots, scaled)
+
+    load = oasis.LiveScheduler.load
+    is_oasis = name == OASIS
+    return LivePolicy(name, make, load, reach=reach, horizon=horizon, keeps_promises=is_oasis)
 
 
 def quote_recourse(instance: oasis.Instance, job: oasis.Job, options: Mapping[str, Any]) -> Quote:

@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from oasis.model.errors import OasisError
@@ -41,6 +42,15 @@ def instance_reference(instance: Instance, file: str | None) -> dict[str, Any]:
     """
     metadata = dict(instance.metadata)
     return {"file": file, "sha256": instance_digest(instance), "metadata": metadata}
+
+
+def file_reference(file: Path) -> dict[str, str | None]:
+    """Plain data that name a trace or a file of elastic jobs: the file, the digest of its bytes.
+
+    The digest is None for a pipe, which can be read only once.
+    """
+    digest = hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else None
+    return {"file": str(file), "sha256": digest}
 
 
 def check_digest(instance: Instance, sha256: str) -> None:

@@ -24,6 +24,17 @@ COMPARED = (
     ("busiest", False),
     ("decision", True),
 )
+ELASTIC = (
+    ("policy", False),
+    ("utility", True),
+    ("of bound", True),
+    ("done", True),
+    ("mean", True),
+    ("p95", True),
+    ("waiting", True),
+    ("restarts", True),
+    ("use", True),
+)
 REPLAYED = (
     ("policy", False),
     ("finished", True),
@@ -82,6 +93,21 @@ def _whole(share: float | None) -> str:
 
 def _short(value: float | None) -> str:
     return "-" if value is None else f"{value:.3g}"
+
+
+def elastic_row(name: str, found: Mapping[str, Any]) -> tuple[str, ...]:
+    """A row of the table of ``oasis compare`` on elastic jobs."""
+    shares = [share for share in found["use"].values() if share is not None]
+    times = (found["mean_completion"], found["p95_completion"], found["mean_waiting"])
+    return (
+        name,
+        texts.number(found["total_utility"]),
+        texts.percent(found["of_bound"]),
+        str(found["finished"]),
+        *("-" if value is None else f"{value:.0f}" for value in times),
+        str(found["restarts"]),
+        texts.percent(max(shares, default=None)),
+    )
 
 
 def replayed_row(name: str, found: Mapping[str, Any]) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from matplotlib.colors import Normalize
 from experiments.plotting.canvas import (
     MOST_COLUMNS,
     SMALL,
+    as_written,
     block_means,
     colour_map,
     ink,
@@ -104,7 +105,7 @@ def draw_bands(ax: Axes, horizon: int, each: int, bands: Sequence[Band]) -> None
         ax.plot(band.arrivals, places, ">", color=ink(), markersize=3.0, label=label, zorder=3)
         ax.hlines([top, bottom], -0.5, horizon - 0.5, color="0.7", linewidth=0.5)
         middles.append((top + bottom) / 2)
-        labels.append(f"{band.name}\n{band.jobs:,} jobs,\n{band.ran:,} to their end")
+        labels.append(f"{as_written(band.name)}\n{band.jobs:,} jobs,\n{band.ran:,} to their end")
         top = bottom + GAP
     if image is not None:
         ax.figure.colorbar(image, ax=ax, label="workers per job (mean)")

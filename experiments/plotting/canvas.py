@@ -76,8 +76,19 @@ def axes(ax: Axes | None, width: float = 6.4, height: float = 4.0) -> Axes:
 
 
 def shorten(name: str) -> str:
-    """`name` cut to the length that fits beside a plot."""
-    return name if len(name) <= LONGEST_LABEL else name[: LONGEST_LABEL - 1] + "…"
+    """`name` cut to the length that fits beside a plot, to be drawn `as_written`."""
+    return as_written(name if len(name) <= LONGEST_LABEL else name[: LONGEST_LABEL - 1] + "…")
+
+
+def as_written(name: str) -> str:
+    r"""`name` for matplotlib to draw as it is: it would take what is between dollars for a formula.
+
+    Examples
+    --------
+    >>> print(as_written("a $5$ job"))
+    a \$5\$ job
+    """
+    return name.replace("$", r"\$") if rcParams["text.parse_math"] else name
 
 
 def label_rows(ax: Axes, names: Sequence[str]) -> None:

@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING
 
 from matplotlib.axes import Axes
 
-from experiments.plotting.canvas import HATCHES, SMALL, axes, fill, ink, legend_below, shorten
+from experiments.plotting.canvas import (
+    HATCHES,
+    SMALL,
+    as_written,
+    axes,
+    fill,
+    ink,
+    legend_below,
+    shorten,
+)
 
 if TYPE_CHECKING:
     from experiments.evaluation.job_comparison import JobComparison
@@ -67,7 +76,7 @@ def plot_differences(
     drawn: set[str] = set()
     for place, (row, value) in enumerate(zip(shown, values, strict=True)):
         k = list(TAKEN).index(row.taken_by)
-        label = TAKEN[row.taken_by].format(who=who)
+        label = TAKEN[row.taken_by].format(who=as_written(who))
         _bar(ax, place, value, k, None if label in drawn else label)
         drawn.add(label)
     if rest:
@@ -81,7 +90,7 @@ def plot_differences(
     ax.set_ylim(max(len(names), 1) - 0.5, -0.5)
     ax.margins(x=0.2)
     ax.set_ylabel("job")
-    ax.set_xlabel(f"utility in the best schedule, less that of {who}")
+    ax.set_xlabel(f"utility in the best schedule, less that of {as_written(who)}")
     ax.set_title("Jobs that make the difference")
     if not values:
         ax.text(0.5, 0.5, "none: every job earns the same", transform=ax.transAxes, ha="center")

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from experiments.plotting.canvas import (
     LINES,
     MOST_COLUMNS,
+    as_written,
     axes,
     block_means,
     colour,
@@ -63,7 +64,7 @@ def plot_load(description: Description, *, ax: Axes | None = None) -> Axes:
             linestyle=LINES[k % len(LINES)],
             linewidth=1.6,
             color=colour(k),
-            label=f"{load.resource} of {OWNERS[load.group]}",
+            label=f"{as_written(load.resource)} of {OWNERS[load.group]}",
         )
     ax.axhline(100.0, color="0.4", linewidth=0.8, label="all there is")
     slot_axis(ax, horizon, step)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from matplotlib.figure import Figure
 
-from experiments.plotting.canvas import new_figure
+from experiments.plotting.canvas import as_written, new_figure
 from experiments.plotting.comparison import measures_of, plot_comparison
 from experiments.plotting.differences import MOST_JOBS, plot_differences
 from experiments.plotting.prices import plot_prices
@@ -78,7 +78,7 @@ def _page(
     columns = rows[1].subgridspec(1, 2, width_ratios=(2, 1))
     plot_schedule(instance, schedules, ax=figure.add_subplot(columns[0]))
     plot_utilities(instance, schedules, ax=figure.add_subplot(columns[1]))
-    figure.suptitle(title)
+    figure.suptitle(as_written(title))
     return figure
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm
 
-from experiments.plotting.canvas import axes, heat_map
+from experiments.plotting.canvas import as_written, axes, heat_map
 from experiments.plotting.groups import group_of
 from oasis.model.instance import Instance
 from oasis.simulator.result import Run
@@ -67,8 +67,8 @@ def plot_prices(
     known = values[~np.isnan(values)]
     low, high = (known.min(), known.max()) if known.size else (1.0, 1.0)
     norm = LogNorm(low, high if high > low else 10.0 * low)
-    heat_map(ax, values, servers.names, norm, f"utility per {resource}")
+    heat_map(ax, values, servers.names, norm, f"utility per {as_written(resource)}")
     if not known.size:
         ax.text(0.5, 0.5, "no prices", transform=ax.transAxes, ha="center", backgroundcolor="w")
-    ax.set_title(f"Prices on {servers.title}: {resource}")
+    ax.set_title(f"Prices on {servers.title}: {as_written(resource)}")
     return ax

@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from experiments.plotting.canvas import HATCHES, SMALL, axes, fill, ink, legend_below
+from experiments.plotting.canvas import HATCHES, SMALL, as_written, axes, fill, ink, legend_below
 from oasis.model.decision import Decision
 from oasis.model.rounding import IntArray
 from oasis.model.schedule import COUNT, SLOT
@@ -65,7 +65,7 @@ def _draw_schedule(ax: Axes, decision: Decision) -> Axes:
     ax.set_xlabel("time (slots)")
     ax.set_ylabel("count")
     ax.set_title(
-        f"{decision.job_id} would be admitted\n"
+        f"{as_written(decision.job_id)} would be admitted\n"
         f"utility {decision.utility:.4g}, cost {decision.cost:.4g}, payoff {decision.payoff:.4g}"
     )
     legend_below(ax, 2)
@@ -74,7 +74,7 @@ def _draw_schedule(ax: Axes, decision: Decision) -> Axes:
 
 def _draw_rejection(ax: Axes, decision: Decision) -> Axes:
     rejection = decision.rejection
-    title = f"{decision.job_id} would be rejected"
+    title = f"{as_written(decision.job_id)} would be rejected"
     factor = None if rejection is None else rejection.utility_factor
     values = {"as it is": 1.0} if factor is None else {"as it is": 1.0, "would do": factor}
     for k, value in enumerate(values.values()):
@@ -87,7 +87,7 @@ def _draw_rejection(ax: Axes, decision: Decision) -> Axes:
         title += "\nit is worth nothing when it could end"
     elif rejection.bottleneck is not None:
         spot = rejection.bottleneck
-        place = f"{spot.resource} of {OWNERS[spot.group]}"
+        place = f"{as_written(spot.resource)} of {OWNERS[spot.group]}"
         title += f"\n{100 * spot.share:.0f} % of what it would cost is for {place}"
     ax.set_yticks(range(len(values)), list(values))
     ax.set_ylim(len(values) - 0.5, -0.5)

@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
 
-from experiments.plotting.canvas import axes, heat_map
+from experiments.plotting.canvas import as_written, axes, heat_map
 from experiments.plotting.groups import group_of
 from oasis.model.instance import Instance
 from oasis.model.schedule import Schedule
@@ -63,7 +63,7 @@ def plot_utilisation(
         shares = np.where(np.isnan(shares), -1.0, shares).max(axis=2)
         shares[shares < 0] = np.nan  # a server with nothing at all
     else:
-        what = resource
+        what = as_written(resource)
         shares = shares[:, :, servers.index(resource)]
     heat_map(ax, 100.0 * shares, servers.names, Normalize(0.0, 100.0), "in use (%)")
     ax.set_title(f"Utilisation of {servers.title}: {what}")

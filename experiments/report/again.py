@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from experiments.evaluation.policies import POLICIES, SEED
 from experiments.evaluation.seeds import OVER_SEEDS
+from oasis.simulator.elastic_file import FORMAT
 
 UNNAMED = "INSTANCE.json"  # where a result does not say
 REPLAY_DEFAULTS = {"servers": 8, "gpus": 8, "placement": "pooled", "first": 0}
@@ -35,7 +36,8 @@ def commands_of(name: str, data: Mapping[str, Any]) -> tuple[str, ...]:
     ('oasis run --from r.json', 'oasis run a.json --policy fifo --set fifo.seed=3')
     """
     kind = data.get("kind")
-    file = (data.get("instance") or {}).get("file") or UNNAMED
+    elastic = kind == "compare" and data.get("format") == FORMAT
+    file = (data.get("trace" if elastic else "instance") or {}).get("file") or UNNAMED
     words: list[Any] = [kind, file]
     if kind in ("run", "ratio", "quote"):
         words += ["JOB.json"] if kind == "quote" else []
@@ -46,6 +48,8 @@ def commands_of(name: str, data: Mapping[str, Any]) -> tuple[str, ...]:
         words = [kind, *_trace(data)]
     if kind in ("compare", "replay"):
         words += _policies(data["policies"])
+    if elastic:
+        words += ["--slot-seconds", text_of(data["slot_seconds"])]
     if kind is None:
         return ()
     return (_line("run", "--from", name), _line(*words)) if kind == "run" else (_line(*words),)
@@ -59,11 +63,14 @@ def _line(*words: Any) -> str:
 
 
 def _set(policy: str, parameters: Mapping[str, Any]) -> list[str]:
-    """Options that differ from the defaults of a known policy; all of an unknown one."""
+    """Options that differ from the defaults of a known policy; all of an unknown one.
+
+    A policy may tell of more than its options, such as of what it found in the file of the jobs.
+    """
     known = POLICIES[policy].resolve({}) if policy in POLICIES else {}
     words = []
     for name, value in parameters.items():
-        if name not in known or known[name] != value:
+        if policy not in POLICIES or (name in known and known[name] != value):
             words += ["--set", f"{policy}.{name}={text_of(value)}"]
     return words
 
@@ -95,10 +102,53 @@ def _policies(rows: Mapping[str, Mapping[str, Any]]) -> list[str]:
 
 def _offline(method: str, parameters: Mapping[str, Any]) -> list[str]:
     words = ["--method", method]
-    for name in ("time_limit", "work_limit", SEED):
-        if parameters.get(name) is not None:
-            words += [f"--{name.replace('_', '-')}", f"{parameters[name]:g}"]
+    for name in ("time_limit", "work_limit", "gap", "no_improvement", SEED):
+        if name in parameters:
+            value = "inf" if parameters[name] is None else parameters[name]
+            words += [f"--{name.replace('_', '-')}", str(value)]
     return words
+
+
+def not_options(data: Mapping[str, Any]) -> tuple[str, ...]:
+    """What the commands of `commands_of` cannot say: parameters that have no option.
+
+    Parameters
+    ----------
+    data : mapping
+        The document of a result.
+
+    Returns
+    -------
+    tuple of str
+        A sentence, or nothing.
+
+    Examples
+    --------
+    >>> changed = {"presolve": False}
+    >>> document = {"kind": "solve", "method": "milp", "parameters": {"params": changed}}
+    >>> not_options(document)
+    ('The command does not make it again: it was solved with presolve = False, not an option.',)
+    """
+    if data.get("kind") not in _OFFLINE:
+        return ()
+    from offline.solve import METHOD_BY_NAME  # noqa: PLC0415 (needs an extra, as the result does)
+
+    params = data[_OFFLINE[data["kind"]]].get("params", {})
+    defaults = dict(_named(METHOD_BY_NAME[data["method"]].params().to_dict()))
+    changed = [f"{name} = {value}" for name, value in _named(params) if defaults.get(name) != value]
+    if not changed:
+        return ()
+    said = ", ".join(changed)
+    return (f"The command does not make it again: it was solved with {said}, not an option.",)
+
+
+def _named(params: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Each single parameter with its name, those of parts after the name of the part."""
+    for name, value in params.items():
+        if isinstance(value, Mapping):
+            yield from _named(value, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", list(value) if isinstance(value, tuple) else value
 
 
 def _trace(data: Mapping[str, Any]) -> list[str]:

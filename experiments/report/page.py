@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from importlib.resources import files
 
@@ -9,6 +10,9 @@ from jinja2 import Environment, StrictUndefined
 
 from experiments.report.section import Section
 from oasis.version import __version__
+
+# Control characters and half surrogates, which XML cannot have in any form.
+_NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def report_page(sections: Sequence[Section], title: str = "OASiS: results") -> str:
@@ -25,7 +29,8 @@ def report_page(sections: Sequence[Section], title: str = "OASiS: results") -> s
     -------
     str
         A page that is well-formed XML too, with its style and pictures inside. All text of results
-        is escaped. The same sections give the same text: it has no date.
+        is escaped; a character that XML cannot have becomes U+FFFD. The same sections give the same
+        text: it has no date.
 
     Examples
     --------
@@ -40,4 +45,5 @@ def report_page(sections: Sequence[Section], title: str = "OASiS: results") -> s
     )
     template = environment.from_string(folder.joinpath("page.html.j2").read_text(encoding="utf-8"))
     style = folder.joinpath("page.css").read_text(encoding="utf-8")
-    return template.render(sections=sections, title=title, style=style, version=__version__) + "\n"
+    page = template.render(sections=sections, title=title, style=style, version=__version__)
+    return _NO_XML.sub("\N{REPLACEMENT CHARACTER}", page) + "\n"

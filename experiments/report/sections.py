@@ -13,11 +13,12 @@ from experiments.evaluation.instance_of import digest_of, named_file
 from experiments.evaluation.job_comparison import JobComparison, compare_jobs
 from experiments.evaluation.quote_facts import quote_facts
 from experiments.plotting.documents import NEED_INSTANCE, kind_of, picture_of
-from experiments.report.again import commands_of
+from experiments.report.again import commands_of, not_options
 from experiments.report.proofs import proofs_of
 from experiments.report.section import Section, Table, table
 from experiments.report.svg import inline_svg
 from oasis.model.instance import Instance
+from oasis.simulator.elastic_file import FORMAT
 from oasis.simulator.result_file import result_from_dict
 
 TAKEN = (
@@ -69,8 +70,8 @@ def section_of(
     found = None if kind == SCHEDULES else result_from_dict(data)
     if instance is not None and kind in VERIFIABLE:
         check_document(instance, data)
-    title, came_out, made = _SAID[kind](data, found, instance)
-    notes = []
+    title, came_out, made = _SAYING_BY_KIND[kind](data, found, instance)
+    notes = list(not_options(data))
     if instance is None and kind in VERIFIABLE:
         file = named_file(data)
         where = f"its instance, {file}, is not there" if file else "it names no instance file"
@@ -114,12 +115,17 @@ def _ratio(_: Mapping[str, Any], result: Any, instance: Instance | None) -> Said
     ratio = dict(came_out)["competitive ratio"]
     made = []
     if instance is not None:
-        rows = [_taken(row) for row in compare_jobs(instance, result)]
+        rows = [_row_of_taken(row) for row in compare_jobs(instance, result)]
         made = [table("Who takes which job", TAKEN, rows)]
     return f"Competitive ratio of {who}: {ratio}", came_out, made
 
 
 def _compare(data: Mapping[str, Any], found: Any, _: Instance | None) -> Said:
+    if data.get("format") == FORMAT:
+        rows = [tables.elastic_row(name, row) for name, row in found.policies.items()]
+        title = f"{len(found.policies)} policies on {data.get('jobs')} elastic jobs"
+        bound = [("utility at most", texts.number(data.get("bound")))]
+        return title, bound, [table("Policies; times in seconds", tables.ELASTIC, rows)]
     rows = [tables.compared_row(name, row) for name, row in found.policies.items()]
     title = f"{len(found.policies)} policies on {data.get('jobs')} jobs"
     return title, [], [table("Policies", tables.COMPARED, rows)]
@@ -140,7 +146,7 @@ def _schedules(data: Mapping[str, Any], _: Any, __: Instance | None) -> Said:
     return f"{len(data[SCHEDULES])} schedules", [], []
 
 
-_SAID: Mapping[str, Callable[[Mapping[str, Any], Any, Instance | None], Said]] = {
+_SAYING_BY_KIND: Mapping[str, Callable[[Mapping[str, Any], Any, Instance | None], Said]] = {
     "run": _run,
     "solve": _solve,
     "ratio": _ratio,
@@ -151,7 +157,7 @@ _SAID: Mapping[str, Callable[[Mapping[str, Any], Any, Instance | None], Said]] =
 }
 
 
-def _taken(row: JobComparison) -> tuple[str, ...]:
+def _row_of_taken(row: JobComparison) -> tuple[str, ...]:
     cells: list[str] = []
     for side in (row.online, row.offline):
         cells += ["-", "-"] if side is None else [str(side.completion), texts.number(side.utility)]

@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from experiments.evaluation.intervals import (
+    NONE,
     interval_of,
     mean_and_half_width,
     scale_of,
@@ -58,7 +59,8 @@ def summarise(frame: pd.DataFrame, figures: Iterable[str]) -> pd.DataFrame:
         for name in wanted:
             values = [float(value) for value in group[name].dropna()]
             found = interval_of(values, scale_of(name) if min(values, default=0.0) >= 0 else "any")
-            half = math.nan if scale_of(name) == "ratio" else mean_and_half_width(values)[1]
+            has_half = scale_of(name) != "ratio" and found.kind != NONE
+            half = mean_and_half_width(values)[1] if has_half else math.nan
             row |= {name: found.mean, f"{name}.ci95": half, f"{name}.n": found.n}
             row |= {f"{name}.low": found.low, f"{name}.high": found.high}
             row[f"{name}.interval"] = found.kind

@@ -132,12 +132,12 @@ class Budget:
     @property
     def left(self) -> float:
         """What remains, at least 0; inf without a limit, and 0 once a criterion is met."""
-        if self.stopping.check(self.meter.read()) is not None:
+        if self._limit_came_first or self.stopping.check(self.meter.read()) is not None:
             return 0.0
         return math.inf if self.limit is None else max(0.0, self.limit - self.elapsed)
 
     @property
-    def left_in_vain(self) -> float:
+    def left_without_news(self) -> float:
         """What remains for a step that tells of nothing before its end; at most `left`."""
         return min(self.left, self.stopping.left(self.meter.read()))
 
@@ -150,9 +150,16 @@ class Budget:
     def status(self) -> Status:
         """Why a solve ends that has spent it: its limit, or the criterion that was met before."""
         limit = Status.WORK_LIMIT if self.is_repeatable else Status.TIME_LIMIT
-        if self.stopping.met is None and self.limit is not None and self.elapsed >= self.limit:
+        if self._limit_came_first:
             return limit
         return self.stopping.check(self.meter.read()) or limit
+
+    @property
+    def _limit_came_first(self) -> bool:
+        """Whether the limit is spent, and no criterion was met before it was."""
+        if self.limit is None or self.elapsed < self.limit or self.stopping.met is not None:
+            return False
+        return self.started + self.limit <= self.stopping.patient_until
 
     def charge(self, work: float) -> None:
         """Take note of `work` units that were done."""

@@ -52,7 +52,7 @@ def solve(
     budget: Budget | None = None,
     node_limit: int | None = None,
     gap: float = 0.0,
-    is_whole: bool = False,
+    is_whole_problem: bool = False,
     warm_start: Mapping[str, float] | None = None,
     on_progress: Callable[[SolveProgress], None] | None = None,
     presolve: bool = True,
@@ -78,7 +78,7 @@ def solve(
         model at the same solution.
     gap : float
         Difference of bound and solution at which to stop, in units of the objective.
-    is_whole : bool
+    is_whole_problem : bool
         Whether the model is the whole problem of the budget, so that its solutions and bounds
         meet the criteria of that (`oasis.solvers.stopping`): HiGHS then stops at their gap, and,
         where the budget counts work, when it has not improved anything for so long.
@@ -107,7 +107,7 @@ def solve(
         budget=budget,
         node_limit=node_limit,
         gap=gap,
-        is_whole=is_whole,
+        is_whole_problem=is_whole_problem,
         warm_start=warm_start,
         presolve=presolve,
         proof=proof,
@@ -123,7 +123,7 @@ def start(
     budget: Budget | None = None,
     node_limit: int | None = None,
     gap: float = 0.0,
-    is_whole: bool = False,
+    is_whole_problem: bool = False,
     warm_start: Mapping[str, float] | None = None,
     presolve: bool = True,
     proof: bool = True,
@@ -135,7 +135,7 @@ def start(
     variables = problem.variables()
     scale = objective_scale(problem)
     highs = configured(None if budget.is_repeatable else budget.left, node_limit, presolve, seed)
-    share = budget.stopping.gap if is_whole else 0.0
+    share = budget.stopping.gap if is_whole_problem else 0.0
     accept(highs.setOptionValue("mip_abs_gap", gap * scale), "refused the gap")
     accept(highs.setOptionValue("mip_rel_gap", share), "refused the gap")
     lp = translated(problem, variables, scale, row_scale)
@@ -159,7 +159,9 @@ def start(
     entries = len(lp.a_matrix_.value_)
     budget.charge(SOLVE_WORK + SOLVE_WORK_PER_ENTRY * entries)
     check_work = CHECK_WORK + CHECK_WORK_PER_ENTRY * entries
-    return RunningSolve(highs, scale, read, worst, budget, check_work, is_whole=is_whole)
+    return RunningSolve(
+        highs, scale, read, worst, budget, check_work, is_whole_problem=is_whole_problem
+    )
 
 
 def version() -> str:

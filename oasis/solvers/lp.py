@@ -145,9 +145,10 @@ def run_to_optimum(solver: highspy.Highs, budget: Budget) -> bool:
     iteration = ITERATION_WORK + ITERATION_WORK_PER_ROW * solver.getNumRow()
     seconds, iterations = math.inf, NO_ITERATION_LIMIT
     if not budget.is_repeatable:
-        seconds = solver.getRunTime() + budget.left_in_vain  # HiGHS counts its limit over all runs
-    elif math.isfinite(budget.left_in_vain):
-        iterations = math.ceil(budget.left_in_vain / iteration)
+        # HiGHS counts its limit over all runs
+        seconds = solver.getRunTime() + budget.left_without_news
+    elif math.isfinite(budget.left_without_news):
+        iterations = math.ceil(budget.left_without_news / iteration)
     accept(solver.setOptionValue("time_limit", seconds), "refused a time limit")
     accept(
         solver.setOptionValue("simplex_iteration_limit", iterations), "refused an iteration limit"

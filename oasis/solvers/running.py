@@ -52,7 +52,7 @@ class RunningSolve:
         What the work is charged to.
     check_work : float
         Work between two of HiGHS's checks whether it should stop.
-    is_whole : bool
+    is_whole_problem : bool
         Whether what it finds and proves counts for the criteria of the budget.
 
     Attributes
@@ -70,18 +70,20 @@ class RunningSolve:
         budget: Budget,
         check_work: float,
         *,
-        is_whole: bool = False,
+        is_whole_problem: bool = False,
     ) -> None:
         self.progress: SolveProgress | None = None
         self._highs, self._scale, self._read, self._worst = highs, scale, read, worst
         self._budget, self._check_work = budget, check_work
         self._checks = 0
         self._is_spent = False
-        self._notes = is_whole and budget.is_repeatable
+        self._notes = is_whole_problem and budget.is_repeatable
         self._began = budget.meter.read()
         self._most_checks = math.inf
         if budget.is_repeatable:
-            self._most_checks = (budget.left if is_whole else budget.left_in_vain) / check_work
+            self._most_checks = (
+                budget.left if is_whole_problem else budget.left_without_news
+            ) / check_work
         self._stop = threading.Event()
         self._done = threading.Event()
         self._failure: BaseException | None = None

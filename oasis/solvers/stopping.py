@@ -78,6 +78,11 @@ class Stopping:
         if self.gap > 0 and relative_gap(verified, bound) <= self.gap:
             self.met = self.met or Status.GAP_LIMIT
 
+    @property
+    def patient_until(self) -> float:
+        """What will have been spent when there is no improvement, unless one comes; or inf."""
+        return self._since + self.patience
+
     def check(self, now: float) -> Status | None:
         """The criterion that is met when so much has been spent; None if there is none yet."""
         if self.met is None and self.left(now) <= 0:

@@ -126,12 +126,12 @@ class Decomposition:
         was nothing to cut, or cuts hardly lower the bound, the next master has fewer fractions.
         """
         params = self.params.master
-        is_whole = self._level == len(LEVELS) - 1
+        is_last_level = self._level == len(LEVELS) - 1
         before = self.state.bound
-        solution = self._master_and_meanwhile(0.0 if is_whole else self._tolerance)
+        solution = self._master_and_meanwhile(0.0 if is_last_level else self._tolerance)
         if self.is_done or not solution.values:
             return
-        if is_whole:
+        if is_last_level:
             self._place(solution, self.budget.share(params.primal_share))
             return
         self._tolerance /= 2

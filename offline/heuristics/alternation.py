@@ -19,20 +19,20 @@ class Turn:
     phase : str
         What users see while it runs.
     search : callable
-        Improves the best solution until a budget is spent.
+        Improves the best solution until a budget is spent; whether it had anything to try.
     amount : float
         Seconds or units of work of its next turn.
-    rate : float
+    gain_rate : float
         Utility gained per second or unit of work in its last turn; inf before the first.
-    last : int
-        Number of its last turn.
+    last_turn : int
+        Number of its last turn, counted over the turns of all searches; -1 before the first.
     """
 
     phase: str
-    search: Callable[[Budget], None]
+    search: Callable[[Budget], bool]
     amount: float
-    rate: float = float("inf")
-    last: int = -1
+    gain_rate: float = float("inf")
+    last_turn: int = -1
 
 
 class Alternation:
@@ -45,7 +45,7 @@ class Alternation:
     Parameters
     ----------
     searches : sequence of (str, callable)
-        Phase and search.
+        Phase and search; one that had nothing to try has no further turn.
     best : BestSolution
         What they improve.
     params : AlternationParams
@@ -54,7 +54,7 @@ class Alternation:
 
     def __init__(
         self,
-        searches: Sequence[tuple[str, Callable[[Budget], None]]],
+        searches: Sequence[tuple[str, Callable[[Budget], bool]]],
         best: BestSolution,
         params: AlternationParams,
     ) -> None:
@@ -69,19 +69,19 @@ class Alternation:
             part = budget.share(self.params.most_share).within(turn.amount)
             before = self.best.value
             self.best.state.enter(turn.phase)
-            turn.search(part)
+            had_a_try = turn.search(part)
             gain, spent = self.best.value - before, part.elapsed
-            if spent <= 0:
-                self._turns.remove(turn)  # it has nothing to try
+            if not had_a_try or spent <= 0:
+                self._turns.remove(turn)
                 continue
-            turn.rate = gain / spent
-            turn.last = self._number
+            turn.gain_rate = gain / spent
+            turn.last_turn = self._number
             self._number += 1
             if gain <= 0:
                 turn.amount *= self.params.growth
 
     def _next(self) -> Turn:
-        waited = max(self._turns, key=lambda turn: self._number - turn.last)
-        if self._number - waited.last > self.params.most_wait:
+        waited = max(self._turns, key=lambda turn: self._number - turn.last_turn)
+        if self._number - waited.last_turn > self.params.most_wait:
             return waited
-        return max(self._turns, key=lambda turn: (turn.rate, -turn.last))
+        return max(self._turns, key=lambda turn: (turn.gain_rate, -turn.last_turn))

@@ -51,8 +51,12 @@ class Neighbourhoods:
         self.wanted: Collection[int] = ()
         self._size = params.first_jobs
 
-    def search(self, budget: Budget) -> None:
-        """Improve the best solution until the budget or the bound is reached."""
+    def search(self, budget: Budget) -> bool:
+        """Improve the best solution until the budget or the bound is reached.
+
+        Returns whether there was anything to try: a job that runs, or one that could.
+        """
+        has_tried = False
         current, params = self.best.solution, self.params
         chances = self.duals.chances
         chances[list(self.wanted)] *= params.wanted_factor
@@ -60,6 +64,7 @@ class Neighbourhoods:
             leaving, invited, until = self._chosen(current, chances)
             if not leaving and not invited:
                 break
+            has_tried = True
             part = budget.within(params.limit)
             trial, is_solved = exchange(current, leaving, invited, part, until)
             larger, smaller = self._size + params.growth, self._size - params.shrinkage
@@ -70,6 +75,7 @@ class Neighbourhoods:
                 trial.fill(order, self.duals.worker_prices, self.duals.ps_prices)
                 current = trial
                 self.best.offer(current)
+        return has_tried or budget.passed
 
     def _chosen(
         self, current: PartialSolution, chances: FloatArray

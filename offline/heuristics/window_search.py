@@ -81,14 +81,23 @@ class WindowSearch:
         self.search(budget, self.params.patience * len(self._worthy))
 
     def insert_by_density(self, budget: Budget) -> None:
-        """Plan all jobs from nothing, the densest first, and offer the plan."""
-        before = self._plan.insertions
-        start_over(self._plan)
-        budget.charge(self._work * (self._plan.insertions - before))
+        """Plan jobs from nothing, the densest first, until the budget is spent; offer the plan."""
+        charged = self._plan.insertions
+
+        def is_over() -> bool:
+            nonlocal charged
+            budget.charge(self._work * (self._plan.insertions - charged))
+            charged = self._plan.insertions
+            return budget.passed
+
+        start_over(self._plan, is_over)
+        budget.charge(self._work * (self._plan.insertions - charged))
         self._offer(self._snapshot())
 
-    def search(self, budget: Budget, patience: int | None = None) -> None:
+    def search(self, budget: Budget, patience: int | None = None) -> bool:
         """Search from the best solution until the budget or the bound is reached.
+
+        Returns whether there is anything to try: a job that can be worth something.
 
         With `patience`, also until so many steps have found nothing better. The temperature falls
         to 0 as the budget is spent; without a limit it is 0 throughout.
@@ -107,6 +116,7 @@ class WindowSearch:
             if steps % self.params.steps_between_offers == 0:
                 self._offer(found)
         self._offer(found)
+        return bool(self._worthy)
 
     def _step(self, heat: float, budget: Budget) -> float:
         """Ruin and recreate once; by how much the value of the plan has changed."""

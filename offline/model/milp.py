@@ -83,7 +83,7 @@ def _run(
         model.limits,
         state.withdraw,
         budget=state.budget,
-        is_whole=True,
+        is_whole_problem=True,
         warm_start=model.values_of(known) if known else None,
         on_progress=state.saw,
         presolve=params.presolve,

@@ -93,7 +93,7 @@ def command(
         if seeds > 1:
             raise oasis.OasisError("--seeds: expected 1 on elastic jobs; --policy-seed chooses it")
         comparison = compare_on_elastic(file, policies, policy_seed, assignments, slot_seconds)
-        deliver_elastic(comparison, as_json=as_json, output=output, plot=plot, style=style)
+        deliver_elastic(comparison, file, as_json=as_json, output=output, plot=plot, style=style)
         return
     if slot_seconds is not None:
         raise ValueError("--slot-seconds: is for elastic jobs, an instance has slots of its own")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,6 +16,7 @@ from experiments.cli.reading import errors_name
 from experiments.cli.results import deliver
 from experiments.evaluation.comparison import Comparison
 from experiments.evaluation.policies import LINE
+from experiments.evaluation.provenance import file_reference
 from experiments.evaluation.replay import PLAIN, replay_each
 from experiments.evaluation.tables import REPLAYED, replayed_row
 from oasis.simulator import ElasticWorkload, Workload, read_elastic, rigid_workload
@@ -91,7 +91,7 @@ def command(
             "cluster": cluster or None,
             "max_gpus": max_gpus,
             "first": first,
-            "trace": _reference(file),
+            "trace": file_reference(file),
             "version": oasis.__version__,
         }
         found = Comparison("replay", _replayed(workload, chosen, None), about)
@@ -125,12 +125,6 @@ def _about(trace: PlainTrace, servers: int, gpus: int, placement: str) -> dict[s
     }
 
 
-def _reference(file: Path) -> dict[str, str | None]:
-    """The trace by its name and the digest of its content; a pipe can be read only once."""
-    digest = hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else None
-    return {"file": str(file), "sha256": digest}
-
-
 def is_elastic(file: Path) -> bool:
     """Whether `file` is one of elastic jobs: named ``.json``, or beginning with a brace."""
     if file.suffix.lower() == ".json":
@@ -155,7 +149,7 @@ def _elastic(made: ElasticWorkload, chosen: Chosen, file: Path) -> Comparison:
         "jobs": len(made.workload.jobs),
         "format": made.document["format"],
         "machines": len(made.workload.site.machines),
-        "trace": _reference(file),
+        "trace": file_reference(file),
         "version": oasis.__version__,
     }
     return Comparison("replay", _replayed(made.workload, chosen, made.options), about)

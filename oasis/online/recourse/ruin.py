@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
@@ -15,12 +15,17 @@ def by_density(plan: WorkingPlan, jobs: Iterable[LiveJob]) -> list[LiveJob]:
     return sorted(jobs, key=lambda live: (live.promise is None, -plan.density(live), live.key))
 
 
-def start_over(plan: WorkingPlan) -> bool:
-    """Plan all live jobs anew in order of density; undone unless that is better."""
+def start_over(plan: WorkingPlan, is_over: Callable[[], bool] = lambda: False) -> bool:
+    """Plan all live jobs anew in order of density; undone if that is worse.
+
+    Once `is_over` says so, which is asked before each job, the others stay unplanned.
+    """
     before, mark = plan.standing, plan.mark
     for live in plan.planned():
         plan.remove(live)
     for live in by_density(plan, plan.live.values()):
+        if is_over():
+            break
         plan.insert(live)
     return keep_if_no_worse(plan, before, mark)
 

@@ -12,6 +12,7 @@ from experiments.evaluation.elastic_comparison import (
 )
 from experiments.evaluation.elastic_model import BySlots, ElasticModel
 from experiments.evaluation.slotted import Slotted
+from experiments.evaluation.tables import elastic_row
 from oasis.model.errors import InstanceError
 from oasis.model.utility import Deadline
 from oasis.simulator import Outage, elastic_from_dict, generate_elastic, replay, write_elastic
@@ -159,6 +160,15 @@ def test_without_utilities_there_is_no_bound():
     found = compare_elastic(generate_elastic(jobs=3), {"dragon": {}})
     assert found.about["bound"] is None
     assert found.policies["dragon"]["total_utility"] is None
+
+
+def test_where_nothing_can_be_earned_there_is_no_share_of_the_bound():
+    never = {"kind": "deadline", "value": 5.0, "deadline": 10.0}
+    made = elastic_from_dict(document(job("a", utility=never)))
+    found = compare_elastic(made, {"fifo": {}})
+    assert found.about["bound"] == found.policies["fifo"]["total_utility"] == 0.0
+    assert found.policies["fifo"]["of_bound"] is None
+    assert elastic_row("fifo", found.policies["fifo"])[1:4] == ("0", "-", "1")
 
 
 def test_slots_are_enough_for_all_the_work():

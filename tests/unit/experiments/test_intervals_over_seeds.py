@@ -48,6 +48,23 @@ def test_an_interval_holds_its_mean_and_only_what_can_be(scale: str, data: st.Da
         assert found.high / found.low <= max(WIDEST, seen) * (1 + 1e-9)
 
 
+@pytest.mark.parametrize("scale", ["any", "amount", "ratio"])
+@pytest.mark.parametrize("values", [[math.inf, 2.0], [math.inf, math.inf]])
+def test_infinite_values_have_no_interval(values: list[float], scale: str) -> None:
+    found = interval_of(values, scale)
+    assert (found.mean, found.n, found.kind) == (math.inf, 2, "none")
+    assert math.isnan(found.low)
+    assert math.isnan(found.high)
+    assert found.to_dict() == {"mean": None, "low": None, "high": None, "n": 2, "interval": "none"}
+    assert as_text(found.to_dict()) == "-"
+
+
+def test_infinities_that_cancel_out_have_no_mean_and_what_is_too_large_is_refused() -> None:
+    assert math.isnan(interval_of([math.inf, -math.inf, 1.0]).mean)
+    with pytest.raises(ValueError, match=r"values: expected at most 1e\+150 in size, got 1e\+308"):
+        interval_of([1e308, 1e308, 1.0])
+
+
 @given(st.lists(VALUES["any"], min_size=2, max_size=8))
 @example([3.0, 5.0, 10.0])
 def test_uncut_it_is_that_of_student(values: list[float]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import shlex
 import xml.etree.ElementTree as ET
@@ -17,9 +18,13 @@ import pytest
 pytest.importorskip("matplotlib", reason="needs the plot extra")
 pytest.importorskip("jinja2", reason="needs the report extra")
 
+from matplotlib import rc_context
+from typer.main import get_command
+
 import baselines
 import oasis
 from experiments import competitive_ratio
+from experiments.cli.app import app
 from experiments.cli.main import main
 from experiments.evaluation.facts import ratio_facts, run_facts, solve_facts
 from experiments.evaluation.policies import POLICIES
@@ -27,14 +32,15 @@ from experiments.evaluation.provenance import instance_reference
 from experiments.evaluation.quote_facts import quote_facts
 from experiments.evaluation.seeds import compare_over_seeds
 from experiments.evaluation.tables import compared_row, decision_row, replayed_row
-from experiments.plotting.canvas import new_figure
-from experiments.report.again import commands_of, text_of
+from experiments.plotting.canvas import as_written, new_figure, shorten
+from experiments.report.again import commands_of, not_options, text_of
 from experiments.report.page import report_page
 from experiments.report.proofs import proofs_of
 from experiments.report.section import MOST_ROWS, Section, table
 from experiments.report.sections import section_of
 from experiments.report.svg import inline_svg
-from offline import solve
+from oasis.simulator import generate_elastic
+from offline import BendersParams, solve
 
 NASTY = '<script>alert("1 & 2")</script>-->'
 
@@ -160,6 +166,41 @@ def test_text_of_results_is_escaped(documents: dict[str, Any], instance: oasis.I
     assert "<script" not in report_page([section], NASTY)
 
 
+def odd(instance: oasis.Instance, ids: list[str]) -> oasis.Instance:
+    """`instance` with other names of its first jobs."""
+    jobs = [replace(job, id=name) for job, name in zip(instance.jobs, ids, strict=False)]
+    return replace(instance, jobs=(*jobs, *instance.jobs[len(jobs) :]))
+
+
+def test_names_with_dollars_are_no_formulas(instance: oasis.Instance) -> None:
+    made = odd(instance, ["$\\bad{$", "a $5$", "$", r"\$x$"])
+    run = oasis.simulate(made, oasis.OASiS.from_instance(made))
+    quote = oasis.OASiS.from_instance(made).quote(made.jobs[0]).to_dict()
+    quote |= {"kind": "quote", "policy": "oasis", "parameters": {}}
+    ratio = competitive_ratio(made, method="milp").to_dict()
+    sections = [
+        section_of("$\\run{$.json", run.to_dict(), made),
+        section_of("q.json", quote, None),
+        section_of("$\\ratio{$.json", ratio, made),
+    ]
+    ET.fromstring(report_page(sections))
+    drawn = new_figure(2.0, 1.0).text(0.5, 0.5, shorten("a $5$ \\$ job"))
+    assert drawn._preprocess_math(drawn.get_text()) == ("a $5$ \\$ job", False)
+    with rc_context({"text.parse_math": False}):
+        assert as_written("a $5$ job") == "a $5$ job"
+
+
+@pytest.mark.filterwarnings("ignore:Glyph .* missing from font")
+def test_characters_that_xml_cannot_have_are_shown_as_replaced(instance: oasis.Instance) -> None:
+    made = odd(instance, ["x\x01y", "a\ufffeb", "tab\there"])
+    run = oasis.simulate(made, oasis.OASiS.from_instance(made))
+    page = report_page([section_of("r.json", run.to_dict(), made)], "title\x0b")
+    ET.fromstring(page)
+    assert "x\N{REPLACEMENT CHARACTER}y" in page
+    assert "title\N{REPLACEMENT CHARACTER}" in page
+    assert "tab\there" in page
+
+
 def test_the_same_results_give_the_same_bytes(
     documents: dict[str, Any], instance: oasis.Instance
 ) -> None:
@@ -206,6 +247,81 @@ def test_the_commands_on_the_page_make_the_result_again(
         found = json.loads(again.read_text())
         history = {"history": None}  # at what moment of a solve something was found
         assert repeatable(found | history) == repeatable(documents[kind] | history)
+
+
+def parsed(line: str) -> dict[str, Any]:
+    """The options that the real command line reads from a line; it refuses what it does not know.
+
+    What a user did not give is not among them.
+    """
+    program, name, *words = shlex.split(line)
+    assert program == "oasis"
+    command = get_command(app).commands[name]  # type: ignore[attr-defined]
+    with command.make_context(name, words) as context:
+        sources = {key: context.get_parameter_source(key) for key in context.params}
+        return {
+            key: value
+            for key, value in context.params.items()
+            if (source := sources[key]) is not None and source.name == "COMMANDLINE"
+        }
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({"time_limit": None}, {"time_limit": math.inf}),
+        ({"time_limit": 0.1 + 0.2, "gap": 0.05}, {"time_limit": 0.1 + 0.2, "gap": 0.05}),
+        (
+            {"work_limit": 1234567.5, "no_improvement": 3.0},
+            {"work_limit": 1234567.5, "no_improvement": 3.0},
+        ),
+        ({"work_limit": None, "gap": None}, {"work_limit": math.inf, "gap": math.inf}),
+    ],
+)
+def test_a_solve_is_made_again_with_the_same_limits_and_seed(
+    given: dict[str, Any], expected: dict[str, Any]
+) -> None:
+    data = {"kind": "solve", "method": "milp", "parameters": {**given, "seed": 1234567}}
+    (line,) = commands_of("x", data | {"instance": {"file": "a.json"}})
+    found = parsed(line)
+    assert found["seed"] == 1234567
+    assert found.items() >= expected.items()
+    assert set(found) == {"file", "method", "seed", *given}
+
+
+def test_parameters_without_an_option_are_told(instance: oasis.Instance) -> None:
+    usual = solve(instance, method="benders").to_dict()
+    assert not_options(usual) == ()
+    assert section_of("s.json", usual, instance).notes == ()
+    params = BendersParams().changed({"windows": {"most_leaving": 3}})
+    changed = solve(instance, method="benders", params=params).to_dict()
+    (note,) = section_of("s.json", json.loads(json.dumps(changed)), instance).notes
+    assert "solved with windows.most_leaving = 3, not an option" in note
+
+
+def test_a_comparison_on_elastic_jobs_has_a_page_and_can_be_made_again(tmp_path: Path) -> None:
+    jobs = json.loads(json.dumps(generate_elastic(jobs=3, seed=1).document))
+    for job in jobs["jobs"]:
+        job["utility"] = {"kind": "constant", "value": 1.0}
+    file, result = tmp_path / "jobs.json", tmp_path / "result.json"
+    file.write_text(json.dumps(jobs))
+    words = (file, "--policies", "fifo,oasis,recourse", "--slot-seconds", "300.5")
+    words = (*words, "--set", "oasis.scale=2", "--set", "recourse.discount=0.5")
+    assert oasis_command("compare", *words, "-o", result) == 0
+    data = json.loads(result.read_text())
+    section = section_of("c.json", data, None)
+    assert section.title == "3 policies on 3 elastic jobs"
+    assert dict(section.facts)["utility at most"] == "3"
+    assert [row[1] for row in section.tables[0].rows] == ["3", "3", "3"]
+    ET.fromstring(report_page([section]))
+    (line,) = section.again
+    found = parsed(line)
+    assert found["file"] == file
+    assert found["slot_seconds"] == 300.5
+    assert found["assignments"] == ["oasis.scale=2.0", "recourse.discount=0.5"]
+    again = tmp_path / "again.json"
+    assert oasis_command(*shlex.split(line)[1:], "-o", again) == 0
+    assert json.loads(again.read_text())["trace"] == data["trace"]
 
 
 def test_commands_of_replay_and_quote_have_their_options(documents: dict[str, Any]) -> None:

@@ -167,6 +167,26 @@ def test_pods_belong_to_the_job_that_owns_them_or_to_the_jobset_that_they_name()
     assert claimed(foreign, claims) is None, "it never had our gate"
 
 
+@pytest.mark.parametrize("owner", [JOBSET, TRAINJOB])
+def test_what_a_jobset_or_trainjob_makes_is_part_of_it_whatever_its_labels(
+    owner: ExistingKind,
+) -> None:
+    whole = jobset(SERVERS="s") if owner is JOBSET else made({"trainer": {"numNodes": 2}})
+    reference = {"kind": owner.name, "controller": True, "uid": "u", "name": "job-u"}
+    child = job(uid="child")
+    child["metadata"]["ownerReferences"] = [reference]
+    seen: dict[str, Any] = {owner.where.plural: [whole], "jobs": [child]}
+    if owner is TRAINJOB:
+        below = jobset()
+        below["metadata"] |= {"uid": "below", "ownerReferences": [reference]}
+        seen["jobsets"] = [below]
+    assert [item["metadata"]["uid"] for _, item in job_items(seen)] == ["u"]
+    assert existing_objects(seen).keys() == {"u"}
+    of_child = {"kind": "Job", "controller": True, "uid": "child"}
+    found = pod("a", ownerReferences=[of_child], labels={JOBSET_NAME: "job-u"})
+    assert claimed(found, claims_of(seen)) == "u"
+
+
 def test_what_was_sent_stays_and_gated_pods_take_what_is_left() -> None:
     pods = {p["metadata"]["name"]: p for p in (pod("a", "n1"), pod("b"), pod("c"))}
     wanted = matched(read(job(3)), job(3), Allocation(((0, 1), (1, 2))), PLACES, pods)
@@ -327,6 +347,14 @@ def test_what_failed_leaves_and_what_is_edited_is_read_again() -> None:
     again = JobReader(CLOCK, DEFAULT_RESOURCES)
     again.recall({"u": {"phase": "Waiting"}}, seen)
     assert again.statuses["u"].phase == "Waiting"
+
+
+def test_what_was_read_of_a_job_is_forgotten_with_it() -> None:
+    reader, drives = JobReader(CLOCK, DEFAULT_RESOURCES), driver()
+    reader.read({"jobs": [job(), job(uid="other")]}, drives, 0.0)
+    assert reader.specs.keys() == {"u", "other"}
+    reader.read({"jobs": [job(uid="other")]}, drives, 0.0)
+    assert reader.specs.keys() == reader.statuses.keys() == {"other"}
 
 
 def test_policies_that_plan_ahead_refuse_gangs() -> None:

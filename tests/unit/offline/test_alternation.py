@@ -21,11 +21,14 @@ class Log:
         state = SimpleNamespace(enter=lambda phase: None)
         self.best: Any = SimpleNamespace(value=0.0, is_proven=False, state=state)
 
-    def search(self, name: str, gain: float, spend: float = 1.0) -> Callable[[Budget], None]:
-        def run(budget: Budget) -> None:
+    def search(
+        self, name: str, gain: float, spend: float = 1.0, has_tried: bool = True
+    ) -> Callable[[Budget], bool]:
+        def run(budget: Budget) -> bool:
             self.turns.append((name, budget.left))
             self.best.value += gain
             budget.charge(budget.left * spend)
+            return has_tried
 
         return run
 
@@ -36,7 +39,7 @@ class Log:
 PARAMS = AlternationParams(first_turn=1.0, most_share=1.0, growth=2.0, most_wait=3)
 
 
-def run(log: Log, searches: list[tuple[str, Callable[[Budget], None]]], work: float) -> None:
+def run(log: Log, searches: list[tuple[str, Callable[[Budget], bool]]], work: float) -> None:
     Alternation(searches, log.best, PARAMS).search(Budget(work, WorkCounter()))
 
 
@@ -56,6 +59,14 @@ def test_a_search_that_does_nothing_has_no_further_turn() -> None:
     log = Log()
     run(log, [("a", log.search("a", 0.0, spend=0.0)), ("b", log.search("b", 1.0))], 3.0)
     assert log.names() == "abbb"
+
+
+def test_a_search_that_had_nothing_to_try_has_no_further_turn_though_time_passed() -> None:
+    log = Log()
+    idle = log.search("a", 0.0, spend=0.25, has_tried=False)
+    run(log, [("a", idle), ("b", log.search("b", 1.0))], 3.0)
+    assert log.names().count("a") == 1
+    assert log.names().startswith("ab")
 
 
 def test_it_ends_where_no_search_has_anything_to_do_or_nothing_is_left_to_gain() -> None:

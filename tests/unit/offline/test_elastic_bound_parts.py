@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
-from oasis.simulator import elastic_from_dict, generate_elastic
-from offline.elastic_bound import best_rates, elastic_bound, slots_needed
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from baselines import FIFO
+from experiments.evaluation.elastic_comparison import utility_of
+from oasis.simulator import elastic_from_dict, generate_elastic, replay
+from offline.elastic_bound import _Configurations, best_rates, elastic_bound, slots_needed
 
 
 def made_of(*jobs, gpus=2):
@@ -49,3 +56,60 @@ def test_slots_reach_past_the_last_arrival():
     made = generate_elastic(jobs=6, seed=2)
     last = made.workload.jobs[-1].arrival
     assert slots_needed(made, 60.0) * 60.0 > last
+
+
+@pytest.mark.parametrize(
+    ("arrival", "others", "deadline"),
+    [
+        # the slopes of the envelope add up to a little more than 3.6, the speed of three workers
+        (0.0, {"work": 36.0, "workers": 3, "speedup": [1.0, 1.1, 3.6]}, 10.0),
+        # (743.1 + 300) - 743.1 is a little less than 300
+        (743.1, {"work": 300.0}, (743.1 + 300.0) - 743.1),
+    ],
+)
+def test_what_is_earned_at_the_last_moment_is_below_the_bound(arrival, others, deadline):
+    worth = {"kind": "deadline", "value": 5.0, "deadline": deadline}
+    made = made_of(job("a", arrival=arrival, utility=worth, **others), gpus=3)
+    earned = utility_of(made, replay(made.workload, FIFO(), **made.options))
+    assert earned == elastic_bound(made, 60.0).value == 5.0
+
+
+def test_utilities_may_be_as_small_as_one_likes():
+    worth = {"kind": "deadline", "value": 1e-10, "deadline": 60.0}
+    jobs = [job(name, work=60.0, worker={"gpu": 2}, utility=worth) for name in "abcde"]
+    # the LP lets one complete in the first minute, and one at the very beginning of the second
+    assert elastic_bound(made_of(*jobs), 60.0).value == pytest.approx(2e-10, rel=1e-3)
+    nothing = [entry | {"utility": {"kind": "constant", "value": 0.0}} for entry in jobs]
+    assert elastic_bound(made_of(*nothing), 60.0).value == 0.0
+
+
+def configurations(slots):
+    linear = {"kind": "piecewise", "delays": [0.0, 4000.0], "values": [9.0, 0.0]}
+    speeds = {"workers": {"min": 1, "max": 4}, "speedup": [1.0, 1.7, 2.2, 2.4]}
+    made = made_of(job("a", arrival=15.0, work=300.0, utility=linear, **speeds), gpus=4)
+    (only,) = made.workload.jobs
+    return _Configurations(only, best_rates(made, only), 4, 10.0, slots)
+
+
+def test_each_slot_of_completion_costs_the_least_that_it_can():
+    slots, rng = 40, np.random.default_rng(5)
+    own = configurations(slots)
+    for _ in range(20):
+        cost = rng.choice([0.0, 1.0, 2.0, 5.0], size=slots)[own._slots] / own._slopes
+        found = own._least_costs(cost, slots)
+        for slot in np.flatnonzero(np.isfinite(own.worth)):
+            pieces = sorted(zip(cost, own._work, own._slots, strict=True))
+            left, paid = own._total, 0.0
+            for price, amount, at in pieces:
+                if at <= slot:
+                    paid, left = paid + price * min(amount, left), left - min(amount, left)
+            assert found[slot] == pytest.approx(paid, rel=1e-9, abs=1e-9)
+
+
+def test_memory_grows_with_the_slots_and_not_with_their_square():
+    own = configurations(4000)
+    tracemalloc.start()
+    own.best(np.ones(4000))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 10e6

@@ -29,7 +29,7 @@ def values(hint: Any) -> st.SearchStrategy[Any]:
     if get_origin(hint) is Annotated:
         allowed: Range = get_args(hint)[1]
         most = min(allowed.most, 1e6)
-        if allowed.is_whole:
+        if allowed.is_integer:
             return st.integers(int(allowed.least), int(most))
         return st.floats(allowed.least, most, allow_subnormal=False)
     if get_origin(hint) is tuple:

@@ -98,3 +98,16 @@ def test_a_spent_budget_leaves_the_best_solution() -> None:
     value = search.best.value
     search.search(Budget(0.0))
     assert search.best.value == value
+
+
+def test_insertion_heeds_a_limit_that_has_passed_or_passes() -> None:
+    late = search_of(INSTANCE)
+    late.start(Budget(0.0))
+    assert late._plan.insertions == 0
+    assert late.best.value == 0.0
+    short = search_of(INSTANCE)
+    budget = Budget(3.5 * short._work, WorkCounter())
+    short.start(budget)
+    assert short._plan.insertions == 4
+    assert budget.elapsed == pytest.approx(4 * short._work)
+    assert short.best.value > 0.0

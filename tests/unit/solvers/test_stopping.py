@@ -69,9 +69,9 @@ def test_what_is_no_amount_is_refused_by_its_name(bad: object) -> None:
 def test_every_part_of_a_budget_ends_with_the_whole() -> None:
     whole = Budget.of(None, 10.0, gap=0.5, no_improvement=4.0)
     part = whole.share(0.5).within(3.0)
-    assert (part.left, part.left_in_vain) == (3.0, 3.0)
+    assert (part.left, part.left_without_news) == (3.0, 3.0)
     part.charge(2.0)
-    assert (part.left, whole.left, whole.left_in_vain) == (1.0, 8.0, 2.0)
+    assert (part.left, whole.left, whole.left_without_news) == (1.0, 8.0, 2.0)
     whole.stopping.note(2.0, 3.0, 2.0, verified=2.0)
     assert part.passed
     assert whole.passed
@@ -87,6 +87,16 @@ def test_the_status_is_what_was_met_first() -> None:
     assert bored.passed
     bored.charge(1.0)
     assert bored.status is Status.NO_IMPROVEMENT
+
+
+def test_one_long_step_past_limit_and_patience_ends_at_what_was_smaller() -> None:
+    expected = {12.0: Status.WORK_LIMIT, 8.0: Status.NO_IMPROVEMENT}
+    for ask_first in (True, False):
+        for patience, status in expected.items():
+            budget = Budget.of(None, 10.0, no_improvement=patience)
+            budget.charge(13.0)
+            assert not ask_first or budget.passed
+            assert budget.status is status
 
 
 def test_results_tell_the_criteria_that_were_given() -> None:
@@ -108,7 +118,7 @@ def hard(items: int = 40) -> pulp.LpProblem:
 
 def test_a_solve_of_the_whole_problem_ends_at_the_gap_of_its_budget() -> None:
     budget = Budget.of(None, 60.0, gap=0.2)
-    solution = highs.solve(hard(), budget=budget, is_whole=True)
+    solution = highs.solve(hard(), budget=budget, is_whole_problem=True)
     assert solution.status is Status.GAP_LIMIT
     assert 1e-6 < solution.gap <= 0.2
     assert budget.elapsed < 60.0
@@ -120,17 +130,19 @@ def test_a_part_does_not_end_at_that_gap() -> None:
     assert solution.gap < 0.2
 
 
-@pytest.mark.parametrize("is_whole", [True, False])
-def test_work_without_improvement_ends_a_solve_at_the_same_point_always(is_whole: bool) -> None:
+@pytest.mark.parametrize("is_whole_problem", [True, False])
+def test_work_without_improvement_ends_a_solve_at_the_same_point_always(
+    is_whole_problem: bool,
+) -> None:
     found = []
     for _ in range(2):
         budget = Budget.of(None, 1000.0, no_improvement=0.05)
-        solution = highs.solve(hard(60), budget=budget, is_whole=is_whole)
+        solution = highs.solve(hard(60), budget=budget, is_whole_problem=is_whole_problem)
         assert solution.status is Status.NO_IMPROVEMENT
         found.append((solution.objective, solution.bound, budget.elapsed))
     assert found[0] == found[1]
     # what it finds counts only for a solve of the whole problem
-    assert (found[0][2] > 0.06) == is_whole
+    assert (found[0][2] > 0.06) == is_whole_problem
 
 
 class Meter(WorkCounter):
@@ -146,5 +158,5 @@ def test_seconds_without_improvement_end_a_solve_while_highs_runs() -> None:
     def passing(_: object) -> None:
         meter.charge(10.0)  # the clock jumps as soon as HiGHS has told of something
 
-    solution = highs.solve(hard(90), budget=budget, is_whole=True, on_progress=passing)
+    solution = highs.solve(hard(90), budget=budget, is_whole_problem=True, on_progress=passing)
     assert solution.status is Status.NO_IMPROVEMENT
