@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import io
 import re
 
-from matplotlib import rc_context
 from matplotlib.figure import Figure
+
+from experiments.plotting.files import svg_text
 
 _BEFORE = re.compile(r"^.*?(?=<svg)", re.DOTALL)
 _PARTS = (
@@ -46,10 +46,7 @@ def inline_svg(figure: Figure, prefix: str, label: str) -> str:
     >>> text.startswith('<svg role="img" aria-label="nothing"'), "http" in text
     (True, False)
     """
-    buffer = io.BytesIO()
-    with rc_context({"svg.hashsalt": "oasis", "svg.fonttype": "path", "svg.image_inline": True}):
-        figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
-    text = _BEFORE.sub("", buffer.getvalue().decode("utf-8"))
+    text = _BEFORE.sub("", svg_text(figure))
     for part in _PARTS:
         text = part.sub("", text)
     text = _HEIGHT.sub(r"\1", text, count=1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -20,12 +21,13 @@ pytest.importorskip("matplotlib", reason="needs the plot extra")
 
 import matplotlib as mpl
 from matplotlib.collections import LineCollection, PolyCollection
+from matplotlib.figure import Figure
 
 from experiments import competitive_ratio
 from experiments.evaluation.comparison import compare
 from experiments.plotting.canvas import new_figure
 from experiments.plotting.comparison import plot_comparison
-from experiments.plotting.files import FORMATS, save
+from experiments.plotting.files import FORMATS, save, svg_text
 from experiments.plotting.groups import group_of
 from experiments.plotting.pages import comparison_page, ratio_page, run_page
 from experiments.plotting.prices import plot_prices
@@ -360,3 +362,16 @@ def test_unknown_names_are_refused_with_what_there_is(instance, run, comparison)
         plot_rents(instance, configuration_bound(instance), group="gpu")
     with pytest.raises(ValueError, match=r"a.gif: expected a picture ending in .png, .svg, .pdf"):
         save(plot_utilities(instance).figure, "a.gif")
+
+
+def test_a_clip_path_is_named_after_its_turn_not_its_place():
+    """A layout that is solved for has other last digits in each run."""
+    texts = []
+    for shift in (0.0, 1e-13):
+        figure = Figure((2.0, 2.0))
+        for left in (0.1 + shift, 0.6 + shift):
+            figure.add_axes((left, 0.1, 0.3, 0.8)).plot([0, 1], [0, 1])
+        texts.append(svg_text(figure))
+    assert texts[0] == texts[1]
+    assert sorted(set(re.findall(r"url\(#(\w+)\)", texts[0]))) == ["clip1", "clip2"]
+    assert re.findall(r'clipPath id="(\w+)"', texts[0]) == ["clip1", "clip2"]
