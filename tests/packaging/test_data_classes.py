@@ -23,6 +23,7 @@ MUTABLE = {
     "Events",
     "Ledger",
     "LiveJob",
+    "MergedServers",
     "PatternPool",
     "Plan",
     "Record",
