@@ -29,6 +29,7 @@ MUTABLE = {
     "Row",
     "ServerGroup",
     "StabilityCentre",
+    "Turn",
     "Table",
 }
 WITH_DICT = {"Run"}  # has a cached property

@@ -12,7 +12,7 @@ from baselines import PriorityQueue
 from experiments.figures.direct import Case, DirectFigure
 from experiments.figures.priority_queue.scenarios import MACHINES, SCENARIOS, scenario
 from experiments.figures.rows import Row
-from experiments.plotting.canvas import GREYS, HATCHES, SMALL, axes
+from experiments.plotting.canvas import GREYS, HATCHES, axes
 from oasis.simulator import replay
 from oasis.simulator.progress import Progress
 
