@@ -15,6 +15,7 @@ from oasis.online.prices import PriceBounds
 from oasis.online.recourse.grid import grid_of
 from oasis.online.recourse.live_job import LiveJob
 from oasis.online.recourse.params import RecourseParams
+from oasis.online.recourse.ruin import start_over
 from oasis.online.recourse.working_plan import NEXT_TO_NOTHING, WorkingPlan, prefer_early
 from oasis.online.search import Search
 
@@ -209,3 +210,14 @@ def test_the_window_is_widened_until_a_job_fits(
     assert completions(plan) == [4, 5]
     assert looked_at == windows
     assert plan.insertions == 2  # one a job, however many windows were looked at
+
+
+# -- from nothing ----------------------------------------------------------------------------------
+
+
+def test_starting_over_plans_the_densest_first_until_it_is_told_to_stop() -> None:
+    plan = plan_of(job("poor", 3, 1.0), job("rich", 3, 9.0), job("middle", 3, 4.0), insert=False)
+    asked = iter([False, False, True])
+    assert start_over(plan, lambda: next(asked))
+    assert completions(plan) == [None, 2, 5]
+    assert plan.value == 13.0
