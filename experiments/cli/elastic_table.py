@@ -12,8 +12,7 @@ from experiments.cli.flags import comma_list
 from experiments.cli.policy_options import choose_options, known_policy
 from experiments.cli.reading import errors_name
 from experiments.cli.results import deliver
-from experiments.evaluation.comparison import Comparison
-from experiments.evaluation.elastic_comparison import SLOT_SECONDS, compare_elastic
+from experiments.evaluation.comparison import SLOT_SECONDS, Comparison
 from experiments.evaluation.policies import OASIS, RECOURSE, RIVALS, SEED
 from experiments.evaluation.provenance import file_reference
 from experiments.evaluation.tables import ELASTIC, elastic_row
@@ -42,6 +41,10 @@ def compare_on_elastic(
     slot_seconds: float | None,
 ) -> Comparison:
     """Run the policies that were asked for on the jobs of `file`, with a bar."""
+    from experiments.evaluation.elastic_comparison import (  # noqa: PLC0415 (needs an extra)
+        compare_elastic,
+    )
+
     with errors_name(file):
         made = read_elastic(file)
     names = _names(made, policies)

@@ -16,6 +16,8 @@ from oasis.model.summary import Facts, Summarised
 from oasis.simulator import Policy, Scheduler
 from oasis.simulator.result import Run
 
+SLOT_SECONDS = 600.0  # length of the slots of OASiS and recourse on elastic jobs
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Comparison(Summarised):

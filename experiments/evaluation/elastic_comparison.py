@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 import oasis
-from experiments.evaluation.comparison import Comparison
+from experiments.evaluation.comparison import SLOT_SECONDS, Comparison
 from experiments.evaluation.elastic_model import ElasticModel
 from experiments.evaluation.live import planning_policy
 from experiments.evaluation.policies import OASIS, POLICIES, RECOURSE, entry_of
@@ -16,8 +16,6 @@ from oasis.online.prices import PriceBounds
 from oasis.scheduling.policy import Policy
 from oasis.simulator import ElasticWorkload, Outcome, replay
 from offline.elastic_bound import ElasticBound, elastic_bound, slots_needed
-
-SLOT_SECONDS = 600.0
 
 
 def elastic_policy(

@@ -30,6 +30,7 @@ MUTABLE = {
     "Row",
     "ServerGroup",
     "StabilityCentre",
+    "Turn",
     "Table",
 }
 WITH_DICT = {"Run"}  # has a cached property

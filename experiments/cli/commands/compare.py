@@ -27,7 +27,7 @@ from experiments.cli.options import (
 from experiments.cli.policy_options import PolicySeed, Set, choose_options, known_policy
 from experiments.cli.reading import read_instance
 from experiments.cli.results import deliver
-from experiments.evaluation.elastic_comparison import SLOT_SECONDS
+from experiments.evaluation.comparison import SLOT_SECONDS
 from experiments.evaluation.policies import POLICIES, RIVALS, SEED, entry_of, having
 from experiments.evaluation.provenance import instance_reference
 from experiments.evaluation.seeds import compare_over_seeds

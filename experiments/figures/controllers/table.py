@@ -9,11 +9,8 @@ from pathlib import Path
 from matplotlib.axes import Axes
 
 from baselines.registry import CONTROLLERS
-from experiments.evaluation.elastic_comparison import (
-    SLOT_SECONDS,
-    elastic_figures,
-    elastic_policy,
-)
+from experiments.evaluation.comparison import SLOT_SECONDS
+from experiments.evaluation.elastic_comparison import elastic_figures, elastic_policy
 from experiments.evaluation.policies import RIVALS
 from experiments.figures.controllers.workloads import at_load, drawn, of_trace
 from experiments.figures.direct import Case, DirectFigure

@@ -166,41 +166,6 @@ def test_text_of_results_is_escaped(documents: dict[str, Any], instance: oasis.I
     assert "<script" not in report_page([section], NASTY)
 
 
-def odd(instance: oasis.Instance, ids: list[str]) -> oasis.Instance:
-    """`instance` with other names of its first jobs."""
-    jobs = [replace(job, id=name) for job, name in zip(instance.jobs, ids, strict=False)]
-    return replace(instance, jobs=(*jobs, *instance.jobs[len(jobs) :]))
-
-
-def test_names_with_dollars_are_no_formulas(instance: oasis.Instance) -> None:
-    made = odd(instance, ["$\\bad{$", "a $5$", "$", r"\$x$"])
-    run = oasis.simulate(made, oasis.OASiS.from_instance(made))
-    quote = oasis.OASiS.from_instance(made).quote(made.jobs[0]).to_dict()
-    quote |= {"kind": "quote", "policy": "oasis", "parameters": {}}
-    ratio = competitive_ratio(made, method="milp").to_dict()
-    sections = [
-        section_of("$\\run{$.json", run.to_dict(), made),
-        section_of("q.json", quote, None),
-        section_of("$\\ratio{$.json", ratio, made),
-    ]
-    ET.fromstring(report_page(sections))
-    drawn = new_figure(2.0, 1.0).text(0.5, 0.5, shorten("a $5$ \\$ job"))
-    assert drawn._preprocess_math(drawn.get_text()) == ("a $5$ \\$ job", False)
-    with rc_context({"text.parse_math": False}):
-        assert as_written("a $5$ job") == "a $5$ job"
-
-
-@pytest.mark.filterwarnings("ignore:Glyph .* missing from font")
-def test_characters_that_xml_cannot_have_are_shown_as_replaced(instance: oasis.Instance) -> None:
-    made = odd(instance, ["x\x01y", "a\ufffeb", "tab\there"])
-    run = oasis.simulate(made, oasis.OASiS.from_instance(made))
-    page = report_page([section_of("r.json", run.to_dict(), made)], "title\x0b")
-    ET.fromstring(page)
-    assert "x\N{REPLACEMENT CHARACTER}y" in page
-    assert "title\N{REPLACEMENT CHARACTER}" in page
-    assert "tab\there" in page
-
-
 def test_the_same_results_give_the_same_bytes(
     documents: dict[str, Any], instance: oasis.Instance
 ) -> None:
@@ -389,3 +354,38 @@ def test_pictures_share_no_identifiers_and_have_a_name() -> None:
     assert ids[0].isdisjoint(ids[1])
     assert 'aria-label="a &quot;line&quot; &lt;b>"' in first
     ET.fromstring(first)
+
+
+def odd(instance: oasis.Instance, ids: list[str]) -> oasis.Instance:
+    """`instance` with other names of its first jobs."""
+    jobs = [replace(job, id=name) for job, name in zip(instance.jobs, ids, strict=False)]
+    return replace(instance, jobs=(*jobs, *instance.jobs[len(jobs) :]))
+
+
+def test_names_with_dollars_are_no_formulas(instance: oasis.Instance) -> None:
+    made = odd(instance, ["$\\bad{$", "a $5$", "$", r"\$x$"])
+    run = oasis.simulate(made, oasis.OASiS.from_instance(made))
+    quote = oasis.OASiS.from_instance(made).quote(made.jobs[0]).to_dict()
+    quote |= {"kind": "quote", "policy": "oasis", "parameters": {}}
+    ratio = competitive_ratio(made, method="milp").to_dict()
+    sections = [
+        section_of("$\\run{$.json", run.to_dict(), made),
+        section_of("q.json", quote, None),
+        section_of("$\\ratio{$.json", ratio, made),
+    ]
+    ET.fromstring(report_page(sections))
+    drawn = new_figure(2.0, 1.0).text(0.5, 0.5, shorten("a $5$ \\$ job"))
+    assert drawn._preprocess_math(drawn.get_text()) == ("a $5$ \\$ job", False)
+    with rc_context({"text.parse_math": False}):
+        assert as_written("a $5$ job") == "a $5$ job"
+
+
+@pytest.mark.filterwarnings("ignore:Glyph .* missing from font")
+def test_characters_that_xml_cannot_have_are_shown_as_replaced(instance: oasis.Instance) -> None:
+    made = odd(instance, ["x\x01y", "a\ufffeb", "tab\there"])
+    run = oasis.simulate(made, oasis.OASiS.from_instance(made))
+    page = report_page([section_of("r.json", run.to_dict(), made)], "title\x0b")
+    ET.fromstring(page)
+    assert "x\N{REPLACEMENT CHARACTER}y" in page
+    assert "title\N{REPLACEMENT CHARACTER}" in page
+    assert "tab\there" in page

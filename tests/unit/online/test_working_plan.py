@@ -313,3 +313,14 @@ def test_no_round_makes_a_plan_worse_and_its_ledger_is_what_it_plans(
 def test_constant_utilities_leave_the_order_of_arrival() -> None:
     plan = plan_of(*(replace(job(f"j{k}", 1, 1.0), utility=Constant(1.0)) for k in range(3)))
     assert completions(plan) == [0, 1, 2]
+
+
+# -- from nothing ----------------------------------------------------------------------------------
+
+
+def test_starting_over_plans_the_densest_first_until_it_is_told_to_stop() -> None:
+    plan = plan_of(job("poor", 3, 1.0), job("rich", 3, 9.0), job("middle", 3, 4.0), insert=False)
+    asked = iter([False, False, True])
+    assert start_over(plan, lambda: next(asked))
+    assert completions(plan) == [None, 2, 5]
+    assert plan.value == 13.0
