@@ -19,10 +19,12 @@ from oasis.solvers.running import RunningSolve
 from offline.benders.decomposition import LEVELS
 from offline.benders.params import BendersParams, MasterParams
 from offline.benders.solve import solve_benders
+from offline.heuristics.alternation import Alternation
 from tests.oracle.odds import CROSSED, at_odds, unit_job
 from tests.oracle.test_benders import unaided
 
 FRACTIONS, _, WHOLE = (phase for phase, *_ in LEVELS)
+NEIGHBOURHOODS = "neighbourhood search"  # it takes turns with another search
 LIMIT = 600.0  # without one, nobody looks at the clock; never reached
 AT_A_LOOK_AT_THE_CLOCK, WHILE_HIGHS_RUNS = "clock", "HiGHS"
 
@@ -62,7 +64,7 @@ class CtrlC:
         ("cutting planes", AT_A_LOOK_AT_THE_CLOCK, 6),  # while patterns are looked for
         (FRACTIONS, AT_A_LOOK_AT_THE_CLOCK, 2),
         (FRACTIONS, WHILE_HIGHS_RUNS, 1),
-        ("neighbourhood search", AT_A_LOOK_AT_THE_CLOCK, 2),
+        (NEIGHBOURHOODS, AT_A_LOOK_AT_THE_CLOCK, 2),
         ("cuts around the plan", AT_A_LOOK_AT_THE_CLOCK, 2),
         ("plans that fit", AT_A_LOOK_AT_THE_CLOCK, 2),
         ("plans that fit", WHILE_HIGHS_RUNS, 1),  # a plan
@@ -76,7 +78,10 @@ def test_ctrl_c_ends_the_decomposition_where_it_comes(
 ) -> None:
     instance = at_odds(CROSSED, *(unit_job(f"j{k}", 1.0) for k in range(4)))
     ctrl_c = CtrlC(phase, kind, number)
+    with_turns = Alternation.search
     unaided(monkeypatch)
+    if phase == NEIGHBOURHOODS:
+        monkeypatch.setattr(Alternation, "search", with_turns)
     size = MasterParams().whole_size if phase == WHOLE else 0
     params = BendersParams(master=MasterParams(whole_size=size))
     elapsed = Budget.elapsed.fget
