@@ -135,8 +135,8 @@ Method = Annotated[
     str,
     typer.Option(
         "--method",
-        help="Offline. milp, benders: exact. colgen: mostly an interval. bruteforce: exact, tiny "
-        "instances, no time limit. auto: milp if small, else benders.",
+        help="Offline. milp, benders, both of them together: exact. colgen: mostly an interval. "
+        "bruteforce: exact, tiny instances, no time limit. auto: by the size of the instance.",
     ),
 ]
 Output = Annotated[
