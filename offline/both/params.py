@@ -36,4 +36,4 @@ class BothParams(Params):
     benders: BendersParams = field(default_factory=BendersParams)
     milp: CompactParams = field(default_factory=CompactParams)
     head_start: Amount = 3.0
-    first_share: Share = 0.6
+    first_share: Share = 0.8
