@@ -7,6 +7,8 @@ require("solving offline", "pulp", "highspy")
 from oasis.solvers import Status
 from offline.benders.params import BendersParams
 from offline.benders.solve import solve_benders
+from offline.both.params import BothParams
+from offline.both.solve import solve_both
 from offline.column_generation.bound import ConfigurationBound, configuration_bound
 from offline.column_generation.params import ColumnGenerationParams, ConfigurationParams
 from offline.column_generation.solve import solve_configuration
@@ -23,6 +25,7 @@ __all__ = [
     "METHODS",
     "AutoParams",
     "BendersParams",
+    "BothParams",
     "ColumnGenerationParams",
     "CompactParams",
     "ConfigurationBound",
@@ -38,6 +41,7 @@ __all__ = [
     "learn_prices",
     "solve",
     "solve_benders",
+    "solve_both",
     "solve_brute_force",
     "solve_configuration",
     "solve_milp",

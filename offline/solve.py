@@ -11,6 +11,8 @@ from oasis.model.instance import Instance
 from oasis.solvers import SolveProgress
 from offline.benders.params import BendersParams
 from offline.benders.solve import BENDERS
+from offline.both.params import BothParams
+from offline.both.solve import BOTH
 from offline.column_generation.params import ConfigurationParams
 from offline.column_generation.solve import COLGEN
 from offline.enumeration import ENUMERATION
@@ -27,7 +29,7 @@ LOGGER = logging.getLogger(__name__)
 
 # A new method is registered by a line here, and documented in `solve` and in docs/cli.md.
 METHOD_BY_NAME: Mapping[str, Method[Any]] = {
-    method.name: method for method in (MILP, ENUMERATION, COLGEN, BENDERS)
+    method.name: method for method in (MILP, ENUMERATION, COLGEN, BENDERS, BOTH)
 }
 AUTO = "auto"
 METHODS = (AUTO, *METHOD_BY_NAME)
@@ -46,12 +48,18 @@ class AutoParams(Params):
         Squares of the slots that each job has from its arrival on, summed over jobs, up to which
         the master of the decomposition pays; beyond it, schedules and a bound are all that can be
         had, and the configuration LP with heuristics finds better ones.
+    both_size : int
+        What `compact_size` counts, up to which the compact model proves as much in minutes as the
+        decomposition now and then, so that the two run together; beyond it, the decomposition
+        alone.
     milp : CompactParams
         What steers the compact model, if that is chosen.
     benders : BendersParams
         What steers the decomposition, if that is chosen.
     colgen : ConfigurationParams
         What steers the configuration LP with heuristics, if that is chosen.
+    both : BothParams
+        What steers the two that run together, if they are chosen.
 
     Examples
     --------
@@ -60,15 +68,17 @@ class AutoParams(Params):
     >>> import oasis
     >>> from offline import AutoParams, solve
     >>> instance = oasis.generate("testbed", jobs=3, worker_servers=2, ps_servers=2, seed=1)
-    >>> solve(instance, params=AutoParams(compact_size=0)).method
+    >>> solve(instance, params=AutoParams(compact_size=0, both_size=0)).method
     'benders'
     """
 
     compact_size: Count = 500
     counts_size: Count = 1_000_000
+    both_size: Count = 6_000
     milp: CompactParams = field(default_factory=CompactParams)
     benders: BendersParams = field(default_factory=BendersParams)
     colgen: ConfigurationParams = field(default_factory=ConfigurationParams)
+    both: BothParams = field(default_factory=BothParams)
 
 
 def solve(
@@ -90,14 +100,16 @@ def solve(
     ----------
     instance : Instance
         The problem; its original utilities count, without any floor.
-    method : {"auto", "milp", "benders", "colgen", "bruteforce"}
+    method : {"auto", "milp", "benders", "both", "colgen", "bruteforce"}
         "milp" is the compact model with HiGHS, "benders" a logic-based Benders decomposition,
-        exact like it, "colgen" the configuration LP with heuristics, "bruteforce" an enumeration
-        for tiny instances, which ignores the limits; "auto" is "milp" as long as the number
-        of servers times the slots that each job has from its arrival on, summed over jobs, is at
-        most 500 (ten jobs, six servers, eight slots each), "colgen" where the squares of these
-        slots, summed over jobs, are more than a million (a hundred jobs, a hundred slots each),
-        and "benders" between the two.
+        exact like it, "both" these two together, in two processes that share what they learn where
+        there is a second core (one after the other with `work_limit`), "colgen" the configuration
+        LP with heuristics, "bruteforce" an enumeration for tiny instances, which ignores the
+        limits; "auto" is "milp" as long as the number of servers times the slots that each job has
+        from its arrival on, summed over jobs, is at most 500 (ten jobs, six servers, eight slots
+        each), "colgen" where the squares of these slots, summed over jobs, are more than a million
+        (a hundred jobs, a hundred slots each), and between the two "both" up to the number 6000,
+        then "benders".
     time_limit : float, optional
         Seconds for the method, after OASiS's run; None or inf is no limit.
     work_limit : float, optional
@@ -116,9 +128,9 @@ def solve(
     seed : int
         Seed of every random choice, those of HiGHS included.
     params : Params or mapping, optional
-        What steers the method: `CompactParams`, `BendersParams`, `ConfigurationParams`,
-        `EnumerationParams` or `AutoParams`, or the same as plain data, as in
-        ``result.parameters["params"]``.
+        What steers the method: `CompactParams`, `BendersParams`, `BothParams`,
+        `ConfigurationParams`, `EnumerationParams` or `AutoParams`, or the same as plain data, as
+        in ``result.parameters["params"]``.
     warm_start : WarmStart or mapping of str to Schedule, optional
         A feasible solution by job id, such as ``run.schedules``, default OASiS's own. The result
         is never worse.
@@ -185,6 +197,8 @@ def _chosen(instance: Instance, params: Params | Mapping[str, Any] | None) -> tu
         return MILP.name, params.milp
     counts = sum((instance.horizon - job.arrival) ** 2 for job in instance.jobs)
     LOGGER.info("counts %d, the decomposition takes up to %d", counts, params.counts_size)
-    if counts <= params.counts_size:
-        return BENDERS.name, params.benders
-    return COLGEN.name, params.colgen
+    if counts > params.counts_size:
+        return COLGEN.name, params.colgen
+    if size <= params.both_size:
+        return BOTH.name, params.both
+    return BENDERS.name, params.benders

@@ -134,11 +134,13 @@ class SolveState:
         LOGGER.info("phase: %s", phase)
         self._report()
 
-    def found(self, incumbent: float, schedules: Mapping[str, Schedule]) -> None:
-        """Take note of a verified solution and its value."""
+    def found(
+        self, incumbent: float, schedules: Mapping[str, Schedule], by: str | None = None
+    ) -> None:
+        """Take note of a verified solution and its value, found by the current phase or `by`."""
         if self.incumbent is None or incumbent > self.incumbent:
-            self._best = (incumbent, schedules, self.phase)
-            LOGGER.info("incumbent %g by %s", incumbent, self.phase)
+            self._best = (incumbent, schedules, self.phase if by is None else by)
+            LOGGER.info("incumbent %g by %s", incumbent, self._best[2])
             self._check()
             self._note()
 
@@ -149,6 +151,13 @@ class SolveState:
             LOGGER.info("bound %g by %s", *self._proof)
             self._check()
             self._note()
+
+    def take_over(self, other: SolveState) -> None:
+        """Take note of what another state of the same instance knows, and who is to thank."""
+        value, schedules, found_by = other._best
+        if value is not None:
+            self.found(value, schedules, found_by)
+        self.proved(*other._proof)
 
     def saw(self, progress: SolveProgress) -> None:
         """Pass on what a running solver says; its solution counts once it is `found`.

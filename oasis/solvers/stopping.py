@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from numbers import Real
 
 from oasis.solvers import Status, relative_gap
@@ -36,6 +37,8 @@ class Stopping:
     ----------
     met : Status or None
         The criterion that was met first; once it is set, it stays.
+    listen : callable or None
+        Called before every `check`: takes up what another process has learnt about the solve.
 
     Examples
     --------
@@ -53,6 +56,7 @@ class Stopping:
         patience = _checked(no_improvement, "no_improvement", "an amount")
         self.patience = math.inf if patience is None else patience
         self.met: Status | None = None
+        self.listen: Callable[[], None] | None = None
         self._width = math.inf  # of the interval when it last became much shorter
         self._since = now
 
@@ -85,9 +89,15 @@ class Stopping:
 
     def check(self, now: float) -> Status | None:
         """The criterion that is met when so much has been spent; None if there is none yet."""
+        if self.listen is not None:
+            self.listen()
         if self.met is None and self.left(now) <= 0:
             self.met = Status.NO_IMPROVEMENT
         return self.met
+
+    def end(self, status: Status) -> None:
+        """End the solve with `status`, unless it has ended before."""
+        self.met = self.met or status
 
     def left(self, now: float) -> float:
         """What may still be spent until one is met, unless something better comes; inf, or >= 0."""

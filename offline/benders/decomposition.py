@@ -196,6 +196,7 @@ class Decomposition:
 
     def look_around(self) -> float:
         """Search from the best schedules; the share of the open interval that this has closed."""
+        self.best.catch_up()
         before = self.best.value
         self.searches.search(self.budget.within(self.params.patch_limit))
         return (self.best.value - before) / max(self.state.bound - before, 1e-300)
@@ -221,6 +222,7 @@ class Decomposition:
         """The master as a MILP; `tolerance` is the share of the open interval that may remain."""
         level = LEVELS[self._level]
         self.state.enter(level.phase)
+        self.best.catch_up()
         self.model.require(level.workers, level.ps)
         return highs.start(
             self.model.problem,

@@ -61,6 +61,12 @@ class BestSolution:
         self.state.found(value, solution.by_id)
         return True
 
+    def catch_up(self) -> None:
+        """Take up schedules that the state has from elsewhere, if they are better."""
+        known = self.state.incumbent
+        if known is not None and is_better(known, self.value):
+            self.solution = PartialSolution(self.solution.arrays, self.state.schedules)
+
     @property
     def is_proven(self) -> bool:
         """Whether the bound leaves nothing to gain."""

@@ -15,7 +15,7 @@ from oasis.solvers.budget import Budget, WorkCounter
 from offline import solve
 from tests.background import beside
 
-METHODS = ("milp", "benders", "colgen", "auto")
+METHODS = ("milp", "benders", "both", "colgen", "auto")
 
 
 def instance(seed: int) -> oasis.Instance:
@@ -66,7 +66,7 @@ def test_no_work_at_all_keeps_the_schedules_of_oasis(method: str) -> None:
     assert result.objective == pytest.approx(online.total_utility)
 
 
-@pytest.mark.parametrize("method", ["milp", "benders", "auto"])
+@pytest.mark.parametrize("method", ["milp", "benders", "both", "auto"])
 def test_unlimited_work_ends_with_a_proof(method: str) -> None:
     result = solve(instance(1), method, work_limit=float("inf"))
     assert result.status == "optimal"

@@ -14,7 +14,7 @@ from offline.state import Phase, trivial_bound
 
 # No method proves it in a few seconds.
 CONGESTED = oasis.generate("testbed", jobs=8, worker_servers=3, ps_servers=1, seed=2)
-LIMITED = ("milp", "colgen", "benders")
+LIMITED = ("milp", "colgen", "benders", "both")
 
 
 def outcome(result: OfflineResult) -> tuple[object, ...]:
@@ -74,7 +74,7 @@ def test_what_is_met_first_ends_the_solve(method: str) -> None:
 def test_a_proof_is_a_proof_whatever_gap_was_asked_for() -> None:
     sizes = {"jobs": 2, "worker_servers": 1, "ps_servers": 1, "horizon": 3}
     small = oasis.generate("testbed", **sizes, seed=3)
-    for method in ("milp", "benders", "bruteforce"):
+    for method in ("milp", "benders", "both", "bruteforce"):
         result = solve(small, method, None, gap=1e-9, no_improvement=1e6)
         assert result.status is Status.OPTIMAL
 

@@ -1,0 +1,205 @@
+"""A second process that solves the compact model while the decomposition runs in this one.
+
+What it says is taken up in the thread of the solve whenever that looks at its criteria
+(`oasis.solvers.stopping.Stopping.check`), so that nothing else has to know of it. Schedules are
+verified here before they count. A proof that takes both, a bound of one and schedules of the other,
+ends the solve.
+
+The process is a fresh interpreter and not a fork of this one, whose threads a fork would break, and
+it does not import the program that called `solve`, as `multiprocessing` would.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import queue
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
+from types import TracebackType
+from typing import Any
+
+from oasis.certify.verify import verify
+from oasis.model.errors import InstanceError, SolverError, VerificationError
+from oasis.model.instance import Instance
+from oasis.model.instance_file import instance_to_dict
+from oasis.model.schedule import schedules_by_job
+from oasis.solvers import Status
+from offline.both.child import plain
+from offline.model.params import CompactParams
+from offline.state import Phase, SolveState
+
+LOGGER = logging.getLogger(__name__)
+
+CHILD = "from offline.both.child import main; main()"
+EXIT_SECONDS = 5.0  # for a process that was killed to be gone
+ENDED = {"ended": True}  # what the reader of the child's messages leaves after the last
+
+
+class Helper:
+    """Solves the compact model in a process of its own from `head_start` on; a context manager.
+
+    Parameters
+    ----------
+    instance : Instance
+        The problem.
+    state : SolveState
+        Is told of what the process finds and proves; its budget is the solve's.
+    params : CompactParams
+        How HiGHS solves the compact model.
+    seed : int
+        HiGHS's random seed.
+    head_start : float
+        Seconds after which the process is started, if nothing is proven by then.
+
+    Attributes
+    ----------
+    process : subprocess.Popen or None
+        The process, None before it is started.
+    """
+
+    def __init__(
+        self,
+        instance: Instance,
+        state: SolveState,
+        params: CompactParams,
+        seed: int,
+        head_start: float,
+    ) -> None:
+        self.instance, self.state = instance, state
+        self.process: subprocess.Popen[str] | None = None
+        self._params, self._seed, self._head_start = params, seed, head_start
+        self._messages: queue.SimpleQueue[Mapping[str, Any]] = queue.SimpleQueue()
+        self._talker: threading.Thread | None = None
+        self._is_over = False
+
+    def __enter__(self) -> Helper:
+        self.state.budget.stopping.listen = self.listen
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.state.budget.stopping.listen = None
+        self.close()
+
+    def listen(self) -> None:
+        """Start the process once it is time, and take up what it has said since the last call.
+
+        Raises
+        ------
+        SolverError
+            If its schedules break a constraint, or its bound is below verified schedules.
+        """
+        if self._is_over:
+            return
+        if self.process is None:
+            if self.state.budget.elapsed >= self._head_start and not self.state.is_proven:
+                self._start()
+            return
+        while not (self._is_over or self._messages.empty()):
+            self._take(self._messages.get())
+        if self.state.is_proven:
+            self.state.budget.stopping.end(Status.OPTIMAL)
+
+    def close(self) -> None:
+        """End the process, if there is one; afterwards there is none."""
+        self._is_over = True
+        process = self.process
+        if process is None:
+            return
+        process.kill()
+        process.wait(EXIT_SECONDS)
+        if self._talker is not None:
+            self._talker.join(EXIT_SECONDS)
+        for pipe in (process.stdin, process.stdout):
+            # what was still to be written has nobody to read it
+            with suppress(OSError):
+                if pipe is not None:
+                    pipe.close()
+
+    def _start(self) -> None:
+        try:
+            problem = self._problem()
+            process = self.process = _started()
+        except (InstanceError, OSError) as error:  # an own kind of utility; no memory, no process
+            self._fail(str(error))
+            return
+        LOGGER.info("the compact model joins in process %d", process.pid)
+        self.state.notes["processes"] = 2
+        given = process, problem, self._messages
+        self._talker = threading.Thread(target=_talk, args=given, name="compact model", daemon=True)
+        self._talker.start()
+
+    def _problem(self) -> str:
+        """The line that the process reads."""
+        problem = {
+            "instance": instance_to_dict(replace(self.instance, metadata={})),
+            "schedules": plain(self.state.schedules),
+            "params": self._params.to_dict(),
+            "seed": self._seed,
+        }
+        return json.dumps(problem) + "\n"
+
+    def _take(self, message: Mapping[str, Any]) -> None:
+        state = self.state
+        if "schedules" in message:
+            found = schedules_by_job(message["schedules"])
+            try:
+                state.found(verify(self.instance, found), found, Phase.COMPACT)
+            except VerificationError as error:
+                raise SolverError(f"HiGHS returned an infeasible solution: {error}") from error
+        elif "bound" in message:
+            state.proved(message["bound"], Phase.COMPACT)
+        elif "status" in message:
+            LOGGER.info("the compact model ended: %s", message["status"])
+            self._is_over = True
+        elif "error" in message:
+            self._fail(message["error"])
+        else:
+            assert self.process is not None
+            self._fail(f"its process ended with {self.process.wait(EXIT_SECONDS)}")
+
+    def _fail(self, reason: str) -> None:
+        """Say that there is no compact model; the decomposition goes on without it."""
+        self._is_over = True
+        self.state.notes["compact_model_failed"] = reason
+        LOGGER.warning("the compact model failed, the decomposition goes on: %s", reason)
+
+
+def _started() -> subprocess.Popen[str]:
+    """The process, with this one's places to import from; Ctrl-C in a terminal is not for it."""
+    places = [os.path.abspath(place) for place in sys.path]
+    return subprocess.Popen(
+        [sys.executable, "-P", "-c", CHILD],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        encoding="utf-8",
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(places)},
+        start_new_session=True,
+    )
+
+
+def _talk(
+    process: subprocess.Popen[str], problem: str, messages: queue.SimpleQueue[Mapping[str, Any]]
+) -> None:
+    """Hand over the problem, then pass on each message until the process ends, in a thread."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    try:
+        process.stdin.write(problem)
+        process.stdin.flush()
+        for line in process.stdout:
+            messages.put(json.loads(line))
+    except (OSError, ValueError):  # it died, or was killed in the middle of a line
+        pass
+    messages.put(ENDED)
