@@ -22,7 +22,7 @@ from tests.kubernetes.cluster import Cluster
 from tests.kubernetes.controlplane.audit import denied, granted, verbs
 from tests.kubernetes.scene import SYSTEM, Scene
 
-USING = ("test_adapter", "test_adapter_faults", "test_existing", "test_controllers")
+USING = ("test_adapter", "test_adapter_faults", "test_existing", "test_cluster_controllers")
 
 
 def controllers_account(cluster: Cluster) -> tuple[Scene, Objects]:

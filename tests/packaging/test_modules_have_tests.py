@@ -20,6 +20,7 @@ constants written out, as ``oasis.version`` and most ``__init__`` files do. ``py
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -159,3 +160,10 @@ def test_no_test_file_is_longer_than_500_lines() -> None:
     }
     assert len(lengths) > 100, "the search for test files has lost some"
     assert {name: lines for name, lines in lengths.items() if lines > MOST_LINES} == {}
+
+
+def test_no_two_test_files_have_one_name() -> None:
+    """The directories of tests are no packages: pytest takes the second file for the first."""
+    names = Counter(file.name for file in (ROOT / "tests").rglob("test_*.py"))
+    assert names.total() > 100, "the search for test files has lost some"
+    assert [name for name, times in names.items() if times > 1] == []
