@@ -178,7 +178,11 @@ def run_cells(
     path = Path(output)
     _check_output(path)
     work = _Work(Store.beside(path), executor or Local(), retry_failed, on_progress, on_note)
-    records = work.records_of(cells)
+    try:
+        records = work.records_of(cells)
+    except KeyboardInterrupt:
+        work.count_again(cells)
+        raise
     table = tabulate(cells, records)
     result = SweepResult(path, work.progress, cells[0].task, table, table.to_pandas())
     try:
@@ -230,6 +234,13 @@ class _Work:
             self.progress = replace(counts, shared_total=len(shared), shared_done=len(found))
             self._report(self.progress)
         return records
+
+    def count_again(self, cells: Sequence[Cell]) -> None:
+        """Report what is recorded: an interruption may come between a record and its report."""
+        total = len({cell.key for cell in cells})
+        now = _count(recorded(cells, self._store), total, self.progress.kept)
+        self.progress = replace(self.progress, total=total, done=now.done, failed=now.failed)
+        self._report(self.progress)
 
     def _kept(self, cells: Sequence[Cell]) -> dict[str, Record]:
         found = recorded(cells, self._store, on_note=self._on_note)

@@ -5,15 +5,23 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+from collections.abc import Generator, Sequence
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from experiments.cli import sweep_progress as shown
 from experiments.cli.interrupt import sigterm_as_ctrl_c
 from experiments.cli.sweep_progress import describe, sweep_progress
+from experiments.sweep.cells import Cell
 from experiments.sweep.reach import check_cluster
-from experiments.sweep.run import SweepProgress
+from experiments.sweep.record import Record
+from experiments.sweep.run import SweepProgress, run_sweep
+from experiments.sweep.store import Store
+from experiments.sweep.worker import execute
 from oasis.model.errors import OasisError
+from tests.sweeping import small
 
 
 def test_line_has_cells_failures_and_shared_solves() -> None:
@@ -57,3 +65,30 @@ def test_inside_an_event_loop_as_in_a_notebook_the_answer_is_the_same() -> None:
     expected = r"^scheduler: expected a Dask scheduler at foo://x:1: unknown address scheme"
     with pytest.raises(OasisError, match=expected):
         asyncio.run(cell())
+
+
+def test_an_interrupted_sweep_counts_the_record_that_it_had_just_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C may come when a record is written and nobody has been told of it yet."""
+
+    class OneByOne:
+        def run(self, cells: Sequence[Cell]) -> Generator[tuple[Cell, Record]]:
+            for cell in cells:
+                yield cell, execute(cell)
+
+    save = Store.save
+    saved: list[Any] = []
+    told: list[SweepProgress] = []
+
+    def save_then_stop(store: Store, *given: Any) -> None:
+        save(store, *given)
+        saved.append(given)
+        if len(saved) == 3:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Store, "save", save_then_stop)
+    with pytest.raises(KeyboardInterrupt):
+        run_sweep(small(), tmp_path / "small.parquet", executor=OneByOne(), on_progress=told.append)
+    assert len(list(Store.beside(tmp_path / "small.parquet").directory.glob("*.json"))) == 3
+    assert told[-1].done == 3
