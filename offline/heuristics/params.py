@@ -54,6 +54,8 @@ class RuinParams(Params):
         Probability that those who leave are drawn at random; else they run at the same time.
     price_noise : float
         Standard deviation of the normal variable whose exponential multiplies the prices.
+    patience : int
+        The search ends after so many steps a job without a better plan.
     """
 
     temperature: Amount = 0.003
@@ -62,6 +64,7 @@ class RuinParams(Params):
     most_invited: Number = 6
     random_share: Share = 0.5
     price_noise: Amount = 0.5
+    patience: Number = 50
 
 
 @dataclass(frozen=True, slots=True)

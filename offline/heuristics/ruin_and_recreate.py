@@ -34,7 +34,7 @@ def ruin_and_recreate(
     budget: Budget,
     params: RuinParams,
 ) -> None:
-    """Search from the best solution until the budget or the bound is reached.
+    """Search until the budget or the bound is reached, or nothing better was found for long.
 
     Parameters
     ----------
@@ -47,11 +47,12 @@ def ruin_and_recreate(
     budget : Budget
         When to stop.
     params : RuinParams
-        How much leaves and what is accepted.
+        How much leaves, what is accepted and how many steps may find nothing.
     """
     current = best.solution
-    highest, steps = current.value, 0
-    while not budget.passed and not best.is_proven:
+    highest, steps, improved = current.value, 0, 0
+    patience = params.patience * len(current.arrays.jobs)
+    while not budget.passed and not best.is_proven and steps - improved < patience:
         steps += 1
         trial = _step(current, duals, rng, params)
         budget.charge(STEP_JOBS * pricing_work(current.arrays))
@@ -60,7 +61,7 @@ def ruin_and_recreate(
         if loss <= 0 or rng.random() < math.exp(-loss / max(heat, 1e-300)):
             current = trial
         if is_better(trial.value, highest):
-            highest = trial.value
+            highest, improved = trial.value, steps
             best.offer(trial)
 
 

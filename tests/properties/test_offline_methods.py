@@ -218,7 +218,7 @@ Change = Callable[[Instance, np.random.Generator], Instance]
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("method", EXACT)
 @given(all_instances(most_servers=3), SEEDS)
-@fewer(3)
+@fewer(4)
 def test_optimum_does_not_depend_on_how_the_instance_is_written(
     method: str, change: Change, instance: Instance, seed: int
 ) -> None:

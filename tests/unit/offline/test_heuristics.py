@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import oasis
 from oasis.model.errors import VerificationError
 from oasis.solvers.budget import Budget, WorkCounter
+from offline.column_generation.pricing import pricing_work
 from offline.heuristics.best_solution import BestSolution, is_better
 from offline.heuristics.dual_values import DualValues
 from offline.heuristics.fix_and_optimise import Neighbourhoods
@@ -24,7 +25,7 @@ from offline.heuristics.params import (
     RuinParams,
 )
 from offline.heuristics.partial_solution import PartialSolution
-from offline.heuristics.ruin_and_recreate import ruin_and_recreate
+from offline.heuristics.ruin_and_recreate import STEP_JOBS, ruin_and_recreate
 from offline.model.arrays import OfflineArrays
 from offline.model.milp import solve_milp
 from offline.state import SolveState
@@ -85,6 +86,18 @@ def test_a_heuristic_finds_feasible_schedules_and_the_same_again(name: str) -> N
 def test_a_spent_budget_changes_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Budget, "left", property(lambda _: 0.0))
     assert improved(name, 0).value == 0.0
+
+
+def test_patience_ends_ruin_and_recreate_where_it_finds_nothing_better() -> None:
+    best, rng, duals = nothing(INSTANCE), np.random.default_rng(0), duals_of(INSTANCE)
+    spent = Budget(None, WorkCounter())  # no limit: only patience ends it
+    ruin_and_recreate(duals, best, rng, spent, RuinParams(patience=20))
+    assert best.value > 0
+    value, again = best.value, Budget(None, WorkCounter())
+    ruin_and_recreate(duals, best, rng, again, RuinParams(patience=1))
+    assert best.value == value
+    steps = again.elapsed / (STEP_JOBS * pricing_work(ARRAYS))
+    assert steps == pytest.approx(len(INSTANCE.jobs))
 
 
 @given(small_instances())
