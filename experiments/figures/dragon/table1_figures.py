@@ -21,7 +21,7 @@ from experiments.figures.dragon.running import (
 )
 from experiments.figures.dragon.table1 import LETTERS, table1
 from experiments.figures.rows import Row, amount, fraction, groups, half_widths
-from experiments.plotting.canvas import GREYS, HATCHES, LINES, axes, legend_below
+from experiments.plotting.canvas import GREYS, HATCHES, LINES, axes, legend_below, share_axes
 
 # The printed times of arrival read as minutes and as seconds, and draws with the same mean gaps.
 MINUTES, SECONDS, DRAWN = "printed, minutes", "printed, seconds", "drawn, minutes"
@@ -165,11 +165,7 @@ def draw8(rows: Sequence[Row], ax: Axes | None = None) -> Axes:
         label = f"{policy} (mean {part[0]['mean']:.0%}, published {part[0]['published_mean']:.0%})"
         minutes, shares = [row["minute"] for row in part], [row["in_use"] for row in part]
         ax.plot(minutes, shares, linestyle=LINES[k], color="black", label=label)
-    ax.set_xlabel("time (minutes)")
-    ax.set_ylabel("share of the GPUs in use")
-    ax.set_ylim(0.0, 1.05)
-    ax.set_title(TITLES[8])
-    legend_below(ax, 1)
+    share_axes(ax, "share of the GPUs in use", TITLES[8], top=1.05)
     return ax
 
 

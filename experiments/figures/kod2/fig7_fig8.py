@@ -18,7 +18,7 @@ from experiments.figures.kod2.running import (
     measure,
 )
 from experiments.figures.rows import Row, groups, half_widths, interval
-from experiments.plotting.canvas import GREYS, HATCHES, LINES, axes, legend_below
+from experiments.plotting.canvas import GREYS, HATCHES, LINES, axes, legend_below, share_axes
 
 SHOWN_BATCH = 64  # of Fig. 8
 SPAN = 5  # minutes between the points of Fig. 8
@@ -148,11 +148,7 @@ def draw8(rows: Sequence[Row], ax: Axes | None = None) -> Axes:
             shares = [row[f"{policy}_{minute}"] for minute in MINUTES]
             label = f"{row['model']}, {policy} (mean {row[policy]:.0%})"
             ax.plot(list(MINUTES), shares, linestyle=LINES[k], color=shade, label=label)
-    ax.set_xlabel("time (minutes)")
-    ax.set_ylabel("share of the cores busy")
-    ax.set_ylim(0.0, 1.0)
-    ax.set_title(TITLES[8])
-    legend_below(ax, 2)
+    share_axes(ax, "share of the cores busy", TITLES[8], columns=2)
     return ax
 
 
