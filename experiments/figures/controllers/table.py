@@ -15,7 +15,13 @@ from experiments.evaluation.policies import RIVALS
 from experiments.figures.controllers.workloads import at_load, drawn, of_trace
 from experiments.figures.direct import Case, DirectFigure
 from experiments.figures.rows import Row, fraction, groups, half_widths, interval
-from experiments.plotting.canvas import GREYS, MARKERS, axes, legend_below
+from experiments.plotting.canvas import (
+    MARKERS,
+    axes,
+    fill,
+    ink,
+    legend_below,
+)
 from oasis.simulator import ElasticWorkload, replay
 from offline.elastic_bound import ElasticBound, elastic_bound
 
@@ -93,8 +99,8 @@ def draw(name: str, label: str, rows: Sequence[Row], ax: Axes | None = None) -> 
             xerr=half_widths(part, name),
             linestyle="none",
             marker=MARKERS[k],
-            color="black",
-            markerfacecolor=GREYS[k],
+            color=ink(),
+            markerfacecolor=fill(k),
             capsize=2,
             label=f"load {load:g}",
         )
