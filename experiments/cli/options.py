@@ -38,6 +38,15 @@ def limits_of(
     return {"work_limit": work_limit, **given}
 
 
+def known_method(name: str) -> str:
+    """`name` if it is an offline method: said before the work, not after it."""
+    from offline import METHODS  # noqa: PLC0415 (needs an extra)
+
+    if name not in METHODS:
+        raise ValueError(f"--method: expected one of {', '.join(METHODS)}, got {name!r}")
+    return name
+
+
 def is_stdout(path: Path | None) -> bool:
     """Whether ``-o`` asks for standard output: by ``-``, or by naming the file that it is."""
     return path is not None and (str(path) == "-" or is_standard_output(path))

@@ -21,6 +21,7 @@ from experiments.cli.options import (
     Seed,
     TimeLimit,
     WorkLimit,
+    known_method,
     limits_of,
 )
 from experiments.cli.policy_options import Set, choose_options, known_policy
@@ -72,6 +73,7 @@ def command(
     from experiments.evaluation.measure import measure  # noqa: PLC0415 (needs an extra)
     from offline import solve  # noqa: PLC0415
 
+    known_method(method)
     limits = limits_of(time_limit, work_limit, gap, no_improvement)
     known_policy(policy, "--policy")
     (options,) = choose_options([policy], assignments, oasis=oasis_options).values()

@@ -34,7 +34,15 @@ SHARES = ("of_bound", "use")
 
 
 def cases(seeds: int, trace: str | None = None) -> list[Case]:
-    """Each load and seed under each policy; a seed is a window of the trace where there is one."""
+    """Each load and seed under each policy; a seed is a window of the trace where there is one.
+
+    Raises
+    ------
+    ValueError, InstanceError, OSError
+        If the trace cannot be read, or has fewer windows than there are seeds.
+    """
+    if trace is not None:
+        of_trace(trace, seeds - 1)  # said before any run, and before anything is written
     return [
         {"load": load, "seed": seed, "policy": policy, "trace": trace}
         for load in LOADS

@@ -115,6 +115,8 @@ def test_errors_of_parameters_become_errors_of_flags() -> None:
         naming_flags(("low",), high="--upper-end"),
     ):
         raise ValueError("low, high: expected less")
+    with pytest.raises(oasis.OasisError, match=r"^--mix: expected"), naming_flags(("mix",)):
+        raise ValueError("mix[1]: expected less")
     for other in ("middle: expected less", "no name", "low: and, high"):
         with pytest.raises(ValueError, match=r"."), naming_flags(("high",)):
             raise ValueError(other)
