@@ -6,8 +6,12 @@ held stays a complete gang.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from oasis.scheduling import Allocation, PolicyJob, Room
 
+Held = Mapping[int, Allocation]  # what each running job holds, by its index
+Changes = dict[int, Allocation]  # what some of them hold afterwards
 Counts = dict[int, int]
 
 

@@ -164,7 +164,7 @@ def solve(
     (<Status.OPTIMAL: 'optimal'>, True)
     """
     if method not in METHODS:
-        raise ValueError(f"unknown method {method!r}; expected one of {', '.join(METHODS)}")
+        raise ValueError(f"method: expected one of {', '.join(METHODS)}, got {method!r}")
     if method == AUTO:
         method, params = _chosen(instance, params)
     limit = f"{time_limit} s" if work_limit is None else f"{work_limit} units of work"

@@ -11,7 +11,6 @@ from typing import Any
 from baselines.dragon.idle import IdleClock
 from baselines.dragon.locality_aware import TEXT, LocalityAware
 from baselines.dragon.scaling import (
-    Changes,
     grow_beside_servers,
     grow_where_they_run,
     make_room,
@@ -19,6 +18,7 @@ from baselines.dragon.scaling import (
     victims_by_surplus,
     victims_in_order,
 )
+from baselines.resizing import Changes
 from baselines.shares import Shares
 from oasis.scheduling import Plan, PolicyJob, Site
 from oasis.scheduling.policy import View

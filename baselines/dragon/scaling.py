@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from baselines.resizing import add_worker, shrink
+from baselines.resizing import Changes, Held, add_worker, shrink
 from oasis.scheduling import Allocation, PolicyJob, Room
 
-Held = Mapping[int, Allocation]
-Changes = dict[int, Allocation]
 Place = Callable[[Room], Allocation | None]
 
 

@@ -10,9 +10,10 @@ from typing import Any
 
 from baselines.gang_queue import GangQueue
 from baselines.kod2.placing import AffinityPlacement
-from baselines.kod2.scaling import Changes, scale_in, scale_in_order, scale_out
+from baselines.kod2.scaling import scale_in, scale_in_order, scale_out
 from baselines.kod2.weights import RATIO, JobState, Weights
 from baselines.node import on_node
+from baselines.resizing import Changes
 from baselines.running_jobs import RunningJobs
 from oasis.scheduling import Allocation, EmptyCluster, JobBook, Plan, PolicyJob, Room, Site, View
 

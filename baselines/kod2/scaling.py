@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
-from baselines.resizing import add_worker, drop_worker
+from baselines.resizing import Changes, Held, add_worker, drop_worker
 from oasis.scheduling import Allocation, PolicyJob, Room
 from oasis.scheduling.job import Demand
 
-Held = Mapping[int, Allocation]
-Changes = dict[int, Allocation]
 OnNode = Callable[[int], Allocation | None]
 Weight = Callable[[PolicyJob], float]
 Entered = Callable[[PolicyJob], tuple[float, int]]

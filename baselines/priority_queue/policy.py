@@ -12,8 +12,9 @@ from baselines.gang_controller import GangController
 from baselines.gang_queue import GangQueue
 from baselines.node import on_node
 from baselines.priority_queue.gang import FirstNode
-from baselines.priority_queue.scale_down import Changes, scale_down, scale_down_as_printed
+from baselines.priority_queue.scale_down import scale_down, scale_down_as_printed
 from baselines.priority_queue.scale_up import scale_up
+from baselines.resizing import Changes
 from baselines.shares import MachineShares
 from oasis.scheduling import Allocation, Plan, PolicyJob, Site
 from oasis.scheduling.policy import View

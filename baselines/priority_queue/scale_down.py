@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
-from baselines.resizing import drop_worker
+from baselines.resizing import Changes, Held, drop_worker
 from oasis.scheduling import Allocation, PolicyJob, Room
 
-Held = Mapping[int, Allocation]
-Changes = dict[int, Allocation]
 OnNode = Callable[[int], Allocation | None]
 Place = Callable[[], Allocation | None]
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any
 
-from baselines.resizing import add_worker
-from oasis.scheduling import Allocation, PolicyJob, Room
+from baselines.resizing import Changes, Held, add_worker
+from oasis.scheduling import PolicyJob, Room
 
-Held = Mapping[int, Allocation]
-Changes = dict[int, Allocation]
 Rank = Callable[[PolicyJob], Any]
 
 

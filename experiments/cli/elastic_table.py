@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from baselines.registry import CONTROLLERS
 from experiments.cli import console
 from experiments.cli.commands.replay import is_elastic
+from experiments.cli.delivery import Delivery
 from experiments.cli.flags import comma_list
 from experiments.cli.policy_options import choose_options, known_policy
 from experiments.cli.reading import errors_name
-from experiments.cli.results import deliver
 from experiments.evaluation.comparison import SLOT_SECONDS, Comparison
 from experiments.evaluation.policies import OASIS, RECOURSE, RIVALS, SEED
 from experiments.evaluation.provenance import file_reference
@@ -71,15 +71,7 @@ def _names(made: ElasticWorkload, policies: str | None) -> list[str]:
     return [name for name in (*RIVALS, *CONTROLLERS) if name not in WORTH]
 
 
-def deliver_elastic(
-    comparison: Comparison,
-    file: Path,
-    *,
-    as_json: bool,
-    output: Path | None,
-    plot: Path | None,
-    style: str | None,
-) -> None:
+def deliver_elastic(comparison: Comparison, file: Path, delivery: Delivery) -> None:
     """Print the table or the document, and write what was asked for."""
     about = comparison.about
     bound = "" if about["bound"] is None else f"; utility at most {about['bound']:.6g}"
@@ -95,4 +87,4 @@ def deliver_elastic(
         return comparison_page(comparison)
 
     document = comparison.to_dict() | {"trace": file_reference(file)}
-    deliver(document, show, as_json=as_json, output=output, plot=plot, draw=draw, style=style)
+    delivery(document, show, draw)

@@ -121,8 +121,8 @@ def flag(name: str) -> str:
 def naming_flags(names: Mapping[str, Any] | tuple[str, ...], **other: str) -> Iterator[None]:
     """Turn ``name: what is wrong`` into ``--name: what is wrong``.
 
-    Functions for Python callers name their parameters; whoever sits at the command line knows
-    flags.
+    Functions for Python callers name their parameters, or an entry of one, ``name[1]``; whoever
+    sits at the command line knows flags.
 
     Parameters
     ----------
@@ -142,8 +142,9 @@ def naming_flags(names: Mapping[str, Any] | tuple[str, ...], **other: str) -> It
     except (OasisError, ValueError) as error:
         head, colon, rest = str(error).partition(": ")
         named = head.split(", ")
-        if colon and all(name in flags for name in named):
-            raise OasisError(f"{', '.join(flags[name] for name in named)}: {rest}") from None
+        bases = [name.partition("[")[0] for name in named]  # mix[1] is given by --mix
+        if colon and all(base in flags for base in bases):
+            raise OasisError(f"{', '.join(flags[base] for base in bases)}: {rest}") from None
         raise
 
 

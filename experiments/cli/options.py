@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,15 +11,15 @@ from oasis.model.files import check_writable, is_standard_output
 from oasis.model.validation import LARGEST_SEED
 
 
-def _at_least_zero(unit: str) -> Callable[[float | None], float | None]:
-    """A check of a limit, in the user's words."""
+def _limit(name: str, unit: str, text: str) -> Any:
+    """The flag of a limit: a number of `unit` that is at least 0, `text` being its help."""
 
     def check(value: float | None) -> float | None:
         if value is not None and not value >= 0:  # nor is NaN
             raise typer.BadParameter(f"expected {unit} >= 0, or inf, got {value:g}")
         return value
 
-    return check
+    return typer.Option(name, callback=check, help=text)
 
 
 def limits_of(
@@ -37,6 +36,15 @@ def limits_of(
     if time_limit is not None:
         raise ValueError("--work-limit: expected no --time-limit beside it")
     return {"work_limit": work_limit, **given}
+
+
+def known_method(name: str) -> str:
+    """`name` if it is an offline method: said before the work, not after it."""
+    from offline import METHODS  # noqa: PLC0415 (needs an extra)
+
+    if name not in METHODS:
+        raise ValueError(f"--method: expected one of {', '.join(METHODS)}, got {name!r}")
+    return name
 
 
 def is_stdout(path: Path | None) -> bool:
@@ -80,48 +88,42 @@ def check_style(name: str | None) -> str | None:
     return name
 
 
-def style_needs_plot(style: str | None, plot: Path | None) -> None:
-    """Refuse a style without a picture: nothing would come of it."""
-    if style is not None and plot is None:
-        raise ValueError("--style: expected --plot beside it")
-
-
 InstanceFile = Annotated[
     Path, typer.Argument(metavar="FILE", help="Instance file (JSON).", show_default=False)
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document on standard output.")]
 TimeLimit = Annotated[
     float | None,
-    typer.Option(
+    _limit(
         "--time-limit",
-        callback=_at_least_zero("seconds"),
-        help="Seconds to solve offline, after OASiS's run; inf: no limit. [default: 60]",
+        "seconds",
+        "Seconds to solve offline, after OASiS's run; inf: no limit. [default: 60]",
     ),
 ]
 WorkLimit = Annotated[
     float | None,
-    typer.Option(
+    _limit(
         "--work-limit",
-        callback=_at_least_zero("units of work"),
-        help="Units of work, about a second each, instead of seconds: the result then repeats on "
+        "units of work",
+        "Units of work, about a second each, instead of seconds: the result then repeats on "
         "every machine. [default: a time limit]",
     ),
 ]
 Gap = Annotated[
     float | None,
-    typer.Option(
+    _limit(
         "--gap",
-        callback=_at_least_zero("a share"),
-        help="End when bound and schedules are this close, as a share of the latter: 0.01 is one "
+        "a share",
+        "End when bound and schedules are this close, as a share of the latter: 0.01 is one "
         "percent; inf ends at once, with a bound that is hardly any. [default: 0, a proof]",
     ),
 ]
 NoImprovement = Annotated[
     float | None,
-    typer.Option(
+    _limit(
         "--no-improvement",
-        callback=_at_least_zero("an amount"),
-        help="End after so many seconds (units of work with --work-limit) in which bound and "
+        "an amount",
+        "End after so many seconds (units of work with --work-limit) in which bound and "
         "schedules came closer by less than a thousandth. [default: inf]",
     ),
 ]

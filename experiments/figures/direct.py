@@ -10,11 +10,11 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from experiments.figures.figure import Draw, draw_page
+from experiments.figures.figure import Draw, draw_page, draw_to
 from experiments.figures.reproduction import Reproduction
 from experiments.figures.rows import Row, write_csv
 from experiments.figures.settings import FigureSettings
-from experiments.plotting import FORMATS, save
+from experiments.plotting import FORMATS
 from oasis.model.files import check_writable, naming
 
 Case = Mapping[str, Any]
@@ -98,6 +98,7 @@ def reproduce_direct(
     directory: Path,
     *,
     suffix: str = ".svg",
+    style: str | None = None,
     on_step: Callable[[], None] | None = None,
 ) -> Reproduction:
     """Run what `figure` needs and write data and picture to `directory`.
@@ -112,6 +113,8 @@ def reproduce_direct(
         Where the files go; it is made if it does not exist.
     suffix : str
         Format of the picture: .svg, .png or .pdf.
+    style : str, optional
+        Style of the picture, as `experiments.plotting.style.read_style` reads it.
     on_step : callable, optional
         Called after each run.
 
@@ -138,12 +141,11 @@ def reproduce_direct(
         if on_step is not None:
             on_step()
     rows = figure.table(measured)
-    drawn = figure.draw(rows, f"{settings.seeds} seeds")
     made = Reproduction(rows, len(measured), (), 0, ())
     for path, write in (
         (runs, partial(write_csv, runs, measured)),
         (data, partial(write_csv, data, rows)),
-        (picture, partial(save, drawn, picture)),
+        (picture, partial(draw_to, figure, rows, f"{settings.seeds} seeds", picture, style)),
     ):
         try:
             write()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, Protocol
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -12,6 +13,8 @@ from matplotlib.figure import Figure
 from experiments.figures.rows import Row
 from experiments.figures.settings import FigureSettings
 from experiments.plotting.canvas import SMALL, new_figure
+from experiments.plotting.files import save
+from experiments.plotting.style import drawing_style
 from experiments.sweep import expand, sweep_config
 
 Draw = Callable[[Sequence[Row], Axes | None], Axes]
@@ -79,6 +82,28 @@ class PublishedFigure:
     def draw(self, rows: Sequence[Row], note: str) -> Figure:
         """The whole picture, with a `note` on what was run."""
         return draw_page(self.panels, self.size, rows, note)
+
+
+class Drawable(Protocol):
+    """A figure whose rows are there."""
+
+    def draw(self, rows: Sequence[Row], note: str) -> Figure:
+        """The whole picture, with a `note` on what was run."""
+        ...
+
+
+def draw_to(
+    figure: Drawable, rows: Sequence[Row], note: str, picture: Path, style: str | None
+) -> None:
+    """Draw a figure in a style, and write the picture.
+
+    Raises
+    ------
+    OSError
+        If it cannot be written.
+    """
+    with drawing_style(style):
+        save(figure.draw(rows, note), picture)
 
 
 def draw_page(

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from experiments.figures.figure import PublishedFigure
+from experiments.figures.figure import PublishedFigure, draw_to
 from experiments.figures.rows import Row, write_csv
 from experiments.figures.settings import FigureSettings
-from experiments.plotting import FORMATS, save
+from experiments.plotting import FORMATS
 from experiments.sweep import SweepProgress, UnwrittenSweepError, run_sweep, sweep_config
 from experiments.sweep.record import DONE
 from oasis.model.errors import OasisError
@@ -51,6 +51,7 @@ def reproduce(
     directory: Path,
     *,
     suffix: str = ".svg",
+    style: str | None = None,
     on_progress: Callable[[SweepProgress], None] | None = None,
     on_note: Callable[[str], None] | None = None,
 ) -> Reproduction:
@@ -68,6 +69,8 @@ def reproduce(
         Where the files go; it is made if it does not exist.
     suffix : str
         Format of the picture: .svg, .png or .pdf.
+    style : str, optional
+        Style of the picture, as `experiments.plotting.style.read_style` reads it.
     on_progress, on_note : callable, optional
         As for `experiments.sweep.run.run_sweep`.
 
@@ -99,10 +102,9 @@ def reproduce(
     if not done:
         raise OasisError(f"{figure.name}: no run succeeded: {errors[0]}")
     rows = figure.table(done, settings)
-    drawn = figure.draw(rows, settings.describe())
     for path, write in (
         (data, partial(write_csv, data, rows)),
-        (picture, partial(save, drawn, picture)),
+        (picture, partial(draw_to, figure, rows, settings.describe(), picture, style)),
     ):
         try:
             write()

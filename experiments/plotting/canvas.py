@@ -114,6 +114,29 @@ def legend_below(ax: Axes, columns: int) -> None:
     )
 
 
+def share_axes(ax: Axes, what: str, title: str, *, top: float = 1.0, columns: int = 1) -> None:
+    """Label axes of a share over time in minutes, and put the legend below.
+
+    Parameters
+    ----------
+    ax : Axes
+        With its lines drawn.
+    what : str
+        Of what the share is in use, for the y axis.
+    title : str
+        Of the axes.
+    top : float
+        Upper end of the y axis.
+    columns : int
+        Columns of the legend.
+    """
+    ax.set_xlabel("time (minutes)")
+    ax.set_ylabel(what)
+    ax.set_ylim(0.0, top)
+    ax.set_title(title)
+    legend_below(ax, columns)
+
+
 def slot_axis(ax: Axes, horizon: int, step: int = 1) -> None:
     """The x axis of slots 0..T-1; slot t is as wide as 1 and centred at t.
 

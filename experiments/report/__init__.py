@@ -7,5 +7,14 @@ require("a report", "jinja2", "matplotlib")
 from experiments.report.page import report_page
 from experiments.report.section import Section, Table
 from experiments.report.sections import section_of
+from experiments.report.sweeps import is_table, read_sweep, sweep_section
 
-__all__ = ["Section", "Table", "report_page", "section_of"]
+__all__ = [
+    "Section",
+    "Table",
+    "is_table",
+    "read_sweep",
+    "report_page",
+    "section_of",
+    "sweep_section",
+]

@@ -11,7 +11,15 @@ from oasis.model.errors import InstanceError, located_at
 from oasis.model.job import Job
 from oasis.model.resources import ResourceVector, as_array, check_known
 from oasis.model.rounding import FloatArray
-from oasis.model.validation import LARGEST_SIZE, check_unique, integer, number, text
+from oasis.model.validation import (
+    LARGEST_AMOUNT,
+    LARGEST_SIZE,
+    amount,
+    check_unique,
+    integer,
+    number,
+    text,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +116,8 @@ class Cluster:
         if not names:
             raise InstanceError("resources", "expected at least one resource")
         check_unique(names, "resources", "resource")
-        seconds = number(self.slot_seconds, "slot_seconds", above=True)
+        seconds = number(self.slot_seconds, "slot_seconds", above=True, maximum=LARGEST_AMOUNT)
+        amount(seconds, "slot_seconds")
         object.__setattr__(self, "slot_seconds", seconds)
         for group in ("worker", "ps"):
             self._expand(group)

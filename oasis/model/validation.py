@@ -12,6 +12,7 @@ from oasis.model.errors import InstanceError
 LARGEST_COUNT = 2**53  # up to here every integer is a float, beyond it no longer
 LARGEST_SIZE = 10**6  # of slots and of servers, because arrays have a row for each
 LARGEST_AMOUNT = 1e30  # of a resource, a size or a utility: beyond it, sums and products overflow
+SMALLEST_AMOUNT = 1e-30  # of a resource or a slot, but for 0: below it, quotients overflow
 LARGEST_SEED = 2**31 - 1  # that HiGHS takes; NumPy takes larger ones
 
 
@@ -41,6 +42,15 @@ def number(
         raise InstanceError(path, f"{wanted}, got {describe(value)}")
     if result > maximum:
         raise InstanceError(path, f"expected a number <= {maximum:g}, got {describe(value)}")
+    return result
+
+
+def amount(value: Any, path: str) -> float:
+    """Return `value` as a float that is 0, or from `SMALLEST_AMOUNT` to `LARGEST_AMOUNT`."""
+    result = number(value, path, maximum=LARGEST_AMOUNT)
+    if 0.0 < result < SMALLEST_AMOUNT:
+        wanted = f"expected 0 or a number >= {SMALLEST_AMOUNT:g}"
+        raise InstanceError(path, f"{wanted}, got {describe(value)}")
     return result
 
 

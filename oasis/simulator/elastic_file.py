@@ -14,9 +14,9 @@ from oasis.model.files import write_text
 from oasis.model.instance_file import UTILITIES, read_json
 from oasis.model.utility import Utility
 from oasis.model.validation import (
-    LARGEST_AMOUNT,
     LARGEST_COUNT,
     LARGEST_SIZE,
+    amount,
     check_keys,
     check_list,
     check_unique,
@@ -298,11 +298,11 @@ def _observation(data: Any) -> Observation:
 def _amounts(data: Any, path: str, resources: Sequence[str]) -> Amounts:
     with located_at(path):
         check_keys(data, (), resources)
-        return {name: number(data[name], name, maximum=LARGEST_AMOUNT) for name in data}
+        return {name: amount(data[name], name) for name in data}
 
 
 def _amount(data: Mapping[str, Any], name: str) -> float:
-    return number(data.get(name, 0.0), name, maximum=LARGEST_AMOUNT)
+    return amount(data.get(name, 0.0), name)
 
 
 def _time(value: Any, path: str, *, above: bool = False) -> float:

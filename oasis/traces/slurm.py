@@ -18,7 +18,8 @@ from oasis.traces.source import Source
 from oasis.traces.table import MalformedError, Table, read_table, real, refuse_all_malformed
 from oasis.traces.times import elapsed_seconds, submission_time
 
-COLUMNS = ("JobID", "Submit")
+NAMES = ("JobID", "JobIDRaw")
+COLUMNS = ("Submit",)
 DURATIONS = ("ElapsedRaw", "Elapsed")
 RESOURCES = ("AllocTRES", "ReqTRES", "AllocGRES", "ReqGRES")
 LABELS = {"user": "User", "partition": "Partition", "qos": "QOS"}  # option -> column
@@ -49,9 +50,10 @@ def read_slurm(path: str | os.PathLike[str], options: SlurmOptions | None = None
     Parameters
     ----------
     path : path
-        A table with ``|`` between columns: ``JobID``, ``Submit``, one of ``ElapsedRaw`` and
-        ``Elapsed``, one of ``AllocTRES``, ``ReqTRES``, ``AllocGRES`` and ``ReqGRES``, and perhaps
-        ``State``, ``User``, ``Partition`` and ``QOS``. Rows of steps are part of their jobs.
+        A table with ``|`` between columns: ``JobID`` or ``JobIDRaw``, ``Submit``, one of
+        ``ElapsedRaw`` and ``Elapsed``, one of ``AllocTRES``, ``ReqTRES``, ``AllocGRES`` and
+        ``ReqGRES``, and perhaps ``State``, ``User``, ``Partition`` and ``QOS``. Rows of steps are
+        part of their jobs.
     options : SlurmOptions, optional
         The assumptions; all of them are recorded in the metadata.
 
@@ -85,20 +87,21 @@ def _read(source: Source, _: MachineOptions) -> Table[TraceRow]:
     header = source.header.split("|")
     duration = _one_of(DURATIONS, header, source.name)
     resources = _one_of(RESOURCES, header, source.name)
+    job_id = _one_of(NAMES, header, source.name)
     labels = {name: column for name, column in LABELS.items() if column in header}
 
     def parse(line: int, row: Mapping[str, str]) -> TraceRow:
-        if "." in row["JobID"]:
+        if "." in row[job_id]:
             raise MalformedError(STEP)
-        if not row["JobID"]:
-            raise MalformedError("no JobID")
+        if not row[job_id]:
+            raise MalformedError(f"no {job_id}")
         if row.get("State", "").startswith(UNFINISHED):
             raise MalformedError("has not ended")
         text = row[duration]
         took = elapsed_seconds(text) if duration == "Elapsed" else real(text, duration)
         if took == 0:
             raise MalformedError("never ran")
-        job = PlainJob(row["JobID"], submission_time(row["Submit"]), took, gpus_of(row[resources]))
+        job = PlainJob(row[job_id], submission_time(row["Submit"]), took, gpus_of(row[resources]))
         return TraceRow(job, {name: row[column] for name, column in labels.items()})
 
     table = read_table(source, COLUMNS, parse, delimiter="|")

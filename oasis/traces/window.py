@@ -102,6 +102,8 @@ def select(records: Sequence[Record], options: TraceOptions, start: float | None
     jobs = narrow("window", [r for r in jobs if begin <= r.submitted < end], len(jobs))
     jobs = narrow("stride", jobs[:: options.stride], len(jobs))
     jobs = narrow("max_jobs", _keep(jobs, options), len(jobs))
+    if not records:
+        raise InstanceError("", "expected a job, got none")
     if not jobs:
         counts = ", ".join(f"{rule} {count}" for rule, count in left_out.items())
         raise InstanceError(

@@ -21,7 +21,6 @@ import threading
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
-from types import TracebackType
 from typing import Any
 
 from oasis.certify.verify import verify
@@ -82,12 +81,7 @@ class Helper:
         self.state.budget.stopping.listen = self.listen
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.state.budget.stopping.listen = None
         self.close()
 

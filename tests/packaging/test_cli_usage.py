@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,8 @@ from tests.packaging.commands import EXAMPLE, SMALL, Oasis, assert_refused, shel
         (["run", EXAMPLE, "--scale", "many"], "--scale"),
         (["run", EXAMPLE, "--min-utility-fraction", "1"], "--min-utility-fraction: expected"),
         (["run", EXAMPLE, "--nonsense"], "--nonsense"),
-        (["solve", EXAMPLE, "--method", "guess"], "guess"),
+        (["solve", EXAMPLE, "--method", "guess"], "--method: expected one of"),
+        (["ratio", EXAMPLE, "--method", "guess"], "--method: expected one of"),
         *(
             ([*command, "--time-limit", seconds], "expected seconds >= 0, or inf, got")
             for command in (["solve", EXAMPLE], ["ratio", EXAMPLE], ["figure", "fig5"])
@@ -57,6 +59,7 @@ from tests.packaging.commands import EXAMPLE, SMALL, Oasis, assert_refused, shel
         (["generate", "--preset", "none", "-o", "x.json"], "preset"),
         (["generate", "--jobs", "0", "-o", "x.json"], "jobs"),
         (["generate", "--mix", "0.5,0.5,0.5", "-o", "x.json"], "mix"),
+        (["generate", "--mix", "1,-2,2", "-o", "x.json"], "--mix: expected"),
         (
             ["generate", "-o", Path("no", "such", "directory", "x.json")],
             "no/such/directory: No such directory",
@@ -159,6 +162,46 @@ def test_malformed_instance_is_one_line_with_file_and_field(
     path = tmp_path / "bad.json"
     path.write_text(text, encoding="utf-8")
     assert_refused(run("run", path), str(path), field)
+
+
+WRONG: tuple[Any, ...] = (
+    *(-1, 1e300, 1e-320, float("nan"), float("-inf"), 10**400),
+    *("", "x", None, True, [], [1], {"a": 1}),
+)
+FITTING = {  # what of it is right after all, by key
+    "id": ("x",),
+    "minibatch_time": (1e-320,),
+    "gradient_mb": (1e-320,),
+    "priority": (1e-320,),
+    "decay": (1e300, 1e-320),
+    "target": (1e300, 1e-320),
+}
+
+
+def places(data: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    """Every place of an instance but for its metadata, which may hold anything."""
+    parts = data.items() if isinstance(data, dict) else enumerate(data)
+    for key, part in parts:
+        if key != "metadata":
+            yield (*path, key)
+            if isinstance(part, dict | list):
+                yield from places(part, (*path, key))
+
+
+@pytest.mark.parametrize("key", sorted({p[-1] for p in places(SMALL) if isinstance(p[-1], str)}))
+def test_whatever_stands_at_a_key_is_right_or_refused_with_the_key(
+    run: Oasis, tmp_path: Path, key: str
+) -> None:
+    path, output = tmp_path / "bad.json", tmp_path / "out.json"
+    place = next(place for place in places(SMALL) if place[-1] == key)
+    right = FITTING.get(key, ())
+    for value in WRONG:
+        is_list = isinstance(value, list) and key in ("jobs", "resources")
+        if is_list or value in right or (key == "capacity" and value == {}):
+            continue
+        path.write_text(changed(*place, to=value), encoding="utf-8")
+        assert_refused(run("describe", path, "-o", output), str(path), key)
+        assert not output.exists()
 
 
 def test_binary_file_is_refused_in_one_line(run: Oasis, tmp_path: Path) -> None:

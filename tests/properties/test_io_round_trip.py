@@ -11,17 +11,18 @@ from hypothesis import strategies as st
 
 import oasis
 from oasis import Cluster, Constant, Deadline, Instance, Job, Piecewise, Server, Sigmoid
-from oasis.model.validation import LARGEST_AMOUNT, LARGEST_COUNT
+from oasis.model.validation import LARGEST_AMOUNT, LARGEST_COUNT, SMALLEST_AMOUNT
 from tests.strategies import BANDWIDTH, all_instances
 
 names = st.text(min_size=1, max_size=8)
 amounts = st.floats(0, LARGEST_AMOUNT)
+lengths = st.floats(SMALLEST_AMOUNT, LARGEST_AMOUNT)
 counts = st.integers(1, LARGEST_COUNT)
 positive = st.floats(0, LARGEST_AMOUNT, exclude_min=True)
 
 
 def vectors(resources: list[str]) -> st.SearchStrategy[dict[str, float]]:
-    return st.dictionaries(st.sampled_from(resources), amounts)
+    return st.dictionaries(st.sampled_from(resources), st.just(0.0) | lengths)
 
 
 any_utility = st.one_of(
@@ -44,7 +45,7 @@ def any_instances(draw: st.DrawFn) -> Instance:
     ids = draw(st.lists(names, min_size=2, max_size=4, unique=True))
     machines = [Server(name, draw(vectors(resources)), draw(st.integers(1, 1))) for name in ids]
     horizon = draw(st.integers(1, 1000))
-    cluster = Cluster(tuple(resources), tuple(machines[:1]), tuple(machines[1:]), draw(positive))
+    cluster = Cluster(tuple(resources), tuple(machines[:1]), tuple(machines[1:]), draw(lengths))
     jobs = []
     for name in draw(st.lists(names, max_size=3, unique=True)):
         worker, ps = draw(vectors(resources)), draw(vectors(resources))

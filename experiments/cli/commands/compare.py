@@ -10,23 +10,16 @@ import typer
 
 import oasis
 from experiments.cli import console
+from experiments.cli.delivery import with_delivery
 from experiments.cli.elastic_table import (
     compare_on_elastic,
     deliver_elastic,
     is_elastic_workload,
 )
 from experiments.cli.flags import comma_list
-from experiments.cli.options import (
-    AsJson,
-    InstanceFile,
-    Picture,
-    ResultFile,
-    Style,
-    style_needs_plot,
-)
+from experiments.cli.options import InstanceFile
 from experiments.cli.policy_options import PolicySeed, Set, choose_options, known_policy
 from experiments.cli.reading import read_instance
-from experiments.cli.results import deliver
 from experiments.evaluation.comparison import SLOT_SECONDS
 from experiments.evaluation.policies import POLICIES, RIVALS, SEED, entry_of, having
 from experiments.evaluation.provenance import instance_reference
@@ -38,6 +31,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
+@with_delivery
 def command(
     file: InstanceFile,
     policies: Annotated[
@@ -67,10 +61,7 @@ def command(
             show_default=False,
         ),
     ] = None,
-    output: ResultFile = None,
-    plot: Picture = None,
-    style: Style = None,
-    as_json: AsJson = False,
+    delivery: Any = None,
 ) -> None:
     """Run several policies on one instance, or on elastic jobs, and put their figures side by side.
 
@@ -88,12 +79,11 @@ def command(
 
     Example: oasis compare instance.json --policies oasis,fifo,drf
     """
-    style_needs_plot(style, plot)
     if is_elastic_workload(file):
         if seeds > 1:
             raise oasis.OasisError("--seeds: expected 1 on elastic jobs; --policy-seed chooses it")
         comparison = compare_on_elastic(file, policies, policy_seed, assignments, slot_seconds)
-        deliver_elastic(comparison, file, as_json=as_json, output=output, plot=plot, style=style)
+        deliver_elastic(comparison, file, delivery)
         return
     if slot_seconds is not None:
         raise ValueError("--slot-seconds: is for elastic jobs, an instance has slots of its own")
@@ -121,7 +111,7 @@ def command(
 
         return comparison_page(comparison)
 
-    deliver(document, show, as_json=as_json, output=output, plot=plot, draw=draw, style=style)
+    delivery(document, show, draw)
 
 
 def _seeds(name: str, chosen: Mapping[str, Any], count: int) -> list[int]:

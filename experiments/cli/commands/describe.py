@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from experiments.cli import console
-from experiments.cli.options import (
-    AsJson,
-    InstanceFile,
-    Picture,
-    ResultFile,
-    Style,
-    style_needs_plot,
-)
+from experiments.cli.delivery import with_delivery
+from experiments.cli.options import InstanceFile
 from experiments.cli.reading import read_instance
-from experiments.cli.results import deliver
 from experiments.evaluation.description import NAMES, Description, describe_instance, remarks
 from experiments.evaluation.provenance import instance_reference
 
@@ -32,12 +25,10 @@ LOADS = (
 )
 
 
+@with_delivery
 def command(
     file: InstanceFile,
-    plot: Picture = None,
-    style: Style = None,
-    output: ResultFile = None,
-    as_json: AsJson = False,
+    delivery: Any = None,
 ) -> None:
     """Describe an instance: its jobs, its servers, and how scarce each resource is.
 
@@ -47,7 +38,6 @@ def command(
 
     Example: oasis describe instance.json --plot load.png
     """
-    style_needs_plot(style, plot)
     instance = read_instance(file)
     description = describe_instance(instance)
     document = {
@@ -60,14 +50,10 @@ def command(
 
         return load_page(description)
 
-    deliver(
+    delivery(
         document,
         lambda: _show(description, file),
-        as_json=as_json,
-        output=output,
-        plot=plot,
-        draw=draw,
-        style=style,
+        draw,
     )
 
 

@@ -12,7 +12,7 @@ import oasis
 from experiments.cli import console
 from experiments.cli.exit_codes import DONE, FAILED_CELLS, LIMIT
 from experiments.cli.flags import comma_counts, comma_list, naming_flags, with_options
-from experiments.cli.options import AsJson, not_stdout
+from experiments.cli.options import AsJson, Style, not_stdout
 from experiments.cli.policy_options import SET, Set, choose_options, known_policy
 from experiments.cli.results import refuse
 from experiments.cli.sweep_report import interrupted
@@ -81,6 +81,7 @@ def command(
         float, typer.Option(help="Seconds for each offline solve (Fig. 5); inf: no limit.")
     ] = 120.0,
     form: Annotated[str, typer.Option("--format", help="Picture: svg, png or pdf.")] = "svg",
+    style: Style = None,
     as_json: AsJson = False,
 ) -> int:
     """Make a figure of a paper again: the runs, a table and a picture.
@@ -113,7 +114,7 @@ def command(
         time_limit=time_limit,
         trace=None if trace is None else str(trace),
     )
-    result = _make(figure, settings, directory, f".{form}")
+    result = _make(figure, settings, directory, (f".{form}", style))
     _report(figure, settings, result, as_json=as_json)
     if result.errors:
         return FAILED_CELLS
@@ -121,9 +122,16 @@ def command(
 
 
 def _make(
-    figure: PublishedFigure | DirectFigure, settings: FigureSettings, directory: Path, suffix: str
+    figure: PublishedFigure | DirectFigure,
+    settings: FigureSettings,
+    directory: Path,
+    look: tuple[str, str | None],
 ) -> Reproduction:
-    """Run what the figure needs, with a bar; Ctrl-C says what is recorded."""
+    """Run what the figure needs, with a bar; Ctrl-C says what is recorded.
+
+    `look` is the suffix of the picture and its style.
+    """
+    suffix, style = look
     from experiments.figures import (  # noqa: PLC0415 (needs an extra)
         DirectFigure,
         reproduce,
@@ -137,12 +145,15 @@ def _make(
             console.counter(figure.name, figure.steps(settings)) as advance,
         ):
             if isinstance(figure, DirectFigure):
-                return reproduce_direct(figure, settings, directory, suffix=suffix, on_step=advance)
+                return reproduce_direct(
+                    figure, settings, directory, suffix=suffix, style=style, on_step=advance
+                )
             return reproduce(
                 figure,
                 settings,
                 directory,
                 suffix=suffix,
+                style=style,
                 on_progress=_steps(advance, reached),
                 on_note=console.note,
             )

@@ -10,18 +10,11 @@ import typer
 
 import oasis
 from experiments.cli import console
+from experiments.cli.delivery import with_delivery
 from experiments.cli.flags import with_options
-from experiments.cli.options import (
-    AsJson,
-    InstanceFile,
-    Picture,
-    ResultFile,
-    Style,
-    style_needs_plot,
-)
+from experiments.cli.options import InstanceFile
 from experiments.cli.policy_options import Set, choose_options, known_policy
 from experiments.cli.reading import errors_name, read_instance, read_job
-from experiments.cli.results import deliver
 from experiments.evaluation.live import quote_recourse
 from experiments.evaluation.policies import OASIS, POLICIES, RECOURSE, OasisOptions
 from experiments.evaluation.provenance import instance_reference
@@ -34,6 +27,7 @@ if TYPE_CHECKING:
 
 
 @with_options(OasisOptions, "oasis_options", only_given=True)
+@with_delivery
 def command(
     file: InstanceFile,
     job_file: Annotated[
@@ -45,10 +39,7 @@ def command(
     policy: Annotated[str, typer.Option(help=f"{OASIS} or {RECOURSE}.")] = OASIS,
     oasis_options: Any = None,
     assignments: Set = None,
-    output: ResultFile = None,
-    plot: Picture = None,
-    style: Style = None,
-    as_json: AsJson = False,
+    delivery: Any = None,
 ) -> None:
     """Quote a job that would arrive after those of FILE that arrive no later than it.
 
@@ -59,7 +50,6 @@ def command(
 
     Example: oasis quote instance.json job.json
     """
-    style_needs_plot(style, plot)
     known_policy(policy, "--policy", (OASIS, RECOURSE))
     (options,) = choose_options([policy], assignments, oasis=oasis_options).values()
     instance = read_instance(file)
@@ -91,14 +81,10 @@ def command(
 
         return quote_page(decision)
 
-    deliver(
+    delivery(
         {"kind": "quote"} | decision.to_dict() | provenance,
         show,
-        as_json=as_json,
-        output=output,
-        plot=plot,
-        draw=draw,
-        style=style,
+        draw,
     )
 
 

@@ -8,29 +8,25 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from experiments.cli import console
+from experiments.cli.delivery import with_delivery
 from experiments.cli.exit_codes import DONE, LIMIT
 from experiments.cli.flags import with_options
 from experiments.cli.interrupt import CtrlC
 from experiments.cli.job_table import print_jobs
 from experiments.cli.options import (
-    AsJson,
     Gap,
     InstanceFile,
     Method,
     NoImprovement,
-    Picture,
-    ResultFile,
     Seed,
-    Style,
     TimeLimit,
     WorkLimit,
+    known_method,
     limits_of,
-    style_needs_plot,
 )
 from experiments.cli.policy_options import Set, choose_options, known_policy
 from experiments.cli.progress import solver_progress
 from experiments.cli.reading import read_instance
-from experiments.cli.results import deliver
 from experiments.evaluation.facts import ratio_facts, theory_facts
 from experiments.evaluation.job_comparison import compare_jobs, to_dict
 from experiments.evaluation.policies import OASIS, POLICIES, OasisOptions, entry_of
@@ -41,6 +37,7 @@ if TYPE_CHECKING:
 
 
 @with_options(OasisOptions, "oasis_options", only_given=True)
+@with_delivery
 def command(
     file: InstanceFile,
     policy: Annotated[str, typer.Option(help=f"One of: {', '.join(POLICIES)}.")] = OASIS,
@@ -61,10 +58,7 @@ def command(
     per_job: Annotated[
         bool, typer.Option("--per-job", help="List who takes which job, and what it earns there.")
     ] = False,
-    output: ResultFile = None,
-    plot: Picture = None,
-    style: Style = None,
-    as_json: AsJson = False,
+    delivery: Any = None,
 ) -> int:
     """Divide the offline optimum by what OASiS, or another policy, earned online.
 
@@ -76,10 +70,10 @@ def command(
 
     Example: oasis ratio instance.json --time-limit 60
     """
-    style_needs_plot(style, plot)
     from experiments.evaluation.measure import measure  # noqa: PLC0415 (needs an extra)
     from offline import solve  # noqa: PLC0415
 
+    known_method(method)
     limits = limits_of(time_limit, work_limit, gap, no_improvement)
     known_policy(policy, "--policy")
     (options,) = choose_options([policy], assignments, oasis=oasis_options).values()
@@ -107,13 +101,9 @@ def command(
 
             return ratio_page({file.stem: result}, rows)
 
-        deliver(
+        delivery(
             document,
             show,
-            as_json=as_json,
-            output=output,
-            plot=plot,
-            draw=draw,
-            style=style,
+            draw,
         )
     return DONE if result.proven else LIMIT

@@ -9,11 +9,10 @@ import typer
 
 import oasis
 from experiments.cli import console
+from experiments.cli.delivery import with_delivery
 from experiments.cli.flags import comma_list
-from experiments.cli.options import AsJson, Picture, ResultFile, Style, style_needs_plot
 from experiments.cli.policy_options import Chosen, PolicyLine, Set, choose_options, known_policy
 from experiments.cli.reading import errors_name
-from experiments.cli.results import deliver
 from experiments.evaluation.comparison import Comparison
 from experiments.evaluation.policies import LINE
 from experiments.evaluation.provenance import file_reference
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
 STEPS = 200  # of the progress bar
 
 
+@with_delivery
 def command(
     context: typer.Context,
     file: Annotated[
@@ -51,10 +51,7 @@ def command(
     ] = None,
     first: Annotated[int, typer.Option(help="Leave out so many jobs at the start.", min=0)] = 0,
     limit: Annotated[int | None, typer.Option(help="Take so many jobs.", min=1)] = None,
-    output: ResultFile = None,
-    plot: Picture = None,
-    style: Style = None,
-    as_json: AsJson = False,
+    delivery: Any = None,
 ) -> None:
     """Replay a plain trace: each job holds its GPUs for its duration, or waits.
 
@@ -66,7 +63,6 @@ def command(
 
     Example: oasis replay jobs.csv --policies srsf,las --line fit --placement whole
     """
-    style_needs_plot(style, plot)
     names = comma_list(policies, "--policies")
     for name in names:
         known_policy(name, "--policies", PLAIN)
@@ -103,14 +99,10 @@ def command(
 
         return comparison_page(found)
 
-    deliver(
+    delivery(
         found.to_dict,
         lambda: console.print_rows(REPLAYED, rows, title=title),
-        as_json=as_json,
-        output=output,
-        plot=plot,
-        draw=draw,
-        style=style,
+        draw,
     )
 
 

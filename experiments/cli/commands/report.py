@@ -18,7 +18,11 @@ from experiments.evaluation.instance_of import by_digest, digest_of, instance_of
 def command(
     results: Annotated[
         list[Path],
-        typer.Argument(metavar="RESULT...", help="JSON documents of results.", show_default=False),
+        typer.Argument(
+            metavar="RESULT...",
+            help="JSON documents of results, and Parquet tables of sweeps.",
+            show_default=False,
+        ),
     ],
     output: Annotated[
         Path,
@@ -44,19 +48,30 @@ def command(
 ) -> None:
     """Put results on one page: what was run, tables, pictures, proofs, and how to make them again.
 
-    RESULT is what `oasis run`, `solve`, `ratio`, `compare`, `replay` or `quote` wrote with -o, or
-    an object with `schedules`. Schedules are verified again on the instance that the result names.
+    RESULT is what `oasis run`, `solve`, `ratio`, `compare`, `replay` or `quote` wrote with -o, an
+    object with `schedules`, or the table of `oasis sweep`. Schedules are verified again on the
+    instance that the result names.
     The page is one file of HTML: its pictures and style are inside, and it loads nothing.
 
     Example: oasis report ratio.json compare.json -o report.html
     """
     from experiments.plotting import drawing_style  # noqa: PLC0415 (needs an extra)
-    from experiments.report import report_page, section_of  # noqa: PLC0415 (needs an extra)
+    from experiments.report import (  # noqa: PLC0415 (needs an extra)
+        is_table,
+        read_sweep,
+        report_page,
+        section_of,
+        sweep_section,
+    )
 
     given = by_digest([read_instance(file) for file in instances or ()])
     sections = []
     with drawing_style(style):
         for number, result in enumerate(results, start=1):
+            if is_table(result):
+                with errors_name(result):
+                    sections.append(sweep_section(str(result), read_sweep(result), number=number))
+                continue
             data = read_document(result)
             with errors_name(result):
                 section = section_of(str(result), data, _instance(data, given), number=number)

@@ -9,11 +9,10 @@ import typer
 
 import oasis
 from experiments.cli import console
+from experiments.cli.delivery import with_delivery
 from experiments.cli.flags import with_options
-from experiments.cli.options import AsJson, Picture, ResultFile, Style, style_needs_plot
 from experiments.cli.policy_options import PolicySeed, Set, choose_options, known_policy
 from experiments.cli.reading import read_instance, read_recipe
-from experiments.cli.results import deliver
 from experiments.evaluation.facts import Utilisation, run_facts
 from experiments.evaluation.policies import OASIS, POLICIES, SEED, OasisOptions, entry_of
 from experiments.evaluation.provenance import Recipe, instance_reference
@@ -26,6 +25,7 @@ MOST_ROWS = 20
 
 
 @with_options(OasisOptions, "oasis_options", only_given=True)
+@with_delivery
 def command(
     file: Annotated[
         Path | None,
@@ -54,10 +54,7 @@ def command(
     every_job: Annotated[
         bool, typer.Option("--all", help=f"List every decision, not the first {MOST_ROWS}.")
     ] = False,
-    output: ResultFile = None,
-    plot: Picture = None,
-    style: Style = None,
-    as_json: AsJson = False,
+    delivery: Any = None,
 ) -> None:
     """Run a policy: who is admitted, when jobs finish, how full the cluster is.
 
@@ -66,7 +63,6 @@ def command(
 
     Example: oasis run instance.json --policy las --set las.line=fit
     """
-    style_needs_plot(style, plot)
     if result is None:
         name = known_policy(policy or OASIS, "--policy")
         (options,) = choose_options(
@@ -85,7 +81,7 @@ def command(
         run = oasis.simulate(instance, scheduler, on_decision=lambda _: advance())
     oasis.verify(instance, run)
     utilisation = run.outcome.utilisation if run.outcome else {}
-    deliver(
+    delivery(
         lambda: (
             run.to_dict()
             | {
@@ -95,11 +91,7 @@ def command(
             }
         ),
         lambda: _print(run, utilisation, len(run.decisions) if every_job else MOST_ROWS),
-        as_json=as_json,
-        output=output,
-        plot=plot,
-        draw=lambda: _draw(instance, run),
-        style=style,
+        lambda: _draw(instance, run),
     )
 
 

@@ -15,7 +15,13 @@ from experiments.evaluation.policies import RIVALS
 from experiments.figures.controllers.workloads import at_load, drawn, of_trace
 from experiments.figures.direct import Case, DirectFigure
 from experiments.figures.rows import Row, fraction, groups, half_widths, interval
-from experiments.plotting.canvas import GREYS, MARKERS, axes, legend_below
+from experiments.plotting.canvas import (
+    MARKERS,
+    axes,
+    fill,
+    ink,
+    legend_below,
+)
 from oasis.simulator import ElasticWorkload, replay
 from offline.elastic_bound import ElasticBound, elastic_bound
 
@@ -28,7 +34,15 @@ SHARES = ("of_bound", "use")
 
 
 def cases(seeds: int, trace: str | None = None) -> list[Case]:
-    """Each load and seed under each policy; a seed is a window of the trace where there is one."""
+    """Each load and seed under each policy; a seed is a window of the trace where there is one.
+
+    Raises
+    ------
+    ValueError, InstanceError, OSError
+        If the trace cannot be read, or has fewer windows than there are seeds.
+    """
+    if trace is not None:
+        of_trace(trace, seeds - 1)  # said before any run, and before anything is written
     return [
         {"load": load, "seed": seed, "policy": policy, "trace": trace}
         for load in LOADS
@@ -93,8 +107,8 @@ def draw(name: str, label: str, rows: Sequence[Row], ax: Axes | None = None) -> 
             xerr=half_widths(part, name),
             linestyle="none",
             marker=MARKERS[k],
-            color="black",
-            markerfacecolor=GREYS[k],
+            color=ink(),
+            markerfacecolor=fill(k),
             capsize=2,
             label=f"load {load:g}",
         )

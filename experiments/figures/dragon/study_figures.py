@@ -19,7 +19,13 @@ from experiments.figures.dragon.running import (
 )
 from experiments.figures.dragon.study import INTENSITIES, gap, study
 from experiments.figures.rows import Row, groups, half_widths, interval
-from experiments.plotting.canvas import LINES, MARKERS, axes, legend_below
+from experiments.plotting.canvas import (
+    LINES,
+    MARKERS,
+    axes,
+    ink,
+    legend_below,
+)
 
 PARTS = ("elapsed", "running", "waiting")
 
@@ -69,7 +75,7 @@ def draw(title: str, rows: Sequence[Row], ax: Axes | None = None) -> Axes:
             half_widths(part, name),
             linestyle=LINES[k],
             marker=MARKERS[k],
-            color="black",
+            color=ink(),
             capsize=2,
             label=f"{name} time",
         )

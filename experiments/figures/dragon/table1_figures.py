@@ -21,7 +21,16 @@ from experiments.figures.dragon.running import (
 )
 from experiments.figures.dragon.table1 import LETTERS, table1
 from experiments.figures.rows import Row, amount, fraction, groups, half_widths
-from experiments.plotting.canvas import GREYS, HATCHES, LINES, axes, legend_below
+from experiments.plotting.canvas import (
+    HATCHES,
+    LINES,
+    axes,
+    fill,
+    ink,
+    legend_below,
+    paper,
+    share_axes,
+)
 
 # The printed times of arrival read as minutes and as seconds, and draws with the same mean gaps.
 MINUTES, SECONDS, DRAWN = "printed, minutes", "printed, seconds", "drawn, minutes"
@@ -113,10 +122,10 @@ def draw6(rows: Sequence[Row], ax: Axes | None = None) -> Axes:
     for k, policy in enumerate((LOCALITY, DEFAULT)):
         places = [row["job"] + 0.4 * k - 0.2 for row in rows]
         heights = [row[f"{policy}, {MINUTES}"] for row in rows]
-        hatch, grey = HATCHES[k], GREYS[k]
-        ax.bar(places, heights, 0.38, label=policy, color=grey, hatch=hatch, edgecolor="black")
+        hatch, grey = HATCHES[k], fill(k)
+        ax.bar(places, heights, 0.38, label=policy, color=grey, hatch=hatch, edgecolor=ink())
     ax.axhspan(*FIG6_FACTORS, color="0.92", zorder=0, label="published range of the default")
-    ax.axhline(1.0, color="black", linewidth=0.8)
+    ax.axhline(1.0, color=ink(), linewidth=0.8)
     ax.set_yscale("log", base=2)
     ax.set_xticks([row["job"] for row in rows], [f"{row['job']}{row['model']}" for row in rows])
     ax.set_xlabel("job and model")
@@ -138,17 +147,17 @@ def draw7(rows: Sequence[Row], ax: Axes | None = None) -> Axes:
             0.7,
             bottom=base,
             label=name,
-            color=GREYS[k],
+            color=fill(k),
             hatch=HATCHES[k],
-            edgecolor="black",
+            edgecolor=ink(),
         )
         base = [low + high for low, high in zip(base, heights, strict=True)]
     totals = [row["elapsed"] for row in rows]
     errors = half_widths(rows, "elapsed")
-    ax.errorbar(range(len(rows)), totals, errors, fmt="none", ecolor="black", capsize=3)
+    ax.errorbar(range(len(rows)), totals, errors, fmt="none", ecolor=ink(), capsize=3)
     published = [row["elapsed_published"] for row in rows]
     ax.plot(
-        range(len(rows)), published, "D", color="black", markerfacecolor="white", label="published"
+        range(len(rows)), published, "D", color=ink(), markerfacecolor=paper(), label="published"
     )
     labels = [f"{row['policy']}\n{row['arrivals']}" for row in rows]
     ax.set_xticks(range(len(rows)), labels, fontsize=6, rotation=30)
@@ -164,12 +173,8 @@ def draw8(rows: Sequence[Row], ax: Axes | None = None) -> Axes:
     for k, ((policy,), part) in enumerate(groups(rows, "policy").items()):
         label = f"{policy} (mean {part[0]['mean']:.0%}, published {part[0]['published_mean']:.0%})"
         minutes, shares = [row["minute"] for row in part], [row["in_use"] for row in part]
-        ax.plot(minutes, shares, linestyle=LINES[k], color="black", label=label)
-    ax.set_xlabel("time (minutes)")
-    ax.set_ylabel("share of the GPUs in use")
-    ax.set_ylim(0.0, 1.05)
-    ax.set_title(TITLES[8])
-    legend_below(ax, 1)
+        ax.plot(minutes, shares, linestyle=LINES[k], color=ink(), label=label)
+    share_axes(ax, "share of the GPUs in use", TITLES[8], top=1.05)
     return ax
 
 

@@ -18,7 +18,15 @@ from experiments.figures.kod2.running import (
     measure,
 )
 from experiments.figures.rows import Row, groups, half_widths, interval
-from experiments.plotting.canvas import GREYS, HATCHES, LINES, axes, legend_below
+from experiments.plotting.canvas import (
+    HATCHES,
+    LINES,
+    axes,
+    fill,
+    ink,
+    legend_below,
+    share_axes,
+)
 
 SHOWN_BATCH = 64  # of Fig. 8
 SPAN = 5  # minutes between the points of Fig. 8
@@ -121,9 +129,9 @@ def draw7(rows: Sequence[Row], ax: Axes | None = None) -> Axes:
             0.38,
             yerr=half_widths(rows, policy),
             label=policy,
-            color=GREYS[k],
+            color=fill(k),
             hatch=HATCHES[k],
-            edgecolor="black",
+            edgecolor=ink(),
             capsize=2,
         )
     ax.set_xticks(range(len(rows)), [str(row["batch"]) for row in rows])
@@ -144,15 +152,11 @@ def draw8(rows: Sequence[Row], ax: Axes | None = None) -> Axes:
     """A line for each model and policy: black is KOD2, grey the operator."""
     ax = axes(ax)
     for k, row in enumerate(rows):
-        for policy, shade in ((KOD2, "black"), (OPERATOR, "0.6")):
+        for policy, shade in ((KOD2, ink()), (OPERATOR, "0.6")):
             shares = [row[f"{policy}_{minute}"] for minute in MINUTES]
             label = f"{row['model']}, {policy} (mean {row[policy]:.0%})"
             ax.plot(list(MINUTES), shares, linestyle=LINES[k], color=shade, label=label)
-    ax.set_xlabel("time (minutes)")
-    ax.set_ylabel("share of the cores busy")
-    ax.set_ylim(0.0, 1.0)
-    ax.set_title(TITLES[8])
-    legend_below(ax, 2)
+    share_axes(ax, "share of the cores busy", TITLES[8], columns=2)
     return ax
 
 

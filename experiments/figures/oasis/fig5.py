@@ -12,7 +12,13 @@ from experiments.figures.figure import PublishedFigure
 from experiments.figures.oasis.published import FIG5
 from experiments.figures.rows import Row, groups, ratio
 from experiments.figures.settings import FigureSettings
-from experiments.plotting.canvas import MARKERS, axes, legend_below
+from experiments.plotting.canvas import (
+    MARKERS,
+    axes,
+    ink,
+    legend_below,
+    paper,
+)
 
 TITLE = "Fig. 5: competitive ratio of OASiS"
 SHOWN = {
@@ -94,9 +100,9 @@ def draw(rows: Sequence[Row], ax: Axes | None = None) -> Axes:
             _mark(ax, row, place, MARKERS[k])
     for k, (low, high) in enumerate(ranges):
         label = f"$\\gamma_1$ in [{low:g}, {high:g}]"
-        ax.plot([], [], MARKERS[k], color="black", markerfacecolor="white", label=label)
-    ax.plot([], [], "-", color="black", linewidth=2, label="95 % interval of the geometric mean")
-    ax.plot([], [], "x", color="black", markersize=5, label="median")
+        ax.plot([], [], MARKERS[k], color=ink(), markerfacecolor=paper(), label=label)
+    ax.plot([], [], "-", color=ink(), linewidth=2, label="95 % interval of the geometric mean")
+    ax.plot([], [], "x", color=ink(), markersize=5, label="median")
     ax.plot([], [], "_", color="0.35", markersize=7, label="smallest, largest")
     ax.axhline(1.0, color="0.6", linewidth=0.8)
     ax.set_yscale("log")
@@ -115,9 +121,9 @@ def _mark(ax: Axes, row: Row, place: float, marker: str) -> None:
     ax.plot([place] * 2, ends, "_:", color="0.35", markersize=7, linewidth=0.8)
     if row["ratio_low"] is not None:
         span = [row["ratio_low"], row["ratio_high"]]
-        ax.plot([place] * 2, span, "-", color="black", linewidth=2)
-    ax.plot(place, row["ratio"], marker, color="black", markerfacecolor="white", zorder=3)
-    ax.plot(place, row["median"], "x", color="black", markersize=5, zorder=4)
+        ax.plot([place] * 2, span, "-", color=ink(), linewidth=2)
+    ax.plot(place, row["ratio"], marker, color=ink(), markerfacecolor=paper(), zorder=3)
+    ax.plot(place, row["median"], "x", color=ink(), markersize=5, zorder=4)
 
 
 FIGURE = PublishedFigure("fig5", TITLE, grid, table, SHOWN, (draw,), (9.0, 4.8), seeds=20)

@@ -11,7 +11,14 @@ from experiments.figures.figure import PublishedFigure
 from experiments.figures.oasis.published import FIG6
 from experiments.figures.rows import Row, amount, groups, half_widths
 from experiments.figures.settings import FigureSettings
-from experiments.plotting.canvas import LINES, MARKERS, axes, legend_below
+from experiments.plotting.canvas import (
+    LINES,
+    MARKERS,
+    axes,
+    ink,
+    legend_below,
+    paper,
+)
 
 TITLE = "Fig. 6: OASiS with misjudged U/L"
 SHOWN = {
@@ -101,8 +108,8 @@ def _lines(rows: Sequence[Row], figure: str, ax: Axes) -> Axes:
             yerr=half_widths(own, figure),
             linestyle=LINES[k % len(LINES)],
             marker=MARKERS[k % len(MARKERS)],
-            markerfacecolor="white",
-            color="black",
+            markerfacecolor=paper(),
+            color=ink(),
             capsize=3,
             label=f"{count} jobs",
         )

@@ -8,9 +8,16 @@ from itertools import chain
 import numpy as np
 from matplotlib.axes import Axes
 
-from experiments.figures.oasis.utility_bars import PUBLISHED_STYLE
+from experiments.figures.oasis.utility_bars import published_mark
 from experiments.figures.rows import Row, groups, interval
-from experiments.plotting.canvas import GREYS, HATCHES, SMALL, axes, legend_below
+from experiments.plotting.canvas import (
+    HATCHES,
+    SMALL,
+    axes,
+    fill,
+    ink,
+    legend_below,
+)
 
 Kinds = Mapping[str, Callable[[float], bool]]  # by name, whether a job of this decay is of the kind
 QUANTILES = {"p5": 0.05, "q1": 0.25, "median": 0.5, "q3": 0.75, "p95": 0.95}
@@ -76,10 +83,10 @@ def draw_lateness(rows: Sequence[Row], ax: Axes | None = None) -> Axes:
             fontsize=SMALL,
         )
     for k, kind in enumerate(kinds):
-        ax.bar(np.nan, np.nan, color=GREYS[k + 1], hatch=HATCHES[k], edgecolor="black", label=kind)
-    ax.plot([], [], "-", color="black", linewidth=3, label="95 % interval of the median by seed")
+        ax.bar(np.nan, np.nan, color=fill(k + 1), hatch=HATCHES[k], edgecolor=ink(), label=kind)
+    ax.plot([], [], "-", color=ink(), linewidth=3, label="95 % interval of the median by seed")
     if any(row["published_low"] is not None for row in rows):
-        ax.plot([], [], label="published median", **PUBLISHED_STYLE)
+        ax.plot([], [], label="published median", **published_mark())
     ax.axvline(0.0, color="0.6", linewidth=0.8, zorder=0)
     ax.set_yticks(range(len(policies)), policies)
     ax.set_ylim(len(policies) - 0.5, -0.5)
@@ -106,13 +113,13 @@ def _box(ax: Axes, row: Row, place: float, height: float, kind: int) -> None:
         patch_artist=True,
         showfliers=False,
         manage_ticks=False,
-        medianprops={"color": "black", "linewidth": 2},
+        medianprops={"color": ink(), "linewidth": 2},
     )
     for patch in drawn["boxes"]:
-        patch.set(facecolor=GREYS[kind + 1], hatch=HATCHES[kind])
+        patch.set(facecolor=fill(kind + 1), hatch=HATCHES[kind])
     if row["seed_median_low"] is not None:
         ends = [row["seed_median_low"], row["seed_median_high"]]
-        ax.plot(ends, [place + 0.42 * height] * 2, "-", color="black", linewidth=3)
+        ax.plot(ends, [place + 0.42 * height] * 2, "-", color=ink(), linewidth=3)
 
 
 def _published(ax: Axes, row: Row, place: float, height: float) -> None:
@@ -120,4 +127,4 @@ def _published(ax: Axes, row: Row, place: float, height: float) -> None:
     if low is None:
         return
     ends = [low] if low == high else [low, high]
-    ax.plot(ends, [place - 0.42 * height] * len(ends), **PUBLISHED_STYLE)
+    ax.plot(ends, [place - 0.42 * height] * len(ends), **published_mark())

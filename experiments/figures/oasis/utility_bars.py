@@ -8,16 +8,22 @@ from typing import Any
 from matplotlib.axes import Axes
 
 from experiments.figures.rows import Row, amount, firsts, groups, half_widths
-from experiments.plotting.canvas import GREYS, HATCHES, axes, legend_below
+from experiments.plotting.canvas import (
+    HATCHES,
+    axes,
+    fill,
+    ink,
+    legend_below,
+    paper,
+)
 
-PUBLISHED_STYLE: dict[str, Any] = {
-    "marker": "D",
-    "markersize": 5,
-    "color": "black",
-    "markerfacecolor": "white",
-    "zorder": 4,
-}
 Published = Callable[[str, int], float | None]
+
+
+def published_mark() -> dict[str, Any]:
+    """How published numbers are marked, in the colours of the style that is in force."""
+    look = {"color": ink(), "markerfacecolor": paper()}
+    return {"marker": "D", "markersize": 5, "zorder": 4, **look}
 
 
 def utility_rows(cells: Sequence[Row], published: Published) -> list[Row]:
@@ -51,12 +57,12 @@ def draw_utilities(rows: Sequence[Row], ax: Axes | None = None) -> Axes:
             width,
             yerr=half_widths(own, "utility"),
             capsize=2,
-            color=GREYS[k % len(GREYS)],
+            color=fill(k),
             hatch=HATCHES[k % len(HATCHES)],
-            edgecolor="black",
+            edgecolor=ink(),
             linewidth=0.6,
             label=policy if len(counts) > 1 else None,
-            error_kw={"linewidth": 1.0, "ecolor": "black"},
+            error_kw={"linewidth": 1.0, "ecolor": ink()},
         )
         published += [
             (place, row["published"])
@@ -65,7 +71,7 @@ def draw_utilities(rows: Sequence[Row], ax: Axes | None = None) -> Axes:
         ]
     if published:
         x, y = zip(*published, strict=True)
-        ax.plot(x, y, linestyle="none", label="published", **PUBLISHED_STYLE)
+        ax.plot(x, y, linestyle="none", label="published", **published_mark())
     if len(counts) > 1:
         ax.set_xticks(range(len(counts)), [str(count) for count in counts])
         ax.set_xlabel("jobs (count)")

@@ -12,7 +12,13 @@ from baselines import PriorityQueue
 from experiments.figures.direct import Case, DirectFigure
 from experiments.figures.priority_queue.scenarios import MACHINES, SCENARIOS, scenario
 from experiments.figures.rows import Row
-from experiments.plotting.canvas import GREYS, HATCHES, TINY, axes
+from experiments.plotting.canvas import (
+    HATCHES,
+    TINY,
+    axes,
+    fill,
+    ink,
+)
 from oasis.simulator import replay
 from oasis.simulator.progress import Progress
 
@@ -70,16 +76,16 @@ def draw(name: str, rows: Sequence[Row], ax: Axes | None = None) -> Axes:
                 length,
                 0.1 * sum(workers),
                 left=row["begin"],
-                color=GREYS[part + 1],
+                color=fill(part + 1),
                 hatch=HATCHES[0],
-                edgecolor="black",
+                edgecolor=ink(),
                 linewidth=0.6,
             )
             if length >= 20.0:
                 middle = (row["begin"] + row["end"]) / 2
                 text = "+".join(str(count) for count in workers if count)
                 ax.text(middle, place, text, ha="center", va="center", fontsize=TINY)
-    ax.axhline(len(jobs) - 0.5, color="black", linewidth=0.8)
+    ax.axhline(len(jobs) - 0.5, color=ink(), linewidth=0.8)
     ax.set_yticks(range(len(labels)), labels, fontsize=TINY)
     ax.set_ylim(len(labels) - 0.5, -0.5)
     ax.set_xlim(left=0.0)

@@ -17,7 +17,7 @@ from experiments.figures.rows import Row
 from experiments.figures.specon.models import random_schedule
 from experiments.figures.specon.random_schedules import SIZES
 from experiments.figures.specon.running import CHOICES, CLUSTER, DEFAULT
-from experiments.plotting.canvas import GREYS, axes
+from experiments.plotting.canvas import axes, fill, ink
 from oasis.simulator import replay
 from oasis.simulator.progress import Progress
 
@@ -75,7 +75,7 @@ def draw_jobs(policy: str, number: int, rows: Sequence[Row], ax: Axes | None = N
         key=lambda row: (row["worker"], row["begin"], row["job"]),
     )
     for place, row in enumerate(part):
-        shade = GREYS[row["worker"] % 2]
+        shade = fill(row["worker"] % 2)
         ax.barh(place, row["end"] - row["begin"], left=row["begin"], color=shade, height=0.8)
         label = row["job"].removeprefix("job") + (f"-{row['moved']}" if row["moved"] else "")
         ax.text(row["end"], place, f" {label}", va="center", fontsize=5)
@@ -104,9 +104,9 @@ def draw_use(policy: str, number: int, rows: Sequence[Row], ax: Axes | None = No
         counts = [sum(row["begin"] <= time < row["end"] for row in own) for time in changes]
         base = 12.0 * (WORKERS - worker)
         ax.fill_between(
-            changes, base, [base + count for count in counts], step="post", color=GREYS[worker % 2]
+            changes, base, [base + count for count in counts], step="post", color=fill(worker % 2)
         )
-        ax.axhline(base, color="black", linewidth=0.6)
+        ax.axhline(base, color=ink(), linewidth=0.6)
         busy = sum(b - a for (a, b), count in zip(pairwise(changes), counts, strict=False) if count)
         ax.text(end, base + 10.0, f"worker {worker}: busy {busy / end:.0%}", ha="right", fontsize=7)
     ax.set_yticks([])

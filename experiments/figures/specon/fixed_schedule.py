@@ -12,7 +12,7 @@ from experiments.figures.direct import Case, DirectFigure
 from experiments.figures.rows import Row, amount, fraction, groups, interval
 from experiments.figures.specon.models import fixed_schedule
 from experiments.figures.specon.published import FIG5
-from experiments.plotting.canvas import LINES, axes, legend_below
+from experiments.plotting.canvas import LINES, axes, ink, legend_below
 from oasis.scheduling import Policy
 from oasis.simulator import replay
 
@@ -84,7 +84,7 @@ def draw(rows: Sequence[Row], ax: Axes | None = None) -> Axes:
             f"{row['policy']}: mean {row['mean']:.0f} s, published {row['mean_published']:.0f} s"
         )
         times = [row[f"job{job}"] for job in JOBS]
-        ax.plot(JOBS, times, linestyle=LINES[k], marker="o", color="black", label=label)
+        ax.plot(JOBS, times, linestyle=LINES[k], marker="o", color=ink(), label=label)
     for level in sorted({row["mean_published"] for row in rows}):
         ax.axhline(level, color="0.6", linewidth=0.8, linestyle=":")
     ax.set_xticks(list(JOBS))

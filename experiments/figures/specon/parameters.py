@@ -23,7 +23,13 @@ from experiments.figures.specon.running import (
     gains,
     measure,
 )
-from experiments.plotting.canvas import GREYS, MARKERS, axes, legend_below
+from experiments.plotting.canvas import (
+    MARKERS,
+    axes,
+    fill,
+    ink,
+    legend_below,
+)
 
 JOBS, WINDOW = 20, 300.0
 READINGS = (SPECON, CLUSTER, CLUSTER_FLAT)
@@ -88,12 +94,12 @@ def draw(rows: Sequence[Row], ax: Axes | None = None) -> Axes:
             half_widths(part, "overall"),
             linestyle="none",
             marker=MARKERS[k],
-            color="black",
-            markerfacecolor=GREYS[k],
+            color=ink(),
+            markerfacecolor=fill(k),
             capsize=2,
             label=policy,
         )
-    ax.axhline(0.0, color="black", linewidth=0.8)
+    ax.axhline(0.0, color=ink(), linewidth=0.8)
     ax.set_xticks(places, [f"{alpha:g}, {interval:.0f} s" for alpha, interval in PRINTED])
     ax.set_xlabel("alpha and interval")
     ax.set_ylabel("mean completion time lower by")

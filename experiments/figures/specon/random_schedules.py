@@ -13,7 +13,7 @@ from experiments.figures.rows import Row, groups, interval
 from experiments.figures.specon.models import random_schedule
 from experiments.figures.specon.published import RANDOM
 from experiments.figures.specon.running import CHOICES, CLUSTER, DEFAULT, SPECON, gains, measure
-from experiments.plotting.canvas import LINES, axes, legend_below
+from experiments.plotting.canvas import LINES, axes, ink, legend_below
 
 SIZES = {"6": (20, 300.0, 4), "7": (30, 600.0, 4), "12": (50, 1200.0, 8)}
 
@@ -61,7 +61,7 @@ def draw(figure: str, rows: Sequence[Row], ax: Axes | None = None) -> Axes:
         beside = "" if published is None else f", published {published:.0f} s"
         label = f"{row['policy']}: mean {row['mean']:.0f} s{beside}"
         times = [row[f"job{job}"] for job in jobs]
-        ax.plot(jobs, times, linestyle=LINES[k], marker=".", color="black", label=label)
+        ax.plot(jobs, times, linestyle=LINES[k], marker=".", color=ink(), label=label)
     ax.set_ylim(bottom=0.0)
     ax.set_xlabel("job, in order of arrival")
     ax.set_ylabel("completion time (s)")

@@ -11,7 +11,7 @@ from experiments.figures.direct import Case, DirectFigure
 from experiments.figures.rows import Row
 from experiments.figures.specon.models import MODELS, WORK, curve, job_of, on_workers
 from experiments.figures.specon.published import SAVING_AT_MOST
-from experiments.plotting.canvas import MARKERS, axes, legend_below
+from experiments.plotting.canvas import MARKERS, axes, ink, legend_below
 from oasis.scheduling import Allocation, Plan, Site, View
 from oasis.simulator import replay
 
@@ -99,7 +99,7 @@ def draw(rows: Sequence[Row], ax: Axes | None = None) -> Axes:
             [100 * row["saved_at"] for row in part],
             [row["overhead"] for row in part],
             MARKERS[k],
-            color="black",
+            color=ink(),
             fillstyle="none",
             markersize=4 + 3 * k,
             label=model,

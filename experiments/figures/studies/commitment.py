@@ -12,7 +12,7 @@ from experiments.figures.figure import PublishedFigure
 from experiments.figures.rows import Row, amount, fraction, groups
 from experiments.figures.settings import FigureSettings
 from experiments.figures.studies.families import calibrated, family, refuse_what_is_fixed, testbed
-from experiments.plotting.canvas import MARKERS, SMALL, axes
+from experiments.plotting.canvas import MARKERS, SMALL, axes, paper
 from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION
 
 TITLE = "What promises cost"
@@ -99,7 +99,7 @@ def draw(rows: Sequence[Row], ax: Axes | None = None) -> Axes:
             yerr=bars,
             marker=MARKERS[k % len(MARKERS)],
             color="C0" if own else "0.4",
-            markerfacecolor="C0" if own else "white",
+            markerfacecolor="C0" if own else paper(),
             capsize=3,
         )
         ax.annotate(str(row["policy"]), place, (6, 4), textcoords="offset points", fontsize=SMALL)

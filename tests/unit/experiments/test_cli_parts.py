@@ -27,6 +27,7 @@ from experiments.cli.commands import (
     solve,
     sweep,
 )
+from experiments.cli.delivery import Delivery, with_delivery
 from experiments.cli.flags import comma_counts, comma_list, flag, naming_flags, with_options
 from experiments.cli.options import is_stdout, limits_of, not_stdout
 from experiments.cli.policy_options import choose_options, known_policy, read_assignments
@@ -114,6 +115,8 @@ def test_errors_of_parameters_become_errors_of_flags() -> None:
         naming_flags(("low",), high="--upper-end"),
     ):
         raise ValueError("low, high: expected less")
+    with pytest.raises(oasis.OasisError, match=r"^--mix: expected"), naming_flags(("mix",)):
+        raise ValueError("mix[1]: expected less")
     for other in ("middle: expected less", "no name", "low: and, high"):
         with pytest.raises(ValueError, match=r"."), naming_flags(("high",)):
             raise ValueError(other)
@@ -133,6 +136,22 @@ def test_lists_with_commas() -> None:
         assert str(caught.value) == message
     with pytest.raises(oasis.OasisError, match=r"^--x: expected counts with commas between, got"):
         comma_counts("3,many", "--x")
+
+
+@with_delivery
+def draws(size: int, delivery: Any = None) -> tuple[int, Delivery]:
+    """Has a picture."""
+    return size, delivery
+
+
+def test_a_command_with_a_picture_has_the_four_options_in_place_of_its_delivery(tmp_path):
+    assert list(inspect.signature(draws).parameters) == [
+        *("size", "output", "plot", "style", "as_json")
+    ]
+    options = {"output": None, "plot": tmp_path / "a.svg", "style": "grayscale", "as_json": True}
+    assert draws(size=3, **options) == (3, Delivery(**options))
+    with pytest.raises(ValueError, match=r"^--style: expected --plot beside it$"):
+        draws(size=3, **options | {"plot": None})
 
 
 # --- options of policies ------------------------------------------------------------------------

@@ -10,6 +10,7 @@ import pytest
 pytest.importorskip("matplotlib", reason="needs the plot extra")
 pytest.importorskip("pyarrow", reason="needs the sweep extra")
 
+from experiments.cli.main import main
 from experiments.figures import EXPERIMENTS, FIGURES, FigureSettings
 from experiments.figures.controllers.table import LOADS, POLICIES, cases, run, table
 from experiments.figures.controllers.workloads import JOBS, at_load, drawn, of_trace
@@ -63,6 +64,19 @@ def test_windows_of_a_trace_follow_each_other(trace):
     assert all(2 <= job.gpus <= 8 and 1800 <= job.duration <= 14400 for job in first + second)
     with pytest.raises(ValueError, match=r"trace: expected \d+ jobs of 2 to 8 GPUs"):
         of_trace(trace, 1000)
+
+
+@pytest.mark.parametrize("content", [None, "", "id,submitted,duration,gpus\na,0,3600,2\n"])
+def test_a_trace_that_does_not_do_is_refused_before_anything_is_written(content, tmp_path, capfd):
+    path, folder = tmp_path / "some.csv", tmp_path / "figures"
+    if content is not None:
+        path.write_text(content)
+    with pytest.raises(SystemExit) as caught:
+        main(["figure", "controllers", "--trace", str(path), "-o", str(folder)])
+    assert caught.value.code == 2
+    (line,) = capfd.readouterr().err.splitlines()
+    assert ("--trace: expected 200 jobs" if content else "some.csv") in line
+    assert not folder.exists()
 
 
 def test_a_row_says_what_a_run_gave(trace):

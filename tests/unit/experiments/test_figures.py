@@ -25,7 +25,7 @@ from experiments.figures.figure import PublishedFigure
 from experiments.figures.oasis import fig3, fig4, fig5, fig6, fig8, fig9
 from experiments.figures.oasis.lateness_boxes import QUANTILES
 from experiments.figures.oasis.published import FIG3, FIG4, FIG6, FIG8
-from experiments.figures.oasis.utility_bars import PUBLISHED_STYLE
+from experiments.figures.oasis.utility_bars import published_mark
 from experiments.figures.reproduction import reproduce
 from experiments.figures.rows import for_people, interval, ratio, read_csv, write_csv
 from experiments.figures.settings import SHOWN, FigureSettings
@@ -306,7 +306,7 @@ def test_bars_and_diamonds_are_the_rows():
     }
     assert heights == {(row["policy"], row["utility"]) for row in rows}
     (diamonds,) = [line for line in ax.lines if line.get_label() == "published"]
-    assert diamonds.get_marker() == PUBLISHED_STYLE["marker"]
+    assert diamonds.get_marker() == published_mark()["marker"]
     known = {row["published"] for row in rows if row["published"] is not None}
     assert set(diamonds.get_ydata()) == known
     assert known == {FIG3[policy][count] for policy in FIG3 for count in (100, 400)}
@@ -387,6 +387,24 @@ def test_command_writes_data_and_picture_and_resumes(tmp_path, capfd):
     assert [path.read_bytes() for path in files] == before
     assert {path: path.stat().st_mtime_ns for path in tmp_path.glob("*.cells/*")} == records
     assert "total utility" in capfd.readouterr().out
+
+
+@pytest.mark.parametrize("name", ["fig8", "priority-queue"])
+def test_a_style_changes_the_picture_and_nothing_else(name, tmp_path, capfd):
+    small = ("--seeds", 1, "--jobs", 3, "--policies", "oasis,drf") if name == "fig8" else ()
+    made = {}
+    for style in ((), ("--style", "dark_background")):
+        folder = tmp_path / str(len(style))
+        assert call("figure", name, *small, "-o", folder, *style) == 0
+        made[style] = (folder / f"{name}.svg").read_text(), (folder / f"{name}.csv").read_bytes()
+    (light, data), (dark, again) = made.values()
+    assert data == again
+    white = "stroke: #ffffff"  # of what the default draws in black
+    assert dark.count(white) > light.count(white)
+    capfd.readouterr()
+    assert call("figure", name, "-o", tmp_path / "no", "--style", "nowhere.mplstyle") == 2
+    assert "nowhere.mplstyle" in capfd.readouterr().err
+    assert not (tmp_path / "no").exists()
 
 
 def test_failed_runs_are_left_out_and_said(tmp_path, monkeypatch):

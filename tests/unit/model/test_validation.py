@@ -17,6 +17,7 @@ from oasis.model.errors import InstanceError
 from oasis.model.validation import (
     LARGEST_COUNT,
     LARGEST_SIZE,
+    amount,
     check_keys,
     check_list,
     check_unique,
@@ -87,6 +88,12 @@ def test_the_least_value_itself_passes_unless_it_must_be_exceeded() -> None:
 def test_an_integer_beyond_all_floats_is_refused_without_its_digits() -> None:
     found = refusal(number, 10**400, "work")
     assert found == "work: expected a finite number >= 0, got an integer too large for a float"
+
+
+def test_an_amount_is_nothing_or_of_a_size_that_can_be_divided_by() -> None:
+    assert [amount(value, "cpu") for value in (0, -0.0, 1e-30, 1e30)] == [0.0, 0.0, 1e-30, 1e30]
+    assert refusal(amount, 9e-31, "cpu") == "cpu: expected 0 or a number >= 1e-30, got 9e-31"
+    assert refusal(amount, 1.1e30, "cpu") == "cpu: expected a number <= 1e+30, got 1.1e+30"
 
 
 def test_a_negative_least_value_admits_negative_numbers() -> None:

@@ -85,6 +85,11 @@ def test_slurm_jobs_that_ran(tmp_path: Path) -> None:
     }
 
 
+def test_slurm_jobs_may_have_their_raw_ids_alone(tmp_path: Path) -> None:
+    raw = imported(tmp_path, "slurm", SLURM_ROWS.replace("JobID|", "JobIDRaw|", 1))
+    assert raw == imported(tmp_path, "slurm")
+
+
 def test_swf_jobs_that_ran(tmp_path: Path) -> None:
     instance = imported(tmp_path, "swf")
     assert workers(instance) == {"1": 4, "2": 8}
@@ -137,6 +142,12 @@ def test_an_unknown_label_is_named_with_those_that_there_are(
         ("plain", "id,submitted,duration,gpus\n", r"expected a job"),
         ("plain", "", r"^id: expected this column once"),
         ("slurm", PLAIN_ROWS, r"^ElapsedRaw: expected one of the columns ElapsedRaw, Elapsed"),
+        ("slurm", "Elapsed|Submit|AllocTRES\n", r"^JobID: expected one of the columns JobID, JobI"),
+        (
+            "slurm",
+            "JobIDRaw|Submit|Elapsed|AllocTRES\n|2024-03-01T08:00:00|00:10:00|cpu=1\n",
+            r"row 2: no JobIDRaw; none",
+        ),
         ("slurm", "JobID|Elapsed|Submit\n", r"^AllocTRES: expected one of the columns AllocTRES"),
         ("slurm", "JobID|Elapsed|AllocTRES\n", r"^Submit: expected this column once"),
         (

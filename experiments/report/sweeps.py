@@ -1,0 +1,204 @@
+"""From the table of a sweep to what a page says of it."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from experiments.evaluation import texts
+from experiments.evaluation.facts import Facts
+from experiments.plotting.means import means_page
+from experiments.report.section import Section, Table, table
+from experiments.report.svg import inline_svg
+from oasis.model.errors import OasisError
+from oasis.model.extras import require
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+MAGIC = b"PAR1"  # with which every Parquet file begins
+NEEDED = ("policy.name", "seed", "task.name", "status", "error", "version")
+CHECKED = "the schedules of each run satisfied (2)-(13) before its cell was recorded"
+
+
+def is_table(path: str | os.PathLike[str]) -> bool:
+    """Whether a file is a Parquet file, by its name or by how it begins."""
+    file = Path(path)
+    if file.suffix.lower() == ".parquet":
+        return True
+    if not file.is_file():
+        return False
+    with file.open("rb") as begin:
+        return begin.read(len(MAGIC)) == MAGIC
+
+
+def read_sweep(path: str | os.PathLike[str]) -> pa.Table:
+    """Read the table that a sweep has written.
+
+    Parameters
+    ----------
+    path : path
+        A Parquet file.
+
+    Raises
+    ------
+    OasisError
+        If it is not the table of a sweep.
+    OSError
+        If it cannot be read.
+    """
+    require("reports of sweeps", "pandas", "pyarrow", "pydantic")
+    import pyarrow as pa  # noqa: PLC0415 (needs an extra)
+    from pyarrow import parquet  # noqa: PLC0415
+
+    content = Path(path).read_bytes()
+    try:
+        found = parquet.read_table(pa.BufferReader(content))
+    except (pa.ArrowException, OSError):
+        raise OasisError("expected a Parquet file as `oasis sweep` writes it") from None
+    for name in NEEDED:
+        if name not in found.column_names:
+            raise OasisError(f"expected the table of `oasis sweep`, it has no column {name}")
+    if not found.num_rows:
+        raise OasisError("expected the table of `oasis sweep`, it has no rows")
+    return found
+
+
+def sweep_section(name: str, found: pa.Table, *, number: int = 1) -> Section:
+    """What a page says of a sweep: its grid, means with intervals, pictures, how to make it again.
+
+    Parameters
+    ----------
+    name : str
+        Name of its file.
+    found : pyarrow.Table
+        Its table, as `read_sweep` reads it.
+    number : int
+        Which section of the page it is: its picture's identifiers begin with it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from experiments.sweep import run_sweep, sweep_config
+    >>> config = sweep_config({
+    ...     "instances": [{"preset": "testbed", "jobs": 3}],
+    ...     "policies": [{"name": ["fifo", "drf"]}],
+    ... })
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     result = run_sweep(config, f"{directory}/sweep.parquet")
+    >>> sweep_section("sweep.parquet", result.table).title
+    'Sweep: 2 cells, 2 policies, 1 instance, 1 seed'
+    """
+    from experiments.sweep import FAILED, TASKS, summarise, varying  # noqa: PLC0415
+    from experiments.sweep.table import TITLE, columns_of, notes_of, rows_of  # noqa: PLC0415
+
+    rows, frame = found.to_pylist(), found.to_pandas()
+    task = TASKS.get(rows[0]["task.name"])
+    headline = TASKS["run"].headline if task is None else task.headline
+    figures = [figure for figure in headline if figure in frame]
+    means = summarise(frame, figures)
+    failed = [row for row in rows if row["status"] == FAILED]
+    tables = [table(TITLE, columns_of(figures), rows_of(means, figures))]
+    tables += _failures(failed)
+    title = _title(rows)
+    return Section(
+        name=name,
+        title=title,
+        was_run=_was_run(rows, varying(frame)),
+        facts=_facts(rows, failed),
+        tables=tuple(tables),
+        proofs=[("verified", CHECKED)],
+        again=_again(name, rows),
+        picture=_picture(means, figures, f"p{number}-", title),
+        notes=tuple(notes_of(means, figures)),
+    )
+
+
+def _title(rows: Sequence[Mapping[str, Any]]) -> str:
+    from experiments.sweep.grid import grid_of  # noqa: PLC0415
+
+    grid = grid_of(rows)
+    seeds = len({row["seed"] for row in rows})
+    counts = {
+        "cell": len(rows),
+        "polic": len(grid["policies"]),
+        "instance": len(grid["instances"]),
+        "seed": seeds,
+    }
+    ends = {"polic": ("y", "ies")}
+    said = [f"{n} {name}{ends.get(name, ('', 's'))[n != 1]}" for name, n in counts.items()]
+    return f"Sweep: {', '.join(said)}"
+
+
+def _facts(rows: Sequence[Mapping[str, Any]], failed: Sequence[Any]) -> Facts:
+    facts = [("cells", str(len(rows))), ("failed", str(len(failed)))]
+    proven = [row["proven"] for row in rows if row.get("proven") is not None]
+    if proven:
+        facts.append(("proven", f"{sum(proven)} of {len(proven)} optima"))
+    return facts
+
+
+def _failures(failed: Sequence[Mapping[str, Any]]) -> list[Table]:
+    """A table of what went wrong, and how often."""
+    errors = [str(row["error"]) for row in failed]
+    if not errors:
+        return []
+    rows: list[tuple[str, ...]] = [
+        (str(errors.count(error)), error) for error in dict.fromkeys(errors)
+    ]
+    return [table("Failed cells", (("cells", True), ("error", False)), rows)]
+
+
+def _was_run(rows: Sequence[Mapping[str, Any]], axes: Sequence[str]) -> Facts:
+    """The axes of the grid with their values, what is the same in all cells, and the version."""
+    found: Facts = []
+    for axis in [*axes, "seed"]:
+        values = list(dict.fromkeys(_text(row[axis]) for row in rows if row[axis] is not None))
+        found.append((axis.replace(".", " "), ", ".join(values)))
+    for name, value in rows[0].items():
+        is_parameter = name.startswith(("instance.", "task."))
+        if is_parameter and name not in axes and value is not None:
+            found.append((name.replace(".", " "), _text(value)))
+    versions = dict.fromkeys(str(row["version"]) for row in rows)
+    return [*found, ("version", ", ".join(versions))]
+
+
+def _again(name: str, rows: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    """The grid as a configuration, and the command that runs it."""
+    from experiments.sweep.grid import grid_of, toml_of  # noqa: PLC0415
+
+    config, table_file = (shlex.quote(f"{Path(name).stem}{end}") for end in (".toml", ".parquet"))
+    text = toml_of(grid_of(rows)).splitlines()
+    return (
+        f"cat > {config} <<'END OF THE GRID'",
+        *text,
+        "END OF THE GRID",
+        f"oasis sweep {config} -o {table_file}",
+    )
+
+
+def _picture(means: pd.DataFrame, figures: Sequence[str], prefix: str, title: str) -> str:
+    """The means of each figure; points of one policy alone do not repeat its name."""
+    from experiments.sweep.table import interval_in, label  # noqa: PLC0415
+
+    if not figures:
+        return ""
+    rows = means.to_dict("records")
+    is_one = len({label(row, "policy.") for row in rows}) == 1
+    parts = ("instance.",) if is_one and len(rows) > 1 else ("policy.", "instance.")
+    names = [" ".join(filter(None, (label(row, part) for part in parts))) for row in rows]
+    drawn = {
+        figure: [(name, interval_in(row, figure)) for name, row in zip(names, rows, strict=True)]
+        for figure in figures
+    }
+    return inline_svg(means_page(drawn), prefix, title)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, list):
+        return f"[{', '.join(map(_text, value))}]"
+    return texts.number(value) if isinstance(value, float) else str(value)
