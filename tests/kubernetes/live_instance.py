@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
 
 import oasis
 from oasis.kubernetes.control.brain import Brain
+from oasis.kubernetes.objects.oasis_job import Clock
 from tests.kubernetes.cluster import Cluster
 from tests.kubernetes.scene import Scene
-from tests.kubernetes.stepped import CLOCK, Stepped
+from tests.kubernetes.stepped import CLOCK, Stepped, lost_slots
+
+LEAST = 0.15  # of a slot
 
 
 def renamed(cluster: oasis.Cluster, pool: str) -> oasis.Cluster:
@@ -55,3 +60,30 @@ def completions(scene: Scene, horizon: int) -> dict[str, int | None]:
     """The slot in which each job completed, within the horizon."""
     found = {name: status.get("completionSlot") for name, status in scene.statuses().items()}
     return {name: None if slot is None or slot >= horizon else slot for name, slot in found.items()}
+
+
+def on_the_wall(
+    scenes: Mapping[str, Scene],
+    instance: oasis.Instance,
+    policies: Mapping[str, Callable[[], Any]],
+    slot_seconds: float,
+) -> dict[str, float]:
+    """`instance` under each policy at the same time, in slots of so many seconds.
+
+    A worker has done its part of a slot if it is there for the last `LEAST` of it. Returns the
+    worker-slots that were planned and not worked, by policy.
+    """
+    epoch = time.time() + 3.0 + slot_seconds
+    clock = Clock(slot_seconds, (1.0 - LEAST) * slot_seconds, epoch)
+    last, made = instance.horizon, {}
+    with ExitStack() as stack:
+        for name, scene in scenes.items():
+            scene.clock = clock
+            more = {"horizon": last, "node_selector": pool(scene), "lease_seconds": 30.0}
+            made[name] = stack.enter_context(scene.controller(policies[name], **more))
+        for job in instance.jobs_by_arrival():
+            time.sleep(max(0.0, clock.begin(job.arrival) - 0.6 * slot_seconds - time.time()))
+            for scene in scenes.values():
+                scene.submit(scene.job(job, instance.slot_seconds))
+        time.sleep(max(0.0, clock.begin(last) + 0.5 * slot_seconds - time.time()))
+    return {name: lost_slots(controller) for name, controller in made.items()}
