@@ -63,7 +63,7 @@ def test_a_machine_that_is_lost_for_good_takes_no_job_along(cluster: Cluster) ->
         nodes.add(name, room, {NODE_ROLE: "both"}, losable=name == "a-lost")
     nodes.wait_ready(*names)
     with scene.controller(FIFO), seconds_running(scene) as most:
-        scene.submit(rigid(scene, "job", workers=3, slots=1000))
+        scene.submit(rigid(scene, "job", workers=3, slots=1000, gracePeriodSeconds=1))
         until(lambda: running_workers(scene) == {"job": 3}, "it runs", 60.0)
         assert "a-lost" in nodes_of(scene)
         nodes.lose_machines()
