@@ -13,8 +13,8 @@ PYTHON ?= $(shell for name in python3.11 python3 python; do \
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
-.PHONY: help example test nightly kubernetes-build kubernetes-test kubernetes-demo mutants bench check lint types \
-  imports spelling docs release-check clean
+.PHONY: help example test nightly kubernetes-build kubernetes-test kubernetes-demo \
+  kubernetes-figures mutants bench check lint types imports spelling docs release-check clean
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 
@@ -39,6 +39,9 @@ kubernetes-test: kubernetes-build $(VENV)/test.stamp ## the tests on a real cont
 
 kubernetes-demo: kubernetes-build $(VENV)/test.stamp ## the shipped example on a real control plane, beside the simulator; POLICY=
 	$(BIN)/python -m tests.kubernetes.demo $(if $(POLICY),--policy $(POLICY))
+
+kubernetes-figures: kubernetes-build $(VENV)/test.stamp ## the paper's experiment on a real control plane: Figs. 8 and 9; SEEDS= SLOT=
+	$(BIN)/python -m tests.kubernetes.paper $(if $(SEEDS),--seeds $(SEEDS)) $(if $(SLOT),--slot-seconds $(SLOT))
 
 mutants: $(VENV)/mutants.stamp ## mutate the core at 150 random places; SEED= repeats, SAMPLE= shortens
 	$(BIN)/python -m tests.mutation $(if $(SEED),--seed $(SEED)) $(if $(SAMPLE),--sample $(SAMPLE))

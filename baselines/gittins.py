@@ -92,14 +92,20 @@ class Gittins(Ordered):
         for index, held in plan.changes.items():
             if held.workers:
                 self._begun[index] = view.now - view.attained(self._book.jobs[index])
+            else:
+                del self._begun[index]
         return plan
 
     def before_serving(self, view: View) -> None:
         """Learn from the jobs that ended; all indices may then be others."""
         for job in view.finished:
+            if job.index not in self._begun:  # its owner took it back: it waited
+                continue
             workers, _ = self._book.counts[job.index]
             service = (view.now - self._begun.pop(job.index)) * self._levels.gpus.of(job, workers)
             self._known.add(service)
+        for job in view.evicted:
+            del self._begun[job.index]
         if view.finished:
             self._indices = self._known.indices()
             self.rank_anew(view)

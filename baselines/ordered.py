@@ -85,7 +85,8 @@ class Ordered(OneLine):
 
     def _update(self, view: View, plan: Plan) -> None:
         for job in (*view.finished, *view.evicted):
-            del self._running[job.index]
+            if self._running.pop(job.index, None) is None:  # its owner took it back: it waited
+                self._waiting = [key for key in self._waiting if key[1] != job.index]
         self.before_serving(view)
         for job in self._book.update(view, plan):
             insort(self._waiting, self._key(job, view))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import insort
+from collections.abc import Sequence
 
 from baselines.line import FIT, Misfits, OneLine
 from oasis.scheduling import Plan, PolicyJob, Room, Site, View
@@ -29,6 +30,7 @@ class Queued(OneLine):
     def reset(self, site: Site) -> None:
         super().reset(site)
         self._line: list[Key] = []
+        self._waits: set[int] = set()
 
     def key(self, job: PolicyJob, workers: int, view: View) -> float:
         """Jobs with smaller keys go first; among equals, those that arrived earlier."""
@@ -36,17 +38,27 @@ class Queued(OneLine):
 
     def decide(self, view: View) -> Plan:
         plan = Plan()
+        self._take_out(view.finished)
         for job in self._book.update(view, plan):
             self._enter(job, view)
         for job in view.evicted:
             self._enter(job, view)
         if self._line:
             self._serve(view, plan)
+            self._waits.difference_update(plan.changes)
         return plan
+
+    def _take_out(self, left: Sequence[PolicyJob]) -> None:
+        """Jobs that waited when their owners took them back."""
+        gone = {job.index for job in left} & self._waits
+        if gone:
+            self._line = [key for key in self._line if key[1] not in gone]
+            self._waits -= gone
 
     def _enter(self, job: PolicyJob, view: View) -> None:
         workers, _ = self._book.counts[job.index]
         insort(self._line, (self.key(job, workers, view), job.index))
+        self._waits.add(job.index)
 
     def _serve(self, view: View, plan: Plan) -> None:
         room, jobs, counts = (

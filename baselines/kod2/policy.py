@@ -190,6 +190,7 @@ class Kod2:
             if job.index in self._running:
                 self._running.remove(job)
                 del self._running_weights[bisect_left(self._running_weights, self._raw[job.index])]
+            self._starving.discard(job.index)
         self._finished.update(job.index for job in view.finished)
         for job in (*self._book.update(view, plan), *view.evicted):
             self._raw[job.index] = self._weights.raw(job)

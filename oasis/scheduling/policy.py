@@ -121,7 +121,10 @@ class View(Protocol):
 
     @property
     def finished(self) -> Sequence[PolicyJob]:
-        """Jobs whose work ended at this instant."""
+        """Jobs whose work ended at this instant, or whose owners took them back.
+
+        Those that were taken back, which happens on a cluster alone, may have held nothing.
+        """
         ...
 
     @property

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import os
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from typing import Any
+from unittest.mock import patch
 
+import pytest
+
+from experiments.cli.main import main
 from oasis.kubernetes.api.resources import OASIS_JOBS
 from oasis.kubernetes.names import API_VERSION, KIND, NODE_ROLE
 from oasis.kubernetes.objects.oasis_job import Clock
@@ -20,7 +22,6 @@ from tests.kubernetes.cluster import GPU, Cluster
 from tests.kubernetes.controlplane.waiting import until
 from tests.kubernetes.scene import Scene
 
-ROOT = Path(__file__).parents[2]
 CLOCK = Clock(slot_seconds=4.0, startup_seconds=2.5)
 ENDED = {"Completed", "Rejected", "GivenUp"}
 
@@ -131,15 +132,15 @@ def longest_stretch(partly: list[tuple[float, str, int]], name: str) -> float:
 
 
 def call(scene: Scene, *words: str) -> str:
-    """Run a subcommand as the admin; its standard output."""
+    """Run a subcommand as the admin, in this process; its standard output."""
     where = ("--kubeconfig", str(scene.plane.admin.kubeconfig()))
-    done = subprocess.run(
-        [*(sys.executable, "-m", "experiments.cli", "kubernetes", *words), *where],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "200"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    out, err = io.StringIO(), io.StringIO()
+    with (
+        redirect_stdout(out),
+        redirect_stderr(err),
+        patch.dict(os.environ, COLUMNS="200"),
+        pytest.raises(SystemExit) as ended,
+    ):
+        main(["kubernetes", *words, *where])
+    assert ended.value.code == 0, err.getvalue()
+    return out.getvalue()

@@ -120,11 +120,12 @@ class Scene:
         server: str | None = None,
         identity: str = "one",
         params: RetryParams | None = None,
+        now: Callable[[], float] = time.time,
         **settings: Any,
     ) -> Controller:
         """A controller that has not been started."""
         connection = Connection.open(str(self.account.kubeconfig(server)), params=params)
-        return Controller(Objects(connection), policy, self.settings(**settings), identity)
+        return Controller(Objects(connection), policy, self.settings(**settings), identity, now=now)
 
     def wait_for(self, what: Callable[[Brain | None], bool], name: str, within: float) -> None:
         """Wait for something about the jobs."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
+import oasis
 from baselines import DRF, FIFO
 from oasis.kubernetes import names
 from oasis.kubernetes.api.resources import EVENTS, PODS
@@ -46,7 +48,9 @@ def nodes_of_pods(scene: Scene, prefix: str) -> dict[str, str | None]:
     }
 
 
-def test_jobs_are_resumed_placed_and_followed_to_their_end(cluster: Cluster) -> None:
+def test_jobs_are_resumed_placed_and_followed_to_their_end(
+    cluster: Cluster, tmp_path: Path
+) -> None:
     scene = scene_of(cluster)
     start = cluster.plane.audit_position()
     untouched = {"suspend": True, "parallelism": 1, "template": template(gate=GATE)}
@@ -87,6 +91,16 @@ def test_jobs_are_resumed_placed_and_followed_to_their_end(cluster: Cluster) -> 
         assert "huge is Rejected" in call(
             scene, "explain", "huge", "--kind", "job", "-n", scene.namespace
         )
+        out = tmp_path / "now.json"
+        clock = ("--slot-seconds", str(scene.clock.slot_seconds))
+        clock += ("--startup-seconds", str(scene.clock.startup_seconds))
+        call(
+            scene, "import", "-o", str(out), "--jobs", scene.namespace, "--ps-share", "0.2", *clock
+        )
+    there = {job.id.partition("/")[2]: job for job in oasis.read(out).jobs}
+    assert there.keys() == {"ours", "job/one", "job/huge"}, "those that make sense"
+    assert (there["job/one"].chunks, there["job/huge"].chunks) == (3, 20)
+    assert there["job/one"].utility(0) == 10
     assert read(scene, JOB, "huge")["spec"]["suspend"] is True
     now = read(scene, JOB, "foreign")
     assert now["spec"] == foreign["spec"]

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from tests.kubernetes.benchmarks.scale import GANG, Measured, Scale, measure
+from tests.kubernetes.benchmarks.scale import GANG, TIMING, Measured, Scale, measure
 from tests.kubernetes.cluster import Cluster
+from tests.kubernetes.controlplane.plane import ControlPlane
 
 
 def check(measured: Measured, scale: Scale) -> None:
@@ -22,9 +25,12 @@ def test_a_pod_takes_two_writes_and_the_pods_are_listed_once(cluster: Cluster) -
 
 
 @pytest.mark.nightly  # ten minutes
-def test_a_thousand_nodes_and_five_thousand_pods(cluster: Cluster) -> None:
+def test_a_thousand_nodes_and_five_thousand_pods(controlplane_binary: Path) -> None:
     scale = Scale()
-    measured = measure(cluster, scale)
+    with ControlPlane(controlplane_binary, TIMING) as plane:
+        cluster = Cluster(plane, "scale")
+        cluster.create_namespace()
+        measured = measure(cluster, scale)
     print(measured)  # noqa: T201
     check(measured, scale)
     assert measured.patch_seconds < 10.0

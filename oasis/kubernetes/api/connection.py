@@ -7,6 +7,7 @@ three times without a word, and what may be repeated is for us to say.
 from __future__ import annotations
 
 import json
+import math
 import random
 import threading
 import time
@@ -23,6 +24,7 @@ from oasis.model.errors import OasisError
 
 RETRIED = frozenset({429, 500, 502, 503, 504})
 POOL = 32
+TOKEN_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +78,7 @@ class Connection:
         self._pool = client.ApiClient(configuration).rest_client.pool_manager
         self._random = random.Random(self.params.seed)
         self._lock = threading.Lock()
+        self._known: tuple[float, Mapping[str, str]] = -math.inf, {}
         self.on_attempt = on_attempt
         self.stopping = threading.Event()
 
@@ -197,10 +200,11 @@ class Connection:
         content_type: str,
         timeout: float,
     ) -> Any:
-        headers = {"Accept": "application/json", "User-Agent": "oasis-scheduler"}
-        for setting in self._configuration.auth_settings().values():
-            if setting["in"] == "header" and setting["value"]:
-                headers[setting["key"]] = setting["value"]
+        headers = {
+            "Accept": "application/json",
+            "User-Agent": "oasis-scheduler",
+            **self._authorization(),
+        }
         if body is not None:
             headers["Content-Type"] = content_type
         url = self._configuration.host + path + (f"?{urlencode(query)}" if query else "")
@@ -218,6 +222,20 @@ class Connection:
             raise LostAnswerError(method, path, str(error), never_sent=True) from None
         except (urllib3.exceptions.HTTPError, OSError) as error:
             raise LostAnswerError(method, path, str(error)) from None
+
+    def _authorization(self) -> Mapping[str, str]:
+        """Who we are, asked anew every second: the client reads all of its settings for it."""
+        asked, headers = self._known
+        now = time.monotonic()
+        if now - asked >= TOKEN_SECONDS:
+            settings = self._configuration.auth_settings().values()
+            headers = {
+                setting["key"]: setting["value"]
+                for setting in settings
+                if setting["in"] == "header" and setting["value"]
+            }
+            self._known = now, headers
+        return headers
 
     def _pause(self, attempt: int, wait: float | None) -> None:
         params = self.params

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from oasis.kubernetes.acting.actions import Switch
@@ -57,6 +57,8 @@ class Brain:
         What is measured.
     seen : mapping
         Objects by kind.
+    now : callable, optional
+        The time in seconds since 1970.
 
     Attributes
     ----------
@@ -72,8 +74,9 @@ class Brain:
         checkpoint: Checkpoint,
         metrics: Metrics,
         seen: Seen,
+        now: Callable[[], float] = time.time,
     ) -> None:
-        self.settings, self.clock, self.metrics = settings, clock, metrics
+        self.settings, self.clock, self.metrics, self.now = settings, clock, metrics, now
         self._checkpoint = checkpoint
         self.meter = Meter(clock)
         self.requests = w.Requests()
@@ -156,10 +159,6 @@ class Brain:
         slot = self.driver.slot
         return self.clock.epoch if slot is None else self.clock.begin(slot + 1)
 
-    def next_wake(self) -> float:
-        """When there is something to do though nothing happens."""
-        return self.next_boundary
-
     def boundary_if_due(self, now: float, seen: Seen) -> bool:
         """Let the present slot begin if it has not yet; whether it did."""
         slot = self.clock.slot(now)
@@ -198,9 +197,9 @@ class Brain:
         self._checkpoint.write(self.state())
         self.metrics.checkpoint_bytes.set(self._checkpoint.size)
         self.metrics.slot.set(slot)
-        self.metrics.boundary_lag.observe(max(0.0, time.time() - self.clock.begin(slot)))
+        self.metrics.boundary_lag.observe(max(0.0, self.now() - self.clock.begin(slot)))
         for uid in self.driver.by_uid:  # what the plan takes away earns nothing until it is gone
-            self.note(uid, ours.get(uid, {}), time.time(), broken_at=self.clock.begin(slot))
+            self.note(uid, ours.get(uid, {}), self.now(), broken_at=self.clock.begin(slot))
         self.requests.forget_others(seen["pods"])
         return True
 

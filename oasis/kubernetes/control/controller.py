@@ -45,6 +45,9 @@ class Controller:
         Our name among the controllers that share a lease.
     metrics : Metrics, optional
         What is measured.
+    now : callable, optional
+        The time in seconds since 1970 by which slots begin and work is counted. Leases have their
+        own.
     """
 
     def __init__(
@@ -54,9 +57,10 @@ class Controller:
         settings: Settings,
         identity: str,
         metrics: Metrics | None = None,
+        now: Callable[[], float] = time.time,
     ) -> None:
         self.settings, self.stopping = settings, threading.Event()
-        self.metrics = metrics or Metrics()
+        self.metrics, self._now = metrics or Metrics(), now
         self._objects, self._policy = objects, policy
         self._news: queue.Queue[tuple[float, str, str, Any]] = queue.Queue()
         self.watchers = {
@@ -88,20 +92,20 @@ class Controller:
             identity,
             settings.lease_seconds,
             self.stopping,
-            lambda held: self._news.put((time.time(), "lease", str(held), None)),
+            lambda held: self._news.put((self._now(), "lease", str(held), None)),
         )
         stores = {plural: watcher.store for plural, watcher in self.watchers.items()}
         self.hands = Hands(objects, stores["pods"], settings.writers, self.metrics, stores)
         self.brain: Brain | None = None
 
     def _hears(self, kind: str) -> Callable[[str, Any], None]:
-        return lambda event, found: self._news.put((time.time(), kind, event, found))
+        return lambda event, found: self._news.put((self._now(), kind, event, found))
 
     def stop(self) -> None:
         """End `run` after what it is doing."""
         self.stopping.set()
         self._objects.connection.stopping.set()
-        self._news.put((time.time(), "stop", "", None))
+        self._news.put((self._now(), "stop", "", None))
 
     def rehearse(self) -> dict[str, Any]:
         """What would be done if we began now, as plain data; for `Objects` on a dry run.
@@ -117,10 +121,10 @@ class Controller:
         for existing in EXISTING:
             found = self._objects.list_if_served(existing.where, watched, SELECTOR)
             seen[existing.where.plural] = found
-        brain = awake(self._objects, self._policy, self.settings, self.metrics, seen)
-        brain.boundary_if_due(time.time(), seen)
-        actions = brain.steps(seen, set(), time.time()).actions
-        brain.refused(self.hands.do(actions), time.time())
+        brain = awake(self._objects, self._policy, self.settings, self.metrics, seen, self._now)
+        brain.boundary_if_due(self._now(), seen)
+        actions = brain.steps(seen, set(), self._now()).actions
+        brain.refused(self.hands.do(actions), self._now())
         self.hands.close()
         return {
             "slot": brain.driver.slot,
@@ -166,7 +170,7 @@ class Controller:
     def _turn(self) -> None:
         """Wait for news or for the next boundary, and do what follows."""
         brain = self.brain
-        news = self._gather(brain.next_wake() if brain is not None else time.time() + AGAIN)
+        news = self._gather(brain.next_boundary if brain is not None else self._now() + AGAIN)
         failures = [watcher.failure for watcher in self.watchers.values()]
         for failure in (*failures, self.lease.failure):
             if failure is not None:
@@ -191,19 +195,20 @@ class Controller:
 
     def _take_over(self) -> Brain:
         log.info("acting with policy %s", self._policy().name)
-        return awake(self._objects, self._policy, self.settings, self.metrics, self._seen())
+        seen = self._seen()
+        return awake(self._objects, self._policy, self.settings, self.metrics, seen, self._now)
 
     def _seen(self) -> Mapping[str, list[Any]]:
         return {name: watcher.store.items() for name, watcher in self.watchers.items()}
 
     def _act(self, brain: Brain, news: list[tuple[float, str, str, Any]]) -> None:
         self._count(brain, news)
-        brain.boundary_if_due(time.time(), self._seen())
+        brain.boundary_if_due(self._now(), self._seen())
         seen = self._seen()
-        steps = brain.steps(seen, self.hands.ending, time.time())
+        steps = brain.steps(seen, self.hands.ending, self._now())
         if steps.actions and self.lease.is_held:
             failed = self.hands.do(steps.actions)
-            brain.refused(failed, time.time())
+            brain.refused(failed, self._now())
         if self.lease.is_held:
             self.hands.write_statuses(brain.statuses.values())
 
@@ -226,7 +231,7 @@ class Controller:
     def _gather(self, until: float) -> list[tuple[float, str, str, Any]]:
         """News, as they come; at once if there are any, and none at `until`."""
         found = []
-        timeout = max(0.0, min(until - time.time(), AGAIN))
+        timeout = max(0.0, min(until - self._now(), AGAIN))
         try:
             found.append(self._news.get(timeout=timeout))
         except queue.Empty:

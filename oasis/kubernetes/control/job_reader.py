@@ -17,6 +17,7 @@ from oasis.model.errors import InstanceError
 from oasis.scheduling.policy import Policy
 
 Seen = Mapping[str, list[Any]]
+MINIMUM = "spec.workers.minimum"
 
 
 class JobReader:
@@ -142,12 +143,17 @@ class JobReader:
 
 
 def check_plannable(spec: JobSpec, policy: Policy) -> None:
-    """Raise `InstanceError` if a policy that plans ahead cannot plan such a job."""
-    if not hasattr(policy, "scheduler"):
+    """Raise `InstanceError` if a policy that plans ahead cannot plan such a job.
+
+    OASiS and recourse have a scheduler of their own here; recourse of the simulator, which is taken
+    where there is a horizon, has a planner.
+    """
+    if not (hasattr(policy, "scheduler") or hasattr(policy, "planner")):
         return
     if spec.min_workers > 1:
         expected = f"expected 1: policy {policy.name} plans from one worker on"
-        raise InstanceError("spec.workers.minimum", f"{expected}, got {spec.min_workers}")
+        path = f"metadata.annotations.{names.MINIMUM}" if spec.is_existing else MINIMUM
+        raise InstanceError(path, f"{expected}, got {spec.min_workers}")
     if spec.fixed_ps is not None:
         expected = f"expected none: policy {policy.name} plans them by bandwidth"
         path = f"metadata.annotations.{names.SERVERS}"

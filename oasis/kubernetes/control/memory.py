@@ -30,6 +30,7 @@ def awake(
     settings: Settings,
     metrics: Metrics,
     seen: Mapping[str, list[Any]],
+    now: Callable[[], float] = time.time,
 ) -> Brain:
     """A controller at work, from the checkpoint; without one, from what the objects say.
 
@@ -45,9 +46,11 @@ def awake(
         What is measured.
     seen : mapping
         Objects by kind.
+    now : callable, optional
+        The time in seconds since 1970.
     """
     checkpoint = Checkpoint(objects, settings.namespace, settings.name)
-    return restored(checkpoint.read(), make, settings, metrics, seen, checkpoint)
+    return restored(checkpoint.read(), make, settings, metrics, seen, checkpoint, now)
 
 
 def restored(
@@ -57,6 +60,7 @@ def restored(
     metrics: Metrics,
     seen: Mapping[str, list[Any]],
     checkpoint: Checkpoint,
+    now: Callable[[], float] = time.time,
 ) -> Brain:
     """A controller at work, from what was remembered as far as that still holds.
 
@@ -68,13 +72,12 @@ def restored(
         found.get("format") != FORMAT or found["slot_seconds"] != settings.slot_seconds
     ):
         found = None
-    epoch = _epoch(seen, settings) if found is None else found["epoch"]
+    epoch = _epoch(seen, settings, now()) if found is None else found["epoch"]
     clock = Clock(settings.slot_seconds, settings.startup_seconds, epoch)
-    brain = Brain(make(), settings, clock, checkpoint, metrics, seen)
-    now = time.time()
+    brain = Brain(make(), settings, clock, checkpoint, metrics, seen, now)
     if found is not None:
         brain.reader.recall(found["unwritten"], seen)
-    specs = brain.read_specs(seen, now)
+    specs = brain.read_specs(seen, now())
     if found is None:
         _from_objects(brain, specs)
         return brain
@@ -97,13 +100,13 @@ def restored(
             decode(found["state"], driver.policy, jobs, driver.site)
         else:
             own(found["state"])
-        _go_on_counting(brain, seen, now)
+        _go_on_counting(brain, seen, now())
     else:
         log.warning("the checkpoint is of other machines or jobs: all live jobs arrive once more")
     return brain
 
 
-def _epoch(seen: Mapping[str, list[Any]], settings: Settings) -> float:
+def _epoch(seen: Mapping[str, list[Any]], settings: Settings, now: float) -> float:
     """When slot 0 began, if nobody remembers: the present slot is the first unused one.
 
     Only an ``OasisJob`` has a say in it, whose status nobody but we may write. The others keep
@@ -115,7 +118,7 @@ def _epoch(seen: Mapping[str, list[Any]], settings: Settings) -> float:
     for item in seen.get(names.PLURAL, ()):
         status = item.get("status") or {}
         slots += [status[k] + 1 for k in ("arrivalSlot", "completionSlot") if k in status]
-    return time.time() - max(slots) * settings.slot_seconds
+    return now - max(slots) * settings.slot_seconds
 
 
 def _from_objects(brain: Brain, specs: Mapping[str, Any]) -> None:
@@ -123,7 +126,7 @@ def _from_objects(brain: Brain, specs: Mapping[str, Any]) -> None:
 
     None arrives later than now: slots may be counted anew, and annotations may have been edited.
     """
-    now = max(0, brain.clock.slot(time.time()))
+    now = max(0, brain.clock.slot(brain.now()))
     for uid, spec in specs.items():
         status = brain.statuses[uid].status
         conditions = {entry["type"]: entry["status"] for entry in status.get("conditions") or ()}

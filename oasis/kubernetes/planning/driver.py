@@ -112,7 +112,6 @@ class Driver:
         anew, self._arrive_again = self._arrive_again, []
         anew = [entry for entry in anew if entry.spec.uid in facts.specs]
         withdraw = getattr(self.policy, "withdraw", None)
-        stale = False
         for index, entry in list(self.entries.items()):
             uid = entry.spec.uid
             spec = facts.specs.get(uid)
@@ -125,10 +124,8 @@ class Driver:
             elif spec is None or _differs(spec, entry.spec):
                 if withdraw is not None:
                     withdraw(entry.job)
-                elif entry.allocation.workers:
-                    view.finished.append(entry.job)
                 else:
-                    stale = True
+                    view.finished.append(entry.job)
                 if spec is not None:
                     entry.spec = spec
                     anew.append(entry)
@@ -139,11 +136,6 @@ class Driver:
         self.settled &= facts.specs.keys()
         for uid in self.retries.keys() - facts.specs.keys():
             del self.retries[uid]
-        if stale:  # policies do not know that a job may leave the queue: they begin anew
-            anew = [*anew, *self.entries.values()]
-            self._begin(self.site)
-            self.entries.clear()
-            view.finished.clear()
         return sorted(anew, key=lambda entry: entry.arrived)
 
     def _machines(self, facts: Facts, view: ClusterView) -> None:

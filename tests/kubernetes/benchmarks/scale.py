@@ -28,7 +28,7 @@ from oasis.kubernetes.objects.oasis_job import Clock
 from tests.kubernetes.adapter import elastic
 from tests.kubernetes.cluster import GPU, Cluster
 from tests.kubernetes.controlplane.build import CONTROLPLANE
-from tests.kubernetes.controlplane.components import MACHINES, MACHINES_ANNOTATION
+from tests.kubernetes.controlplane.components import MACHINES, MACHINES_ANNOTATION, Timing
 from tests.kubernetes.controlplane.gobuild import ensure
 from tests.kubernetes.controlplane.plane import ControlPlane
 from tests.kubernetes.controlplane.ports import free_ports
@@ -36,6 +36,9 @@ from tests.kubernetes.controlplane.waiting import until
 from tests.kubernetes.scene import SYSTEM, Scene
 
 GANG = 10
+# One process plays the kubelets of all nodes: on a machine that others use as well, it must not
+# lose all of them because a thousand leases are to be renewed every few seconds.
+TIMING = Timing(grace=1800, toleration=1800, lease=600)
 
 
 @dataclass(frozen=True)
@@ -226,7 +229,7 @@ def main() -> int:
     parser.add_argument("--slot-seconds", type=float, default=120.0)
     options = parser.parse_args()
     scale = Scale(options.nodes, options.jobs, options.slot_seconds)
-    with ControlPlane(ensure(CONTROLPLANE)) as plane:
+    with ControlPlane(ensure(CONTROLPLANE), TIMING) as plane:
         cluster = Cluster(plane, "scale")
         cluster.create_namespace()
         print(json.dumps(asdict(measure(cluster, scale)), indent=2))  # noqa: T201

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from copy import deepcopy
 from fractions import Fraction
 from typing import Any
 
@@ -36,6 +37,7 @@ from oasis.kubernetes.planning.entry import Facts
 from oasis.model.errors import InstanceError
 from oasis.scheduling.allocation import NOTHING, Allocation
 from oasis.scheduling.site import FINE, Machine, Site
+from oasis.simulator.recourse import Recourse
 from tests.unit.kubernetes.test_objects import CLOCK, DEFAULT_RESOURCES
 
 PLACES = tuple(Place(n, n, n, frozenset({"worker", "ps"}), Fraction(1)) for n in ("n0", "n1", "n2"))
@@ -361,9 +363,33 @@ def test_policies_that_plan_ahead_refuse_gangs() -> None:
     class Planner:
         name, scheduler = "planner", None
 
-    with pytest.raises(InstanceError, match="planner plans from one worker on, got 2"):
+    with pytest.raises(InstanceError, match="planner plans from one worker on, got 2") as refused:
         check_plannable(read(job()), Planner())  # type: ignore[arg-type]
+    assert str(refused.value).startswith(f"metadata.annotations.{names.MINIMUM}: expected 1")
+    with pytest.raises(InstanceError, match="recourse plans from one worker on, got 2"):
+        check_plannable(read(job()), Recourse())  # what `--horizon` takes
     check_plannable(read(job()), FIFO())
+
+
+def test_the_field_of_a_gang_that_cannot_be_planned_is_told_on_the_object() -> None:
+    """And the other jobs are served: one that cannot be planned stops nobody."""
+    meta = {"name": "gang", "namespace": "a", "uid": "u", "generation": 1, "resourceVersion": "3"}
+    resources = {"requests": {"cpu": "1"}}
+    template = {"spec": {"containers": [{"name": "c", "image": "c", "resources": resources}]}}
+    workers = {"minimum": 2, "maximum": 4, "template": template}
+    spec = {"utility": {"kind": "constant", "value": 1}, "work": {"workerSeconds": 60}}
+    gang = {"metadata": meta, "spec": {**spec, "workers": workers}}
+    single = deepcopy(gang)
+    single["metadata"] |= {"name": "single", "uid": "v", "resourceVersion": "4"}
+    single["spec"]["workers"]["minimum"] = 1
+    reader, drives = JobReader(CLOCK, DEFAULT_RESOURCES), driver()
+    drives.policy = Recourse()
+    assert reader.read({"oasisjobs": [gang, single]}, drives, 0.0).keys() == {"v"}
+    status = reader.statuses["u"]
+    assert status.phase == "Invalid"
+    (said,) = status.status["conditions"]
+    assert (said["type"], said["status"], said["reason"]) == ("Valid", "False", "Invalid")
+    assert said["message"].startswith("spec.workers.minimum: expected 1")
 
 
 def test_the_status_of_another_kind_is_an_annotation() -> None:

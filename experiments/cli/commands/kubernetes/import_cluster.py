@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -27,7 +28,14 @@ from experiments.cli.options import Output
 from experiments.cli.results import write_instance
 from oasis.kubernetes.cluster.instances import instance_of
 from oasis.kubernetes.cluster.nodes import foreign_use, places_of, site_of
-from oasis.kubernetes.objects.oasis_job import Clock, parse_job
+from oasis.kubernetes.names import KIND
+from oasis.kubernetes.objects.existing import parse_existing
+from oasis.kubernetes.objects.existing_kinds import EXISTING, SELECTOR, job_items
+from oasis.kubernetes.objects.oasis_job import Clock, JobSpec, job_id, parse_job
+from oasis.kubernetes.objects.quantities import ResourceMap
+
+if TYPE_CHECKING:
+    from oasis.kubernetes.api.resources import Objects
 
 
 def command(
@@ -48,11 +56,12 @@ def command(
     kubeconfig: Kubeconfig = None,
     context: Context = None,
 ) -> None:
-    """Write the nodes and the OasisJobs of a cluster as an instance file.
+    """Write the nodes and the jobs of a cluster as an instance file.
 
-    For oasis ratio and oasis compare: how good were the decisions, and would another policy have
-    earned more? Jobs arrive in the slots in which the controller took them in, counted from the
-    first; those that it has not read yet arrive last.
+    Jobs are OasisJobs, and the Jobs, JobSets and TrainJobs that are scheduled here. For oasis ratio
+    and oasis compare: how good were the decisions, and would another policy have earned more? Jobs
+    arrive in the slots in which the controller took them in, counted from the first; those that it
+    has not read yet arrive last.
 
     Example: oasis kubernetes import -o now.json && oasis compare now.json
     """
@@ -60,26 +69,13 @@ def command(
         clock = Clock(slot_seconds, startup_seconds)
     resources = resource_map(gpu, bandwidth, storage)
     objects = connect(kubeconfig, context)
-    from oasis.kubernetes.api.resources import (  # noqa: PLC0415 (needs an extra)
-        NODES,
-        OASIS_JOBS,
-        PODS,
-    )
+    from oasis.kubernetes.api.resources import NODES, PODS  # noqa: PLC0415 (needs an extra)
 
     nodes = {node["metadata"]["name"]: node for node in objects.list_all(NODES)[0]}
     pods, _ = objects.list_all(PODS)
     places = places_of(nodes.values(), share(ps_share))
     site = site_of(places, nodes, foreign_use(pods), resources, clock.work_seconds)
-    specs = []
-    for item in objects.list_all(OASIS_JOBS, jobs)[0]:
-        try:
-            spec = parse_job(item, clock, resources)
-        except oasis.InstanceError as error:
-            meta = item["metadata"]
-            note(f"left out: {meta['namespace']}/{meta['name']}: {error}")
-            continue
-        age = item["metadata"].get("creationTimestamp", "")
-        specs.append(((item.get("status") or {}).get("arrivalSlot"), age, spec))
+    specs = list(_jobs_there(objects, jobs, clock, resources))
     known = [slot for slot, _, _ in specs if slot is not None]
     first, last = min(known, default=0), max(known, default=0)
     rows = sorted(
@@ -91,3 +87,27 @@ def command(
         instance = instance_of(((spec, at) for at, _, _, spec in rows), site, horizon, metadata)
     write_instance(instance, output)
     note(describe(instance, output))
+
+
+def _jobs_there(
+    objects: Objects, namespace: str | None, clock: Clock, resources: ResourceMap
+) -> Iterator[tuple[int | None, str, JobSpec]]:
+    """Slot of arrival, if a controller has read it, time of creation, and what the owner wants."""
+    from oasis.kubernetes.api.resources import OASIS_JOBS  # noqa: PLC0415 (needs an extra)
+    from oasis.kubernetes.control.statuses import status_of  # noqa: PLC0415 (needs an extra)
+
+    seen = {OASIS_JOBS.plural: objects.list_all(OASIS_JOBS, namespace)[0]}
+    for existing in EXISTING:
+        seen[existing.where.plural] = objects.list_if_served(existing.where, namespace, SELECTOR)
+    for kind, item in job_items(seen):
+        meta = item["metadata"]
+        try:
+            if kind is None:
+                spec = parse_job(item, clock, resources)
+            else:
+                spec = parse_existing(item, kind, clock, resources)
+        except oasis.InstanceError as error:
+            name = job_id(KIND if kind is None else kind.name, meta["namespace"], meta["name"])
+            note(f"left out: {name}: {error}")
+            continue
+        yield status_of(item, kind).get("arrivalSlot"), meta.get("creationTimestamp", ""), spec

@@ -1,0 +1,89 @@
+"""An instance on a control plane: its servers as nodes, its jobs as OasisJobs, one policy."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import Any
+
+import oasis
+from oasis.kubernetes.control.brain import Brain
+from oasis.kubernetes.objects.oasis_job import Clock
+from tests.kubernetes.cluster import Cluster
+from tests.kubernetes.scene import Scene
+from tests.kubernetes.stepped import CLOCK, Stepped, lost_slots
+
+LEAST = 0.15  # of a slot
+
+
+def renamed(cluster: oasis.Cluster, pool: str) -> oasis.Cluster:
+    """The same servers under names of their own, in the same order."""
+    worker, ps = (
+        tuple(replace(server, id=f"{pool}-{server.id}") for server in group)
+        for group in (cluster.worker_servers, cluster.ps_servers)
+    )
+    return oasis.Cluster(cluster.resources, worker, ps, cluster.slot_seconds)
+
+
+def scene_for(cluster: Cluster, name: str, servers: oasis.Cluster) -> Scene:
+    """A namespace, and nodes with its name as their label ``pool``, beside those of others."""
+    home = Cluster(cluster.plane, f"{cluster.namespace}-{name}-{secrets.token_hex(2)}")
+    home.create_namespace()
+    scene = Scene(cluster.plane, home.namespace, CLOCK)
+    scene.add_nodes(renamed(servers, home.namespace), {"pool": home.namespace})
+    return scene
+
+
+def pool(scene: Scene) -> str:
+    """Selects the nodes of `scene_for`."""
+    return f"pool={scene.namespace}"
+
+
+def stepped_through(scene: Scene, instance: oasis.Instance, policy: Callable[[], Any]) -> Stepped:
+    """`instance` in `scene`, slot by slot, up to the boundary at which its last slot is closed."""
+    last = instance.horizon
+
+    def arrivals(slot: int) -> list[dict[str, Any]]:
+        jobs = instance.jobs_by_arrival()
+        return [scene.job(job, instance.slot_seconds) for job in jobs if job.arrival == slot]
+
+    def over(brain: Brain) -> bool:
+        return brain.driver.slot is not None and brain.driver.slot >= last
+
+    return Stepped(scene, policy, arrivals, over, horizon=last, node_selector=pool(scene))
+
+
+def completions(scene: Scene, horizon: int) -> dict[str, int | None]:
+    """The slot in which each job completed, within the horizon."""
+    found = {name: status.get("completionSlot") for name, status in scene.statuses().items()}
+    return {name: None if slot is None or slot >= horizon else slot for name, slot in found.items()}
+
+
+def on_the_wall(
+    scenes: Mapping[str, Scene],
+    instance: oasis.Instance,
+    policies: Mapping[str, Callable[[], Any]],
+    slot_seconds: float,
+) -> dict[str, float]:
+    """`instance` under each policy at the same time, in slots of so many seconds.
+
+    A worker has done its part of a slot if it is there for the last `LEAST` of it. Returns the
+    worker-slots that were planned and not worked, by policy.
+    """
+    epoch = time.time() + 3.0 + slot_seconds
+    clock = Clock(slot_seconds, (1.0 - LEAST) * slot_seconds, epoch)
+    last, made = instance.horizon, {}
+    with ExitStack() as stack:
+        for name, scene in scenes.items():
+            scene.clock = clock
+            more = {"horizon": last, "node_selector": pool(scene), "lease_seconds": 30.0}
+            made[name] = stack.enter_context(scene.controller(policies[name], **more))
+        for job in instance.jobs_by_arrival():
+            time.sleep(max(0.0, clock.begin(job.arrival) - 0.6 * slot_seconds - time.time()))
+            for scene in scenes.values():
+                scene.submit(scene.job(job, instance.slot_seconds))
+        time.sleep(max(0.0, clock.begin(last) + 0.5 * slot_seconds - time.time()))
+    return {name: lost_slots(controller) for name, controller in made.items()}

@@ -1,0 +1,133 @@
+"""A controller whose time stands still until everything of a slot is there.
+
+What is decided on a cluster can be compared with a simulation only if the pods of each slot were
+there in time. On a clock of its own no machine is too slow for that, and no quick one waits: the
+next slot begins as soon as the pods are those of the plan, all work, and all statuses are written.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from oasis.kubernetes.api.resources import OASIS_JOBS
+from oasis.kubernetes.cluster.pods import is_ending
+from oasis.kubernetes.control.brain import Brain
+from oasis.kubernetes.control.controller import Controller
+from oasis.kubernetes.objects.oasis_job import Clock
+from tests.kubernetes.controlplane.waiting import until
+from tests.kubernetes.scene import Scene
+
+CLOCK = Clock(slot_seconds=1.0)
+PATIENCE = 240.0  # seconds of the wall for a slot: not how long one takes, but when to give up
+
+
+class Stepped:
+    """Runs one policy on the jobs of one scene, slot by slot.
+
+    Parameters
+    ----------
+    scene : Scene
+        With its nodes; its clock becomes `CLOCK` from now on.
+    policy : callable
+        Makes the policy.
+    arrivals : callable
+        From a slot to the objects of the jobs that arrive in it.
+    over : callable
+        Whether there is nothing more to do, asked at the end of each slot.
+    in_slot : callable, optional
+        Called when the pods of a slot are there, before the next one.
+    settings : Any
+        Of the controller.
+    """
+
+    def __init__(
+        self,
+        scene: Scene,
+        policy: Callable[[], Any],
+        arrivals: Callable[[int], Sequence[dict[str, Any]]],
+        over: Callable[[Brain], bool],
+        in_slot: Callable[[Controller], None] = lambda _: None,
+        **settings: Any,
+    ) -> None:
+        epoch = float(round(time.time()))
+        scene.clock = Clock(CLOCK.slot_seconds, CLOCK.startup_seconds, epoch)
+        self._scene, self._arrivals, self._over, self._in_slot = scene, arrivals, over, in_slot
+        self._time = epoch - CLOCK.slot_seconds  # no slot has begun
+        self._asked_since = time.monotonic()
+        self.controller = scene.make(
+            policy, now=lambda: self._time, **{"lease_seconds": 30.0, **settings}
+        )
+
+    def run(self) -> None:
+        """Run it to its end."""
+        self.controller.run(until=self._turned)
+
+    def _turned(self, brain: Brain | None) -> bool:
+        """Called by the controller after each turn; True ends it."""
+        if time.monotonic() > self._asked_since + PATIENCE:
+            raise TimeoutError(f"{self._scene.namespace}: {self._missing(brain)}")
+        if self._missing(brain) is not None:
+            return False
+        assert brain is not None
+        if brain.driver.slot is not None:
+            if self._over(brain):
+                return True
+            self._in_slot(self.controller)
+        self._begin_next(brain)
+        return False
+
+    def _begin_next(self, brain: Brain) -> None:
+        """Let the jobs of the next slot arrive, and then the slot begin."""
+        slot = 0 if brain.driver.slot is None else brain.driver.slot + 1
+        store = self.controller.watchers[OASIS_JOBS.plural].store
+        for body in self._arrivals(slot):
+            uid = self._scene.submit(body)["metadata"]["uid"]
+            until(
+                lambda uid=uid: uid in {item["metadata"]["uid"] for item in store.items()},
+                f"the controller sees {body['metadata']['name']}",
+            )
+        self._time = brain.clock.begin(slot)
+        self._asked_since = time.monotonic()
+
+    def _missing(self, brain: Brain | None) -> str | None:
+        """What the present slot still waits for; None if everything is there."""
+        if brain is None:
+            return "the controller is not at work"
+        slot = brain.driver.slot
+        if slot is None:
+            return None
+        if slot != brain.clock.slot(self._time):
+            return f"slot {slot + 1} has not begun"
+        stores = self.controller.watchers
+        ours = brain.pods_of({name: watcher.store.items() for name, watcher in stores.items()})
+        entries = brain.driver.by_uid
+        for uid in ours.keys() | entries.keys():
+            held = entries[uid].allocation if uid in entries else None
+            wanted = 0 if held is None else held.worker_count + held.ps_count
+            found = [pod for pod in ours.get(uid, {}).values() if not is_ending(pod)]
+            if len(found) != wanted or len(ours.get(uid, ())) != wanted:
+                return f"slot {slot}: {len(found)} of {wanted} pods of {uid} are there"
+            if held is not None and len(brain.meter.working(uid)) != held.worker_count:
+                return f"slot {slot}: {sorted(brain.meter.working(uid))} of {uid} work"
+        unwritten = [job for job in brain.statuses.values() if job.status != job.written]
+        return f"slot {slot}: {len(unwritten)} statuses are not written" if unwritten else None
+
+
+def run_all(stepped: Sequence[Stepped]) -> None:
+    """All of them side by side."""
+    with ThreadPoolExecutor(len(stepped)) as pool:
+        running = [pool.submit(each.run) for each in stepped]
+        try:
+            for future in running:
+                future.result()
+        finally:
+            for each in stepped:
+                each.controller.stop()
+
+
+def lost_slots(controller: Controller) -> float:
+    """Worker-slots that were planned and not worked."""
+    return float(controller.metrics.lost._value.get())  # the library has no public reader

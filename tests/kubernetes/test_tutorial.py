@@ -1,0 +1,89 @@
+"""The tutorial of docs/kubernetes.md, as it stands there, on a control plane of its own.
+
+The pods of the Deployment that it installs are only played here, so the container of one is run:
+its arguments, with its service account and the rights that the tutorial installed.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from oasis.kubernetes.names import FIELD_MANAGER
+from tests.kubernetes.cluster import GPU
+from tests.kubernetes.controlplane.audit import denied
+from tests.kubernetes.controlplane.plane import ControlPlane
+from tests.kubernetes.controlplane.ports import free_ports
+from tests.kubernetes.scene import SYSTEM
+from tests.kubernetes.tutorial.page import (
+    File,
+    carry_out,
+    commands,
+    environment,
+    steps,
+    words_on_path,
+)
+
+
+@contextmanager
+def container(plane: ControlPlane, words: Path, log: Path) -> Iterator[None]:
+    """What a kubelet does: run the container of the Deployment with its service account."""
+    kind = plane.client.resources.get(api_version="apps/v1", kind="Deployment")
+    found = kind.get(name=FIELD_MANAGER, namespace=SYSTEM).to_dict()
+    (port,) = free_ports(1)
+    account = plane.service_account(FIELD_MANAGER, SYSTEM)
+    arguments = found["spec"]["template"]["spec"]["containers"][0]["args"]
+    own = ["--metrics-port", str(port), "--kubeconfig", str(account.kubeconfig())]
+    with log.open("w") as lines:
+        process = subprocess.Popen(
+            [str(words / "oasis"), *arguments, *own],
+            env=environment(words, account.kubeconfig()),
+            stdout=lines,
+            stderr=lines,
+        )
+        try:
+            yield
+            assert process.poll() is None, log.read_text()
+        finally:
+            process.terminate()
+            process.wait(timeout=60.0)
+
+
+def test_the_tutorial_says_what_is_true(controlplane_binary: Path, tmp_path: Path) -> None:
+    words = tmp_path / "bin"
+    words_on_path(words)
+    first, *rest = steps()
+    with ControlPlane(controlplane_binary) as plane:
+        names = [f"node-{k}" for k in range(3)]
+        for name in names:
+            plane.nodes.add(name, {GPU: "4", "cpu": "96", "memory": "1Ti"})
+        plane.nodes.wait_ready(*names)
+        reader = environment(words, plane.admin.kubeconfig())
+        assert not isinstance(first, File)
+        assert first.line.startswith("oasis kubernetes install")
+        assert carry_out(first, tmp_path, reader) is None
+        log = tmp_path / "controller.log"
+        with container(plane, words, log):
+            for step in rest:
+                if isinstance(step, File):
+                    (tmp_path / step.name).write_text(step.text, encoding="utf-8")
+                    continue
+                instead = carry_out(step, tmp_path, reader)
+                assert instead is None, f"{instead}\n\nexpected:\n{step.shown}\n{log.read_text()}"
+        account = plane.service_account(FIELD_MANAGER, SYSTEM)
+        assert not denied(plane.requests(account))
+
+
+def test_another_output_than_the_pages_is_found(tmp_path: Path) -> None:
+    words = tmp_path / "bin"
+    words_on_path(words)
+    reader = environment(words, tmp_path / "none")
+    (good, bad) = commands("$ printf 'a   1\\n'\na 1\n$ printf 'a 2\\n'\na 1\n")
+    assert carry_out(good, tmp_path, reader) is None
+    assert carry_out(bad, tmp_path, reader) == "$ printf 'a 2\\n'\na 2\n(0)"
+    with pytest.raises(StopIteration):
+        next(iter(commands("")))
