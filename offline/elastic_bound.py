@@ -200,7 +200,7 @@ def elastic_bound(
     for job in jobs:
         if job.utility is None:
             raise ValueError(f"utility: expected one for each job, got none for {job.id!r}")
-    totals, demands = _pool(made)
+    totals, demands = pool(made)
     rates = [best_rates(made, job) for job in jobs]
     if slots is None:
         slots = slots_needed(made, slot_seconds)
@@ -252,7 +252,7 @@ def slots_needed(made: ElasticWorkload, slot_seconds: float) -> int:
     >>> slots_needed(generate_elastic(jobs=12, seed=1), 600.0)
     13
     """
-    totals, demands = _pool(made)
+    totals, demands = pool(made)
     longest, shares = 0.0, np.zeros(len(totals))
     for job, demand in zip(made.workload.jobs, demands, strict=True):
         rates = best_rates(made, job)
@@ -264,8 +264,21 @@ def slots_needed(made: ElasticWorkload, slot_seconds: float) -> int:
     return int((last + max(longest, float(shares.max(initial=0.0)))) // slot_seconds) + 2
 
 
-def _pool(made: ElasticWorkload) -> tuple[FloatArray, FloatArray]:
-    """What all machines have together, and what a worker of each job reserves, by resource."""
+def pool(made: ElasticWorkload) -> tuple[FloatArray, FloatArray]:
+    """What all machines have together, and what a worker of each job reserves, by resource.
+
+    Returns
+    -------
+    totals : (resources,) float array
+    demands : (jobs, resources) float array
+
+    Examples
+    --------
+    >>> from oasis.simulator import generate_elastic
+    >>> totals, demands = pool(generate_elastic(jobs=2, seed=1))
+    >>> demands.shape == (2, len(totals))
+    True
+    """
     machines = np.array([machine.capacity for machine in made.workload.site.machines], dtype=float)
     demands = np.zeros((len(made.workload.jobs), machines.shape[1]))
     for k, job in enumerate(made.workload.jobs):

@@ -93,7 +93,7 @@ class Drill:
 
     scheduler: LiveScheduler
     seed: int
-    troubles: tuple[str, ...] = ("cancel", "finish", "revise", "lose", "restore")
+    troubles: tuple[str, ...] = ("cancel", "finish", "revise", "revise_all", "lose", "restore")
     rate: float = 0.8
     jobs: dict[str, Job] = field(default_factory=dict)
     executed: Executed = field(default_factory=dict)
@@ -155,6 +155,11 @@ class Drill:
         choices = list(scheduler.jobs) if call == "cancel" else running
         if not choices:
             return None
+        if call == "revise_all":
+            number = int(rng.integers(1, len(choices) + 1))
+            some = rng.choice(choices, number, replace=False).tolist()
+            self.touched |= set(some)
+            return call, {"remaining_work": {name: int(rng.integers(1, 9)) for name in some}}
         name = str(rng.choice(choices))
         self.touched.add(name)
         more = {"remaining_work": int(rng.integers(1, 9))} if call == "revise" else {}

@@ -19,6 +19,7 @@ from experiments.figures.specon import (
     parameters,
     random_schedules,
     saving,
+    sensitivity,
 )
 from experiments.figures.studies import commitment, floor
 
@@ -31,7 +32,7 @@ EXPERIMENTS: Mapping[str, DirectFigure] = {
     figure.name: figure
     for module in (
         *(table1_figures, study_figures, fig7_fig8, saving, fixed_schedule, random_schedules),
-        *(distribution, parameters, timeline, table),
+        *(distribution, parameters, sensitivity, timeline, table),
     )
     for figure in module.FIGURES
 }

@@ -44,7 +44,9 @@ class Policy(Protocol):
 
     It is called once for each instant at which something happened: jobs finished or arrived, a
     server was lost or returned, its timer went off, or, if `slotted`, a slot began. A policy may
-    also have a mapping `report`, plain data on its own run, which then is that of the `Run`.
+    also have a mapping `report`, plain data on its own run, which then is that of the `Run`, and a
+    method ``state_of(job)``, its own word, a string, for the state of an unfinished job since the
+    last call: on a cluster the object of the job shows it where its phase does not say the same.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""No policy earns more on elastic jobs than the configuration LP of the relaxation says."""
+"""No policy earns more on elastic jobs than its LP, and none has a mean time below its bound."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from experiments.evaluation.elastic_comparison import elastic_policy, utility_of
 from experiments.evaluation.policies import POLICIES
 from oasis.simulator import elastic_from_dict, replay
 from offline.elastic_bound import ROUNDING, elastic_bound
+from offline.mean_bound import mean_completion_bound
 from tests.strategies import fewer
 
 SLOT = 60.0
@@ -69,6 +70,8 @@ def test_no_policy_earns_more_than_the_bound(name):
         earned, bound = utility_of(made, outcome), elastic_bound(made, length)
         assert earned is not None
         assert earned <= bound.value + 1e-6 * (1.0 + bound.value)
+        if len(outcome.completions) == len(made.workload.jobs):
+            assert outcome.mean_completion >= mean_completion_bound(made)
 
     EXAMPLES.get(name, fewer(4))(check)()
 

@@ -40,7 +40,8 @@ def command(
         typer.Argument(
             metavar="NAME",
             help="fig3 to fig6, fig8, fig9, dragon-6 to dragon-10, kod2-7, kod2-8, specon-2 to "
-            "specon-12, specon-table3, priority-queue, controllers, floor, commitment: see --list.",
+            "specon-12, specon-table3, specon-sensitivity, priority-queue, controllers, floor, "
+            "commitment: see --list.",
         ),
     ] = None,
     list_all: Annotated[bool, typer.Option("--list", help="List the figures.")] = False,

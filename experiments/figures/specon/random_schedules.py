@@ -43,6 +43,8 @@ def table(figure: str, runs: Sequence[Row]) -> list[Row]:
             row |= interval([each[name] for each in part], name)
             row[f"{name}_published"] = published[name]
         row |= gains(part, own[DEFAULT], jobs)
+        pairs = zip(part, own[DEFAULT], strict=True)
+        row |= interval([1.0 - each["pooled"] / base["mean"] for each, base in pairs], "pooled")
         row["overall_published"] = published.get("gain")
         row["reduced_published"] = published.get("reduced")
         row |= interval([float(each["moves"]) for each in part], "moves")
@@ -81,6 +83,7 @@ SHOWN = {
     "mean_published": "published",
     "overall": "mean lower by",
     "overall_published": "published ",
+    "pooled": "one pool, shared evenly",
     "makespan": "makespan (s)",
     "makespan_published": "published  ",
     "reduced": "jobs that gain",

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from baselines import FIFO, SpeCon
 from experiments.figures.rows import Row, interval
+from experiments.figures.specon.pool import pooled_mean
 from oasis.scheduling import Policy
 from oasis.simulator import ElasticWorkload, replay
 
@@ -24,6 +25,8 @@ CHOICES: Mapping[str, tuple[Callable[..., Policy], float]] = {
 def measure(made: ElasticWorkload, choice: str, **options: float) -> Row:
     """Mean completion time, makespan and moves; and the completion time of each job.
 
+    Beside them, the mean if all workers were one pool that is shared evenly (`pooled_mean`).
+
     Examples
     --------
     >>> from experiments.figures.specon.models import fixed_schedule
@@ -33,8 +36,10 @@ def measure(made: ElasticWorkload, choice: str, **options: float) -> Row:
     """
     outcome = replay(made.workload, CHOICES[choice][0](**options), **made.options)
     times = [job.end - job.arrival for job in outcome.jobs if job.end is not None]
+    asked = [(job.arrival, job.work) for job in made.workload.jobs]
     return {
         "mean": math.fsum(times) / len(times),
+        "pooled": pooled_mean(asked, len(made.workload.site.machines)),
         "makespan": max(job.end for job in outcome.jobs if job.end is not None),
         "moves": sum(job.migrations for job in outcome.jobs),
         **{f"job{k}": time for k, time in enumerate(times, start=1)},

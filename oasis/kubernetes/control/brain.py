@@ -381,12 +381,14 @@ class Brain:
     def _tell_plans(self, slot: int, now: float) -> None:
         ahead = getattr(self.driver.policy, "ahead", None)
         planned = ahead(self.settings.shown_slots) if ahead is not None else {}
+        state_of = getattr(self.driver.policy, "state_of", lambda _: None)
         for uid, entry in self.driver.by_uid.items():
             job = self.statuses.get(uid)
             if job is None or job.phase in TERMINAL:
                 continue
             alone = [(slot, entry.allocation)] if entry.allocation.workers else []
             job.holds(entry, planned.get(entry.job.index, alone), self.places, now)
+            job.in_state(state_of(entry.job), now)
             job.resized(entry, self.meter.idle(uid))
         phases = [job.phase for job in self.statuses.values()]
         for phase in PHASES:

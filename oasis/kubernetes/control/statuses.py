@@ -12,16 +12,20 @@ from oasis.kubernetes.cluster.nodes import Place
 from oasis.kubernetes.objects.conditions import (
     ADMITTED,
     COMPLETE,
+    IN_STATE,
     LATE,
     PLACED,
     VALID,
     decision_message,
     reason_word,
+    state_word,
     time_text,
     with_condition,
+    without_condition,
 )
 from oasis.kubernetes.objects.existing_kinds import ExistingKind
 from oasis.kubernetes.objects.oasis_job import Clock, job_id
+from oasis.kubernetes.objects.schema import PHASES
 from oasis.kubernetes.objects.status_check import read_status
 from oasis.kubernetes.planning.entry import Entry
 from oasis.model.decision import Decision
@@ -144,7 +148,7 @@ class Job:
     def given_up(self, reason: str, now: float) -> None:
         """The policy dropped a job that it had accepted."""
         self.status["phase"] = "GivenUp"
-        self.ended()
+        self.ended(now)
         self.say(COMPLETE, "False", "GivenUp", reason, now)
         if "promisedSlot" in self.status:
             self.say(LATE, "True", "PromiseBroken", reason, now)
@@ -154,7 +158,7 @@ class Job:
         utility = float(entry.spec.job.utility(max(0, slot - entry.arrived)))
         self.status |= {"phase": "Completed", "completionSlot": slot, "utility": utility}
         self.progress(max(entry.done, entry.work), entry.work)
-        self.ended()
+        self.ended(now)
         message = (
             f"completed in slot {slot}, {slot - entry.arrived} after its arrival: {utility:.6g}"
         )
@@ -167,10 +171,22 @@ class Job:
         """A promised completion cannot be kept."""
         self.say(LATE, "True", "PromiseBroken", message, now)
 
-    def ended(self) -> None:
+    def in_state(self, state: str | None, now: float) -> None:
+        """The policy's own word for where the job is; None if it has none.
+
+        It is a condition as long as the policy says it, unless the phase says the same.
+        """
+        word = None if state is None else state_word(state)
+        if word is not None and word not in PHASES:
+            self.say(IN_STATE, "True", word, f"the policy says that it is {state}", now)
+        elif any(c["type"] == IN_STATE for c in self.status.get("conditions") or ()):
+            self.status["conditions"] = without_condition(self.status["conditions"], IN_STATE)
+
+    def ended(self, now: float) -> None:
         """Nothing runs and nothing is planned any more."""
         self.status["workers"] = 0
         self.status.pop("plan", None)
+        self.in_state(None, now)
 
     def progress(self, done: float, work: float) -> None:
         """Work done so far, in worker-slots."""

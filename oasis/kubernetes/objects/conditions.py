@@ -9,6 +9,7 @@ from typing import Any
 from oasis.model.decision import Decision
 
 ADMITTED, PLACED, COMPLETE, LATE, VALID = "Admitted", "Placed", "Complete", "Late", "Valid"
+IN_STATE = "PolicyState"
 
 # (beginning of a policy's reason, word for the condition)
 REASONS = (
@@ -68,6 +69,29 @@ def with_condition(
         "observedGeneration": generation,
     }
     return [found[kind] for kind in sorted(found)]
+
+
+def without_condition(conditions: Iterable[Mapping[str, Any]], kind: str) -> list[dict[str, Any]]:
+    """`conditions` without the one of type `kind`, if it is there.
+
+    Examples
+    --------
+    >>> made = with_condition([], "PolicyState", "True", "Starving", "it starves", 0.0, 1)
+    >>> without_condition(made, "PolicyState"), len(without_condition(made, "Placed"))
+    ([], 1)
+    """
+    return [dict(entry) for entry in conditions if entry["type"] != kind]
+
+
+def state_word(state: str) -> str:
+    """The word for a state of a policy, as conditions write their reasons.
+
+    Examples
+    --------
+    >>> state_word("starving"), state_word("scaled in")
+    ('Starving', 'ScaledIn')
+    """
+    return "".join(part.capitalize() for part in state.split())
 
 
 def decision_message(decision: Decision | None, reason: str, completes: str | None) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import base64
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
@@ -44,7 +44,7 @@ class Live(Protocol):
     def advance(self, now: int) -> Any: ...
     def cancel(self, job_id: str) -> Any: ...
     def finish(self, job_id: str) -> Any: ...
-    def revise(self, job_id: str, remaining_work: int) -> Any: ...
+    def revise_all(self, remaining_work: Mapping[str, int]) -> Any: ...
     def lose(self, server: str) -> Any: ...
     def restore(self, server: str) -> Any: ...
     def save(self, path: str) -> None: ...
@@ -147,9 +147,7 @@ class LivePolicy:
             self._call(self.scheduler.lose(self._site.machines[k].id))
         for k in view.returned:
             self._call(self.scheduler.restore(self._site.machines[k].id))
-        for job_id, job in jobs.items():
-            if job_id not in arrived:
-                self._follow(job, view, now)
+        self._follow([job for job_id, job in jobs.items() if job_id not in arrived], view, now)
         for job in view.arrived:
             self._submit(job, view, plan, now)
         self._drop(jobs, plan)
@@ -175,23 +173,32 @@ class LivePolicy:
             self._index.pop(job.id, None)
             self._overdue = [index for index in self._overdue if index != job.index]
 
-    def _follow(self, job: PolicyJob, view: ClusterView, now: int) -> None:
-        """Plan again where less was done than the scheduler believes."""
-        if job.index in self._overdue:
-            return
-        remaining = max(1, int(rounding.ceil(view.remaining(job))))
-        if job.id not in self.scheduler.jobs:  # by its plan it is complete, but it is not
-            assert job.source is not None
-            rest = rest_of(job.source, remaining, now, self._reach, self._horizon)
-            decision = self.scheduler.submit(rest)
-            self.late.add(job.index)
-            if not decision.admitted:
-                self._left.pop(job.id, None)
-                return
+    def _follow(self, jobs: Sequence[PolicyJob], view: ClusterView, now: int) -> None:
+        """Plan again where less was done than the scheduler believes, once for all such jobs."""
+        followed = [job for job in jobs if job.index not in self._overdue]
+        left = {job.id: max(1, int(rounding.ceil(view.remaining(job)))) for job in followed}
+        planned = set(self.scheduler.jobs)
+        behind = {
+            job.id: left[job.id]
+            for job in followed
+            if job.id in planned and left[job.id] > self._left[job.id]
+        }
+        if behind:
+            self._call(self.scheduler.revise_all(behind))
+            self._left |= behind
+        for job in followed:
+            if job.id not in planned:  # by its plan it is complete, but it is not
+                self._come_back(job, left[job.id], now)
+
+    def _come_back(self, job: PolicyJob, remaining: int, now: int) -> None:
+        """Submit once more what is left of a job that the scheduler believes to be complete."""
+        assert job.source is not None
+        rest = rest_of(job.source, remaining, now, self._reach, self._horizon)
+        self.late.add(job.index)
+        if self.scheduler.submit(rest).admitted:
             self._left[job.id] = remaining
-        elif remaining > self._left[job.id]:
-            self._call(self.scheduler.revise(job.id, remaining))
-            self._left[job.id] = remaining
+        else:
+            self._left.pop(job.id, None)
 
     def _submit(self, job: PolicyJob, view: ClusterView, plan: Plan, now: int) -> None:
         assert job.source is not None

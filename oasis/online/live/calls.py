@@ -122,7 +122,20 @@ def _finish(core: Core, job_id: str) -> Result:
 
 def _revise(core: Core, job_id: str, remaining_work: int) -> Result:
     live = core.find(job_id)
-    return None, core.revise(live, integer(remaining_work, "remaining_work", minimum=1)), None
+    return None, core.revise([(live, _work(remaining_work, "remaining_work"))]), None
+
+
+def _revise_all(core: Core, remaining_work: Mapping[str, int]) -> Result:
+    found = [
+        (core.find(job_id), _work(work, f"remaining_work[{job_id!r}]"))
+        for job_id, work in remaining_work.items()
+    ]
+    found.sort(key=lambda pair: pair[0].key)  # a journal keeps no order of names
+    return None, core.revise(found) if found else Events(), None
+
+
+def _work(value: int, name: str) -> int:
+    return integer(value, name, minimum=1)
 
 
 def _lose(core: Core, server: str) -> Result:
@@ -139,6 +152,7 @@ CALLS: dict[str, Callable[..., Result]] = {
     "cancel": _cancel,
     "finish": _finish,
     "revise": _revise,
+    "revise_all": _revise_all,
     "lose": _lose,
     "restore": _restore,
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
@@ -113,8 +113,8 @@ class Core(ABC):
         """Let a job go; its work is done."""
 
     @abstractmethod
-    def revise(self, live: LiveJob, remaining: int) -> Events:
-        """Plan for another amount of work than was left."""
+    def revise(self, remaining: Sequence[tuple[LiveJob, int]]) -> Events:
+        """Plan for other amounts of work than were left of these jobs."""
 
     @abstractmethod
     def lose(self, server: Server) -> Events:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -103,11 +103,12 @@ class OasisCore(Core):
         self._leave(live, events, is_complete=True)
         return events
 
-    def revise(self, live: LiveJob, remaining: int) -> Events:
-        self._release(live)
-        live.remaining = remaining
+    def revise(self, remaining: Sequence[tuple[LiveJob, int]]) -> Events:
         events = Events()
-        self._place_again(live, events)
+        for live, work in remaining:
+            self._release(live)
+            live.remaining = work
+            self._place_again(live, events)
         return events
 
     def lose(self, server: Server) -> Events:

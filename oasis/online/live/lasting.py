@@ -219,6 +219,8 @@ def _plain(value: Any) -> Any:
     """An argument as JSON keeps it."""
     if isinstance(value, Job):
         return job_to_dict(value)
+    if isinstance(value, Mapping):
+        return {name: _plain(entry) for name, entry in value.items()}
     return int(value) if isinstance(value, Integral) else value
 
 

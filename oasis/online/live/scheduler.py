@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Self
 
 from oasis.model.cluster import Cluster
@@ -226,6 +227,17 @@ class LiveScheduler(LastingCalls):
     def revise(self, job_id: str, remaining_work: int) -> Change:
         """Correct the work that a live job has left to `remaining_work` worker-slots."""
         return self._change("revise", job_id=job_id, remaining_work=remaining_work)
+
+    def revise_all(self, remaining_work: Mapping[str, int]) -> Change:
+        """Correct the work left of several live jobs at once, by id; recourse plans once for all.
+
+        Raises
+        ------
+        OasisError
+            If one of the jobs is not live, or its work is not a whole number of at least 1; nothing
+            is changed then.
+        """
+        return self._change("revise_all", remaining_work=remaining_work)
 
     def lose(self, server: str) -> Change:
         """Do without the server with that id from the present slot on: it is lost."""

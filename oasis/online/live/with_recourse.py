@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, ClassVar, Self
 
@@ -136,8 +136,9 @@ class RecourseCore(Core):
         events.completed.append(end)
         return events
 
-    def revise(self, live: LiveJob, remaining: int) -> Events:
-        self.planner.revise(live.key, remaining)
+    def revise(self, remaining: Sequence[tuple[LiveJob, int]]) -> Events:
+        for live, work in remaining:
+            self.planner.revise(live.key, work)
         return self._replanned()
 
     def lose(self, server: Server) -> Events:

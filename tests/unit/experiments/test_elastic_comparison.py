@@ -13,8 +13,10 @@ from experiments.evaluation.elastic_comparison import (
 from experiments.evaluation.elastic_model import BySlots, ElasticModel
 from experiments.evaluation.slotted import Slotted
 from experiments.evaluation.tables import elastic_row
+from experiments.figures.controllers.workloads import at_load, drawn
 from oasis.model.errors import InstanceError
 from oasis.model.utility import Deadline
+from oasis.online.live.scheduler import LiveScheduler
 from oasis.simulator import Outage, elastic_from_dict, generate_elastic, replay, write_elastic
 from offline.elastic_bound import slots_needed
 
@@ -182,3 +184,19 @@ def test_files_of_elastic_jobs_are_told_from_instances(tmp_path):
     assert not is_elastic_workload(tmp_path / "missing.json")
     (tmp_path / "instance.json").write_text('{"format": "oasis-instance"}')
     assert not is_elastic_workload(tmp_path / "instance.json")
+
+
+def test_recourse_plans_once_for_all_jobs_that_are_behind(monkeypatch):
+    """At the beginning of a slot; their speed is not linear, so that many are."""
+    told = []
+    whole = LiveScheduler.revise_all
+
+    def noted(self, remaining_work):
+        told.append((self.now, len(remaining_work)))
+        return whole(self, remaining_work)
+
+    monkeypatch.setattr(LiveScheduler, "revise_all", noted)
+    made = at_load(drawn(0, 6), 2.0, 0)
+    replay(made.workload, elastic_policy("recourse", {"rounds": 2}, made), **made.options)
+    assert max(number for _, number in told) >= 3
+    assert len({slot for slot, _ in told}) == len(told)

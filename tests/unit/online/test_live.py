@@ -119,6 +119,32 @@ def test_revised_work_is_planned_for() -> None:
     assert scheduler.revise("long", 400).given_up == ("long",)
 
 
+@pytest.mark.parametrize("make", [recourse, irrevocable])
+def test_the_work_of_several_jobs_is_revised_at_once(make: Any) -> None:
+    one, other = make(), make()
+    for scheduler in (one, other):
+        scheduler.submit(job("a", 0, 2, 19.0, 7))
+        scheduler.submit(job("b", 0, 2, 19.0, 7))
+        scheduler.advance(1)
+        assert set(scheduler.jobs) == {"a", "b"}
+    calls = one.calls
+    one.revise_all({"b": 3, "a": 5})
+    assert one.calls == calls + 1
+    work = {name: int(schedule.worker_slots) for name, schedule in one.plan().items()}
+    assert work == {"a": 5, "b": 3}
+    other.revise_all({"a": 5, "b": 3})
+    assert other.plan() == one.plan(), "the order of the names means nothing"
+    before = one.plan()
+    for wrong, message in (
+        ({"a": 1, "c": 1}, "job_id: expected a live job, got 'c'"),
+        ({"a": 1, "b": 0}, r"remaining_work\['b'\]"),
+    ):
+        with pytest.raises(InstanceError, match=message):
+            one.revise_all(wrong)
+        assert one.plan() == before, "nothing was changed"
+    assert one.revise_all({}).given_up == ()
+
+
 @pytest.mark.parametrize("make", [lambda: recourse(commitment="arrival"), irrevocable])
 def test_a_promise_that_a_lost_server_breaks_is_named(make: Any) -> None:
     scheduler = make()

@@ -30,6 +30,7 @@ ADVICE = {
     "NoRoom": "there is not enough of the named resource before its completions become "
     "worthless: ask for less of it, or allow a later target",
     "Waiting": "its turn comes when what goes before it is done",
+    "Starving": "it has waited longer than its policy allows: it goes before all others now",
     "Displaced": "others are worth more now: it goes on when there is room, and keeps its work",
     "Withdrawn": "something that is not planned here took its room: see `kubectl describe pod` "
     "of its pods; it is tried again in the next slot",

@@ -71,6 +71,7 @@ def _row(job: Mapping[str, Any]) -> tuple[str, ...]:
     phase = job["phase"]
     kind = {"Rejected": "Admitted", "Invalid": "Valid", "GivenUp": "Complete"}.get(phase, "Placed")
     note = "" if phase in ("Completed", "Running") else reasons.get(kind, "")
+    state = reasons.get("PolicyState", "")
     return (
         job["job"],
         phase,
@@ -78,5 +79,5 @@ def _row(job: Mapping[str, Any]) -> tuple[str, ...]:
         f"{job['percent']}%",
         job["promised"] or "-",
         console.number(job["utility"]),
-        " ".join(part for part in (note, "late" if job["late"] else "") if part),
+        " ".join(part for part in (note, state, "late" if job["late"] else "") if part),
     )

@@ -1,0 +1,28 @@
+"""Parts of the bound on mean times; its value is compared with all that can be done elsewhere."""
+
+from __future__ import annotations
+
+import pytest
+
+from baselines import FIFO
+from experiments.figures.controllers.workloads import at_load, drawn
+from oasis.simulator import generate_elastic, replay
+from offline.mean_bound import mean_completion_bound, shortest_first
+
+
+def test_who_comes_later_and_is_shorter_goes_first_only_if_less_is_left_of_the_other():
+    assert shortest_first([0.0, 4.0], [5.0, 2.0]) == 5.0 + 3.0
+    assert shortest_first([0.0, 1.0], [5.0, 2.0]) == 7.0 + 2.0
+    assert shortest_first([10.0, 0.0], [1.0, 1.0]) == 2.0
+
+
+def test_it_grows_with_the_load_and_is_that_of_lonely_jobs_where_there_is_none():
+    bounds = [mean_completion_bound(at_load(drawn(0), load, 0)) for load in (0.01, 1.0, 20.0)]
+    assert bounds[0] == pytest.approx(bounds[1])
+    assert bounds[2] > bounds[1]
+
+
+def test_rounding_of_late_times_is_allowed_for():
+    made = generate_elastic(jobs=1, seed=3)
+    outcome = replay(made.workload, FIFO(), **made.options)
+    assert mean_completion_bound(made) <= outcome.mean_completion
