@@ -94,7 +94,7 @@ PARTS = (
     ),
     Part(
         "cuts",
-        ("offline/benders/cuts.py", "offline/benders/patterns.py"),
+        ("offline/patterns/cuts.py", "offline/patterns/patterns.py"),
         (U + "offline/test_cuts*.py", P + "test_cuts.py", O + "test_benders.py"),
     ),
     Part(
