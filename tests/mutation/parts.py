@@ -98,6 +98,11 @@ PARTS = (
         (U + "offline/test_cuts*.py", P + "test_cuts.py", O + "test_benders.py"),
     ),
     Part(
+        "slot cuts",
+        ("offline/column_generation/slot_cuts.py", "offline/column_generation/cutting.py"),
+        (U + "offline/test_slot_cuts.py",),
+    ),
+    Part(
         "counts",
         ("offline/benders/master.py",),
         (U + "offline/test_master*.py", O + "test_benders.py", O + "test_separation.py"),
