@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import product
-from typing import Any
 
 import numpy as np
 import pytest
@@ -42,10 +41,19 @@ def two_for_one(jobs: int = 2) -> oasis.Instance:
     cluster = oasis.Cluster(
         resources, (oasis.Server("w", full),), (oasis.Server("p", full),), slot_seconds=1.0
     )
-    asked: dict[str, Any] = {"worker": {"gpu": 3.0}, "ps": {}, "gradient_mb": 0.0}
-    sizes = {"arrival": 0, "epochs": 1, "chunks": 1, "minibatches": 1, "minibatch_time": 1.0}
     made = (
-        oasis.Job(id=f"j{k}", utility=oasis.Constant(10.0 - k), **sizes, **asked)
+        oasis.Job(
+            id=f"j{k}",
+            arrival=0,
+            epochs=1,
+            chunks=1,
+            minibatches=1,
+            minibatch_time=1.0,
+            gradient_mb=0.0,
+            worker={"gpu": 3.0},
+            ps={},
+            utility=oasis.Constant(10.0 - k),
+        )
         for k in range(jobs)
     )
     return oasis.Instance(1, cluster, tuple(made))
@@ -60,7 +68,7 @@ def crowded(seed: int) -> oasis.Instance:
         for side, number in (("w", pick([1, 2])), ("p", pick([1, 2])))
         for k in range(number)
     ]
-    groups = [tuple(s for s in servers if s.id[0] == side) for side in "wp"]
+    workers, ps = (tuple(s for s in servers if s.id[0] == side) for side in "wp")
     jobs = tuple(
         oasis.Job(
             id=f"j{k}",
@@ -76,7 +84,7 @@ def crowded(seed: int) -> oasis.Instance:
         )
         for k in range(4)
     )
-    return oasis.Instance(2, oasis.Cluster(names, *groups, slot_seconds=1.0), jobs)
+    return oasis.Instance(2, oasis.Cluster(names, workers, ps, slot_seconds=1.0), jobs)
 
 
 def cut(instance: oasis.Instance) -> tuple[ConfigurationBound, SolveState, SlotCuts]:
