@@ -165,5 +165,5 @@ class ConfigurationParams(Params):
     start_limit: Amount = 20.0
     recourse_share: Share = 0.1
     bound_share: Share = 0.25
-    cutting_share: Share = 0.3
+    cutting_share: Share = 0.2
     search_share: Share = 0.05
