@@ -22,6 +22,8 @@ def learn_prices(
     slots_per_day: int | None = None,
     time_limit: float | None = None,
     work_limit: float | None = None,
+    gap: float | None = None,
+    no_improvement: float | None = None,
     min_utility_fraction: float = DEFAULT_MIN_UTILITY_FRACTION,
 ) -> LearnedPrices:
     """Learn what resources were worth from instances of the past.
@@ -37,9 +39,9 @@ def learn_prices(
         of a slot, servers may differ.
     slots_per_day : int, optional
         Slots of a day, after which prices repeat. Default: the longest horizon.
-    time_limit, work_limit : float, optional
+    time_limit, work_limit, gap, no_improvement : float, optional
         For the configuration LP of each instance, as in `configuration_bound`. Prices are less
-        exact where a limit ends it.
+        exact where one of these ends it.
     min_utility_fraction : float
         phi of the bounds U and L.
 
@@ -74,7 +76,9 @@ def learn_prices(
     for instance in past:
         slots = np.arange(instance.horizon) % size
         np.add.at(days, slots, 1.0)
-        found = configuration_bound(instance, time_limit, work_limit=work_limit)
+        found = configuration_bound(
+            instance, time_limit, work_limit=work_limit, gap=gap, no_improvement=no_improvement
+        )
         for group, prices, capacity in (
             ("worker", found.worker_prices, instance.cluster.worker_capacity),
             ("ps", found.ps_prices, instance.cluster.ps_capacity),

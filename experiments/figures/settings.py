@@ -37,6 +37,8 @@ class FigureSettings:
         Which to compare; left out, those of the paper and then all others there are.
     time_limit : float
         Seconds for each offline solve; inf is no limit.
+    no_improvement : float, optional
+        Seconds without improvement that end such a solve too, as in `offline.solve`.
     policy_options : mapping of str to mapping
         Options of policies that differ from their defaults, by name of the policy.
     trace : str, optional
@@ -63,6 +65,7 @@ class FigureSettings:
     time_limit: float = 120.0
     policy_options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     trace: str | None = None
+    no_improvement: float | None = None
 
     def __post_init__(self) -> None:
         if self.seeds < 1:
@@ -80,6 +83,9 @@ class FigureSettings:
             raise ValueError(f"preset: expected one of {expected}, got {self.preset!r}")
         if not self.time_limit >= 0:  # nor is NaN
             raise ValueError(f"time_limit: expected seconds >= 0, or inf, got {self.time_limit}")
+        if self.no_improvement is not None and not self.no_improvement >= 0:
+            found = self.no_improvement
+            raise ValueError(f"no_improvement: expected seconds >= 0, or inf, got {found}")
         _check_distinct("jobs", self.jobs or ())
         _check_distinct("policies", self.policies or ())
         for name in self.policies or ():
@@ -92,8 +98,17 @@ class FigureSettings:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON, which has no infinity: no time limit is None."""
-        limit = None if self.time_limit == math.inf else self.time_limit
-        return asdict(self) | {"time_limit": limit}
+        plain = asdict(self) | self.limits()
+        if "no_improvement" not in self.limits():
+            del plain["no_improvement"]
+        return plain
+
+    def limits(self) -> dict[str, float | None]:
+        """What ends each offline solve; None for infinity, and without what nobody asked for."""
+        given = {"time_limit": self.time_limit}
+        if self.no_improvement is not None:
+            given["no_improvement"] = self.no_improvement
+        return {name: None if limit == math.inf else limit for name, limit in given.items()}
 
     @property
     def full_size(self) -> bool:

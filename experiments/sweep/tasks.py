@@ -6,7 +6,14 @@ import math
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+    model_validator,
+)
 
 import oasis
 from experiments.sweep.task import (
@@ -23,6 +30,7 @@ from oasis.model.utility import Sigmoid
 from oasis.model.validation import LARGEST_SEED
 
 ROUNDING = 1e-6  # of a bound that a solver has proved
+CRITERIA = ("gap", "no_improvement")
 
 
 def run(case: Case) -> Figures:
@@ -75,6 +83,9 @@ class RatioOptions(Options):
         Seconds for the offline solve of an instance; None is no limit, in a file ``inf``.
     work_limit : float or None
         Units of work in place of the time limit, as in `offline.solve`: the result then repeats.
+    gap, no_improvement : float or None
+        What else ends the solve, as in `offline.solve`; a cell without them is the same cell as
+        before there were any.
     seed : int
         Of the offline solve.
     method : str
@@ -83,6 +94,8 @@ class RatioOptions(Options):
 
     time_limit: Limit = 60.0
     work_limit: Limit = None
+    gap: Limit = None
+    no_improvement: Limit = None
     seed: Annotated[int, Field(ge=0, le=LARGEST_SEED)] = 0
     method: Annotated[str, AfterValidator(_method)] = "auto"
 
@@ -94,6 +107,11 @@ class RatioOptions(Options):
         if "time_limit" in data:
             raise ValueError("expected time_limit or work_limit, got both")
         return {**data, "time_limit": None}
+
+    @model_serializer(mode="wrap")
+    def _without_criteria(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        given: dict[str, Any] = dump(self)
+        return {k: v for k, v in given.items() if k not in CRITERIA or v is not None}
 
 
 def optimum(case: Case) -> Figures:
@@ -109,6 +127,8 @@ def optimum(case: Case) -> Figures:
         method=options.method,
         time_limit=options.time_limit,
         work_limit=options.work_limit,
+        gap=options.gap,
+        no_improvement=options.no_improvement,
         seed=options.seed,
     )
     if offline.status is Status.INTERRUPTED:

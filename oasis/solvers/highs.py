@@ -19,6 +19,7 @@ import pulp
 from oasis.solvers import Solution, SolveProgress, Status
 from oasis.solvers.answers import accept, check_proof, is_closed, solution_of
 from oasis.solvers.budget import Budget
+from oasis.solvers.exchange import Exchange
 from oasis.solvers.running import RunningSolve
 from oasis.solvers.translation import objective_scale, translated
 
@@ -59,6 +60,7 @@ def solve(
     proof: bool = True,
     seed: int = 0,
     row_scale: float = 1.0,
+    exchange: Exchange | None = None,
 ) -> Solution:
     """Solve a PuLP model with HiGHS, to a gap of zero unless something else is asked for.
 
@@ -96,6 +98,8 @@ def solve(
     row_scale : float
         What rows with coefficients that are no whole numbers are multiplied by. HiGHS lets every
         row exceed its limit by 1e-9: the larger the row, the less that is of it.
+    exchange : Exchange, optional
+        Gives solutions while HiGHS runs, and takes those that it finds.
 
     Raises
     ------
@@ -113,6 +117,7 @@ def solve(
         proof=proof,
         seed=seed,
         row_scale=row_scale,
+        exchange=exchange,
     )
     return run.finish(on_progress)
 
@@ -129,6 +134,7 @@ def start(
     proof: bool = True,
     seed: int = 0,
     row_scale: float = 1.0,
+    exchange: Exchange | None = None,
 ) -> RunningSolve:
     """Begin what `solve` does and return at once; the model may change meanwhile."""
     budget = Budget() if budget is None else budget
@@ -160,7 +166,15 @@ def start(
     budget.charge(SOLVE_WORK + SOLVE_WORK_PER_ENTRY * entries)
     check_work = CHECK_WORK + CHECK_WORK_PER_ENTRY * entries
     return RunningSolve(
-        highs, scale, read, worst, budget, check_work, is_whole_problem=is_whole_problem
+        highs,
+        scale,
+        read,
+        worst,
+        budget,
+        check_work,
+        is_whole_problem=is_whole_problem,
+        exchange=exchange,
+        names=names,
     )
 
 

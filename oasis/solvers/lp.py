@@ -1,7 +1,8 @@
 """A linear program that grows by columns and rows and is solved again from where it was.
 
 ``max c x`` subject to ``A x <= b``, ``x >= 0``, with HiGHS: the restricted master of a column
-generation. New columns keep the primal simplex basis feasible, so that every solve starts warm.
+generation. New columns keep the primal simplex basis feasible, new rows the dual one, so that every
+solve starts warm.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from oasis.solvers.answers import accept
 from oasis.solvers.budget import Budget
 
 _MODEL = highspy.HighsModelStatus
-_PRIMAL_SIMPLEX = 4
+_DUAL_SIMPLEX, _PRIMAL_SIMPLEX = 1, 4
 NO_ITERATION_LIMIT = 2**31 - 1  # HiGHS's own default
 
 # Work of one solve and of one simplex iteration in it, in units of about a second, measured.
@@ -73,6 +74,7 @@ class ColumnLp:
         accept(self._highs.changeObjectiveSense(highspy.ObjSense.kMaximize), "refused the sense")
         self.rows = 0
         self.columns = 0
+        self._strategy = _PRIMAL_SIMPLEX
         self.add_rows(upper)
 
     def add_rows(self, upper: Iterable[float]) -> None:
@@ -80,6 +82,13 @@ class ColumnLp:
         for limit in upper:
             accept(self._highs.addRow(-math.inf, float(limit), *_EMPTY), "refused a row")
             self.rows += 1
+
+    def add_row(self, upper: float, columns: IntArray, values: FloatArray) -> None:
+        """Add one row with entries in columns that exist."""
+        entries = (len(columns), columns.astype(np.int32), values)
+        accept(self._highs.addRow(-math.inf, float(upper), *entries), "refused a row")
+        self.rows += 1
+        self._strategy = _DUAL_SIMPLEX
 
     def add_columns(self, columns: Iterable[LpColumn]) -> None:
         """Add non-negative variables."""
@@ -123,7 +132,8 @@ class ColumnLp:
         SolverError
             If HiGHS fails or the program is unbounded.
         """
-        self._highs.setOptionValue("simplex_strategy", _PRIMAL_SIMPLEX)
+        self._highs.setOptionValue("simplex_strategy", self._strategy)
+        self._strategy = _PRIMAL_SIMPLEX
         if not run_to_optimum(self._highs, budget or Budget()):
             return None
         solution = self._highs.getSolution()

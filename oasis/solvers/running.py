@@ -6,16 +6,19 @@ import atexit
 import math
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import highspy
+import numpy as np
 
 from oasis.model.errors import SolverError
+from oasis.model.rounding import FloatArray
 from oasis.solvers import Solution, SolveProgress, Status, relative_gap
 from oasis.solvers.answers import accept
 from oasis.solvers.budget import Budget
+from oasis.solvers.exchange import Exchange
 
 POLL_SECONDS = 0.1
 GRACE_SECONDS = 2.0  # for HiGHS to hear that it should stop
@@ -54,6 +57,11 @@ class RunningSolve:
         Work between two of HiGHS's checks whether it should stop.
     is_whole_problem : bool
         Whether what it finds and proves counts for the criteria of the budget.
+    exchange : Exchange, optional
+        Gives solutions and takes those that are found, unless the budget counts work: when they
+        come depends on the machine.
+    names : sequence of str
+        Of the variables, for `exchange`.
 
     Attributes
     ----------
@@ -71,6 +79,8 @@ class RunningSolve:
         check_work: float,
         *,
         is_whole_problem: bool = False,
+        exchange: Exchange | None = None,
+        names: Sequence[str] = (),
     ) -> None:
         self.progress: SolveProgress | None = None
         self._highs, self._scale, self._read, self._worst = highs, scale, read, worst
@@ -91,6 +101,11 @@ class RunningSolve:
         highs.cbMipInterrupt.subscribe(self._watch_mip)
         highs.cbSimplexInterrupt.subscribe(self._watch)
         highs.cbIpmInterrupt.subscribe(self._watch)
+        self._exchange, self._names = exchange, names
+        self._found: FloatArray | None = None
+        if exchange is not None and not budget.is_repeatable:
+            highs.cbMipUserSolution.subscribe(self._take)
+            highs.cbMipImprovingSolution.subscribe(self._give)
         self._thread = threading.Thread(target=self._work, name="HiGHS", daemon=True)
         _RUNNING.add(self)
         self._thread.start()
@@ -163,6 +178,23 @@ class RunningSolve:
             self._budget.stopping.note(found, bound, self._now)
         self.progress = SolveProgress(out.running_time, found, bound, relative_gap(found, bound))
 
+    def _take(self, event: Any) -> None:
+        """Let HiGHS have a solution that is better than its own, if there is one."""
+        assert self._exchange is not None
+        known = event.data_out.mip_primal_bound / self._scale
+        values = self._exchange.better(known if math.isfinite(known) else -math.inf)
+        if values is not None:
+            event.data_in.setSolution(np.array([values.get(name, 0.0) for name in self._names]))
+
+    def _give(self, event: Any) -> None:
+        """Keep a solution that HiGHS has found until the calling thread takes it."""
+        self._found = np.array(event.data_out.mip_solution)
+
+    def _pass_on(self) -> None:
+        found, self._found = self._found, None
+        if found is not None and self._exchange is not None:
+            self._exchange.found(dict(zip(self._names, found.tolist(), strict=True)))
+
     def _work(self) -> None:
         try:
             self._outcome = self._highs.run()
@@ -178,6 +210,7 @@ class RunningSolve:
             if on_progress is not None and self.progress is not None and self.progress != last:
                 last = self.progress
                 on_progress(last)
+            self._pass_on()
             if self._is_over():
                 self._is_spent = True
                 self.stop()

@@ -1,7 +1,7 @@
 """The master of the decomposition: how many workers and parameter servers of each job in a slot.
 
 The compact model (1)-(13) without the question where: x_i, t_i and the sums over servers of
-(11)-(13) remain. Capacities (4)(5) become cuts on the counts of a slot (`offline.benders.cuts`),
+(11)-(13) remain. Capacities (4)(5) become cuts on the counts of a slot (`offline.patterns.cuts`),
 the first of them the total capacities. Every solution of (1)-(13) satisfies all of it: a relaxation
 with a hundredth of the variables.
 """
@@ -17,12 +17,12 @@ import pulp
 from oasis.model import rounding
 from oasis.model.rounding import FloatArray, IntArray
 from oasis.model.schedule import COUNT, SERVER, SLOT, Schedule, placements
-from offline.benders.cuts import Cut
 from offline.model import constraints
 from offline.model.arrays import GROUPS, OfflineArrays
 from offline.model.capacities import fewer, share_row
 from offline.model.covers import Level
 from offline.model.schedule_model import ScheduleModel
+from offline.patterns.cuts import Cut
 
 
 class CountModel(ScheduleModel):

@@ -10,13 +10,13 @@ import pulp
 
 from oasis.model.rounding import FloatArray, IntArray
 from oasis.solvers.budget import Budget
-from offline.benders.cuts import CutGenerator
 from offline.benders.master import CountModel
-from offline.benders.params import CutParams
-from offline.benders.patterns import PatternPool
-from offline.benders.server_classes import classes
 from offline.benders.subproblem import place
 from offline.model.arrays import GROUPS
+from offline.patterns.cuts import CutGenerator
+from offline.patterns.params import CutParams
+from offline.patterns.patterns import PatternPool
+from offline.patterns.server_classes import classes
 
 
 class Separation:

@@ -3,8 +3,8 @@
 The master (`offline.benders.master`) chooses completions and the workers and parameter servers of
 each job in each slot; the subproblem places the counts of one slot on the servers. Counts that
 cannot be placed give a cut from the patterns of single servers, which holds in every slot
-(`offline.benders.cuts`), or, where patterns fit fractionally, are forbidden in theirs. The master's
-bound holds throughout; a plan whose slots can all be placed is worth what the master says.
+(`offline.patterns.cuts`), or, where patterns fit fractionally, are forbidden in theirs. The
+master's bound holds throughout; a plan whose slots can all be placed is worth what the master says.
 
 References
 ----------

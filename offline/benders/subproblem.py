@@ -1,7 +1,7 @@
 """Given counts on the servers of one slot, or the proof that they do not fit.
 
 Most counts fit at once. For the others, the patterns that cover them by fractions
-(`offline.benders.cuts`) make a MILP that HiGHS solves in a tenth of a second; only what is left is
+(`offline.patterns.cuts`) make a MILP that HiGHS solves in a tenth of a second; only what is left is
 for the MILP with a variable for each item on each server, which also proves.
 """
 
@@ -16,12 +16,12 @@ from oasis.model import rounding
 from oasis.model.rounding import FloatArray, IntArray
 from oasis.solvers import Solution, Status
 from oasis.solvers.budget import Budget
-from offline.benders.cuts import CutGenerator
-from offline.benders.params import CutParams
-from offline.benders.patterns import PatternPool
-from offline.benders.server_classes import classes
 from offline.model.arrays import units_that_fit
 from offline.model.capacities import Limit, limits_of_server, solve_within
+from offline.patterns.cuts import CutGenerator
+from offline.patterns.params import CutParams
+from offline.patterns.patterns import PatternPool
+from offline.patterns.server_classes import classes
 
 
 def place(

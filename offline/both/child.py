@@ -1,14 +1,15 @@
 """The process that solves the compact model beside the decomposition (`offline.both.helper`).
 
-It reads the problem from its standard input, one line of JSON, and writes what it learns as lines
-of JSON to its standard output. It ends when its input does, however the process that started it
-ended.
+It reads the problem from its standard input, one line of JSON, then better schedules that others
+have found, a line each, and writes what it learns as lines of JSON to its standard output. It ends
+when its input does, however the process that started it ended.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import queue
 import signal
 import sys
 import threading
@@ -26,6 +27,7 @@ from offline.model.params import CompactParams
 from offline.state import SolveState
 from offline.warm_start import WarmStart
 
+OTHERS = "another process"  # found what this one was told of
 SAID_BEFORE = 1e-9  # relative: a bound that is lower by less than this is not worth a message
 
 
@@ -44,6 +46,8 @@ class Child:
         self.params = CompactParams.from_dict(problem["params"])
         self.seed = int(problem["seed"])
         self.state = SolveState(Budget(), self._report)
+        self.state.budget.stopping.listen = self._listen
+        self.news: queue.SimpleQueue[str] = queue.SimpleQueue()
         self._bound, self._schedules = float("inf"), self.start.schedules
 
     def run(self) -> None:
@@ -57,6 +61,15 @@ class Child:
             return
         self._report()
         say({"status": str(status)})
+
+    def _listen(self) -> None:
+        """Take up the schedules that others have found since the last call."""
+        while not self.news.empty():
+            schedules = schedules_by_job(json.loads(self.news.get())["schedules"])
+            value = verify(self.instance, schedules)
+            if value > (self.state.incumbent or 0.0):
+                self._schedules = schedules  # who has told of them knows them
+                self.state.found(value, schedules, OTHERS)
 
     def _report(self, _: SolveProgress | None = None) -> None:
         """Say what is new."""
@@ -80,9 +93,10 @@ def say(message: Mapping[str, Any]) -> None:
     sys.stdout.flush()
 
 
-def _end_with_input() -> None:
-    """End the process once nobody can write to it; HiGHS is not asked, it may not listen."""
-    sys.stdin.read()
+def _end_with_input(news: queue.SimpleQueue[str]) -> None:
+    """Keep what comes; end the process once nobody can write to it, HiGHS is not asked."""
+    for line in sys.stdin:
+        news.put(line)
     os._exit(0)
 
 
@@ -90,7 +104,8 @@ def main() -> None:
     """Solve the problem of the first line."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that started it decides
     child = Child(json.loads(sys.stdin.readline()))
-    threading.Thread(target=_end_with_input, name="input", daemon=True).start()
+    given = (child.news,)
+    threading.Thread(target=_end_with_input, args=given, name="input", daemon=True).start()
     try:
         child.run()
         sys.stdout.flush()

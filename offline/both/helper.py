@@ -2,8 +2,8 @@
 
 What it says is taken up in the thread of the solve whenever that looks at its criteria
 (`oasis.solvers.stopping.Stopping.check`), so that nothing else has to know of it. Schedules are
-verified here before they count. A proof that takes both, a bound of one and schedules of the other,
-ends the solve.
+verified here before they count, and better ones that are found here go to the process, where HiGHS
+takes them up. A proof that takes both, a bound of one and schedules of the other, ends the solve.
 
 The process is a fresh interpreter and not a fork of this one, whose threads a fork would break, and
 it does not import the program that called `solve`, as `multiprocessing` would.
@@ -27,7 +27,7 @@ from oasis.certify.verify import verify
 from oasis.model.errors import InstanceError, SolverError, VerificationError
 from oasis.model.instance import Instance
 from oasis.model.instance_file import instance_to_dict
-from oasis.model.schedule import schedules_by_job
+from oasis.model.schedule import Schedule, schedules_by_job
 from oasis.solvers import Status
 from offline.both.child import plain
 from offline.model.params import CompactParams
@@ -74,7 +74,9 @@ class Helper:
         self.process: subprocess.Popen[str] | None = None
         self._params, self._seed, self._head_start = params, seed, head_start
         self._messages: queue.SimpleQueue[Mapping[str, Any]] = queue.SimpleQueue()
-        self._talker: threading.Thread | None = None
+        self._outbox: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+        self._threads: list[threading.Thread] = []
+        self._told: Mapping[str, Schedule] = {}
         self._is_over = False
 
     def __enter__(self) -> Helper:
@@ -103,6 +105,9 @@ class Helper:
             self._take(self._messages.get())
         if self.state.is_proven:
             self.state.budget.stopping.end(Status.OPTIMAL)
+        elif self.state.schedules is not self._told:
+            self._told = self.state.schedules
+            self._outbox.put(json.dumps({"schedules": plain(self._told)}) + "\n")
 
     def close(self) -> None:
         """End the process, if there is one; afterwards there is none."""
@@ -112,8 +117,9 @@ class Helper:
             return
         process.kill()
         process.wait(EXIT_SECONDS)
-        if self._talker is not None:
-            self._talker.join(EXIT_SECONDS)
+        self._outbox.put(None)
+        for thread in self._threads:
+            thread.join(EXIT_SECONDS)
         for pipe in (process.stdin, process.stdout):
             # what was still to be written has nobody to read it
             with suppress(OSError):
@@ -129,15 +135,19 @@ class Helper:
             return
         LOGGER.info("the compact model joins in process %d", process.pid)
         self.state.notes["processes"] = 2
-        given = process, problem, self._messages
-        self._talker = threading.Thread(target=_talk, args=given, name="compact model", daemon=True)
-        self._talker.start()
+        self._outbox.put(problem)
+        for work, other in ((_tell, self._outbox), (_hear, self._messages)):
+            given = process, other
+            thread = threading.Thread(target=work, args=given, name="compact model", daemon=True)
+            self._threads.append(thread)
+            thread.start()
 
     def _problem(self) -> str:
-        """The line that the process reads."""
+        """The first line that the process reads."""
+        self._told = self.state.schedules
         problem = {
             "instance": instance_to_dict(replace(self.instance, metadata={})),
-            "schedules": plain(self.state.schedules),
+            "schedules": plain(self._told),
             "params": self._params.to_dict(),
             "seed": self._seed,
         }
@@ -151,6 +161,8 @@ class Helper:
                 state.found(verify(self.instance, found), found, Phase.COMPACT)
             except VerificationError as error:
                 raise SolverError(f"HiGHS returned an infeasible solution: {error}") from error
+            if state.schedules is found:
+                self._told = found  # it knows
         elif "bound" in message:
             state.proved(message["bound"], Phase.COMPACT)
         elif "status" in message:
@@ -183,15 +195,21 @@ def _started() -> subprocess.Popen[str]:
     )
 
 
-def _talk(
-    process: subprocess.Popen[str], problem: str, messages: queue.SimpleQueue[Mapping[str, Any]]
-) -> None:
-    """Hand over the problem, then pass on each message until the process ends, in a thread."""
+def _tell(process: subprocess.Popen[str], outbox: queue.SimpleQueue[str | None]) -> None:
+    """Write each line to the process until there are no more, in a thread."""
     assert process.stdin is not None
+    try:
+        for line in iter(outbox.get, None):
+            process.stdin.write(line)
+            process.stdin.flush()
+    except (OSError, ValueError):  # it died: `_hear` tells
+        pass
+
+
+def _hear(process: subprocess.Popen[str], messages: queue.SimpleQueue[Mapping[str, Any]]) -> None:
+    """Pass on each message until the process ends, in a thread."""
     assert process.stdout is not None
     try:
-        process.stdin.write(problem)
-        process.stdin.flush()
         for line in process.stdout:
             messages.put(json.loads(line))
     except (OSError, ValueError):  # it died, or was killed in the middle of a line

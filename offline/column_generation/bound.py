@@ -90,6 +90,8 @@ def configuration_bound(
     time_limit: float | None = None,
     *,
     work_limit: float | None = None,
+    gap: float | None = None,
+    no_improvement: float | None = None,
     params: ColumnGenerationParams | Mapping[str, Any] | None = None,
     warm_start: Start = None,
     on_progress: Callable[[SolveProgress], None] | None = None,
@@ -107,6 +109,8 @@ def configuration_bound(
         Seconds, after OASiS's run; None or inf is no limit.
     work_limit : float, optional
         Units of work in place of the time limit, as in `offline.solve`.
+    gap, no_improvement : float, optional
+        What else ends it, as in `offline.solve`; the gap is that to the warm start.
     params : ColumnGenerationParams or mapping, optional
         How the LP is solved.
     warm_start : WarmStart or mapping of str to Schedule, optional
@@ -137,11 +141,11 @@ def configuration_bound(
     >>> configuration_bound(instance).bound >= solve(instance).objective
     True
     """
-    budget = Budget.of(time_limit, work_limit)  # refuses a bad limit before OASiS runs
+    Budget.of(time_limit, work_limit, gap, no_improvement)  # refuses a bad one before OASiS runs
     if not isinstance(params, ColumnGenerationParams):
         params = ColumnGenerationParams.from_dict(params or {})
     start = warm_start_of(instance, warm_start, SolveState(Budget()), needs_prices=True)
-    budget = Budget.of(time_limit, work_limit)
+    budget = Budget.of(time_limit, work_limit, gap, no_improvement)
     state = SolveState(budget)
     state.found(verify(instance, start.schedules), start.schedules)
     state.on_progress = on_progress

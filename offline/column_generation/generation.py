@@ -16,6 +16,7 @@ from offline.column_generation.merged_servers import merged
 from offline.column_generation.params import ColumnGenerationParams
 from offline.column_generation.pricing import price, pricing_work
 from offline.column_generation.restricted_master import Column, RestrictedMaster, columns_of
+from offline.column_generation.slot_cuts import SlotCuts
 from offline.column_generation.stabilisation import StabilityCentre
 from offline.model.arrays import OfflineArrays
 from offline.state import SolveState
@@ -107,11 +108,9 @@ class ColumnGeneration:
             *coarse, finest = levels(self.arrays, self.params.classes)
             tolerance = self.params.tolerance
             for grouping in coarse:
-                self._refine(grouping, max(self.params.coarse_tolerance, tolerance))
-            if self._refine(finest, tolerance):
-                self.status = Status.OPTIMAL
-            else:
-                self.status = self.budget.status
+                self.refine(self._master(grouping), max(self.params.coarse_tolerance, tolerance))
+            is_solved = self.refine(self._master(finest), tolerance)
+            self.status = Status.OPTIMAL if is_solved else self.budget.status
         except KeyboardInterrupt:
             self.status = Status.INTERRUPTED
 
@@ -128,7 +127,7 @@ class ColumnGeneration:
         duals *= min(1.0, self._most() / max(float(duals.sum()), 1e-300))
         least = 0.0
         while not self.budget.passed:
-            priced = self._price(grouping, duals, 0.0)
+            priced = self._price(grouping, duals, 0.0, SlotCuts(self.arrays))
             self.columns += priced.columns
             if priced.dual > self.centre.bound:
                 break
@@ -147,15 +146,21 @@ class ColumnGeneration:
             float(job.utility(job.shortest_duration(seconds) - 1)) for job in self.arrays.jobs
         )
 
-    def _refine(self, grouping: Grouping, tolerance: float) -> bool:
-        """Solve the configuration LP with these rows, from the best prices so far.
+    def _master(self, grouping: Grouping) -> RestrictedMaster:
+        master = RestrictedMaster(grouping)
+        master.add(self.columns)
+        return master
+
+    def refine(self, master: RestrictedMaster, tolerance: float) -> bool:
+        """Solve the configuration LP with the rows of `master`, from the best prices so far.
 
         Returns whether bound and restricted master agree up to `tolerance`.
         """
-        params = self.params
-        master = RestrictedMaster(grouping)
-        master.add(self.columns)
-        best = grouping.duals(self.centre.worker_prices, self.centre.ps_prices)
+        params, centre = self.params, self.centre
+        best = np.zeros(master.size)
+        resources = master.grouping.size
+        best[:resources] = master.grouping.duals(centre.worker_prices, centre.ps_prices)
+        best[resources : resources + len(centre.cut_duals)] = centre.cut_duals
         self.centre.restart()
         self.value = 0.0
         most = params.columns_per_job * len(self.arrays.jobs) + params.spare_columns
@@ -170,7 +175,7 @@ class ColumnGeneration:
             master.keep_best(solution, most)
             smoothing = self.centre.smoothing
             duals = smoothing * best + (1 - smoothing) * solution.duals
-            priced = self._price(grouping, duals, solution.value)
+            priced = self._price(master.grouping, duals, solution.value, master.cuts)
             is_better = priced.dual < self.centre.bound
             is_idle = master.add(priced.columns) == 0 and not is_better
             if is_idle and smoothing == 0:
@@ -178,7 +183,7 @@ class ColumnGeneration:
             descent = float(priced.subgradient @ (solution.duals - best))
             self.centre.adapt(is_idle=is_idle, is_beyond=descent >= 0)
             if is_better:
-                self._move(grouping, duals, priced.dual)
+                self._move(master.grouping, duals, priced.dual)
                 best = duals
         return False
 
@@ -188,20 +193,28 @@ class ColumnGeneration:
         return self.centre.bound - known <= tolerance * abs(self.centre.bound)
 
     def _move(self, grouping: Grouping, duals: FloatArray, bound: float) -> None:
-        self.centre.move(grouping.prices(duals), bound)
+        prices, of_cuts = duals[: grouping.size], duals[grouping.size :]
+        self.centre.move(grouping.prices(prices), bound, of_cuts)
         self.state.proved(bound)
 
-    def _price(self, grouping: Grouping, duals: FloatArray, master: float) -> _Priced:
-        """Price every job on the empty cluster."""
-        prices = merged(grouping, duals)
-        payoffs, columns, subgradient = [], [], np.ones(grouping.size)
+    def _price(
+        self, grouping: Grouping, duals: FloatArray, master: float, cuts: SlotCuts
+    ) -> _Priced:
+        """Price every job on the empty cluster, at the prices of the resources and of the cuts."""
+        of_cuts = duals[grouping.size :]
+        ledger = merged(grouping, duals[: grouping.size])
+        ledger.changes[cuts.changes(of_cuts)] = True
+        payoffs, columns, subgradient = [], [], np.ones(len(duals))
         for index, job in enumerate(self.arrays.jobs):
-            payoff, schedule = price(job, prices)
+            payoff, schedule = price(job, ledger, cuts.surcharge(index, of_cuts))
             if schedule is not None:
                 payoffs.append(payoff)
                 columns.append(Column.of(self.arrays, index, schedule))
-                rows, shares = grouping.usage(index, schedule)
-                subgradient[rows] -= shares
+                for first, (rows, shares) in (
+                    (0, grouping.usage(index, schedule)),
+                    (grouping.size, cuts.usage(index, schedule)),
+                ):
+                    subgradient[first + rows] -= shares
         dual = math.fsum([float(duals.sum()), *payoffs])
         self.budget.charge(len(self.arrays.jobs) * pricing_work(self.arrays))
         self.rounds.append(Iterate(self.budget.seconds, dual, master))

@@ -9,10 +9,12 @@ from offline.heuristics.params import (
     InsertionParams,
     NeighbourhoodParams,
     PriorityParams,
+    RecourseRunParams,
     RuinParams,
     WindowParams,
 )
 from offline.params import Amount, Count, Number, Params, Share
+from offline.patterns.params import CutParams
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +70,46 @@ class ColumnGenerationParams(Params):
 
 
 @dataclass(frozen=True, slots=True)
+class CuttingParams(Params):
+    """How cuts on what runs in one slot lower the bound of the configuration LP.
+
+    Parameters
+    ----------
+    pricing : ColumnGenerationParams
+        How the LP is solved between two rounds of cuts.
+    tolerance : float
+        The tolerance of `pricing` in the end, after the last round.
+    patterns : CutParams
+        How cuts on the counts of a slot are looked for.
+    classes : int
+        Most classes of servers a group that have rows of their own, where the LP without cuts
+        took longer than its share; else identical servers share a row, as in that.
+    enough : int
+        So many violated cuts that are known already are added before new ones are looked for.
+    patience : int
+        Rounds over which the value of the LP must fall.
+    least_progress : float
+        Relative fall over these rounds below which there are no more.
+
+    Examples
+    --------
+    >>> from offline import ConfigurationParams
+    >>> ConfigurationParams.from_dict({"cutting": {"patience": 5}}).cutting.patience
+    5
+    """
+
+    pricing: ColumnGenerationParams = field(
+        default_factory=lambda: ColumnGenerationParams(tolerance=5e-4)
+    )
+    tolerance: Amount = 1e-6
+    patterns: CutParams = field(default_factory=CutParams)
+    classes: Number = 6
+    enough: Number = 10
+    patience: Number = 3
+    least_progress: Amount = 2e-4
+
+
+@dataclass(frozen=True, slots=True)
 class ConfigurationParams(Params):
     """How the method "colgen" spends its time.
 
@@ -81,17 +123,25 @@ class ConfigurationParams(Params):
         What steers sequential insertion.
     windows : WindowParams
         What steers ruin and recreate in windows of time, without prices.
+    recourse : RecourseRunParams
+        What steers the run of recourse at the start.
     ruin : RuinParams
         What steers ruin and recreate.
     alternation : AlternationParams
         How the last two searches take turns at the end.
     neighbourhood : NeighbourhoodParams
         What steers neighbourhoods that are solved exactly.
+    cutting : CuttingParams
+        What steers cuts that lower the bound.
     bound_share : float
         Share of the limit for the bound.
+    cutting_share : float
+        Share of what is left after the bound, for cuts.
     start_share, start_limit : float
         Share of the limit for the search in windows before the bound, and most seconds or units
         of work for it.
+    recourse_share : float
+        Share of the limit for the run of recourse.
     search_share : float
         Share of what is left after the bound, for insertion and ruin and recreate at its prices.
 
@@ -103,13 +153,17 @@ class ConfigurationParams(Params):
     """
 
     pricing: ColumnGenerationParams = field(default_factory=ColumnGenerationParams)
+    cutting: CuttingParams = field(default_factory=CuttingParams)
     priority: PriorityParams = field(default_factory=PriorityParams)
     insertion: InsertionParams = field(default_factory=InsertionParams)
     windows: WindowParams = field(default_factory=WindowParams)
+    recourse: RecourseRunParams = field(default_factory=RecourseRunParams)
     ruin: RuinParams = field(default_factory=RuinParams)
     alternation: AlternationParams = field(default_factory=AlternationParams)
     neighbourhood: NeighbourhoodParams = field(default_factory=NeighbourhoodParams)
     start_share: Share = 0.05
     start_limit: Amount = 20.0
+    recourse_share: Share = 0.1
     bound_share: Share = 0.25
+    cutting_share: Share = 0.2
     search_share: Share = 0.05

@@ -1,7 +1,8 @@
 """The restricted master of the configuration LP (14)-(16): the schedules known so far.
 
 max sum f_i x_il, at most one schedule a job (14), shares of capacity at most 1 in every row
-(15)(16). Only rows that some column uses exist; all others have the dual 0.
+(15)(16). Only rows that some column uses exist; all others have the dual 0. Cuts on what runs in
+one slot (`offline.column_generation.slot_cuts`) are rows after those.
 """
 
 from __future__ import annotations
@@ -12,10 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from oasis.model.rounding import FloatArray, IntArray
-from oasis.model.schedule import Schedule
+from oasis.model.schedule import COUNT, SLOT, Schedule
 from oasis.solvers.budget import Budget
 from oasis.solvers.lp import ColumnLp, LpColumn
 from offline.column_generation.aggregation import Grouping
+from offline.column_generation.slot_cuts import SlotCut, SlotCuts
 from offline.model.arrays import OfflineArrays
 
 
@@ -66,7 +68,7 @@ class MasterSolution:
     value : float
         Its objective: at most the configuration LP's.
     duals : (rows,) float array
-        Dual value of each row of the grouping: price times capacity.
+        Dual value of each row of the grouping, price times capacity, then of each cut.
     payoffs : (I,) float array
         mu_i, dual of (14).
     weights : (columns,) float array
@@ -86,10 +88,18 @@ class RestrictedMaster:
     ----------
     grouping : Grouping
         The rows.
+
+    Attributes
+    ----------
+    columns : list of Column
+        The schedules.
+    cuts : SlotCuts
+        Rows after those of the grouping.
     """
 
     def __init__(self, grouping: Grouping) -> None:
         self.grouping = grouping
+        self.cuts = SlotCuts(grouping.arrays)
         self.columns: list[Column] = []
         jobs = grouping.arrays.jobs
         self._usage: list[tuple[IntArray, FloatArray]] = []
@@ -110,8 +120,33 @@ class RestrictedMaster:
         self._lp.add_columns(new)
         return len(new)
 
+    @property
+    def size(self) -> int:
+        """Number of rows (15)(16) and of cuts."""
+        return self.grouping.size + len(self.cuts)
+
+    def cut(self, cut: SlotCut) -> None:
+        """Add a cut, with the entries of all columns."""
+        row = self.size
+        self.cuts.add(cut)
+        users, values = [], []
+        for k, column in enumerate(self.columns):
+            weights = cut.weights.get(column.job)
+            workers = column.schedule.workers
+            count = int(workers[workers[:, SLOT] == cut.slot, COUNT].sum())
+            if weights is not None and weights[count] > 0:
+                rows, shares = self._usage[k]
+                self._usage[k] = np.append(rows, row), np.append(shares, weights[count])
+                users.append(k)
+                values.append(float(weights[count]))
+        self._row = np.append(self._row, self._lp.rows)
+        self._lp.add_row(1.0, np.array(users, np.int64), np.array(values))
+
     def _entries(self, column: Column) -> LpColumn:
         rows, shares = self.grouping.usage(column.job, column.schedule)
+        cuts, weights = self.cuts.usage(column.job, column.schedule)
+        rows = np.concatenate([rows, self.grouping.size + cuts])
+        shares = np.concatenate([shares, weights])
         self._usage.append((rows, shares))
         missing = rows[self._row[rows] < 0]
         self._row[missing] = self._lp.rows + np.arange(len(missing))
@@ -128,7 +163,7 @@ class RestrictedMaster:
         if solution is None:
             return None
         used = self._row >= 0
-        duals = np.zeros(self.grouping.size)
+        duals = np.zeros(self.size)
         duals[used] = solution.duals[self._row[used]] * self._scale
         jobs = len(self.grouping.arrays.jobs)
         payoffs = solution.duals[:jobs] * self._scale

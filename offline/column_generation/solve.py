@@ -12,6 +12,7 @@ from oasis.certify.verify import verify
 from oasis.model.instance import Instance
 from oasis.solvers import SolveProgress, Status
 from offline.column_generation.bound import ConfigurationBound, solve_configuration_lp
+from offline.column_generation.cutting import cut_configuration_lp
 from offline.column_generation.params import ConfigurationParams
 from offline.heuristics.alternation import Alternation
 from offline.heuristics.best_solution import BestSolution
@@ -19,6 +20,7 @@ from offline.heuristics.dual_values import DualValues
 from offline.heuristics.fix_and_optimise import Neighbourhoods
 from offline.heuristics.insertion import insert_in_orders
 from offline.heuristics.partial_solution import PartialSolution
+from offline.heuristics.recourse_run import follow_recourse
 from offline.heuristics.ruin_and_recreate import ruin_and_recreate
 from offline.heuristics.window_search import WindowSearch
 from offline.method import Method
@@ -79,12 +81,18 @@ def _run(
     best = BestSolution(PartialSolution(arrays, state.schedules), state, partial(verify, instance))
     windows = WindowSearch(arrays, best, rng, params.windows)
     windows.start(budget.share(params.start_share).within(params.start_limit))
+    part = budget.share(params.recourse_share)
+    follow_recourse(instance, arrays, best, seed, part, params.recourse)
     state.enter(Phase.CONFIGURATION_LP)
     part = budget.share(params.bound_share)
     bound = solve_configuration_lp(instance, arrays, start.prices, state, part, params.pricing)
     state.notes.update(configuration_lp=str(bound.status), rounds=len(bound.rounds))
     if bound.status is Status.INTERRUPTED:
         return bound.status
+    state.enter(Phase.CUTS_IN_SLOTS)
+    part = budget.share(params.cutting_share)
+    cuts = cut_configuration_lp(arrays, bound, state, part, params.cutting)
+    state.notes["cuts"] = len(cuts)
     _improve(arrays, bound, windows, params, rng)
     return budget.status
 

@@ -12,6 +12,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from oasis.model.rounding import FloatArray
 from offline.column_generation.params import ColumnGenerationParams
 
@@ -28,6 +30,8 @@ class StabilityCentre:
         Prices that prove `bound`.
     bound : float
         The smallest D(p, q) so far.
+    cut_duals : (cuts,) float array
+        What the cuts that were known then cost beside the resources.
     smoothing : float
         Weight of the centre in the next prices; the rest is the restricted master's.
     """
@@ -36,12 +40,15 @@ class StabilityCentre:
     worker_prices: FloatArray
     ps_prices: FloatArray
     bound: float = math.inf
+    cut_duals: FloatArray = field(default_factory=lambda: np.zeros(0))
     smoothing: float = field(init=False, default=0.0)
 
-    def move(self, prices: tuple[FloatArray, FloatArray], bound: float) -> None:
+    def move(
+        self, prices: tuple[FloatArray, FloatArray], bound: float, cut_duals: FloatArray
+    ) -> None:
         """Take better prices for the centre."""
         self.worker_prices, self.ps_prices = prices
-        self.bound = bound
+        self.bound, self.cut_duals = bound, cut_duals
 
     def restart(self) -> None:
         """Smooth as at first."""

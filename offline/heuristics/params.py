@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from offline.params import Amount, Number, Params, Share
+from offline.params import Amount, Count, Number, Params, Share
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +100,22 @@ class WindowParams(Params):
     min_utility_fraction: Share = 1e-3
     steps_between_offers: Number = 200
     patience: Number = 10
+
+
+@dataclass(frozen=True, slots=True)
+class RecourseRunParams(Params):
+    """A run of recourse for a start.
+
+    Parameters
+    ----------
+    rounds : int
+        Most rounds of ruin and recreate in a decision.
+    insertions_per_round : float
+        What a round costs, in insertions, measured.
+    """
+
+    rounds: Count = 20
+    insertions_per_round: Amount = 5.0
 
 
 @dataclass(frozen=True, slots=True)

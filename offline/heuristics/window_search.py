@@ -37,6 +37,12 @@ from offline.state import Phase
 INSERTION_WORK, INSERTION_WORK_PER_SERVER = 3e-4, 8e-6
 
 
+def insertion_work(arrays: OfflineArrays) -> float:
+    """Work of inserting one job into a plan on this cluster."""
+    servers = len(arrays.worker.capacity) + len(arrays.ps.capacity)
+    return INSERTION_WORK + INSERTION_WORK_PER_SERVER * servers
+
+
 class WindowSearch:
     """A search over plans of all jobs, which goes on where it stopped.
 
@@ -68,8 +74,7 @@ class WindowSearch:
             self._plan.live[key] = LiveJob.of(key, job, cluster, horizon, grid, floor)
         self._density = {live.key: self._plan.density(live) for live in self._plan.live.values()}
         self._worthy = [live for live in self._plan.live.values() if self._density[live.key] > 0]
-        servers = len(arrays.worker.capacity) + len(arrays.ps.capacity)
-        self._work = INSERTION_WORK + INSERTION_WORK_PER_SERVER * servers
+        self._work = insertion_work(arrays)
 
     def start(self, budget: Budget) -> None:
         """Insert by density, then search; nothing if nothing may be spent or is left to gain."""

@@ -67,6 +67,42 @@ def solve_milp(
     )
 
 
+class ScheduleExchange:
+    """What a state knows better than HiGHS goes to HiGHS, and the reverse, while that runs.
+
+    Parameters
+    ----------
+    instance : Instance
+        The problem.
+    model : CompactModel
+        What HiGHS solves.
+    state : SolveState
+        Of the solve; others may tell it of schedules meanwhile.
+    """
+
+    def __init__(self, instance: Instance, model: CompactModel, state: SolveState) -> None:
+        self.instance, self.model, self.state = instance, model, state
+        self._given = state.schedules
+
+    def better(self, objective: float) -> Mapping[str, float] | None:
+        """The best schedules of the state, once, if they are worth more than `objective`."""
+        known, schedules = self.state.incumbent, self.state.schedules
+        if known is None or schedules is self._given or known <= objective + TRUST * abs(objective):
+            return None
+        self._given = schedules
+        return self.model.values_of(schedules)
+
+    def found(self, values: Mapping[str, float]) -> None:
+        """Tell the state of schedules, unless they exceed a capacity by what HiGHS forgives.
+
+        Such schedules are refused at the end of the solve too (`solve_within`).
+        """
+        if all(limit.holds(values) for limit in self.model.limits()):
+            schedules = self.model.schedules_of(values)
+            self.state.found(verify(self.instance, schedules), schedules)
+            self._given = self.state.schedules
+
+
 def _run(
     instance: Instance, _: WarmStart, state: SolveState, params: CompactParams, seed: int
 ) -> Status:
@@ -88,6 +124,7 @@ def _run(
         on_progress=state.saw,
         presolve=params.presolve,
         seed=seed,
+        exchange=ScheduleExchange(instance, model, state),
     )
     found = _schedules_of(model, solution)
     try:

@@ -94,8 +94,13 @@ PARTS = (
     ),
     Part(
         "cuts",
-        ("offline/benders/cuts.py", "offline/benders/patterns.py"),
+        ("offline/patterns/cuts.py", "offline/patterns/patterns.py"),
         (U + "offline/test_cuts*.py", P + "test_cuts.py", O + "test_benders.py"),
+    ),
+    Part(
+        "slot cuts",
+        ("offline/column_generation/slot_cuts.py", "offline/column_generation/cutting.py"),
+        (U + "offline/test_slot_cuts.py",),
     ),
     Part(
         "counts",

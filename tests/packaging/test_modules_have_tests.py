@@ -144,7 +144,7 @@ def test_the_part_is_the_room() -> None:
         "oasis.model.job": "model",
         "oasis.online.dp.split": "online",
         "oasis.simulator": "simulator",
-        "offline.benders.cuts": "offline",
+        "offline.patterns.cuts": "offline",
         "baselines.fifo": "baselines",
         "experiments.cli.commands.run": "experiments",
     }

@@ -21,11 +21,11 @@ from oasis.model.rounding import FloatArray, IntArray
 from oasis.solvers import Status
 from oasis.solvers.budget import Budget
 from offline.benders import subproblem as placing
-from offline.benders.cuts import Cut, CutGenerator
-from offline.benders.params import CutParams
-from offline.benders.patterns import PatternPool
-from offline.benders.server_classes import classes
 from offline.benders.subproblem import place
+from offline.patterns.cuts import Cut, CutGenerator
+from offline.patterns.params import CutParams
+from offline.patterns.patterns import PatternPool
+from offline.patterns.server_classes import classes
 from tests.strategies import fewer, levels, more, of
 
 Counts = tuple[int, ...]

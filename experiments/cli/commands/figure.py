@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 SETTINGS = (
     *("seeds", "first_seed", "scale", "jobs", "servers", "preset", "policies", "time_limit"),
-    "trace",
+    *("no_improvement", "trace"),
 )
 
 
@@ -81,6 +81,13 @@ def command(
     time_limit: Annotated[
         float, typer.Option(help="Seconds for each offline solve (Fig. 5); inf: no limit.")
     ] = 120.0,
+    no_improvement: Annotated[
+        float | None,
+        typer.Option(
+            help="End such a solve after so many seconds in which bound and schedules came closer "
+            "by less than a thousandth; its ratio is left out. [default: inf]"
+        ),
+    ] = None,
     form: Annotated[str, typer.Option("--format", help="Picture: svg, png or pdf.")] = "svg",
     style: Style = None,
     as_json: AsJson = False,
@@ -113,6 +120,7 @@ def command(
         servers=servers,
         preset=preset,
         time_limit=time_limit,
+        no_improvement=no_improvement,
         trace=None if trace is None else str(trace),
     )
     result = _make(figure, settings, directory, (f".{form}", style))

@@ -9,7 +9,15 @@ import typer
 
 import oasis
 from experiments.cli import console
-from experiments.cli.options import Output, TimeLimit, WorkLimit, is_stdout, limits_of
+from experiments.cli.options import (
+    Gap,
+    NoImprovement,
+    Output,
+    TimeLimit,
+    WorkLimit,
+    is_stdout,
+    limits_of,
+)
 from experiments.cli.reading import read_instance
 from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION
 
@@ -39,17 +47,20 @@ def command(
     ] = DEFAULT_MIN_UTILITY_FRACTION,
     time_limit: TimeLimit = None,
     work_limit: WorkLimit = None,
+    gap: Gap = None,
+    no_improvement: NoImprovement = None,
 ) -> None:
     """Learn prices from past days: the dual values of their configuration LPs, by slot of the day.
 
     The file also holds U and L, estimated from the past jobs, and the jobs, from which futures are
-    sampled. The limit is for each past day; a day's prices are less exact where it ends the LP.
+    sampled. Limits and criteria are for each past day; its prices are less exact where one of these
+    ends the LP. The gap is that of the LP's bound and OASiS's schedules.
 
     Example: oasis learn monday.json tuesday.json -o prices.json
     """
     from offline import learn_prices  # noqa: PLC0415 (needs an extra)
 
-    limits = limits_of(time_limit, work_limit)
+    limits = limits_of(time_limit, work_limit, gap, no_improvement)
     if not 0 <= min_utility_fraction < 1:
         expected = f"expected 0 <= fraction < 1, got {min_utility_fraction:g}"
         raise oasis.OasisError(f"--min-utility-fraction: {expected}")

@@ -56,7 +56,7 @@ def grid(settings: FigureSettings) -> dict[str, Any]:
         }
         for workers, ps in SERVERS
     ]
-    task = {"name": "ratio", "time_limit": settings.time_limit}
+    task = {"name": "ratio", **settings.limits()}
     return settings.grid(instances, [settings.oasis()], **task)
 
 

@@ -262,6 +262,7 @@ def test_settings_are_plain_data_without_infinities():
         ),
         ({"policy_options": {"las": {"speed": 2}}}, r"las\.speed: no such option; las has seed"),
         ({"time_limit": -1.0}, "time_limit: expected seconds >= 0, or inf, got -1"),
+        ({"no_improvement": -1.0}, "no_improvement: expected seconds >= 0, or inf, got -1"),
         ({"time_limit": math.nan}, "time_limit: expected seconds >= 0, or inf, got nan"),
     ],
 )

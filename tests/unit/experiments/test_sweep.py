@@ -209,6 +209,18 @@ def test_ratio_is_that_of_the_library_and_bounds_every_policy(tmp_path: Path) ->
     assert math.isnan(fifo["bound_2alpha"])
 
 
+def test_criteria_end_the_solve_and_are_part_of_the_cell_where_they_are_given(
+    tmp_path: Path,
+) -> None:
+    (plain,) = expand(_one(task={"name": "ratio"}))
+    assert plain.identity["task"].keys() == {"name", "time_limit", "work_limit", "seed", "method"}
+    config = _one(task={"name": "ratio", "gap": 1e6, "no_improvement": math.inf})
+    (cell,) = expand(config)
+    assert cell.identity["task"] == plain.identity["task"] | {"gap": 1e6}
+    (row,) = run_sweep(config, tmp_path / "ratio.parquet").frame.to_dict("records")
+    assert (row["offline_status"], row["proven"], row["task.gap"]) == ("gap_limit", False, 1e6)
+
+
 def test_infinite_time_limit_is_no_limit_and_recorded_as_none(tmp_path: Path) -> None:
     config = _one(task={"name": "ratio", "time_limit": math.inf})
     (cell,) = expand(config)
@@ -388,6 +400,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"task": {"name": "rato"}}, "task.name: expected one of run, lateness, ratio, got 'rato'"),
     ({"task": {"time_limit": 3}}, "task: unknown key 'time_limit'; expected one of none"),
     ({"task": {"name": "ratio", "time_limit": -1}}, "task.time_limit: expected greater than or "),
+    ({"task": {"name": "ratio", "gap": -1}}, "task.gap: expected greater than or "),
     ({"task": {"name": "ratio", "time_limit": math.nan}}, "task.time_limit: expected a finite"),
     ({"task": {"name": "ratio", "time_limit": -math.inf}}, "task.time_limit: expected a finite"),
     ({"task": {"name": "ratio", "seed": -1}}, "task.seed: expected greater than or equal to 0"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 import os
 import signal
@@ -328,3 +329,49 @@ def test_the_process_says_what_it_learns(capsys: pytest.CaptureFixture[str]) -> 
     lines = capsys.readouterr().out.splitlines()
     assert lines[-1] == '{"status": "optimal"}'
     assert any(line.startswith('{"bound": ') for line in lines)
+
+
+@pytest.mark.usefixtures("two_cores")
+def test_schedules_that_are_found_here_reach_the_other_process(
+    monkeypatch: pytest.MonkeyPatch, started: list[subprocess.Popen[str]]
+) -> None:
+    optimum = solve_brute_force(TINY)
+    monkeypatch.setattr(
+        helper,
+        "CHILD",
+        "import json, sys; sys.stdin.readline(); news = json.loads(sys.stdin.readline());"
+        f" known = len(news['schedules']) == {len(optimum.schedules)};"
+        f" print(json.dumps({{'bound': {optimum.objective!r} if known else 1e9}}), flush=True);"
+        " sys.stdin.read()",
+    )
+
+    def find(_: Any, __: Any, state: SolveState, *___: Any) -> Status:
+        while not state.budget.passed:
+            if started:
+                state.found(optimum.objective, optimum.schedules, "somebody")
+            time.sleep(0.01)
+        return state.budget.status
+
+    monkeypatch.setattr(both, "BENDERS", replace(both.BENDERS, run=find))
+    result = solve_both(TINY, SECONDS, params=AT_ONCE, warm_start={})
+    assert result.status is Status.OPTIMAL
+    assert (result.objective_by, result.bound_by) == ("somebody", Phase.COMPACT)
+
+
+def test_the_process_takes_up_what_it_is_told_and_does_not_tell_it_again(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    optimum = solve_brute_force(TINY)
+    problem = {
+        "instance": oasis.model.instance_file.instance_to_dict(TINY),
+        "schedules": [],
+        "params": {},
+        "seed": 0,
+    }
+    child = Child(problem)
+    child.news.put(json.dumps({"schedules": plain(optimum.schedules)}))
+    child.run()
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-1] == '{"status": "optimal"}'
+    assert not any(line.startswith('{"schedules": ') for line in lines)
+    assert child.state.incumbent == pytest.approx(optimum.objective)

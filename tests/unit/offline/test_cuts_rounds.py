@@ -9,10 +9,10 @@ import pytest
 
 from oasis.model.rounding import FloatArray, IntArray
 from oasis.solvers.budget import Budget
-from offline.benders.cuts import FEWEST, Cut, CutGenerator
-from offline.benders.params import CutParams
-from offline.benders.patterns import PatternPool
-from offline.benders.server_classes import classes
+from offline.patterns.cuts import FEWEST, Cut, CutGenerator
+from offline.patterns.params import CutParams
+from offline.patterns.patterns import PatternPool
+from offline.patterns.server_classes import classes
 
 NO_LIMIT = Budget()
 SEEDS = range(40)

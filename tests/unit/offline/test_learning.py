@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 import oasis
 from oasis import Cluster, Constant, Deadline, Instance, Job, PriceBounds, Server
+from oasis.solvers import Status
 from offline import configuration_bound
 from offline.learning import group_prices, learn_prices, widest_bounds
 
@@ -107,3 +109,15 @@ def test_days_that_do_not_go_together_are_refused_by_number() -> None:
 def test_constant_utility_prices_nothing_where_there_is_room() -> None:
     patient = replace(job("a", 0, 5.0), utility=Constant(5.0))
     assert not learn_prices([Instance(4, CLUSTER, (patient,))]).worker.any()
+
+
+def test_criteria_end_the_search_for_prices() -> None:
+    day = oasis.generate("testbed", jobs=6, seed=1)
+    exact, rough = learn_prices([day]), learn_prices([day], gap=math.inf)
+    assert not np.array_equal(exact.worker, rough.worker)
+    patient = learn_prices([day], no_improvement=math.inf)
+    assert np.array_equal(exact.worker, patient.worker)
+    assert configuration_bound(day, gap=math.inf).status is Status.GAP_LIMIT
+    assert configuration_bound(day, no_improvement=0.0).status is Status.NO_IMPROVEMENT
+    with pytest.raises(ValueError, match=r"^gap: expected a share >= 0"):
+        learn_prices([day], gap=-1.0)

@@ -8,9 +8,9 @@ import pytest
 
 from oasis import Cluster, Constant, Instance, Job, Schedule, Server
 from oasis.model.rounding import CAPACITY_TOLERANCE
-from offline.benders.cuts import Cut
 from offline.benders.master import CountModel, merged
 from offline.model.arrays import OfflineArrays
+from offline.patterns.cuts import Cut
 
 BANDWIDTH = "bandwidth_gbps"
 CLUSTER = Cluster(

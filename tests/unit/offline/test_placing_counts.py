@@ -13,9 +13,9 @@ from oasis.model.rounding import FloatArray, IntArray
 from oasis.solvers import Solution, Status
 from oasis.solvers.budget import Budget
 from offline.benders import subproblem
-from offline.benders.params import CutParams
 from offline.benders.subproblem import place
 from offline.model import capacities
+from offline.patterns.params import CutParams
 from tests.strategies import fewer
 
 PARAMS = CutParams()

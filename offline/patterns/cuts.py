@@ -24,8 +24,8 @@ from oasis.model.errors import SolverError
 from oasis.model.rounding import FloatArray, IntArray
 from oasis.solvers.budget import Budget
 from oasis.solvers.lp import ColumnLp, LpColumn
-from offline.benders.params import CutParams
-from offline.benders.patterns import PatternPool
+from offline.patterns.params import CutParams
+from offline.patterns.patterns import PatternPool
 
 FEWEST = 1e-9  # units that count as some
 VIOLATED = 1e-6  # relative excess from which a known cut counts as violated

@@ -1,4 +1,4 @@
-"""Servers taken together in classes: fewer knapsacks, weaker cuts (`offline.benders.cuts`)."""
+"""Servers taken together in classes: fewer knapsacks, weaker cuts (`offline.patterns.cuts`)."""
 
 from __future__ import annotations
 

@@ -1,0 +1,169 @@
+"""The configuration LP with cuts on what runs in one slot: a smaller bound.
+
+The LP spreads tasks over servers in fractions and jobs over schedules in fractions. What it runs
+in a slot on average may fit on the servers added up and still on no real ones. Cuts say so, and the
+column generation goes on with them, again and again.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from oasis.model.rounding import FloatArray, IntArray
+from oasis.solvers import Status
+from oasis.solvers.budget import Budget
+from offline.column_generation.aggregation import Grouping
+from offline.column_generation.bound import ConfigurationBound
+from offline.column_generation.generation import ColumnGeneration
+from offline.column_generation.params import CuttingParams
+from offline.column_generation.restricted_master import RestrictedMaster
+from offline.column_generation.slot_cuts import SlotCut, SlotCuts, workers_by_slot
+from offline.model.arrays import GROUPS, OfflineArrays
+from offline.patterns.cuts import Cut, CutGenerator
+from offline.patterns.patterns import PatternPool
+from offline.patterns.server_classes import classes
+from offline.state import SolveState
+
+NOTHING = 1e-9  # weight of a column that counts as none
+
+
+class CutSearch:
+    """Finds cuts that average counts violate; what it has found for one slot is tried in all.
+
+    Parameters
+    ----------
+    arrays : OfflineArrays
+        The problem.
+    params : CuttingParams
+        How cuts are looked for.
+    """
+
+    def __init__(self, arrays: OfflineArrays, params: CuttingParams) -> None:
+        self.arrays, self.params = arrays, params
+        # more workers than fit an empty cluster cannot run, whatever N_i is
+        most = np.array(
+            [arrays.worker.units(k, job.chunks).sum() for k, job in enumerate(arrays.jobs)]
+        )
+        most = np.minimum(most, [job.chunks for job in arrays.jobs]).astype(np.int64)
+        self._generators = {
+            group: CutGenerator(
+                PatternPool(
+                    *classes(arrays.group(group).capacity, params.patterns.classes),
+                    arrays.group(group).demand,
+                    most,
+                ),
+                params.patterns,
+            )
+            for group in GROUPS
+        }
+        self._known: dict[str, list[Cut]] = {group: [] for group in GROUPS}
+        self._placed: set[tuple[str, int, int]] = set()
+        self._kept: dict[tuple[str, int], bytes] = {}
+
+    def cuts(self, averages: dict[str, FloatArray], budget: Budget) -> list[SlotCut]:
+        """Cuts that the average units (T, I) of each group violate: known ones, else new ones."""
+        found: list[SlotCut] = []
+        for group in GROUPS:
+            for slot, counts in enumerate(averages[group]):
+                found += self._violated(group, slot, counts)
+        if len(found) >= self.params.enough:
+            return found
+        for group in GROUPS:
+            for slot, counts in enumerate(averages[group]):
+                if budget.passed:
+                    return found
+                found += self._violated(group, slot, counts) or self._new(
+                    group, slot, counts, budget
+                )
+        return found
+
+    def _violated(self, group: str, slot: int, counts: FloatArray) -> list[SlotCut]:
+        """The known cut that the counts (I,) of a slot violate most, if it is no row there yet."""
+        known = self._known[group]
+        if not known or not counts.any():
+            return []
+        excess = np.array([cut.weights @ counts for cut in known]) - 1.0
+        number = int(np.argmax(excess))
+        if excess[number] <= self.params.patterns.clear or (group, slot, number) in self._placed:
+            return []
+        return [self._row(group, slot, number)]
+
+    def _new(self, group: str, slot: int, counts: FloatArray, budget: Budget) -> list[SlotCut]:
+        """A new cut that counts (I,) violate, if there is one; not twice for the same counts."""
+        print_of = np.round(counts, 6).tobytes()
+        if self._kept.get((group, slot)) == print_of:
+            return []
+        cut = self._generators[group].separate(counts, budget)
+        if cut is None:
+            self._kept[group, slot] = print_of
+            return []
+        self._known[group].append(cut)
+        return [self._row(group, slot, len(self._known[group]) - 1)]
+
+    def _row(self, group: str, slot: int, number: int) -> SlotCut:
+        self._placed.add((group, slot, number))
+        return SlotCut.of_counts(self.arrays, group, self._known[group][number], slot)
+
+
+def cut_configuration_lp(
+    arrays: OfflineArrays,
+    bound: ConfigurationBound,
+    state: SolveState,
+    budget: Budget,
+    params: CuttingParams,
+) -> SlotCuts:
+    """Lower the bound of `state` by cuts until there are none, or they do not pay; these cuts.
+
+    Parameters
+    ----------
+    arrays : OfflineArrays
+        The problem.
+    bound : ConfigurationBound
+        The configuration LP without cuts; it is not changed.
+    state : SolveState
+        Is told of every better bound.
+    budget : Budget
+        When to stop.
+    params : CuttingParams
+        How it goes.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        After Ctrl-C.
+    """
+    generation = ColumnGeneration(arrays, budget, state, params.pricing)
+    generation.columns = list(bound.columns)
+    prices = bound.worker_prices, bound.ps_prices
+    generation.centre.move(prices, bound.bound, np.zeros(0))
+    # what the LP was not solved for is too fine for its cuts as well
+    is_solved = bound.status is Status.OPTIMAL
+    master = RestrictedMaster(Grouping.of(arrays, None if is_solved else params.classes))
+    master.add(generation.columns)
+    search, values = CutSearch(arrays, params), []
+    while not (budget.passed or state.is_proven):
+        generation.refine(master, params.pricing.tolerance)
+        values.append(generation.value)
+        if len(values) > params.patience:
+            gain = values[-1 - params.patience] - values[-1]
+            if gain < params.least_progress * values[-1]:
+                break
+        new = search.cuts(_averages(arrays, generation), budget)
+        for cut in new:
+            master.cut(cut)
+        if not new:
+            break
+    generation.refine(master, params.tolerance)
+    return master.cuts
+
+
+def _averages(arrays: OfflineArrays, generation: ColumnGeneration) -> dict[str, FloatArray]:
+    """Units of each group that the restricted master runs in each slot on average, (T, I)."""
+    averages = {group: np.zeros((arrays.horizon, len(arrays.jobs))) for group in GROUPS}
+    for column, weight in zip(generation.columns, generation.weights.tolist(), strict=False):
+        if weight > NOTHING:
+            workers: IntArray = workers_by_slot(column.schedule, arrays.horizon)
+            averages["worker"][:, column.job] += weight * workers
+            needed = arrays.jobs[column.job].ps_needed(workers)
+            averages["ps"][:, column.job] += weight * needed
+    return averages

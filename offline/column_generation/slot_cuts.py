@@ -1,0 +1,114 @@
+"""Cuts on what runs in one slot, as rows of the configuration LP.
+
+Servers do not change, so which jobs fit together with how many workers each is the same in every
+slot. A cut gives each number of workers of each job a weight phi_i(n), such that
+
+    sum_i phi_i(n_i) <= 1
+
+for all counts (n_i) that fit on the servers together. The entry of a schedule in the row of a slot
+is phi_i of the workers that it runs there. The pricing problem stays the dynamic programme that it
+was: the dual value of the row times phi_i(n) is added to COST_t(n).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from oasis.model.rounding import FloatArray, IntArray
+from oasis.model.schedule import COUNT, SLOT, Schedule
+from offline.model.arrays import OfflineArrays
+from offline.patterns.cuts import Cut
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SlotCut:
+    """One cut in one slot.
+
+    Parameters
+    ----------
+    slot : int
+        Where it is a row.
+    weights : mapping of int to (N_i + 1,) float array
+        phi_i(0..N_i) of the jobs that have any weight: 0 at first, never falling.
+    """
+
+    slot: int
+    weights: Mapping[int, FloatArray]
+
+    @classmethod
+    def of_counts(cls, arrays: OfflineArrays, group: str, cut: Cut, slot: int) -> SlotCut:
+        """A cut on the counts of a group, ``cut.weights @ counts <= 1``, by workers.
+
+        n workers of a job need at least ``ps_needed(n)`` parameter servers, whose count is what a
+        cut of the hosts of these is about.
+        """
+        weights = {}
+        for job in np.flatnonzero(cut.weights > 0).tolist():
+            units = np.arange(arrays.jobs[job].chunks + 1)
+            if group == "ps":
+                units = arrays.jobs[job].ps_needed(units)
+            weights[job] = cut.weights[job] * units
+        return cls(slot, weights)
+
+
+def workers_by_slot(schedule: Schedule, horizon: int) -> IntArray:
+    """Workers of a schedule in each slot, (T,)."""
+    rows = schedule.workers
+    return np.bincount(rows[:, SLOT], rows[:, COUNT], horizon).astype(np.int64)
+
+
+class SlotCuts:
+    """The cuts of a restricted master, in the order of their rows.
+
+    Parameters
+    ----------
+    arrays : OfflineArrays
+        The problem.
+    """
+
+    def __init__(self, arrays: OfflineArrays) -> None:
+        self.arrays = arrays
+        self.cuts: list[SlotCut] = []
+        self._of_job: list[list[tuple[int, int, FloatArray]]] = [[] for _ in arrays.jobs]
+
+    def __len__(self) -> int:
+        return len(self.cuts)
+
+    def add(self, cut: SlotCut) -> None:
+        """Append a cut."""
+        for job, weights in cut.weights.items():
+            self._of_job[job].append((len(self.cuts), cut.slot, weights))
+        self.cuts.append(cut)
+
+    def usage(self, job: int, schedule: Schedule) -> tuple[IntArray, FloatArray]:
+        """Cuts that a schedule of a job has a weight in, by number, and these weights."""
+        counts = workers_by_slot(schedule, self.arrays.horizon)
+        found = [
+            (number, float(weights[counts[slot]]))
+            for number, slot, weights in self._of_job[job]
+            if counts[slot] and weights[counts[slot]] > 0
+        ]
+        numbers = np.array([number for number, _ in found], dtype=np.int64)
+        return numbers, np.array([weight for _, weight in found])
+
+    def surcharge(self, job: int, duals: FloatArray) -> FloatArray | None:
+        """What each count of workers of a job costs in each slot on top, shape (T, N_i + 1).
+
+        None if that is nothing. `duals` (cuts,) are the dual values of the rows.
+        """
+        table: FloatArray | None = None
+        for number, slot, weights in self._of_job[job]:
+            if duals[number] > 0:
+                if table is None:
+                    table = np.zeros((self.arrays.horizon, len(weights)))
+                table[slot] += duals[number] * weights
+        return table
+
+    def changes(self, duals: FloatArray) -> IntArray:
+        """Slots in which what is on top may differ from the slot before."""
+        slots = {self.cuts[k].slot for k in np.flatnonzero(duals > 0).tolist()}
+        after = {slot + 1 for slot in slots if slot + 1 < self.arrays.horizon}
+        return np.array(sorted(slots | after), dtype=np.int64)

@@ -1,0 +1,1 @@
+"""What fits in one slot: patterns of single servers, and the cuts that follow from them."""

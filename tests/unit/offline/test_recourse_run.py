@@ -1,0 +1,69 @@
+"""The run of recourse as a start of an offline solve."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import pytest
+
+import oasis
+from oasis.simulator.recourse import Recourse
+from oasis.solvers.budget import Budget, WorkCounter
+from offline import solve_configuration
+from offline.heuristics.best_solution import BestSolution
+from offline.heuristics.params import RecourseRunParams, WindowParams
+from offline.heuristics.partial_solution import PartialSolution
+from offline.heuristics.recourse_run import follow_recourse
+from offline.heuristics.window_search import WindowSearch, insertion_work
+from offline.model.arrays import OfflineArrays
+from offline.state import SolveState
+
+INSTANCE = oasis.generate("calibrated", jobs=12, worker_servers=4, ps_servers=4, seed=3)
+ARRAYS = OfflineArrays.of(INSTANCE)
+PARAMS = RecourseRunParams(rounds=3)
+ROUND = len(INSTANCE.jobs) * PARAMS.insertions_per_round * insertion_work(ARRAYS)
+
+
+def followed(limit: float | None) -> tuple[BestSolution, Budget, bool]:
+    budget = Budget(limit, WorkCounter())
+    check = partial(oasis.verify, INSTANCE)
+    best = BestSolution(PartialSolution(ARRAYS), SolveState(budget), check)
+    return best, budget, follow_recourse(INSTANCE, ARRAYS, best, 5, budget, PARAMS)
+
+
+@pytest.mark.parametrize(("limit", "rounds"), [(None, 3), (100 * ROUND, 3), (2.5 * ROUND, 2)])
+def test_the_budget_decides_how_many_rounds_there_are(limit: float | None, rounds: int) -> None:
+    best, budget, has_run = followed(limit)
+    run = oasis.simulate(INSTANCE, Recourse("none", seed=5, rounds=rounds))
+    assert has_run
+    assert best.value == pytest.approx(run.total_utility)
+    assert budget.elapsed == pytest.approx(rounds * ROUND)
+
+
+def test_without_enough_for_one_round_there_is_no_run() -> None:
+    best, budget, has_run = followed(0.9 * ROUND)
+    assert (best.value, budget.elapsed, has_run) == (0.0, 0.0, False)
+
+
+def test_with_nothing_to_gain_there_is_no_run() -> None:
+    check = partial(oasis.verify, INSTANCE)
+    state = SolveState(Budget())
+    best = BestSolution(PartialSolution(ARRAYS), state, check)
+    state.proved(0.0)
+    assert not follow_recourse(INSTANCE, ARRAYS, best, 0, state.budget, PARAMS)
+
+
+def test_larger_clusters_cost_more_to_insert_in() -> None:
+    larger = oasis.generate("calibrated", jobs=2, worker_servers=40, ps_servers=40, seed=3)
+    assert insertion_work(OfflineArrays.of(larger)) > insertion_work(ARRAYS) > 0
+    best = followed(None)[0]
+    search = WindowSearch(ARRAYS, best, np.random.default_rng(0), WindowParams())
+    assert search.arrays is ARRAYS
+
+
+def test_the_method_is_at_least_as_good_as_the_run() -> None:
+    run = oasis.simulate(INSTANCE, Recourse("none", seed=0, rounds=PARAMS.rounds))
+    params = {"recourse": PARAMS.to_dict(), "recourse_share": 1.0, "windows": {"patience": 1}}
+    result = solve_configuration(INSTANCE, work_limit=3.0, params=params)
+    assert result.objective >= run.total_utility * (1 - 1e-9)
