@@ -14,7 +14,7 @@ from experiments.cli.verbose import with_verbose
 from experiments.cli.version import print_version
 from oasis.model.errors import OasisError
 
-COMMANDS = (  # in the order of the help; each is `command` of its module in experiments.cli.commands
+COMMANDS = (  # in the order of the help; each is `command` of the module of its name
     *("generate", "example", "describe", "run", "compare", "replay", "solve", "ratio", "quote"),
     *("verify", "plot", "report", "policies", "schema", "learn", "sweep", "figure"),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import pkgutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -71,7 +72,7 @@ def test_its_function_is_that_of_its_module_and_has_an_example(
 
 
 def test_every_module_of_commands_is_a_command() -> None:
-    found = {path.stem for path in Path(commands.__path__[0]).iterdir()} - {"__init__", "__pycache__"}
+    found = {each.name for each in pkgutil.iter_modules(commands.__path__)}
     assert {*command_line.COMMANDS, *command_line.GROUPS.values()} == found
     names = [each.name for each in [*WHOLE.registered_commands, *WHOLE.registered_groups]]
     assert names == [*command_line.COMMANDS, *command_line.GROUPS]
