@@ -2,66 +2,52 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterable
+from importlib import import_module
+
 import typer
 from typer.exceptions import TyperException
 
-from experiments.cli.commands import (
-    compare,
-    describe,
-    example,
-    figure,
-    generate,
-    import_trace,
-    kubernetes,
-    learn,
-    library,
-    plot,
-    policies,
-    quote,
-    ratio,
-    replay,
-    report,
-    run,
-    schema,
-    solve,
-    sweep,
-    verify,
-)
 from experiments.cli.exit_codes import BAD_INPUT, INTERRUPTED
 from experiments.cli.verbose import with_verbose
 from experiments.cli.version import print_version
 from oasis.model.errors import OasisError
 
-app = typer.Typer(
-    name="oasis",
-    no_args_is_help=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
-    rich_markup_mode="markdown",
-    pretty_exceptions_enable=False,
-    help="Schedule distributed training jobs online, and know how far from optimal it was.",
-    epilog="Exit codes: 0 done; 2 bad usage, bad input, or a file that cannot be written; 3 a "
-    "limit was hit before a proof; 4 cells of a sweep failed; 130 interrupted.",
+COMMANDS = (  # in the order of the help; each is `command` of the module of its name
+    *("generate", "example", "describe", "run", "compare", "replay", "solve", "ratio", "quote"),
+    *("verify", "plot", "report", "policies", "schema", "learn", "sweep", "figure"),
 )
-app.command("generate")(generate.command)
-app.add_typer(import_trace.app, name="import")
-app.command("example")(example.command)
-app.command("describe")(describe.command)
-app.command("run")(with_verbose(run.command))
-app.command("compare")(with_verbose(compare.command))
-app.command("replay")(with_verbose(replay.command))
-app.command("solve")(with_verbose(solve.command))
-app.command("ratio")(with_verbose(ratio.command))
-app.command("quote")(quote.command)
-app.command("verify")(verify.command)
-app.command("plot")(plot.command)
-app.command("report")(report.command)
-app.command("policies")(policies.command)
-app.command("schema")(schema.command)
-app.command("learn")(learn.command)
-app.command("sweep")(with_verbose(sweep.command))
-app.command("figure")(figure.command)
-app.add_typer(library.app, name="library")
-app.add_typer(kubernetes.app, name="kubernetes")
+VERBOSE = frozenset(("run", "compare", "replay", "solve", "ratio", "sweep"))
+GROUPS = {"import": "import_trace", "library": "library", "kubernetes": "kubernetes"}  # its modules
+
+
+def app_of(names: Iterable[str]) -> typer.Typer:
+    """The command line with these subcommands alone; the modules of no others are loaded."""
+    app = typer.Typer(
+        name="oasis",
+        no_args_is_help=True,
+        context_settings={"help_option_names": ["-h", "--help"]},
+        rich_markup_mode="markdown",
+        pretty_exceptions_enable=False,
+        help="Schedule distributed training jobs online, and know how far from optimal it was.",
+        epilog="Exit codes: 0 done; 2 bad usage, bad input, or a file that cannot be written; 3 a "
+        "limit was hit before a proof; 4 cells of a sweep failed; 130 interrupted.",
+    )
+    app.callback()(_options)
+    for name in names:
+        module = import_module(f"experiments.cli.commands.{GROUPS.get(name, name)}")
+        if name in GROUPS:
+            app.add_typer(module.app, name=name)
+        else:
+            command = module.command
+            app.command(name)(with_verbose(command) if name in VERBOSE else command)
+    return app
+
+
+def whole_app() -> typer.Typer:
+    """The command line with all of its subcommands."""
+    return app_of((*COMMANDS, *GROUPS))
 
 
 def _print_version(wanted: bool) -> None:
@@ -70,7 +56,6 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _options(
     version: bool = typer.Option(
         False, "--version", callback=_print_version, is_eager=True, help="Print the version."
@@ -80,9 +65,16 @@ def _options(
 
 
 def run_app(arguments: list[str] | None) -> int:
-    """Run the command line; usage errors become `OasisError`, exits become their code."""
+    """Run the command line; usage errors become `OasisError`, exits become their code.
+
+    Where the first argument is a subcommand, no other is loaded: all together take longer to load
+    than most of them take to do their work.
+    """
+    words = sys.argv[1:] if arguments is None else arguments
+    is_known = words[:1] and (words[0] in COMMANDS or words[0] in GROUPS)
+    app = app_of(words[:1]) if is_known else whole_app()
     try:
-        code = app(arguments, prog_name="oasis", standalone_mode=False)
+        code = app(words, prog_name="oasis", standalone_mode=False)
     except TyperException as error:
         message = error.format_message().strip()
         if not message:  # called without a command: the help has been printed

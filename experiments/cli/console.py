@@ -136,6 +136,9 @@ def counter(what: str, total: int) -> Iterator[Callable[..., None]]:
     console = stderr()
     begin = monotonic()
     with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
+        if bar.disable:
+            yield lambda _="": None
+            return
         task = bar.add_task(what, total=total, visible=False)
 
         def advance(doing: str = "") -> None:

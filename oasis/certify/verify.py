@@ -114,7 +114,7 @@ def verify_decisions(instance: Instance, run: HasDecisions) -> None:
         stated = (decision.utility, decision.payoff)
         true = (utility, utility - decision.cost)
         # a payoff is a difference: its last digits are those of the utility
-        close = np.allclose(stated, true, rtol=0.0, atol=1e-9 * utility)
+        close = all(abs(a - b) <= 1e-9 * utility for a, b in zip(stated, true, strict=True))
         if decision.completion != completion or not close:
             detail = f"states {stated} at {decision.completion}, recomputed {true} at {completion}"
             raise VerificationError("decisions", detail, job=job.id)

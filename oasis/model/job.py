@@ -12,7 +12,7 @@ from oasis.model import rounding
 from oasis.model.errors import InstanceError, located_at
 from oasis.model.resources import BANDWIDTH, ResourceVector
 from oasis.model.rounding import IntArray
-from oasis.model.utility import Utility
+from oasis.model.utility import Utility, is_utility
 from oasis.model.validation import LARGEST_AMOUNT, describe, integer, number, text
 
 GBIT_PER_MB = 8e-3
@@ -91,7 +91,7 @@ class Job:
         for name in ("worker", "ps"):
             with located_at(name):
                 object.__setattr__(self, name, ResourceVector.of(getattr(self, name)))
-        if not isinstance(self.utility, Utility):
+        if not is_utility(self.utility):
             raise InstanceError("utility", f"expected a utility, got {describe(self.utility)}")
         if self.minibatch_time == 0 and self.gradient_mb == 0:
             raise InstanceError(

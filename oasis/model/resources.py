@@ -46,6 +46,9 @@ class ResourceVector(Mapping[str, float]):
     def __getitem__(self, name: str) -> float:
         return self._amounts[name]
 
+    def get(self, name: str, default: Any = None) -> Any:
+        return self._amounts.get(name, default)  # the inherited one raises and catches a KeyError
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._amounts)
 

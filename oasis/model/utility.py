@@ -47,6 +47,11 @@ class Utility(Protocol):
         ...
 
 
+def is_utility(value: Any) -> bool:
+    """Whether it is a `Utility`; at once if it is one of this module's."""
+    return type(value) in _KINDS or isinstance(value, Utility)
+
+
 def _log(values: FloatArray) -> FloatArray:
     with np.errstate(divide="ignore"):
         logs: FloatArray = np.log(values)
@@ -200,3 +205,6 @@ class Piecewise:
 
     def log_value(self, delay: npt.ArrayLike) -> FloatArray:
         return _log(self(delay))
+
+
+_KINDS = frozenset((Sigmoid, Constant, Deadline, Piecewise))

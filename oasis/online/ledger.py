@@ -125,8 +125,8 @@ class Ledger:
         row = first - self.origin
         marks = self.changes[row : end - self.origin].copy()
         marks[0] = True
-        starts = np.flatnonzero(marks)
-        return row + starts, np.append(starts[1:], end - first) - starts
+        starts, lengths = run_lengths(marks)
+        return row + starts, lengths
 
     def commit(self, job: Job, schedule: Schedule, bounds: PriceBounds | None) -> None:
         """Charge the schedule of `job` and reprice what it touches (Alg. 1, l. 9-12).
@@ -206,6 +206,23 @@ class Ledger:
         worker = _restored(cluster.worker_capacity, arrays, "worker")
         ps = _restored(cluster.ps_capacity, arrays, "ps")
         return cls(cluster, worker, ps, np.asarray(arrays["changes"], dtype=bool), origin)
+
+
+def run_lengths(marks: npt.NDArray[np.bool_]) -> tuple[IntArray, IntArray]:
+    """Where runs begin, given a mark at the begin of each, the first one included; their lengths.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from oasis.online.ledger import run_lengths
+    >>> run_lengths(np.array([True, False, False, True]))
+    (array([0, 3]), array([3, 1]))
+    """
+    starts = marks.nonzero()[0]
+    lengths = np.empty_like(starts)
+    np.subtract(starts[1:], starts[:-1], out=lengths[:-1])
+    lengths[-1] = len(marks) - starts[-1]
+    return starts, lengths
 
 
 def _restored(

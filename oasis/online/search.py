@@ -16,7 +16,7 @@ from oasis.model.schedule import COUNT, SERVER, SLOT, Schedule
 from oasis.online.completions import Completions, completions
 from oasis.online.dp import ChunkSplit, Split, best_split, smallest_cost, smallest_factor
 from oasis.online.dp.worker_slots import ULPS
-from oasis.online.ledger import Ledger
+from oasis.online.ledger import Ledger, run_lengths
 
 Granularity = Literal["worker-slot", "chunk"]
 SERVED_MARGIN = 1e-6  # more than all rounding of the parameter servers that workers need
@@ -56,8 +56,8 @@ class _Rooms:
     starts: IntArray
     lengths: IntArray
     fit: IntArray
-    room: FloatArray
-    ps_room: FloatArray
+    fits: FloatArray
+    ps_fits: FloatArray
 
     def until(self, end: int) -> _Rooms:
         """The part of it until slot `end`, which is not after `self.end`."""
@@ -68,7 +68,7 @@ class _Rooms:
         q = int(before.searchsorted(slots))
         lengths = self.lengths[:q].copy()
         lengths[-1] = slots - before[q - 1]
-        return _Rooms(end, self.starts[:q], lengths, self.fit[:q], self.room[:q], self.ps_room[:q])
+        return _Rooms(end, self.starts[:q], lengths, self.fit[:q], self.fits[:q], self.ps_fits[:q])
 
 
 class Search:
@@ -135,7 +135,7 @@ class Search:
     @cached_property
     def utility(self) -> FloatArray:
         """f_i at completion in each slot from `start` to the last that counts; 0 if impossible."""
-        counted = np.flatnonzero(self.ends.counted)
+        counted = self.ends.counted.nonzero()[0]
         if not len(counted):
             return np.zeros(0)
         first = self.ends.first - self.start
@@ -171,13 +171,12 @@ class Search:
         It is the best split if prices are next to nothing: no utility grows with time.
         """
         utility = self.utility[: until + 1 - self.start]
-        starts, lengths = self.ledger.runs(self.start, self.start + len(utility))
-        fit, room, ps_room = self._room(starts)
-        used = _first_slots(fit, lengths, self.work)
+        rooms = self._rooms(self.start + len(utility))
+        used = _first_slots(rooms.fit, rooms.lengths, self.work)
         if used is None or utility[used.sum() - 1] <= 0:
             return None
         n = len(used)
-        rows = self._costs(starts[:n], fit[:n], room[:n], ps_room[:n])
+        rows = self._costs(rooms.starts[:n], rooms.fit[:n], rooms.fits[:n], rooms.ps_fits[:n])
         return smallest_cost(rows, used, self.work, noise=ULPS * float(utility.max()))
 
     def cheapest(self) -> Split | None:
@@ -209,17 +208,18 @@ class Search:
         marks = ledger.changes[row : row + len(counts)].copy()
         marks[0] = True
         marks[1:] |= counts[1:] != counts[:-1]
-        starts = np.flatnonzero(marks)
-        lengths = np.append(starts[1:], len(counts)) - starts
+        starts, lengths = run_lengths(marks)
         busy = counts[starts] > 0
         starts, lengths = starts[busy], lengths[busy]
         number = counts[starts]
+        rooms = self._rooms_beyond(self.start + len(counts))
+        run = rooms.starts.searchsorted(row + starts, side="right") - 1
         tables = []
-        for group, demand, units in (
-            (ledger.worker, self._worker, number),
-            (ledger.ps, self._ps, job.ps_needed(number)),
+        for group, demand, units, fits in (
+            (ledger.worker, self._worker, number, rooms.fits),
+            (ledger.ps, self._ps, self._ps_needed(int(number.max()))[number], rooms.ps_fits),
         ):
-            at, servers, taken = group.fill(demand, row + starts, units)
+            at, servers, taken = group.fill(demand, row + starts, units, fits[run])
             each = lengths[at]
             later = np.arange(each.sum()) - (each.cumsum() - each).repeat(each)
             rows = np.empty((len(later), 3), dtype=np.int64)
@@ -253,18 +253,20 @@ class Search:
         rooms = self._rooms(end)
         if rooms.fit @ rooms.lengths < self.work:
             return None, rooms.lengths
-        return self._costs(rooms.starts, rooms.fit, rooms.room, rooms.ps_room), rooms.lengths
+        return self._costs(rooms.starts, rooms.fit, rooms.fits, rooms.ps_fits), rooms.lengths
 
     def _costs(
-        self, starts: IntArray, fit: IntArray, room: FloatArray, ps_room: FloatArray
+        self, starts: IntArray, fit: IntArray, fits: FloatArray, ps_fits: FloatArray
     ) -> FloatArray:
         """COST_t in one slot of each run that starts in `starts`, given what `_room` found."""
         most = int(fit.max())
-        rows = self.ledger.worker.total_costs(self._worker, starts, room, most)
+        workers, hosts = self.ledger.worker, self.ledger.ps
+        rows = workers.total_costs(self._worker, starts, workers.on_columns(fits), most)
         needed = self._ps_needed(most)
         servers = int(needed[-1])
         if servers:
-            rows += self.ledger.ps.total_costs(self._ps, starts, ps_room, servers)[:, needed]
+            room = hosts.on_columns(ps_fits)
+            rows += hosts.total_costs(self._ps, starts, room, servers)[:, needed]
         return rows
 
     def _at_most(self, starts: IntArray) -> IntArray:
@@ -283,24 +285,29 @@ class Search:
         return at_most
 
     def _rooms(self, end: int) -> _Rooms:
-        """The room until slot `end`, which is looked up only if it is not part of what is known."""
+        """The room until slot `end`."""
+        return self._rooms_beyond(end).until(end)
+
+    def _rooms_beyond(self, end: int) -> _Rooms:
+        """The room until slot `end` or later; it is looked up only if it is not known yet."""
         if self._known is None or self._known.end < end:
             starts, lengths = self.ledger.runs(self.start, end)
             self._known = _Rooms(end, starts, lengths, *self._room(starts))
-        return self._known.until(end)
+        return self._known
 
     def _room(self, starts: IntArray) -> tuple[IntArray, FloatArray, FloatArray]:
         """Room in one slot of each of q runs of equal slots, which start at the given rows.
 
         Returns the workers that fit together with their parameter servers, shape (q,), and the
-        workers and the parameter servers that fit on each column of servers, shapes (q, C).
+        workers and the parameter servers that fit on one server of each column, shapes (q, C).
         """
-        room = self.ledger.worker.room(self._worker, starts, self._most)
-        workers = room.sum(axis=1)
+        worker, ps = self.ledger.worker, self.ledger.ps
+        fits = worker.fits(self._worker, starts, self._most)
+        workers = worker.on_columns(fits).sum(axis=1)
         needed = self._ps_needed(int(min(self._most, workers.max())))  # N_i may be far above it
-        ps_room = self.ledger.ps.room(self._ps, starts, int(needed[-1]))
-        fit = needed.searchsorted(ps_room.sum(axis=1), side="right") - 1
-        return np.minimum(fit, workers).astype(np.int64), room, ps_room
+        ps_fits = ps.fits(self._ps, starts, int(needed[-1]))
+        fit = needed.searchsorted(ps.on_columns(ps_fits).sum(axis=1), side="right") - 1
+        return np.minimum(fit, workers).astype(np.int64), fits, ps_fits
 
     def _ps_needed(self, most: int) -> IntArray:
         """Parameter servers for each of 0..`most` workers (6)."""

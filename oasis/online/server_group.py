@@ -123,7 +123,10 @@ class ServerGroup:
 
     def room(self, demand: FloatArray, slots: IntArray, most: int) -> FloatArray:
         """Units of `demand` (R,) that fit on all servers of each column; (q, C)."""
-        fits = self.fits(demand, slots, most)
+        return self.on_columns(self.fits(demand, slots, most))
+
+    def on_columns(self, fits: FloatArray) -> FloatArray:
+        """What fits on all servers of each column, given what `fits` on one of them; (q, C)."""
         return fits if self._is_open else fits * self.copies
 
     def room_by_resource(self, demand: FloatArray, slots: IntArray, most: int) -> FloatArray:
@@ -177,13 +180,19 @@ class ServerGroup:
         return result
 
     def fill(
-        self, demand: FloatArray, slots: IntArray, units: IntArray
+        self,
+        demand: FloatArray,
+        slots: IntArray,
+        units: IntArray,
+        room: FloatArray | None = None,
     ) -> tuple[IntArray, IntArray, IntArray]:
         """Cheapest servers for ``units[k]`` in ``slots[k]``, lower index first if equal.
 
-        Returns k, the server and its count, for every server used; the units must fit.
+        `room` is what `fits` says of these slots, with at least so many units as the most, if it is
+        known. Returns k, the server and its count, for every server used; the units must fit.
         """
-        room = self.fits(demand, slots, int(units.max(initial=0)))
+        if room is None:
+            room = self.fits(demand, slots, int(units.max(initial=0)))
         unit = self.unit_cost(demand, slots)
         unit[room == 0.0] = np.inf
         order = unit.argsort(axis=1, kind="stable")

@@ -142,8 +142,5 @@ def demand_on(
     grid: int, amounts: Mapping[str, float], resources: Sequence[str]
 ) -> tuple[tuple[int, int], ...]:
     """Demanded (resource index, grid units), resources with no demand left out."""
-    return tuple(
-        (resources.index(name), max(1, round(amount * grid)))
-        for name, amount in sorted(amounts.items(), key=lambda item: resources.index(item[0]))
-        if amount
-    )
+    found = sorted((resources.index(name), amount) for name, amount in amounts.items())
+    return tuple((index, max(1, round(amount * grid))) for index, amount in found if amount)

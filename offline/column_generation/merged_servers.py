@@ -64,14 +64,21 @@ class MergedServers(ServerGroup):
         return np.repeat(room[None], len(slots), axis=0)
 
     def fill(
-        self, demand: FloatArray, slots: IntArray, units: IntArray
+        self,
+        demand: FloatArray,
+        slots: IntArray,
+        units: IntArray,
+        room: FloatArray | None = None,
     ) -> tuple[IntArray, IntArray, IntArray]:
-        """Cheapest servers for ``units[k]`` in ``slots[k]``, lower index first if equal."""
-        room = rounding.units(self.each, demand, int(units.max(initial=0)))
+        """Cheapest servers for ``units[k]`` in ``slots[k]``, lower index first if equal.
+
+        What `fits` says does not help: it counts classes, and servers are filled here.
+        """
+        held = rounding.units(self.each, demand, int(units.max(initial=0)))
         unit = self.unit_cost(demand, slots)[:, self.member]
-        unit[:, room == 0] = np.inf
+        unit[:, held == 0] = np.inf
         order = unit.argsort(axis=1, kind="stable")
-        taken = np.minimum(room[order].cumsum(axis=1), units[:, None])
+        taken = np.minimum(held[order].cumsum(axis=1), units[:, None])
         taken[:, 1:] -= taken[:, :-1].copy()
         slot, place = taken.nonzero()
         return slot, order[slot, place], taken[slot, place]

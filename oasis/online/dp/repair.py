@@ -44,7 +44,7 @@ def repair(
         The total reduced cost and the moves, or a lower bound >= `limit` and None.
     """
     target = count + missing
-    fits = np.flatnonzero(target < reduced.shape[1])
+    fits = (target < reduced.shape[1]).nonzero()[0]
     single = reduced[fits, target[fits]]
     pick = fits[single.argmin()]
     total = max(float(single.min()), 0.0)
@@ -54,7 +54,7 @@ def repair(
     within = min(total, limit) * (1 + 1e-12)
     group, new = np.nonzero(reduced <= within)
     step = new - count[group]
-    moving = np.flatnonzero(step)
+    moving = step.nonzero()[0]
     group, step = group[moving], step[moving]
     cost = np.maximum(reduced[group, new[moving]], 0.0)
     levels = _distances(step, cost, max(missing, int(np.abs(step).max(initial=0))), within)
@@ -90,7 +90,7 @@ def _distances(step: IntArray, cost: FloatArray, reach: int, within: float) -> l
     levels = [least]
     sums = np.arange(reach, 3 * reach + 1)[:, None] + reach
     while True:
-        parts = np.flatnonzero(least < np.inf)
+        parts = (least < np.inf).nonzero()[0]
         wide = np.full(4 * reach + 1, np.inf)
         wide[reach : 3 * reach + 1] = least
         doubled = np.full(len(least), np.inf)
@@ -125,7 +125,7 @@ def _assign(
     left = number.copy()
     chosen = []
     for wanted in path:
-        able = np.flatnonzero((step == wanted) & (left[group] > 0))
+        able = ((step == wanted) & (left[group] > 0)).nonzero()[0]
         if not len(able):
             return None
         pick = able[cost[able].argmin()]
@@ -149,7 +149,7 @@ def _exact(
     of the steps still missing, `least` from `_distances`, is above `within`.
     """
     reach = len(least) // 2
-    first = np.flatnonzero(np.diff(group, prepend=-1))
+    first = np.diff(group, prepend=-1).nonzero()[0]
     sums, costs = np.zeros(1, np.int64), np.zeros(1)
     trail = []
     for a, b in zip(first, np.append(first[1:], len(group)), strict=True):
@@ -164,7 +164,7 @@ def _exact(
             rest = missing - low - np.arange(size)
             far = np.abs(rest) > reach
             ahead = np.where(far, 0.0, least[np.where(far, 0, rest + reach)])
-            alive = np.flatnonzero(totals + ahead <= within)
+            alive = (totals + ahead <= within).nonzero()[0]
             if not made[alive].any():
                 break  # no state gains from one more slot of this group, so none from two
             sums, costs = low + alive, totals[alive]

@@ -67,7 +67,7 @@ def _below(rows: FloatArray, limit: float) -> FloatArray:
 
 
 def _best(envelope: Envelope, utility: FloatArray, at_least: float) -> Split | None:
-    worthy = np.flatnonzero(utility > 0)
+    worthy = (utility > 0).nonzero()[0]
     n = int(worthy[-1]) + 1 if len(worthy) else 0
     if envelope.earliest >= n:
         return None
@@ -78,11 +78,11 @@ def _best(envelope: Envelope, utility: FloatArray, at_least: float) -> Split | N
     best, found, slots, tries = at_least, n, None, 0
     while True:
         margin = 0.0 if slots is None else noise
-        wanted = np.flatnonzero(ceiling > best + margin)
+        wanted = (ceiling > best + margin).nonzero()[0]
         if len(wanted):  # a higher payoff is possible: try the likeliest and the last by turns
             at = int(wanted[-1] if tries % 2 else wanted[np.argmax(ceiling[wanted])])
         else:  # an earlier completion may be as good: search the earliest, in growing strides
-            wanted = np.flatnonzero(ceiling[:found] >= best - margin) if slots else wanted
+            wanted = (ceiling[:found] >= best - margin).nonzero()[0] if slots else wanted
             if not len(wanted):
                 break
             at = int(wanted[min(2**tries - 1, len(wanted) // 2)])
@@ -96,7 +96,7 @@ def _best(envelope: Envelope, utility: FloatArray, at_least: float) -> Split | N
     if slots is None:
         return None
     counts = slots.per_slot(len(utility))
-    completion = int(np.flatnonzero(counts)[-1])
+    completion = int(counts.nonzero()[0][-1])
     payoff = float(utility[completion]) - envelope.cost_of(counts)
     return Split(payoff, completion, counts)
 
@@ -133,9 +133,9 @@ def cheapest(
     number = slots.number.copy()
     np.subtract.at(number, group, 1)
     done = Slots(
-        np.append(slots.row, slots.row[group]),
-        np.append(slots.count, count),
-        np.append(number, np.ones_like(group)),
+        np.concatenate((slots.row, slots.row[group])),
+        np.concatenate((slots.count, count)),
+        np.concatenate((number, np.ones_like(group))),
     )
     return bound + extra, done
 
@@ -163,7 +163,7 @@ def smallest_cost(
     cost, slots = cheapest(envelope, len(free) - 1, np.inf, noise)
     assert slots is not None  # there is room, and no limit
     counts = slots.per_slot(len(free))
-    return Split(-cost, int(np.flatnonzero(counts)[-1]), counts)
+    return Split(-cost, int(counts.nonzero()[0][-1]), counts)
 
 
 def smallest_factor(
@@ -182,7 +182,7 @@ def smallest_factor(
     >>> smallest_factor(rows, np.array([1, 1]), utility=np.array([3.0, 4.0]), demand=2)
     0.5
     """
-    worthy = np.flatnonzero(utility > 0)
+    worthy = (utility > 0).nonzero()[0]
     envelope = Envelope(rows, lengths, demand)
     if not len(worthy) or envelope.earliest > worthy[-1]:
         return None

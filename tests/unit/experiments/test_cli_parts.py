@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 import oasis
 from experiments.cli import exit_codes
-from experiments.cli.app import app, run_app
+from experiments.cli.app import run_app, whole_app
 from experiments.cli.commands import (
     compare,
     figure,
@@ -105,7 +105,7 @@ def test_every_option_of_every_command_says_what_it_does(name: str) -> None:
         assert info.help, f"{name}: {parameter.name}"
     assert COMMANDS[name].__doc__, name
     assert "Example: oasis" in COMMANDS[name].__doc__
-    assert app.registered_commands
+    assert whole_app().registered_commands
 
 
 def test_errors_of_parameters_become_errors_of_flags() -> None:

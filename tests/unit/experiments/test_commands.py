@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import inspect
 import json
+import pkgutil
+import subprocess
+import sys
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
@@ -14,7 +17,9 @@ import pytest
 import typer
 
 import oasis
-from experiments.cli import app as top
+from experiments.cli import app as command_line
+from experiments.cli import commands
+from experiments.cli.app import whole_app
 from experiments.cli.commands import describe, example, learn, policies, report, schema
 from experiments.cli.commands.kubernetes import (
     app as on_cluster,
@@ -35,13 +40,14 @@ from experiments.evaluation import cluster_policies
 from experiments.figures.studies import commitment, families, floor
 from experiments.plotting.cluster_plan import plot_cluster_plan
 
+WHOLE = whole_app()
 COMMANDS: tuple[tuple[typer.Typer, str, ModuleType], ...] = (
-    (top.app, "describe", describe),
-    (top.app, "example", example),
-    (top.app, "learn", learn),
-    (top.app, "policies", policies),
-    (top.app, "report", report),
-    (top.app, "schema", schema),
+    (WHOLE, "describe", describe),
+    (WHOLE, "example", example),
+    (WHOLE, "learn", learn),
+    (WHOLE, "policies", policies),
+    (WHOLE, "report", report),
+    (WHOLE, "schema", schema),
     (on_cluster, "explain", explain),
     (on_cluster, "import", import_cluster),
     (on_cluster, "install", install),
@@ -63,6 +69,26 @@ def test_its_function_is_that_of_its_module_and_has_an_example(
     assert f"Example: oasis {'kubernetes ' * (app is on_cluster)}{name}" in (
         inspect.getdoc(module.command) or ""
     )
+
+
+def test_every_module_of_commands_is_a_command() -> None:
+    found = {each.name for each in pkgutil.iter_modules(commands.__path__)}
+    assert {*command_line.COMMANDS, *command_line.GROUPS.values()} == found
+    names = [each.name for each in [*WHOLE.registered_commands, *WHOLE.registered_groups]]
+    assert names == [*command_line.COMMANDS, *command_line.GROUPS]
+
+
+def test_a_command_loads_no_other() -> None:
+    program = (
+        "import sys\n"
+        "from experiments.cli.app import run_app\n"
+        "assert run_app(['schema', 'instance']) == 0\n"
+        "own = 'experiments.cli.commands.'\n"
+        "loaded = [name for name in sys.modules if name.startswith((own, 'kubernetes'))]\n"
+        "print(*loaded, file=sys.stderr)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
+    assert done.stderr.decode().split() == ["experiments.cli.commands.schema"]
 
 
 def said(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:

@@ -24,7 +24,7 @@ from typer.main import get_command
 import baselines
 import oasis
 from experiments import competitive_ratio
-from experiments.cli.app import app
+from experiments.cli.app import whole_app
 from experiments.cli.main import main
 from experiments.evaluation.facts import ratio_facts, run_facts, solve_facts
 from experiments.evaluation.policies import POLICIES
@@ -221,7 +221,7 @@ def parsed(line: str) -> dict[str, Any]:
     """
     program, name, *words = shlex.split(line)
     assert program == "oasis"
-    command = get_command(app).commands[name]  # type: ignore[attr-defined]
+    command = get_command(whole_app()).commands[name]  # type: ignore[attr-defined]
     with command.make_context(name, words) as context:
         sources = {key: context.get_parameter_source(key) for key in context.params}
         return {

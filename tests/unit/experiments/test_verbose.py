@@ -11,7 +11,7 @@ import typer
 from typer.testing import CliRunner
 
 import oasis
-from experiments.cli.app import app
+from experiments.cli.app import whole_app
 from experiments.cli.verbose import LOGGERS, with_verbose
 
 GRID = """
@@ -44,14 +44,14 @@ def test_what_is_done_is_logged_on_standard_error_alone(
     folder: Path, monkeypatch: pytest.MonkeyPatch, command: str, said: list[str]
 ) -> None:
     monkeypatch.chdir(folder)
-    found = CliRunner().invoke(app, [*command.split(), "--json", "--verbose"])
+    found = CliRunner().invoke(whole_app(), [*command.split(), "--json", "--verbose"])
     assert found.exit_code == 0, found.output
     json.loads(found.stdout)
     for text in said:
         assert text in found.stderr
     assert all(logging.getLogger(name).level == logging.NOTSET for name in LOGGERS)
     if not command.startswith("sweep"):  # which says on standard error what it wrote
-        assert CliRunner().invoke(app, [*command.split(), "--json"]).stderr == ""
+        assert CliRunner().invoke(whole_app(), [*command.split(), "--json"]).stderr == ""
 
 
 def test_the_command_keeps_its_own_parameters_and_its_help() -> None:
