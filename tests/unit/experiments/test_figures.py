@@ -6,7 +6,6 @@ import csv
 import json
 import math
 from dataclasses import replace
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -24,7 +23,7 @@ from experiments.figures import EXPERIMENTS, FIGURES
 from experiments.figures.figure import PublishedFigure
 from experiments.figures.oasis import fig3, fig4, fig5, fig6, fig8, fig9
 from experiments.figures.oasis.lateness_boxes import QUANTILES
-from experiments.figures.oasis.published import FIG3, FIG4, FIG6, FIG8
+from experiments.figures.oasis.published import FIG3, FIG6
 from experiments.figures.oasis.utility_bars import published_mark
 from experiments.figures.reproduction import reproduce
 from experiments.figures.rows import for_people, interval, ratio, read_csv, write_csv
@@ -477,37 +476,3 @@ def test_list_names_every_figure(capfd):
     assert all(name in out for name in (*FIGURES, *EXPERIMENTS))
     assert call("figure", "--list", "--json") == 0
     assert [row["name"] for row in json.loads(capfd.readouterr().out)] == [*FIGURES, *EXPERIMENTS]
-
-
-# --- the figures that the documentation shows ----------------------------------------------------
-
-PUBLISHED_PICTURES = Path(__file__).parents[3] / "docs" / "figures"
-
-
-@pytest.mark.parametrize("path", sorted(PUBLISHED_PICTURES.rglob("fig*.csv")), ids=lambda p: p.stem)
-def test_data_in_the_documentation_are_whole_and_drawn(path):
-    figure = FIGURES[path.stem]
-    rows = read_csv(path)
-    assert min(row["seeds"] for row in rows) >= 5
-    assert set(figure.shown) <= {key.removesuffix("_low") for key in rows[0]}
-    assert path.with_suffix(".svg").is_file()
-    figure.draw(rows, "")
-
-
-def test_published_numbers_in_the_documentation_are_the_published_ones():
-    for row in read_csv(PUBLISHED_PICTURES / "fig3.csv"):
-        assert row["published"] == FIG3.get(row["policy"], {}).get(row["jobs"])
-    for row in read_csv(PUBLISHED_PICTURES / "fig8.csv"):
-        assert row["published"] == FIG8.get(row["policy"])
-
-
-def test_nothing_is_called_published_where_the_paper_gives_no_number():
-    rows = read_csv(PUBLISHED_PICTURES / "fig4.csv")
-    known = {row["policy"] for row in rows if row["published_low"] is not None}
-    assert known == set(FIG4) == {"fifo", "drf", "dorm"}
-
-
-def test_every_ratio_in_the_documentation_is_proven():
-    for path in PUBLISHED_PICTURES.rglob("fig5.csv"):
-        for row in read_csv(path):
-            assert row["proven"] == row["seeds"]
