@@ -105,7 +105,7 @@ class FinishTimeFairness(Ordered):
         """Finish-time fairness of `job` if it runs from now on to its end."""
         before = self._job_time_before.setdefault(job.index, self._job_time)
         age = view.now - job.arrival
-        sharing = (self._job_time - before) / age if age else len(self._book.jobs)
+        sharing = (self._job_time - before) / age if age else sum(1 for _ in view.jobs())
         _, ps = self._book.counts[job.index]
         alone = job.work / workers
         alone *= max(1.0, sharing * self._shares.dominant(job, workers, ps))

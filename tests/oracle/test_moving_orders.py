@@ -2,7 +2,7 @@
 
 import pytest
 import reference_moving_orders as reference
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from baselines import FinishTimeFairness, Gittins
@@ -57,6 +57,10 @@ def test_gittins_ends_every_random_job_when_the_reference_says(line, jobs, serve
 
 @pytest.mark.parametrize("line", LINES)
 @given(jobs=plain_jobs, servers=st.sampled_from([[4], [4, 4], [4, 4, 4]]))
+@example(  # a job arrives at 28, when another comes and goes
+    jobs=[(17, 12, 4), (19, 10, 1), (21, 8, 1), (23, 6, 1), (27, 0, 4), (28, 1, 2)],
+    servers=[4, 4],
+)
 def test_fairness_ends_every_random_job_when_the_reference_says(line, jobs, servers):
     jobs = sorted(jobs, key=lambda job: job[0])
     policy = FinishTimeFairness(lease=5 / 3600, line=line)
