@@ -26,11 +26,11 @@ from offline.model.params import CompactParams
 from offline.state import SolveState
 from offline.warm_start import WarmStart
 
-SAID_BEFORE = 1e-9  # relative: a bound that is lower by less than this is not worth a message
+SAID_BEFORE = 1e-9  # relative: a bound that is lower by less than this is not sent
 
 
 class Child:
-    """Solves one problem and says what it learns.
+    """Solves one problem, and writes a message whenever it learns something.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class Child:
         say({"status": str(status)})
 
     def _report(self, _: SolveProgress | None = None) -> None:
-        """Say what is new."""
+        """Write a message for a lower bound, and one for better schedules."""
         bound, schedules = self.state.bound, self.state.schedules
         if bound < self._bound * (1 - SAID_BEFORE):
             self._bound = bound
@@ -81,7 +81,10 @@ def say(message: Mapping[str, Any]) -> None:
 
 
 def _end_with_input() -> None:
-    """End the process once nobody can write to it; HiGHS is not asked, it may not listen."""
+    """End the process once the program that started it has closed the pipe, or has ended.
+
+    HiGHS is not asked to stop, because it does not look for that in every part of a solve.
+    """
     sys.stdin.read()
     os._exit(0)
 

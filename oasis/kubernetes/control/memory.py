@@ -31,7 +31,7 @@ def awake(
     metrics: Metrics,
     seen: Mapping[str, list[Any]],
 ) -> Brain:
-    """A controller at work, from the checkpoint; without one, from what the objects say.
+    """Make a controller go on from the checkpoint, or without one from what the objects say.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def restored(
     seen: Mapping[str, list[Any]],
     checkpoint: Checkpoint,
 ) -> Brain:
-    """A controller at work, from what was remembered as far as that still holds.
+    """Make a controller go on from what was remembered, as far as that still holds.
 
     The slots go on where they were counted. What the policy knew is taken over if policy, machines
     and jobs are those of the checkpoint; otherwise all live jobs arrive once more, with the work
@@ -104,7 +104,7 @@ def restored(
 
 
 def _epoch(seen: Mapping[str, list[Any]], settings: Settings) -> float:
-    """When slot 0 began, if nobody remembers: the present slot is the first unused one.
+    """When slot 0 began, if no checkpoint says so: the present slot is later than all in statuses.
 
     Only an ``OasisJob`` has a say in it, whose status nobody but we may write. The others keep
     theirs in an annotation, and an edit of one must not move the slots of the whole cluster.
