@@ -36,7 +36,7 @@ def scale_up(room: Room, able: Iterable[PolicyJob], held: Held, rank: Rank) -> C
 
     Examples
     --------
-    >>> from oasis.scheduling import Machine, Site
+    >>> from oasis.scheduling import Allocation, Machine, Site
     >>> room = Room(Site(("gpu",), tuple(Machine(name, (4.0,)) for name in "ab")), [(1,), (3,)])
     >>> job = PolicyJob("a", 0.0, 1.0, ((0, 1),), max_workers=4, index=0)
     >>> scale_up(room, [job], {0: Allocation(((0, 1),))}, lambda job: job.index)

@@ -50,7 +50,7 @@ class HandedIn:
 
     @property
     def verdict(self) -> str:
-        """The value beside the best known one: better, the same, worse, or first."""
+        """How the value compares with the best known one: better, the same, worse, or the first."""
         if self.known is None:
             return "first"
         allowed = BETTER * abs(self.known.value)

@@ -1,4 +1,4 @@
-"""One pass over the library: each instance is solved once more, what is better is kept."""
+"""One pass over the library: each open instance is solved again, and what is better is kept."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from oasis.simulator.recourse import Recourse
 from oasis.solvers import SolveProgress, Status
 from offline import OfflineResult, Phase, solve
 
-RECOURSE = "recourse"  # who has found schedules before the first solve
-JOURNAL = "pass.jsonl"  # beside the table: what the pass that is under way has done
+RECOURSE = "recourse"  # by whom schedules are that stood there before the first solve
+JOURNAL = "pass.jsonl"  # a file beside the table, with what the present pass has done
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +152,7 @@ def improve_one(
 
 
 def keep(library: Library, problem: Problem, instance: Instance, result: OfflineResult) -> Record:
-    """Keep what is better in a result of the instance; the record after that.
+    """Keep what is better in a result of the instance, and return the record with it.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What a pass over the library has done so far, so that it goes on where it was ended."""
+"""What a pass over the library has done so far, so that it can go on where it was stopped."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ class PassJournal:
         write_text(path, "".join(f"{line}\n" for line in (header, *sorted(self.done))))
 
     def add(self, name: str) -> None:
-        """Take note that an instance is done."""
+        """Write down that an instance is done."""
         with naming(self._path), open(self._path, "a", encoding="utf-8") as stream:
             stream.write(f"{name}\n")
             stream.flush()
             os.fsync(stream.fileno())
 
     def close(self) -> None:
-        """The pass is whole: the next one begins anew."""
+        """Remove the file: the pass is complete, the next one starts at the first instance."""
         self._path.unlink()

@@ -64,7 +64,7 @@ class Record:
 
     @property
     def gap(self) -> float:
-        """Relative gap of the two."""
+        """Relative gap between value and bound."""
         return relative_gap(self.value, self.bound)
 
     @property

@@ -103,7 +103,7 @@ class Library:
         return unpacked(content)
 
     def verify(self, record: Record, instance: Instance | None = None) -> float:
-        """Verify the stored schedules on the generated instance; the value that the row states.
+        """Verify the stored schedules on the generated instance, and return their value.
 
         Raises
         ------
@@ -134,7 +134,7 @@ class Library:
             self._file(former).unlink(missing_ok=True)
 
     def tidy(self) -> list[str]:
-        """Remove files of schedules that no row names, such as a killed process leaves behind."""
+        """Remove files of schedules that no row names: a process that was killed may leave some."""
         named = {self._file(record) for record in self.records().values()}
         stray = [path for path in self._files() if path not in named]
         for path in stray:

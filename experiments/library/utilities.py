@@ -21,7 +21,7 @@ class Kind:
     mix : tuple of float
         Shares of time-insensitive, time-sensitive and time-critical jobs that are generated.
     change : callable
-        Makes the utility of a job of the one that was generated.
+        Turns the utility that was generated for a job into one of this kind.
     """
 
     mix: tuple[float, float, float]
@@ -33,12 +33,12 @@ def _same(utility: Sigmoid) -> Utility:
 
 
 def _deadline(utility: Sigmoid) -> Utility:
-    """All of the priority up to the target, nothing after it."""
+    """A utility of the whole priority up to the target, and of nothing after it."""
     return Deadline(value=utility.priority, deadline=utility.target)
 
 
 def _linear(utility: Sigmoid) -> Utility:
-    """The priority at once, half of it at the target, nothing from twice the target on."""
+    """A utility that falls from the priority at once to 0 at twice the target, in a line."""
     return Piecewise(delays=(0.0, 2 * utility.target), values=(utility.priority, 0.0))
 
 

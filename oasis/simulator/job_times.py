@@ -77,22 +77,27 @@ class JobTimes:
     @classmethod
     def of(cls, progress: Progress) -> JobTimes:
         """The times of `progress`, which has been advanced to the end of the run."""
+        job, changes, lost = progress.job, progress.changes, progress.lost
+        running, overhead = progress.running, progress.overhead
         until = progress.since if progress.end is None else progress.end
-        present = until - progress.job.arrival
-        changes = progress.changes
+        restarts = resizes = migrations = 0
+        if changes:  # most jobs have none, and this is called once for each job of a trace
+            restarts = changes.count(Change.RESUME)
+            resizes = changes.count(Change.RESIZE)
+            migrations = changes.count(Change.MIGRATE)
         return cls(
-            job_id=progress.job.id,
-            arrival=progress.job.arrival,
+            job_id=job.id,
+            arrival=job.arrival,
             start=progress.started,
             end=progress.end,
-            waiting=max(0.0, present - progress.running - progress.overhead),
-            running=progress.running,
-            overhead=progress.overhead,
+            waiting=max(0.0, until - job.arrival - running - overhead),
+            running=running,
+            overhead=overhead,
             refusal=progress.refusal,
             stalled=progress.stalled,
-            restarts=changes.count(Change.RESUME),
-            resizes=changes.count(Change.RESIZE),
-            migrations=changes.count(Change.MIGRATE),
-            lost_work=progress.lost,
-            work_done=progress.job.work - progress.remaining + progress.lost,
+            restarts=restarts,
+            resizes=resizes,
+            migrations=migrations,
+            lost_work=lost,
+            work_done=job.work - progress.remaining + lost,
         )

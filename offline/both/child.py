@@ -28,11 +28,11 @@ from offline.state import SolveState
 from offline.warm_start import WarmStart
 
 OTHERS = "another process"  # found what this one was told of
-SAID_BEFORE = 1e-9  # relative: a bound that is lower by less than this is not worth a message
+SAID_BEFORE = 1e-9  # relative: a bound that is lower by less than this is not sent
 
 
 class Child:
-    """Solves one problem and says what it learns.
+    """Solves one problem, and writes a message whenever it learns something.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ class Child:
                 self.state.found(value, schedules, OTHERS)
 
     def _report(self, _: SolveProgress | None = None) -> None:
-        """Say what is new."""
+        """Write a message for a lower bound, and one for better schedules."""
         bound, schedules = self.state.bound, self.state.schedules
         if bound < self._bound * (1 - SAID_BEFORE):
             self._bound = bound
@@ -94,7 +94,10 @@ def say(message: Mapping[str, Any]) -> None:
 
 
 def _end_with_input(news: queue.SimpleQueue[str]) -> None:
-    """Keep what comes; end the process once nobody can write to it, HiGHS is not asked."""
+    """Keep what comes, and end the process once the program that started it has closed the pipe.
+
+    HiGHS is not asked to stop, because it does not look for that in every part of a solve.
+    """
     for line in sys.stdin:
         news.put(line)
     os._exit(0)

@@ -1,9 +1,10 @@
 """A second process that solves the compact model while the decomposition runs in this one.
 
-What it says is taken up in the thread of the solve whenever that looks at its criteria
-(`oasis.solvers.stopping.Stopping.check`), so that nothing else has to know of it. Schedules are
-verified here before they count, and better ones that are found here go to the process, where HiGHS
-takes them up. A proof that takes both, a bound of one and schedules of the other, ends the solve.
+The solve reads the messages of that process in its own thread, each time it checks whether it
+should stop (`oasis.solvers.stopping.Stopping.check`), so no other code has to know of the process.
+Schedules are verified here before they count, and better ones that are found here are sent to the
+process, where HiGHS takes them up. Once the bound of one side meets the schedules of the other,
+they prove each other, and the solve ends.
 
 The process is a fresh interpreter and not a fork of this one, whose threads a fork would break, and
 it does not import the program that called `solve`, as `multiprocessing` would.
@@ -37,7 +38,7 @@ LOGGER = logging.getLogger(__name__)
 
 CHILD = "from offline.both.child import main; main()"
 EXIT_SECONDS = 5.0  # for a process that was killed to be gone
-ENDED = {"ended": True}  # what the reader of the child's messages leaves after the last
+ENDED = {"ended": True}  # stands after the last message of the process
 
 
 class Helper:
@@ -48,7 +49,7 @@ class Helper:
     instance : Instance
         The problem.
     state : SolveState
-        Is told of what the process finds and proves; its budget is the solve's.
+        Learns what the process finds and proves; its budget is that of the solve.
     params : CompactParams
         How HiGHS solves the compact model.
     seed : int
@@ -121,8 +122,8 @@ class Helper:
         for thread in self._threads:
             thread.join(EXIT_SECONDS)
         for pipe in (process.stdin, process.stdout):
-            # what was still to be written has nobody to read it
-            with suppress(OSError):
+            # closing writes what is still in the buffer, which nobody reads any more
+            with suppress(BrokenPipeError):
                 if pipe is not None:
                     pipe.close()
 
@@ -130,7 +131,7 @@ class Helper:
         try:
             problem = self._problem()
             process = self.process = _started()
-        except (InstanceError, OSError) as error:  # an own kind of utility; no memory, no process
+        except (InstanceError, OSError) as error:  # no file can hold a utility; no memory
             self._fail(str(error))
             return
         LOGGER.info("the compact model joins in process %d", process.pid)
@@ -182,7 +183,7 @@ class Helper:
 
 
 def _started() -> subprocess.Popen[str]:
-    """The process, with this one's places to import from; Ctrl-C in a terminal is not for it."""
+    """Start the process: it imports from where this one does, and does not hear of Ctrl-C."""
     places = [os.path.abspath(place) for place in sys.path]
     return subprocess.Popen(
         [sys.executable, "-P", "-c", CHILD],
@@ -202,16 +203,24 @@ def _tell(process: subprocess.Popen[str], outbox: queue.SimpleQueue[str | None])
         for line in iter(outbox.get, None):
             process.stdin.write(line)
             process.stdin.flush()
-    except (OSError, ValueError):  # it died: `_hear` tells
+    except BrokenPipeError:  # it ended before it had read everything; its exit code will be told
         pass
 
 
 def _hear(process: subprocess.Popen[str], messages: queue.SimpleQueue[Mapping[str, Any]]) -> None:
     """Pass on each message until the process ends, in a thread."""
     assert process.stdout is not None
-    try:
-        for line in process.stdout:
-            messages.put(json.loads(line))
-    except (OSError, ValueError):  # it died, or was killed in the middle of a line
-        pass
+    for line in process.stdout:
+        if not line.endswith("\n"):  # it was killed in the middle of a message
+            break
+        messages.put(_message(line))
     messages.put(ENDED)
+
+
+def _message(line: str) -> Mapping[str, Any]:
+    """What a line says; an error message if it is none that we could have written."""
+    try:
+        found = json.loads(line)
+    except ValueError:
+        found = None
+    return found if isinstance(found, dict) else {"error": f"expected a message, got {line!r}"}

@@ -19,7 +19,8 @@ class Turn:
     phase : str
         What users see while it runs.
     search : callable
-        Improves the best solution until a budget is spent; whether it had anything to try.
+        Improves the best solution until a budget is spent, and returns whether it had anything to
+        try.
     amount : float
         Seconds or units of work of its next turn.
     gain_rate : float
@@ -38,14 +39,14 @@ class Turn:
 class Alternation:
     """Searches that share one best solution and take turns.
 
-    The one with the higher rate in its last turn goes first, of equals the one that has waited
-    longer; none waits longer than `most_wait` turns. A turn that gains nothing makes the next one
-    of the same search longer.
+    The search that gained most per second or unit of work in its last turn goes next; of two with
+    the same gain, the one that has waited longer. No search waits longer than `most_wait` turns.
+    After a turn that gained nothing, the next turn of the same search is longer.
 
     Parameters
     ----------
     searches : sequence of (str, callable)
-        Phase and search; one that had nothing to try has no further turn.
+        Phase and search. A search that had nothing to try gets no further turn.
     best : BestSolution
         What they improve.
     params : AlternationParams

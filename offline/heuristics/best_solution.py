@@ -1,4 +1,4 @@
-"""The best verified solution so far, which every heuristic is handed and offers better ones to."""
+"""The best verified solution so far: heuristics start from it, and offer it better ones."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class BestSolution:
         return self.solution.value
 
     def offer(self, solution: PartialSolution) -> bool:
-        """Keep a solution if it is better; whether it is.
+        """Keep a solution if it is better, and return whether it was.
 
         Raises
         ------

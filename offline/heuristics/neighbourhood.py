@@ -57,7 +57,7 @@ class ResidualModel(ScheduleModel):
 def reinsert(
     current: PartialSolution, jobs: list[int], budget: Budget
 ) -> tuple[PartialSolution, bool]:
-    """`current` with some of these jobs in what it leaves free, and whether none are worth more."""
+    """Add the best of these jobs to `current`, and return whether that is proven to be best."""
     return exchange(current, [], jobs, budget)
 
 
@@ -68,7 +68,7 @@ def exchange(
     budget: Budget,
     until: int | None = None,
 ) -> tuple[PartialSolution, bool]:
-    """The best way to run these jobs beside the others, and whether it is proven to be.
+    """Find the best way to run these jobs beside the others, and whether it is proven best.
 
     Parameters
     ----------

@@ -9,7 +9,7 @@ from offline.params import Amount, Count, Number, Params, Share
 
 @dataclass(frozen=True, slots=True)
 class PriorityParams(Params):
-    """In which order jobs are inserted, and which of those outside are tried again.
+    """The order in which jobs are inserted, and which jobs that do not run are tried again.
 
     Parameters
     ----------
@@ -87,9 +87,9 @@ class WindowParams(Params):
     min_utility_fraction : float
         Completions worth less than this share of a job's best are not looked for.
     steps_between_offers : int
-        After so many steps the best plan is verified and becomes the incumbent.
+        Number of steps after which the best plan is verified and becomes the incumbent.
     patience : int
-        The first search ends after so many steps a job without a better plan.
+        The first search ends after this number of steps for each job without a better plan.
     """
 
     temperature: Amount = 2e-4
@@ -129,16 +129,17 @@ class NeighbourhoodParams(Params):
     first_jobs, fewest_jobs : int
         Jobs in the first neighbourhood, and in the smallest.
     growth, shrinkage : int
-        Jobs more after a neighbourhood that was solved, and less after one that was not.
+        How many jobs more a neighbourhood has after one that was solved, and how many fewer after
+        one that was not.
     invited_share : float
         Share of a neighbourhood's jobs that do not run yet.
     spread : int
         A neighbourhood lies at the arrival of a job that does not run yet, or up to one slot
         less than this later.
     reach : int
-        Its jobs complete within so many slots of where it lies, or as late as they did before.
+        Its jobs complete at most this number of slots after its place, or as late as they did.
     wanted_factor : float
-        How much likelier a job of the last plan is invited than others.
+        By what factor a job of the master's last plan is likelier to be invited than others.
     """
 
     limit: Amount = 3.0

@@ -77,7 +77,7 @@ class WindowSearch:
         self._work = insertion_work(arrays)
 
     def start(self, budget: Budget) -> None:
-        """Insert by density, then search; nothing if nothing may be spent or is left to gain."""
+        """Insert by density, then search; do nothing if no time or nothing to gain is left."""
         if budget.passed or self.best.is_proven:
             return
         self.best.state.enter(Phase.DENSITY)
@@ -104,8 +104,8 @@ class WindowSearch:
 
         Returns whether there is anything to try: a job that can be worth something.
 
-        With `patience`, also until so many steps have found nothing better. The temperature falls
-        to 0 as the budget is spent; without a limit it is 0 throughout.
+        With `patience`, it also ends once that many steps have found nothing better. The
+        temperature falls to 0 as the budget is spent; without a limit it is 0 throughout.
         """
         self._take_over()
         value = highest = self._plan.value
@@ -124,7 +124,7 @@ class WindowSearch:
         return bool(self._worthy)
 
     def _step(self, heat: float, budget: Budget) -> float:
-        """Ruin and recreate once; by how much the value of the plan has changed."""
+        """Ruin and recreate once, and return by how much the value of the plan has changed."""
         plan, params = self._plan, self.params
         planned = [live for live in self._worthy if live.schedule is not None]
         others = [live for live in self._worthy if live.schedule is None]

@@ -65,7 +65,7 @@ class Switch:
     suspend : bool
         Whether it is suspended; otherwise its controller makes its pods again.
     workers : int or None
-        So many when it is resumed; None: as many as it says.
+        Number of workers to set when it is resumed; None leaves the number that it has.
     """
 
     job: str

@@ -17,7 +17,7 @@ from oasis.kubernetes.objects.existing_kinds import BY_NAME, is_suspended
 def steps_of_existing(
     target: Target, found: Mapping[str, Any], stuck: frozenset[str], steps: Steps
 ) -> list[WantedPod]:
-    """Suspend or resume the object; the gated pods of a gang that is complete, else nothing.
+    """Suspend or resume the object; return the gated pods of its gang if all are there, else none.
 
     A gang is never changed while it runs: where the plan asks for another one, all its pods go,
     and it is resumed when the last one is gone.

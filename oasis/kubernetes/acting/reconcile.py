@@ -1,4 +1,4 @@
-"""What has to be done so that the pods are those of the plan: a comparison, no more."""
+"""Compare pods with plan: the list of what has to be done so that they agree."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def reconcile(
 
 
 def _shrink(target: Target, stuck: frozenset[str], steps: Steps) -> None:
-    """Delete what the plan does not name, workers first, and gangs that found no room."""
+    """Delete pods that the plan does not name, workers first, and gangs that found no room."""
     wanted = {pod.name for pod in target.wanted}
     uid = target.spec.uid
     hit = any(pod["metadata"]["uid"] in stuck for pod in target.pods.values())
@@ -92,7 +92,7 @@ def _works_without_the_new(target: Target) -> bool:
 
 
 def _grow(target: Target, steps: Steps) -> list[WantedPod]:
-    """Create what is missing; the gated pods of a gang that is complete, else nothing."""
+    """Create missing pods; return the gated pods of the gang if all are there, else none."""
     if target.withdrawn or target.spec.uid in steps.withdrawn:
         return []
     if target.spec.resize == "restart" and target.pods.keys() - {w.name for w in target.wanted}:
@@ -112,7 +112,7 @@ def _grow(target: Target, steps: Steps) -> list[WantedPod]:
 
 
 def _place(target: Target, gated: list[WantedPod], free: Free, steps: Steps) -> None:
-    """Open the gates of a gang if all of it fits; otherwise of none of it."""
+    """Open the gates of all pods of a gang if all of them fit, and of none otherwise."""
     taken: list[tuple[str, Mapping[str, Fraction]]] = []
     for pod in gated:
         asked = target.spec.worker_requests if pod.task == "worker" else target.spec.ps_requests

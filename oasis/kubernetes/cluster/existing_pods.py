@@ -30,7 +30,7 @@ Claim = tuple[str, str, str]
 
 
 def claims_of(seen: Mapping[str, Iterable[Object]]) -> dict[Claim, str]:
-    """By what marks pods: the uid of the job that they belong to.
+    """For each mark that pods carry, the uid of the job that they belong to.
 
     The pods of a Job are owned by it. Those of a JobSet have its name as a label, and those of a
     TrainJob that of the JobSet that it makes, which is its own.
@@ -126,7 +126,7 @@ def _of_task(
 
 
 def _of_part(pods: Mapping[str, Object], name: str) -> dict[str, Object]:
-    """The pods of one replicated job; all if there is only one template."""
+    """The pods of one replicated job, or all pods where there is only one template."""
     return {
         key: pod
         for key, pod in pods.items()

@@ -1,4 +1,4 @@
-"""All that the controller knows between two turns: slots, work done, decisions, statuses."""
+"""All that the controller keeps between two turns: slots, work done, decisions, statuses."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ class Brain:
         return self.clock.epoch if slot is None else self.clock.begin(slot + 1)
 
     def boundary_if_due(self, now: float, seen: Seen) -> bool:
-        """Let the present slot begin if it has not yet; whether it did."""
+        """Begin the present slot if it has not begun yet, and return whether it did."""
         slot = self.clock.slot(now)
         if slot < 0 or (self.driver.slot is not None and slot <= self.driver.slot):
             return False
@@ -325,7 +325,7 @@ class Brain:
                 self._short[uid] = node
 
     def refused(self, failures: Iterable[tuple[str, str]], now: float) -> None:
-        """Say on the jobs what could not be written for them."""
+        """Write on the jobs' statuses which writes the API server refused."""
         for uid, message in failures:
             if uid in self.statuses:
                 self.statuses[uid].say(PLACED, "False", "Refused", message, now)

@@ -1,4 +1,4 @@
-"""The controller: follows the cluster, asks the policy at each boundary, makes the pods so."""
+"""The controller follows the cluster, asks the policy at each slot, and makes pods as planned."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class Controller:
         return lambda event, found: self._news.put((self._now(), kind, event, found))
 
     def stop(self) -> None:
-        """End `run` after what it is doing."""
+        """Make `run` end once it has finished what it is doing."""
         self.stopping.set()
         self._objects.connection.stopping.set()
         self._news.put((self._now(), "stop", "", None))
@@ -229,7 +229,7 @@ class Controller:
             brain.note(uid, ours.get(uid, {}), last[uid], broken_at=at)
 
     def _gather(self, until: float) -> list[tuple[float, str, str, Any]]:
-        """News, as they come; at once if there are any, and none at `until`."""
+        """Wait for changes up to `until`; return the first with those that follow at once."""
         found = []
         timeout = max(0.0, min(until - self._now(), AGAIN))
         try:

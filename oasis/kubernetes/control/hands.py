@@ -64,7 +64,7 @@ class Hands:
         self._pool.shutdown(wait=True, cancel_futures=True)
 
     def do(self, actions: Iterable[Action]) -> list[Failure]:
-        """Carry out `actions` side by side; what failed, in words for people."""
+        """Carry out `actions` side by side, and return what failed, in words for people."""
         there = {pod["metadata"]["uid"] for pod in self._store.items()}
         self.ending &= there
         found = self._pool.map(self._try, list(actions))
@@ -103,7 +103,7 @@ class Hands:
             self._keep(self._open(action))
 
     def _keep(self, found: dict[str, Any]) -> None:
-        """Know at once what the watch will tell; of a dry run there is nothing to know."""
+        """Put an answer into the store, before the watch tells of it; a dry run changes nothing."""
         if not self._objects.is_dry:
             self._store.put(found)
 

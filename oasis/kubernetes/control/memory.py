@@ -32,7 +32,7 @@ def awake(
     seen: Mapping[str, list[Any]],
     now: Callable[[], float] = time.time,
 ) -> Brain:
-    """A controller at work, from the checkpoint; without one, from what the objects say.
+    """Make a controller go on from the checkpoint, or without one from what the objects say.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def restored(
     checkpoint: Checkpoint,
     now: Callable[[], float] = time.time,
 ) -> Brain:
-    """A controller at work, from what was remembered as far as that still holds.
+    """Make a controller go on from what was remembered, as far as that still holds.
 
     The slots go on where they were counted. What the policy knew is taken over if policy, machines
     and jobs are those of the checkpoint; otherwise all live jobs arrive once more, with the work
@@ -107,7 +107,7 @@ def restored(
 
 
 def _epoch(seen: Mapping[str, list[Any]], settings: Settings, now: float) -> float:
-    """When slot 0 began, if nobody remembers: the present slot is the first unused one.
+    """When slot 0 began, if no checkpoint says so: the present slot is later than all in statuses.
 
     Only an ``OasisJob`` has a say in it, whose status nobody but we may write. The others keep
     theirs in an annotation, and an edit of one must not move the slots of the whole cluster.

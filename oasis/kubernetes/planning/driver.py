@@ -72,7 +72,7 @@ class Driver:
         return {entry.spec.uid: entry for entry in self.entries.values()}
 
     def boundary(self, slot: int, facts: Facts) -> Outcome:
-        """Let `slot` begin.
+        """Begin `slot`: take in what happened, and ask the policy.
 
         Raises
         ------

@@ -31,7 +31,7 @@ from oasis.scheduling.site import Site
 
 
 class Live(Protocol):
-    """What is used of `oasis.LiveScheduler`."""
+    """The part of `oasis.LiveScheduler` that the policy calls."""
 
     last_change: Any
 

@@ -389,24 +389,6 @@ def test_command_writes_data_and_picture_and_resumes(tmp_path, capfd):
     assert "total utility" in capfd.readouterr().out
 
 
-@pytest.mark.parametrize("name", ["fig8", "priority-queue"])
-def test_a_style_changes_the_picture_and_nothing_else(name, tmp_path, capfd):
-    small = ("--seeds", 1, "--jobs", 3, "--policies", "oasis,drf") if name == "fig8" else ()
-    made = {}
-    for style in ((), ("--style", "dark_background")):
-        folder = tmp_path / str(len(style))
-        assert call("figure", name, *small, "-o", folder, *style) == 0
-        made[style] = (folder / f"{name}.svg").read_text(), (folder / f"{name}.csv").read_bytes()
-    (light, data), (dark, again) = made.values()
-    assert data == again
-    white = "stroke: #ffffff"  # of what the default draws in black
-    assert dark.count(white) > light.count(white)
-    capfd.readouterr()
-    assert call("figure", name, "-o", tmp_path / "no", "--style", "nowhere.mplstyle") == 2
-    assert "nowhere.mplstyle" in capfd.readouterr().err
-    assert not (tmp_path / "no").exists()
-
-
 def test_failed_runs_are_left_out_and_said(tmp_path, monkeypatch):
     cells = [cell(seed=0, utility=8.0), cell(seed=1), cell("drf", 0, 4.0), cell("drf", 1, 2.0)]
     table = pa.Table.from_pylist(

@@ -133,7 +133,10 @@ def test_schedules_that_break_a_constraint_are_no_result(monkeypatch: pytest.Mon
         ("import sys; sys.stdin.readline(); sys.exit(7)", "its process ended with 7"),
         ("import os; os.kill(os.getpid(), 9)", "its process ended with -9"),
         ('print(\'{"error": "SolverError: no"}\', flush=True)', "SolverError: no"),
-        ("print('{\"bou', flush=True)", "its process ended with 0"),
+        ("import sys; sys.stdout.write('{\"bou')", "its process ended with 0"),
+        ("print('{\"bou', flush=True)", "expected a message, got '{\"bou\\n'"),
+        ("import time; print(3, flush=True); time.sleep(60)", "expected a message, got '3\\n'"),
+        ("import sys; sys.stdin.close()", "its process ended with 0"),
     ],
 )
 def test_a_process_that_fails_is_reported_and_the_other_goes_on(

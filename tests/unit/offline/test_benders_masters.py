@@ -1,0 +1,150 @@
+"""One round of the decomposition: what a master may spend, what is done beside it, what is kept."""
+
+from __future__ import annotations
+
+import inspect
+from contextlib import nullcontext
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from oasis.solvers import Status
+from offline import solve, solve_both, solve_brute_force, solve_configuration, solve_milp
+from offline.benders.decomposition import LEVELS, UNFINISHED, Decomposition
+from offline.benders.params import BendersParams
+from offline.benders.solve import solve_benders
+
+PARAMS = BendersParams()
+LIMIT = 100.0  # of the budget
+
+
+def decomposition(left: float = LIMIT, **parts: Any) -> Any:
+    """A decomposition with nothing behind it but a budget that notes which shares it gave."""
+    run = Decomposition.__new__(Decomposition)
+    shares: list[float] = []
+    budget = SimpleNamespace(
+        limit=LIMIT,
+        left=left,
+        share=shares.append,
+        shares=shares,
+        passed=False,
+        is_repeatable=False,
+    )
+    state = SimpleNamespace(bound=20.0, enter=lambda phase: None, proved=lambda bound: None)
+    state.saw_bound = None
+    best = SimpleNamespace(value=10.0, is_proven=False, catch_up=lambda: None)
+    fields = {"params": PARAMS, "budget": budget, "state": state, "best": best, "_level": 0}
+    for name, value in ({**fields, "_near": [], "_tolerance": 0.25} | parts).items():
+        setattr(run, name, value)
+    return run
+
+
+@pytest.mark.parametrize(
+    ("gained", "bound", "share"), [(2.5, 20.0, 0.25), (0.25, 10.5, 0.5), (0.0, 10.0, 0.0)]
+)
+def test_looking_around_tells_which_share_of_the_open_interval_it_has_closed(
+    gained: float, bound: float, share: float
+) -> None:
+    def search(budget: Any) -> None:
+        run.best.value += gained
+
+    run = decomposition(searches=SimpleNamespace(search=search))
+    run.state.bound, run.budget.within = bound, lambda limit: limit
+    assert run.look_around() == share
+
+
+@pytest.mark.parametrize("level", range(len(LEVELS)))
+def test_only_a_master_in_whole_counts_is_solved_to_the_end(level: int) -> None:
+    asked: list[float] = []
+
+    def master(tolerance: float) -> Any:
+        asked.append(tolerance)
+        return SimpleNamespace(values={})
+
+    run = decomposition(_level=level, _master_and_meanwhile=master)
+    run.cycle()
+    assert asked == [0.0 if level == len(LEVELS) - 1 else 0.25]
+
+
+@pytest.mark.parametrize(("cuts", "tolerance"), [(1, 0.125), (0, 0.0)])
+def test_each_master_is_twice_as_exact_and_exact_where_nothing_was_cut(
+    cuts: int, tolerance: float
+) -> None:
+    def master(_: float) -> Any:
+        run.state.bound = 11.0  # of an interval from 10 to 20
+        return SimpleNamespace(values={"x": 1.0}, status=Status.TIME_LIMIT)
+
+    plan = SimpleNamespace(completions=lambda values: {"a": 1}, near=lambda plan, window: ["row"])
+    run = decomposition(_master_and_meanwhile=master, model=plan, neighbourhoods=SimpleNamespace())
+    plan.index = {"a": 7}
+    run.refine, run.search_near_plan = lambda solution, budget: cuts, lambda: 0
+    run.cycle()
+    assert (run._tolerance, run._level) == (tolerance, 0)
+    assert (run.neighbourhoods.wanted, run._near) == ([7], ["row"])
+
+
+@pytest.mark.parametrize("near", [[], ["row"]])
+@pytest.mark.parametrize("part", [0.01, 0.99, 1.01, 100.0])
+def test_the_last_master_gets_all_that_is_left_and_plans_only_while_there_is_time(
+    part: float, near: list[str]
+) -> None:
+    masters = PARAMS.master
+    done = SimpleNamespace(is_done=True, progress=None)
+    left = part * masters.last_share * LIMIT
+    run = decomposition(left, _near=near, _start=lambda *_: nullcontext(done))
+    searched: list[str] = []
+    run.search_near_plan = lambda: searched.append("near")
+    run.look_around, run._finish = lambda: 0.0, lambda master: master
+    assert run._master_and_meanwhile(0.0) is done
+    assert run.budget.shares == [1.0 if part < 1.0 else masters.share]
+    is_time = left > masters.primal_until * LIMIT
+    assert searched == (["near"] if near and is_time else [])
+
+
+@pytest.mark.parametrize("is_repeatable", [True, False])
+def test_a_master_that_was_stopped_counts_only_where_time_may(is_repeatable: bool) -> None:
+    stopped: list[bool] = []
+    solution = SimpleNamespace(bound=15.0, status=Status.INTERRUPTED)
+    master = SimpleNamespace(stop=lambda: stopped.append(True), finish=lambda saw: solution)
+    proved: list[float] = []
+    run = decomposition()
+    run.budget.passed, run.budget.is_repeatable = True, is_repeatable
+    run.state.proved = proved.append
+    assert run._finish(master) is (UNFINISHED if is_repeatable else solution)
+    assert stopped == [True]
+    assert proved == ([] if is_repeatable else [15.0])
+
+
+def test_every_method_has_the_defaults_of_solve() -> None:
+    wanted = inspect.signature(solve).parameters
+    for method in (
+        *(solve_benders, solve_both, solve_brute_force, solve_configuration, solve_milp),
+    ):
+        own = inspect.signature(method).parameters
+        assert {name: own[name].default for name in own} == {
+            name: wanted[name].default for name in own
+        }
+    assert wanted["time_limit"].default == 60.0
+
+
+@pytest.mark.parametrize(("is_done", "looks"), [(False, 2), (True, 0)])
+def test_while_it_pays_schedules_are_looked_for_beside_a_master(is_done: bool, looks: int) -> None:
+    master = SimpleNamespace(is_done=True, progress=None)
+    run = decomposition(_start=lambda *_: nullcontext(master), _finish=lambda master: master)
+    run.budget.passed = is_done
+    gains = [2 * PARAMS.pays, PARAMS.pays]
+    run.look_around = lambda: gains.pop(0)
+    run._master_and_meanwhile(0.0)
+    assert len(gains) == 2 - looks
+
+
+@pytest.mark.parametrize("is_repeatable", [True, False])
+def test_what_a_running_master_has_proved_counts_only_where_time_may(is_repeatable: bool) -> None:
+    proved: list[tuple[Any, ...]] = []
+    run = decomposition()
+    run.budget.is_repeatable = is_repeatable
+    run.state.proved = lambda *said: proved.append(said)
+    for progress in (None, SimpleNamespace(bound=17.0)):
+        run._note(SimpleNamespace(progress=progress))
+    assert proved == ([] if is_repeatable else [(17.0, LEVELS[0].phase)])
