@@ -42,7 +42,9 @@ def pool(scene: Scene) -> str:
     return f"pool={scene.namespace}"
 
 
-def stepped_through(scene: Scene, instance: oasis.Instance, policy: Callable[[], Any]) -> Stepped:
+def stepped_through(
+    scene: Scene, instance: oasis.Instance, policy: Callable[[], Any], startup: float = 0.0
+) -> Stepped:
     """`instance` in `scene`, slot by slot, up to the boundary at which its last slot is closed."""
     last = instance.horizon
 
@@ -53,7 +55,8 @@ def stepped_through(scene: Scene, instance: oasis.Instance, policy: Callable[[],
     def over(brain: Brain) -> bool:
         return brain.driver.slot is not None and brain.driver.slot >= last
 
-    return Stepped(scene, policy, arrivals, over, horizon=last, node_selector=pool(scene))
+    own = {"horizon": last, "node_selector": pool(scene)}
+    return Stepped(scene, policy, arrivals, over, startup=startup, **own)
 
 
 def completions(scene: Scene, horizon: int) -> dict[str, int | None]:

@@ -39,6 +39,9 @@ class Stepped:
         Whether there is nothing more to do, asked at the end of each slot.
     in_slot : callable, optional
         Called when the pods of a slot are there, before the next one.
+    startup : float
+        Part of a slot that passes before new pods work: what the machine takes is not counted, this
+        is.
     settings : Any
         Of the controller.
     """
@@ -50,20 +53,27 @@ class Stepped:
         arrivals: Callable[[int], Sequence[dict[str, Any]]],
         over: Callable[[Brain], bool],
         in_slot: Callable[[Controller], None] = lambda _: None,
+        *,
+        startup: float = 0.0,
         **settings: Any,
     ) -> None:
         epoch = float(round(time.time()))
         scene.clock = Clock(CLOCK.slot_seconds, CLOCK.startup_seconds, epoch)
         self._scene, self._arrivals, self._over, self._in_slot = scene, arrivals, over, in_slot
         self._time = epoch - CLOCK.slot_seconds  # no slot has begun
+        self._slot, self._startup = -1, startup
         self._asked_since = time.monotonic()
-        self.controller = scene.make(
-            policy, now=lambda: self._time, **{"lease_seconds": 30.0, **settings}
-        )
+        self.controller = scene.make(policy, now=self._now, **{"lease_seconds": 30.0, **settings})
 
     def run(self) -> None:
         """Run it to its end."""
         self.controller.run(until=self._turned)
+
+    def _now(self) -> float:
+        """The beginning of the slot; when it has begun, the moment at which its new pods work."""
+        brain = self.controller.brain
+        has_begun = brain is not None and brain.driver.slot == self._slot
+        return self._time + (self._startup if has_begun else 0.0)
 
     def _turned(self, brain: Brain | None) -> bool:
         """Called by the controller after each turn; True ends it."""
@@ -89,7 +99,7 @@ class Stepped:
                 lambda uid=uid: uid in {item["metadata"]["uid"] for item in store.items()},
                 f"the controller sees {body['metadata']['name']}",
             )
-        self._time = brain.clock.begin(slot)
+        self._time, self._slot = brain.clock.begin(slot), slot
         self._asked_since = time.monotonic()
 
     def _missing(self, brain: Brain | None) -> str | None:
@@ -99,8 +109,8 @@ class Stepped:
         slot = brain.driver.slot
         if slot is None:
             return None
-        if slot != brain.clock.slot(self._time):
-            return f"slot {slot + 1} has not begun"
+        if slot != self._slot:
+            return f"slot {self._slot} has not begun"
         stores = self.controller.watchers
         ours = brain.pods_of({name: watcher.store.items() for name, watcher in stores.items()})
         entries = brain.driver.by_uid
