@@ -20,6 +20,7 @@ from tests.unit.experiments.test_plotting import assert_readable
 
 PICTURES = Path(__file__).parents[3] / "docs" / "figures"
 TABLES = ("controllers.csv", "philly/controllers.csv")
+SEEDS = {TABLES[0]: 20, TABLES[1]: 5}  # windows of the trace
 
 
 @pytest.fixture
@@ -103,7 +104,10 @@ def test_the_tables_have_all_policies_at_all_loads_and_nobody_exceeds_the_bound(
     expected = [(load, policy) for load in LOADS for policy in POLICIES]
     assert [(row["load"], row["policy"]) for row in rows] == expected
     assert all(0 < row["of_bound"] <= 1.0 for row in rows)
-    assert all(row["seeds"] == EXPERIMENTS["controllers"].seeds for row in rows)
+    assert {row["seeds"] for row in rows} == {SEEDS[name]}
+    whole = [row for row in rows if row["unfinished"] == 0]
+    assert len(whole) >= len(LOADS) * (len(POLICIES) - 2), "all but OASiS and recourse finish all"
+    assert all(row["mean"] >= row["mean_bound"] for row in whole)
 
 
 def test_the_data_of_the_page_are_those_of_the_command():
@@ -119,4 +123,28 @@ def test_the_data_of_the_page_are_those_of_the_command():
 @pytest.mark.parametrize("name", TABLES)
 def test_the_picture_is_readable(name):
     rows = read_csv(PICTURES / name)
-    assert_readable(EXPERIMENTS["controllers"].draw(rows, "5 seeds"))
+    assert_readable(EXPERIMENTS["controllers"].draw(rows, f"{SEEDS[name]} seeds"))
+
+
+def test_what_the_page_says_of_them_is_so():
+    """Its numbers are worked out from the data; these are the sentences around them."""
+    drawn_rows, philly = (
+        {(row["load"], row["policy"]): row for row in read_csv(PICTURES / name)} for name in TABLES
+    )
+
+    def order(load, name, policies=POLICIES):
+        return sorted(policies, key=lambda policy: drawn_rows[load, policy][name])
+
+    assert set(order(0.5, "mean")[:2]) == {"priority-queue", "dragon"}
+    assert order(2.0, "mean")[0] == "dragon"
+    assert set(order(2.0, "of_bound")[-2:]) == {"recourse", "dragon"}
+    plain = order(2.0, "of_bound", ("fifo", "srtf", "las", "locality-aware"))
+    assert plain[-1] == "locality-aware"
+    assert order(0.5, "of_bound").index("kod2") >= len(POLICIES) - 4
+    least = [row["mean_bound"] for row in drawn_rows.values()]
+    assert min(least) == pytest.approx(max(least)), "that of jobs alone at each load"
+    widths = [
+        sum(row["of_bound_high"] - row["of_bound_low"] for row in rows.values())
+        for rows in (drawn_rows, philly)
+    ]
+    assert widths[0] < widths[1]
