@@ -135,7 +135,7 @@ def cut_configuration_lp(
     generation = ColumnGeneration(arrays, budget, state, params.pricing)
     generation.columns = list(bound.columns)
     prices = bound.worker_prices, bound.ps_prices
-    generation.centre.move(prices, bound.bound, np.zeros(0))
+    generation.centre.move(prices, bound.bound)
     # what the LP was not solved for is too fine for its cuts as well
     is_solved = bound.status is Status.OPTIMAL
     master = RestrictedMaster(Grouping.of(arrays, None if is_solved else params.classes))

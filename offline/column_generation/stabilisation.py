@@ -17,6 +17,8 @@ import numpy as np
 from oasis.model.rounding import FloatArray
 from offline.column_generation.params import ColumnGenerationParams
 
+NO_CUTS: FloatArray = np.zeros(0)
+
 
 @dataclass(slots=True)
 class StabilityCentre:
@@ -40,13 +42,16 @@ class StabilityCentre:
     worker_prices: FloatArray
     ps_prices: FloatArray
     bound: float = math.inf
-    cut_duals: FloatArray = field(default_factory=lambda: np.zeros(0))
+    cut_duals: FloatArray = field(default_factory=lambda: NO_CUTS)
     smoothing: float = field(init=False, default=0.0)
 
     def move(
-        self, prices: tuple[FloatArray, FloatArray], bound: float, cut_duals: FloatArray
+        self,
+        prices: tuple[FloatArray, FloatArray],
+        bound: float,
+        cut_duals: FloatArray = NO_CUTS,
     ) -> None:
-        """Take better prices for the centre."""
+        """Take better prices for the centre, and what cuts cost beside them."""
         self.worker_prices, self.ps_prices = prices
         self.bound, self.cut_duals = bound, cut_duals
 

@@ -29,9 +29,10 @@ def follow_recourse(
 ) -> bool:
     """Offer the schedules of a run of recourse; whether there was a run.
 
-    How many rounds of ruin and recreate a decision has follows from what the budget says that may
-    be spent, not from a clock, so that the same limit gives the same run. Without enough for one
-    round, or with nothing to gain, there is no run.
+    How many rounds of ruin and recreate a decision has follows from what they cost and what may be
+    spent, so that the same limit in work gives the same run. A limit in seconds holds on a slow
+    machine too: no round begins when a decision has had its part. Without enough for one round, or
+    with nothing to gain, there is no run.
 
     Parameters
     ----------
@@ -55,7 +56,11 @@ def follow_recourse(
     if rounds < 1 or budget.passed or best.is_proven:
         return False
     best.state.enter(Phase.RECOURSE)
-    run = simulate(instance, Recourse("none", seed=seed, params=RecourseParams(rounds=rounds)))
+    seconds = None
+    if budget.limit is not None and not budget.is_repeatable:
+        seconds = budget.left / len(arrays.jobs)
+    steering = RecourseParams(rounds=rounds)
+    run = simulate(instance, Recourse("none", seed=seed, seconds=seconds, params=steering))
     budget.charge(rounds * round_work)
     best.offer(PartialSolution(arrays, run.schedules))
     return True

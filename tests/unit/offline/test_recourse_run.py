@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import oasis
 from oasis.simulator.recourse import Recourse
 from oasis.solvers.budget import Budget, WorkCounter
 from offline import solve_configuration
+from offline.heuristics import recourse_run
 from offline.heuristics.best_solution import BestSolution
 from offline.heuristics.params import RecourseRunParams, WindowParams
 from offline.heuristics.partial_solution import PartialSolution
@@ -44,6 +46,23 @@ def test_the_budget_decides_how_many_rounds_there_are(limit: float | None, round
 def test_without_enough_for_one_round_there_is_no_run() -> None:
     best, budget, has_run = followed(0.9 * ROUND)
     assert (best.value, budget.elapsed, has_run) == (0.0, 0.0, False)
+
+
+def test_a_limit_in_seconds_is_shared_by_the_decisions(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[float | None] = []
+
+    def noted(*args: Any, seconds: float | None = None, **options: Any) -> Recourse:
+        given.append(seconds)
+        return Recourse(*args, seconds=seconds, **options)
+
+    monkeypatch.setattr(recourse_run, "Recourse", noted)
+    followed(None)
+    budget = Budget(1000.0)
+    check = partial(oasis.verify, INSTANCE)
+    best = BestSolution(PartialSolution(ARRAYS), SolveState(budget), check)
+    assert follow_recourse(INSTANCE, ARRAYS, best, 5, budget, PARAMS)
+    assert given[0] is None
+    assert given[1] == pytest.approx(1000.0 / len(INSTANCE.jobs), rel=0.2)
 
 
 def test_with_nothing_to_gain_there_is_no_run() -> None:

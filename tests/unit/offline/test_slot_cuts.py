@@ -5,6 +5,7 @@ The oracle is the enumeration of all counts that the servers hold together.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from itertools import product
 
@@ -114,21 +115,34 @@ def test_jobs_that_share_a_server_in_fractions_no_longer_do() -> None:
     assert len(cuts) == 1
 
 
-def test_every_cut_holds_for_all_counts_that_fit_and_a_broken_one_does_not() -> None:
-    """The same weights with half the right-hand side are what a broken separation would give."""
-    weights, lifted = [], 0
-    for seed in SEEDS:
-        instance = crowded(seed)
+def weighed(instances: Iterable[oasis.Instance]) -> tuple[list[float], int]:
+    """What the heaviest counts that fit weigh in each cut; how many bounds cuts have lowered."""
+    weights, lowered = [], 0
+    for instance in instances:
         bound, state, cuts = cut(instance)
         best = solve_brute_force(instance).objective
         assert best * (1 - 1e-9) <= state.bound <= bound.bound * (1 + 1e-9)
-        lifted += state.bound < bound.bound * (1 - 1e-3)
+        lowered += state.bound < bound.bound * (1 - 1e-3)
         weights += [heaviest(instance, found) for found in cuts.cuts]
-    assert len(weights) >= 20
-    assert lifted >= 9
     assert max(weights) <= 1 + 1e-7
+    return weights, lowered
+
+
+def test_every_cut_holds_for_all_counts_that_fit_and_a_broken_one_does_not() -> None:
+    """The same weights with half the right-hand side are what a broken separation would give."""
+    weights, lowered = weighed(map(crowded, SEEDS))
+    assert len(weights) >= 20
+    assert lowered >= 9
     assert max(weights) > 0.99, "cuts that nothing reaches are weak"
     assert any(2 * weight > 1 + 1e-7 for weight in weights)
+
+
+@pytest.mark.nightly
+def test_every_cut_holds_on_many_more_instances() -> None:
+    weights, lowered = weighed(map(crowded, range(1000, 1400)))
+    assert lowered > 100
+    assert len(weights) > lowered
+    weighed(tiny_instance(seeded(seed)) for seed in range(400))
 
 
 def test_a_cut_that_is_too_strong_shows_as_a_bound_below_the_optimum(
