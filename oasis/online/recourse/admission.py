@@ -25,6 +25,7 @@ class AdmissionRule(Protocol):
     """
 
     min_utility_fraction: float
+    promise_share: float | None  # a job is promised the last slot with so much of what is planned
 
     @property
     def parameters(self) -> Mapping[str, Any]:
@@ -85,6 +86,8 @@ class AtPrices:
     memory : int
         So many of the last arrivals give the default bounds.
     """
+
+    promise_share: float | None = None
 
     def __init__(
         self,

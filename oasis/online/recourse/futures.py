@@ -24,6 +24,7 @@ TIE = 1e-9  # share of the utility below which a gain is a rounding error
 MOST_JOBS = 20
 MEMORY = 100
 ENOUGH = 10  # known jobs from which on an equal trade is accepted
+DEFAULT_PROMISE_SHARE = 0.8  # chosen on training seeds: docs/recourse
 FIRST_KEY = 2**62  # beyond every key of a job that has arrived
 
 
@@ -51,6 +52,10 @@ class SampledFutures:
         Futures for each decision.
     min_utility_fraction : float
         phi: only completions worth at least this much of a job's best are promised.
+    promise_share : float or None
+        A job is promised the last slot in which it is worth at least so much of what it is worth at
+        its planned completion, so that it can give way to jobs that are in more of a hurry. None
+        promises the planned completion.
     memory : int
         So many of the last arrivals are drawn from.
     most_jobs : int
@@ -81,6 +86,7 @@ class SampledFutures:
         *,
         samples: int = DEFAULT_SAMPLES,
         min_utility_fraction: float = DEFAULT_FLOOR,
+        promise_share: float | None = DEFAULT_PROMISE_SHARE,
         memory: int = MEMORY,
         most_jobs: int = MOST_JOBS,
         seed: int = 0,
@@ -91,9 +97,11 @@ class SampledFutures:
         if not 0 <= min_utility_fraction < 1:
             expected = "expected 0 <= phi < 1"
             raise ValueError(f"min_utility_fraction: {expected}, got {min_utility_fraction}")
+        if promise_share is not None and not 0 < promise_share <= 1:
+            raise ValueError(f"promise_share: expected 0 < share <= 1, got {promise_share}")
         if learned is not None and not learned.jobs:
             raise ValueError("prices: expected at least one past job to sample futures from")
-        self.min_utility_fraction = min_utility_fraction
+        self.min_utility_fraction, self.promise_share = min_utility_fraction, promise_share
         self._learned, self._samples = learned, samples
         self._memory, self._most_jobs, self._seed = memory, most_jobs, seed
 
@@ -103,6 +111,7 @@ class SampledFutures:
             "admission": "futures",
             "samples": self._samples,
             "min_utility_fraction": self.min_utility_fraction,
+            "promise_share": self.promise_share,
             "learned": None if self._learned is None else self._learned.digest,
             "memory": self._memory,
             "most_jobs": self._most_jobs,

@@ -39,6 +39,8 @@ class AtLearnedPrices:
     []
     """
 
+    promise_share: float | None = None
+
     def __init__(self, learned: LearnedPrices, min_utility_fraction: float) -> None:
         if not 0 <= min_utility_fraction < 1:
             expected = "expected 0 <= phi < 1"

@@ -111,6 +111,11 @@ class LiveJob:
         """F at completion in `slot`."""
         return float(self.table[slot - self.job.arrival])
 
+    def latest_worth(self, share: float, slot: int) -> int:
+        """The last slot in which a completion is worth at least `share` of what it is in `slot`."""
+        worth = self.table[slot - self.job.arrival :]
+        return slot + int((worth >= share * worth[0]).sum()) - 1  # no utility grows with time
+
     def rest(self, now: int, until: int, lift: float = 0.0) -> Rest:
         """What is left, with completions up to `until`, each worth `lift` more than it is."""
         first = self.earliest(now)

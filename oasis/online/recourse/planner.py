@@ -227,7 +227,8 @@ class Planner:
             is_planned = plan.insert(live) or self._make_room(live)
             if is_planned and rule.accepts(live, plan):
                 assert live.schedule is not None
-                live.promise = live.schedule.completion
+                planned, share = live.schedule.completion, rule.promise_share
+                live.promise = planned if share is None else live.latest_worth(share, planned)
                 continue
             plan.undo(mark)
             is_late = live.earliest(plan.now) > live.last

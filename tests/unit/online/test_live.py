@@ -9,7 +9,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from oasis import Cluster, Constant, Deadline, InstanceError, Job, OasisError, Server
+from oasis import (
+    Cluster,
+    Constant,
+    Deadline,
+    InstanceError,
+    Job,
+    OasisError,
+    Piecewise,
+    Server,
+    Utility,
+)
 from oasis.online.live.answers import Change, Completion, Delay, Progress
 from oasis.online.live.scheduler import LiveScheduler
 from oasis.online.prices import PriceBounds
@@ -145,10 +155,28 @@ def test_the_work_of_several_jobs_is_revised_at_once(make: Any) -> None:
     assert one.revise_all({}).given_up == ()
 
 
-@pytest.mark.parametrize("make", [lambda: recourse(commitment="arrival"), irrevocable])
-def test_a_promise_that_a_lost_server_breaks_is_named(make: Any) -> None:
-    scheduler = make()
+def test_a_promise_is_the_last_slot_that_is_nearly_as_good_as_what_is_planned() -> None:
+    """Nothing is lost if the job, which has until slot 7, ends in slot 3 instead of slot 1."""
+    scheduler = recourse(commitment="arrival")
     scheduler.submit(job("promised", 0, 2, 9.0, 7))
+    assert (scheduler.plan()["promised"].completion, scheduler.promised("promised")) == (1, 7)
+    change = scheduler.lose("w#0")
+    assert (change.broken, change.delayed) == ((), (Delay("promised", 1, 3),))
+
+
+LATER_IS_WORSE = Piecewise(delays=(1.0, 2.0), values=(9.0, 6.0))
+
+
+@pytest.mark.parametrize(
+    ("make", "utility"),
+    [
+        (lambda: recourse(commitment="arrival"), LATER_IS_WORSE),
+        (irrevocable, Deadline(9.0, 7.0)),
+    ],
+)
+def test_a_promise_that_a_lost_server_breaks_is_named(make: Any, utility: Utility) -> None:
+    scheduler = make()
+    scheduler.submit(replace(job("promised", 0, 2, 9.0, 7), utility=utility))
     assert scheduler.promised("promised") == 1
     change = scheduler.lose("w#0")
     assert (change.broken, change.delayed) == (("promised",), (Delay("promised", 1, 3),))
@@ -156,7 +184,7 @@ def test_a_promise_that_a_lost_server_breaks_is_named(make: Any) -> None:
     assert set(scheduler.plan()["promised"].workers[:, 1].tolist()) == {1}
     assert scheduler.totals.broken_promises == 1
     scheduler.restore("w#0")
-    assert scheduler.submit(job("next", 0, 1, 9.0, 7, workers=2)).completion in (0, 1)
+    assert scheduler.submit(job("next", 0, 1, 9.0, 1, workers=2)).completion in (0, 1)
 
 
 @pytest.mark.parametrize("make", [recourse, irrevocable])

@@ -94,6 +94,17 @@ def test_the_deadline_is_the_promise_or_the_last_slot_worth_anything() -> None:
 
 
 @pytest.mark.parametrize(
+    ("share", "latest"), [(1.0, 4), (0.7, 4), (0.66, 5), (0.34, 5), (0.33, 6), (0.01, 6)]
+)
+def test_the_last_slot_that_is_worth_a_share_of_what_a_completion_is_worth(
+    share: float, latest: int
+) -> None:
+    """Completions in slots 4, 5 and 6 are worth 6, 4 and 2."""
+    assert live().latest_worth(share, 4) == latest
+    assert live(replace(JOB, utility=Constant(3.0))).latest_worth(share, 4) == 8
+
+
+@pytest.mark.parametrize(
     ("remaining", "now", "earliest"), [(6, 2, 3), (6, 5, 6), (4, 5, 6), (3, 5, 5), (1, 5, 5)]
 )
 def test_the_earliest_completion_counts_the_present_slot(

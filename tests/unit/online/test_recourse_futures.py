@@ -67,6 +67,24 @@ def test_what_a_future_earns_is_what_fits_in_this_order() -> None:
     assert not plan.ledger.worker_used.any()
 
 
+@pytest.mark.parametrize(("share", "both"), [(None, False), (1.0, True), (0.8, True)])
+def test_a_job_that_was_promised_a_late_slot_gives_way_to_one_in_a_hurry(
+    share: float | None, both: bool
+) -> None:
+    """The first is planned in slot 0 and has until slot 3; the second is worth nothing later."""
+    made = planner(SampledFutures(promise_share=share))
+    made.replan({0: job("patient", 0, 5.0, latest=3)})
+    assert made.plan.live[0].promise == (3 if both else 0)
+    gone = made.replan({1: job("urgent", 0, 50.0)})
+    assert (gone == {}) == both
+    assert made.plan.live[0].schedule is not None
+
+
+def test_the_share_that_a_promise_is_worth_is_more_than_nothing() -> None:
+    with pytest.raises(ValueError, match=r"^promise_share: expected 0 < share <= 1, got 0$"):
+        SampledFutures(promise_share=0)
+
+
 def test_a_trade_that_gains_nothing_is_accepted_once_enough_is_known() -> None:
     assert [is_gain(gain, False) for gain in (1.0, 0.0, -1.0)] == [True, False, False]
     assert [is_gain(gain, True) for gain in (1.0, 0.0, -1.0)] == [True, True, False]
