@@ -11,6 +11,7 @@ import pytest
 
 from oasis.solvers import Status
 from offline import solve, solve_both, solve_brute_force, solve_configuration, solve_milp
+from offline.benders import decomposition as module
 from offline.benders.decomposition import LEVELS, UNFINISHED, Decomposition
 from offline.benders.params import BendersParams
 from offline.benders.solve import solve_benders
@@ -148,3 +149,37 @@ def test_what_a_running_master_has_proved_counts_only_where_time_may(is_repeatab
     for progress in (None, SimpleNamespace(bound=17.0)):
         run._note(SimpleNamespace(progress=progress))
     assert proved == ([] if is_repeatable else [(17.0, LEVELS[0].phase)])
+
+
+@pytest.mark.parametrize(
+    ("passed", "proven"), [(True, False), (False, True)], ids=["no time", "nothing to prove"]
+)
+def test_nothing_is_relaxed_without_time_or_anything_to_prove(
+    passed: bool, proven: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    solved: list[Any] = []
+    relaxation = SimpleNamespace(solve=solved.append)  # gives no solution, which ends the rounds
+    monkeypatch.setattr(module, "Relaxation", lambda problem: relaxation)
+    run = decomposition(model=SimpleNamespace(problem=None))
+    run.budget.share = lambda part: SimpleNamespace(passed=passed)
+    run.best.is_proven = proven
+    run.cut_the_relaxation()
+    assert solved == []
+
+
+@pytest.mark.parametrize("is_cut", [True, False])
+@pytest.mark.parametrize("status", [Status.OPTIMAL, Status.TIME_LIMIT])
+def test_a_best_plan_that_no_cut_excludes_is_forbidden(is_cut: bool, status: Status) -> None:
+    forbidden: list[Any] = []
+    misfit = SimpleNamespace(group="w", counts={0: 1}, slots=[2])
+    model = SimpleNamespace(schedules_of=dict, arrays=SimpleNamespace(horizon=4))
+    run = decomposition(
+        model=model,
+        primal=SimpleNamespace(place=lambda plan, budget, most: [misfit]),
+        separation=SimpleNamespace(
+            cut_off=lambda *_: is_cut, forbid=lambda *given: forbidden.append(given[:3])
+        ),
+    )
+    run._place(SimpleNamespace(values={}, status=status), run.budget)
+    is_forbidden = not is_cut and status is Status.OPTIMAL
+    assert forbidden == ([("w", {0: 1}, [2])] if is_forbidden else [])
