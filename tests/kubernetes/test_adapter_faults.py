@@ -79,7 +79,9 @@ def test_faults_change_nothing_in_the_end(cluster: Cluster, request: pytest.Fixt
     scene = scene_of(cluster)
     bystander(cluster)
     certificates = cluster.plane.components.certificates
-    plan = FaultPlan.drawn(SEED, faults, pause=1.0, longest=1.0)
+    # a watch that passes is open for minutes: where all faults are to strike, none passes
+    watch_pause = 0.0 if nightly else 1.0
+    plan = FaultPlan.drawn(SEED, faults, pause=1.0, longest=1.0, watch_pause=watch_pause)
     most, rounds = 0, [""]
     with (
         FaultProxy(
@@ -89,7 +91,7 @@ def test_faults_change_nothing_in_the_end(cluster: Cluster, request: pytest.Fixt
             certificates.serving_key,
             plan,
         ) as proxy,
-        scene.controller(FIFO, server=proxy.url, params=QUICK),
+        scene.controller(FIFO, server=proxy.url, params=QUICK) as controller,
     ):
         submit_all(scene)
         deadline = time.monotonic() + 240.0
@@ -107,7 +109,10 @@ def test_faults_change_nothing_in_the_end(cluster: Cluster, request: pytest.Fixt
         struck = len(proxy.struck())
         check_end(cluster, scene, rounds)
     assert most <= 0, "no pod twice"
-    assert struck == faults if nightly else struck > min(50, faults // 4)
+    if nightly:  # a watch may still wait for the events after which it is cut
+        assert faults - struck <= len(controller.watchers)
+    else:
+        assert struck > min(50, faults // 4)
     print(f"{struck} faults struck")  # noqa: T201
 
 

@@ -73,14 +73,15 @@ class FaultPlan:
         pause: float = 5.0,
         kinds: Sequence[str] = ("status", "delay", "hang", "reset", "lost", "cut", "gone"),
         longest: float = 2.0,
+        watch_pause: float = 1.0,
     ) -> FaultPlan:
         """`count` faults of `kinds` from `seed`, with `pause` passing requests between two on
-        average, delays and hanging up to `longest` seconds."""
+        average and `watch_pause` passing watches, delays and hanging up to `longest` seconds."""
         draw = random.Random(seed)
         faults = [_drawn(draw, draw.choice(kinds), longest) for _ in range(count)]
         return cls(
             requests=[(_pause(draw, pause), fault) for fault in faults if not _of_watch(fault)],
-            watches=[(_pause(draw, 1.0), fault) for fault in faults if _of_watch(fault)],
+            watches=[(_pause(draw, watch_pause), fault) for fault in faults if _of_watch(fault)],
         )
 
     def next(self, method: str, *, watch: bool) -> Fault | None:
