@@ -136,7 +136,7 @@ SHOWN = {
     "utility": "utility",
     "unfinished": "unfinished",
     "mean": "mean (s)",
-    "mean_bound": "no mean below (s)",
+    "mean_bound": "no mean of all below (s)",
     "p95": "p95 (s)",
     "waiting": "waiting (s)",
     "restarts": "restarts of a job",

@@ -120,6 +120,7 @@ class Job:
         """The object makes no sense."""
         self.status["phase"] = "Invalid"
         self.say(VALID, "False", "Invalid", message, now)
+        self.in_state(None, now)
 
     def admitted(
         self, entry: Entry, decision: Decision | None, promised: int | None, now: float

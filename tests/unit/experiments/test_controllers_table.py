@@ -76,7 +76,7 @@ def test_a_trace_that_does_not_do_is_refused_before_anything_is_written(content,
         main(["figure", "controllers", "--trace", str(path), "-o", str(folder)])
     assert caught.value.code == 2
     (line,) = capfd.readouterr().err.splitlines()
-    assert ("--trace: expected 200 jobs" if content else "some.csv") in line
+    assert ("--trace: expected 800 jobs" if content else "some.csv") in line
     assert not folder.exists()
 
 

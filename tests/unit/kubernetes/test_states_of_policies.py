@@ -75,6 +75,15 @@ def test_who_starves_by_kod2_says_so_until_it_runs() -> None:
     assert state(brain, "b") is None
 
 
+def test_the_words_of_the_policy_go_when_an_edit_makes_the_job_invalid() -> None:
+    seen = cluster(jobs=[stored(job(2, uid="a"))])
+    brain = brain_of(Moody(), seen)
+    boundary(brain, 0, seen)
+    assert state(brain, "a") is not None
+    brain.statuses["a"].invalid("workers: expected a whole number", EPOCH + 60.0)
+    assert state(brain, "a") is None
+
+
 def test_any_policy_may_have_words_of_its_own() -> None:
     seen = cluster(jobs=[stored(job(2, uid="a"))])
     policy = Moody()
