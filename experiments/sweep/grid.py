@@ -22,8 +22,9 @@ def grid_of(rows: Sequence[Row]) -> dict[str, Any]:
     -------
     dict
         Plain data for `experiments.sweep.config.sweep_config`: one entry an instance and one a
-        policy, with all their options. What is None in the table is left out, but for the limit of
-        a task that has none: TOML says ``time_limit = inf``, as leaving it out means the default.
+        policy, with all their options. What is None in the table is left out, except for what is
+        None there because it is infinite: a task without a limit has ``time_limit = inf``, and one
+        that any gap ends has ``gap = inf``.
 
     Examples
     --------
@@ -44,6 +45,8 @@ def _task(rows: Sequence[Row]) -> dict[str, Any]:
     row, task = rows[0], _points(rows, "task.")[0]
     if "task.time_limit" in row and task.keys().isdisjoint({"time_limit", "work_limit"}):
         task["time_limit"] = math.inf
+    if "task.gap" in row and "gap" not in task:
+        task["gap"] = math.inf
     return task
 
 

@@ -46,6 +46,12 @@ GRIDS: dict[str, dict[str, Any]] = {
         "instances": [{**SMALL, "jobs": 3}],
         "policies": [{"name": "fifo"}],
     },
+    "any gap": {
+        "seeds": [2],
+        "task": {"name": "ratio", "work_limit": 2.0, "gap": float("inf"), "method": "milp"},
+        "instances": [{**SMALL, "jobs": 3}],
+        "policies": [{"name": "fifo"}],
+    },
     "lateness": {
         "seeds": 0,
         "task": {"name": "lateness"},
