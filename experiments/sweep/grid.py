@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -21,7 +22,9 @@ def grid_of(rows: Sequence[Row]) -> dict[str, Any]:
     -------
     dict
         Plain data for `experiments.sweep.config.sweep_config`: one entry an instance and one a
-        policy, with all their options. What is None in the table is left out.
+        policy, with all their options. What is None in the table is left out, except for what is
+        None there because it is infinite: a task without a limit has ``time_limit = inf``, and one
+        that any gap ends has ``gap = inf``.
 
     Examples
     --------
@@ -29,13 +32,22 @@ def grid_of(rows: Sequence[Row]) -> dict[str, Any]:
     >>> grid_of([row | {"seed": seed} for seed in (3, 4)])["seeds"]
     {'first': 3, 'count': 2}
     """
-    tasks = _points(rows, "task.")
     return {
         "seeds": _seeds(list(dict.fromkeys(int(row["seed"]) for row in rows))),
-        "task": tasks[0],
+        "task": _task(rows),
         "instances": _points(rows, "instance."),
         "policies": _points(rows, "policy."),
     }
+
+
+def _task(rows: Sequence[Row]) -> dict[str, Any]:
+    """The task, which is the same in all rows, with what is infinite and None in the table."""
+    row, task = rows[0], _points(rows, "task.")[0]
+    if "task.time_limit" in row and task.keys().isdisjoint({"time_limit", "work_limit"}):
+        task["time_limit"] = math.inf
+    if "task.gap" in row and "gap" not in task:
+        task["gap"] = math.inf
+    return task
 
 
 def _points(rows: Sequence[Row], prefix: str) -> list[dict[str, Any]]:

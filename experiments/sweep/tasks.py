@@ -67,11 +67,12 @@ def _method(name: str) -> str:
 
 
 def _limit(value: Any) -> Any:
-    """TOML has no null, and records are JSON, which has no infinity."""
+    """TOML has no null: no limit is infinite there."""
     return None if value == math.inf else value
 
 
 Limit = Annotated[Annotated[float, Field(ge=0)] | None, BeforeValidator(_limit)]
+Gap = Annotated[float, Field(ge=0, allow_inf_nan=True)]  # NaN is not >= 0
 
 
 class RatioOptions(Options):
@@ -85,7 +86,8 @@ class RatioOptions(Options):
         Units of work in place of the time limit, as in `offline.solve`: the result then repeats.
     gap, no_improvement : float or None
         What else ends the solve, as in `offline.solve`; a cell without them is the same cell as
-        before there were any.
+        before there were any. Any gap is small enough if `gap` is infinite; the cell then has the
+        key with None, because records are JSON, which has no infinity.
     seed : int
         Of the offline solve.
     method : str
@@ -94,7 +96,7 @@ class RatioOptions(Options):
 
     time_limit: Limit = 60.0
     work_limit: Limit = None
-    gap: Limit = None
+    gap: Gap | None = None
     no_improvement: Limit = None
     seed: Annotated[int, Field(ge=0, le=LARGEST_SEED)] = 0
     method: Annotated[str, AfterValidator(_method)] = "auto"
@@ -109,9 +111,10 @@ class RatioOptions(Options):
         return {**data, "time_limit": None}
 
     @model_serializer(mode="wrap")
-    def _without_criteria(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+    def _as_json_has_it(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
         given: dict[str, Any] = dump(self)
-        return {k: v for k, v in given.items() if k not in CRITERIA or v is not None}
+        told = {k: v for k, v in given.items() if k not in CRITERIA or v is not None}
+        return told | {"gap": None} if told.get("gap") == math.inf else told
 
 
 def optimum(case: Case) -> Figures:

@@ -95,12 +95,19 @@ class ScheduleExchange:
     def found(self, values: Mapping[str, float]) -> None:
         """Tell the state of schedules, unless they exceed a capacity by what HiGHS forgives.
 
-        Such schedules are refused at the end of the solve too (`solve_within`).
+        Such schedules are refused at the end of the solve too (`solve_within`). Where the state
+        knows better ones, from others, they are still to be given.
+
+        Raises
+        ------
+        SolverError
+            If they break another constraint.
         """
         if all(limit.holds(values) for limit in self.model.limits()):
             schedules = self.model.schedules_of(values)
-            self.state.found(verify(self.instance, schedules), schedules)
-            self._given = self.state.schedules
+            self.state.found(_verified(self.instance, schedules), schedules)
+            if self.state.schedules is schedules:
+                self._given = schedules
 
 
 def _run(
@@ -127,16 +134,21 @@ def _run(
         exchange=ScheduleExchange(instance, model, state),
     )
     found = _schedules_of(model, solution)
-    try:
-        value = verify(instance, found)
-    except VerificationError as error:
-        raise SolverError(f"HiGHS returned an infeasible solution: {error}") from error
+    value = _verified(instance, found)
     state.found(value, found)
     state.proved(solution.bound)
     best = state.incumbent or 0.0
     if solution.status is Status.OPTIMAL and value < best - TRUST * abs(best):
         raise SolverError(f"HiGHS calls {value:.9g} optimal; a schedule is worth {best:.9g}")
     return solution.status
+
+
+def _verified(instance: Instance, found: Mapping[str, Schedule]) -> float:
+    """The value of schedules that HiGHS has found."""
+    try:
+        return verify(instance, found)
+    except VerificationError as error:
+        raise SolverError(f"HiGHS returned an infeasible solution: {error}") from error
 
 
 def _schedules_of(model: CompactModel, solution: Solution) -> dict[str, Schedule]:

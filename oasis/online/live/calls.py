@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from oasis.model.decision import Decision
+from oasis.model.errors import InstanceError
 from oasis.model.job import Job
 from oasis.model.schedule import Schedule
-from oasis.model.validation import integer
+from oasis.model.validation import describe, integer
 from oasis.online.live.answers import Change, Delay, Progress, Totals
 from oasis.online.live.core import Core, Events
 
@@ -126,6 +127,9 @@ def _revise(core: Core, job_id: str, remaining_work: int) -> Result:
 
 
 def _revise_all(core: Core, remaining_work: Mapping[str, int]) -> Result:
+    if not isinstance(remaining_work, Mapping):
+        wanted = "expected a mapping of ids to worker-slots"
+        raise InstanceError("remaining_work", f"{wanted}, got {describe(remaining_work)}")
     found = [
         (core.find(job_id), _work(work, f"remaining_work[{job_id!r}]"))
         for job_id, work in remaining_work.items()

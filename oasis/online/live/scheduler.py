@@ -234,8 +234,8 @@ class LiveScheduler(LastingCalls):
         Raises
         ------
         OasisError
-            If one of the jobs is not live, or its work is not a whole number of at least 1; nothing
-            is changed then.
+            If it is no mapping, one of the jobs is not live, or its work is not a whole number of
+            at least 1; nothing is changed then.
         """
         return self._change("revise_all", remaining_work=remaining_work)
 

@@ -40,6 +40,18 @@ GRIDS: dict[str, dict[str, Any]] = {
         "instances": [{**SMALL, "jobs": 3, "priority": [[1.0, 100.0], [75.0, 100.0]]}],
         "policies": [{"name": "oasis"}],
     },
+    "unlimited": {
+        "seeds": [2],
+        "task": {"name": "ratio", "time_limit": float("inf"), "method": "milp"},
+        "instances": [{**SMALL, "jobs": 3}],
+        "policies": [{"name": "fifo"}],
+    },
+    "any gap": {
+        "seeds": [2],
+        "task": {"name": "ratio", "work_limit": 2.0, "gap": float("inf"), "method": "milp"},
+        "instances": [{**SMALL, "jobs": 3}],
+        "policies": [{"name": "fifo"}],
+    },
     "lateness": {
         "seeds": 0,
         "task": {"name": "lateness"},

@@ -221,6 +221,17 @@ def test_criteria_end_the_solve_and_are_part_of_the_cell_where_they_are_given(
     assert (row["offline_status"], row["proven"], row["task.gap"]) == ("gap_limit", False, 1e6)
 
 
+def test_an_infinite_gap_ends_the_solve_at_once_as_on_the_command_line(tmp_path: Path) -> None:
+    (plain,) = expand(_one(task={"name": "ratio"}))
+    config = _one(task={"name": "ratio", "gap": math.inf})
+    (cell,) = expand(config)
+    assert cell.options.gap == math.inf
+    assert cell.identity["task"] == plain.identity["task"] | {"gap": None}, "JSON has no infinity"
+    (row,) = run_sweep(config, tmp_path / "ratio.parquet").frame.to_dict("records")
+    assert (row["offline_status"], row["proven"]) == ("gap_limit", False)
+    assert run_sweep(config, tmp_path / "ratio.parquet").progress.kept == 1
+
+
 def test_infinite_time_limit_is_no_limit_and_recorded_as_none(tmp_path: Path) -> None:
     config = _one(task={"name": "ratio", "time_limit": math.inf})
     (cell,) = expand(config)
@@ -401,6 +412,8 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"task": {"time_limit": 3}}, "task: unknown key 'time_limit'; expected one of none"),
     ({"task": {"name": "ratio", "time_limit": -1}}, "task.time_limit: expected greater than or "),
     ({"task": {"name": "ratio", "gap": -1}}, "task.gap: expected greater than or "),
+    ({"task": {"name": "ratio", "gap": math.nan}}, "task.gap: expected greater than or "),
+    ({"task": {"name": "ratio", "gap": -math.inf}}, "task.gap: expected greater than or "),
     ({"task": {"name": "ratio", "time_limit": math.nan}}, "task.time_limit: expected a finite"),
     ({"task": {"name": "ratio", "time_limit": -math.inf}}, "task.time_limit: expected a finite"),
     ({"task": {"name": "ratio", "seed": -1}}, "task.seed: expected greater than or equal to 0"),

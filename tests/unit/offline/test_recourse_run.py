@@ -65,6 +65,41 @@ def test_a_limit_in_seconds_is_shared_by_the_decisions(monkeypatch: pytest.Monke
     assert given[1] == pytest.approx(1000.0 / len(INSTANCE.jobs), rel=0.2)
 
 
+class Decisions:
+    """A meter by which each decision of the run takes as long as any other."""
+
+    is_repeatable = False
+
+    def __init__(self) -> None:
+        self.done = 0
+
+    def read(self) -> float:
+        return float(self.done)
+
+    def charge(self, work: float) -> None:
+        pass
+
+
+@pytest.mark.parametrize(("limit", "made"), [(3.0, 3), (1.0, 1), (1000.0, None)])
+def test_a_run_that_spends_its_budget_is_given_up_before_the_next_decision(
+    limit: float, made: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    meter, decide = Decisions(), Recourse.decide
+
+    def counted(policy: Recourse, view: Any) -> Any:
+        meter.done += 1
+        return decide(policy, view)
+
+    monkeypatch.setattr(Recourse, "decide", counted)
+    budget = Budget(limit, meter)
+    check = partial(oasis.verify, INSTANCE)
+    best = BestSolution(PartialSolution(ARRAYS), SolveState(budget), check)
+    has_run = follow_recourse(INSTANCE, ARRAYS, best, 5, budget, PARAMS)
+    assert has_run == (made is None)
+    assert (best.value > 0) == (made is None), "half a run is no solution"
+    assert meter.done == made or (made is None and meter.done > 3)
+
+
 def test_with_nothing_to_gain_there_is_no_run() -> None:
     check = partial(oasis.verify, INSTANCE)
     state = SolveState(Budget())

@@ -15,6 +15,7 @@ from offline.state import Phase, SolveState
 TINY = oasis.generate("testbed", jobs=3, worker_servers=1, ps_servers=1, horizon=4, seed=3)
 MODEL = CompactModel(OfflineArrays.of(TINY))
 OPTIMUM = solve_brute_force(TINY)
+ONE_OF_THEM = next(iter(OPTIMUM.schedules))
 
 
 def exchange() -> tuple[ScheduleExchange, SolveState]:
@@ -40,6 +41,27 @@ def test_what_is_found_counts_once_it_is_verified() -> None:
     assert state.incumbent == pytest.approx(OPTIMUM.objective)
     assert oasis.verify(TINY, state.schedules) == state.incumbent
     assert here.better(0.0) is None, "it came from there"
+
+
+def test_what_others_found_is_given_though_worse_schedules_come_from_there() -> None:
+    here, state = exchange()
+    state.found(OPTIMUM.objective, OPTIMUM.schedules, "others")
+    worse = {ONE_OF_THEM: OPTIMUM.schedules[ONE_OF_THEM]}
+    value = oasis.verify(TINY, worse)
+    assert 0 < value < OPTIMUM.objective
+    here.found(MODEL.values_of(worse))
+    assert state.schedules is OPTIMUM.schedules, "they are better"
+    assert here.better(value) == MODEL.values_of(OPTIMUM.schedules)
+
+
+def test_what_does_less_than_the_work_of_a_job_ends_the_solve_with_its_error() -> None:
+    here, state = exchange()
+    values = dict(MODEL.values_of(OPTIMUM.schedules))
+    workers = [v.name for c in MODEL.jobs for v in c.workers.values() if values.get(v.name)]
+    values[workers[0]] -= 1.0
+    with pytest.raises(oasis.SolverError, match="HiGHS returned an infeasible solution: "):
+        here.found(values)
+    assert state.incumbent == 0.0
 
 
 def test_what_exceeds_a_capacity_does_not_count() -> None:

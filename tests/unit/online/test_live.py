@@ -155,6 +155,19 @@ def test_the_work_of_several_jobs_is_revised_at_once(make: Any) -> None:
     assert one.revise_all({}).given_up == ()
 
 
+@pytest.mark.parametrize("wrong", [[], None, [("a", 1)], "a"])
+@pytest.mark.parametrize("make", [recourse, irrevocable])
+def test_revised_work_that_is_no_mapping_is_refused_in_one_line(make: Any, wrong: Any) -> None:
+    scheduler = make()
+    scheduler.submit(job("a", 0, 2, 19.0, 7))
+    before, calls = scheduler.plan(), scheduler.calls
+    with pytest.raises(InstanceError) as caught:
+        scheduler.revise_all(wrong)
+    expected = "expected a mapping of ids to worker-slots"
+    assert str(caught.value) == f"remaining_work: {expected}, got {wrong!r}"
+    assert (scheduler.plan(), scheduler.calls) == (before, calls), "nothing was changed"
+
+
 def test_a_promise_is_the_last_slot_that_is_nearly_as_good_as_what_is_planned() -> None:
     """Nothing is lost if the job, which has until slot 7, ends in slot 3 instead of slot 1."""
     scheduler = recourse(commitment="arrival")
