@@ -362,7 +362,7 @@ def test_a_sweep_prints_its_means_and_keeps_its_cells(folder: Path) -> None:
     [
         ("sweep.run", "write_table", ".parquet"),
         ("figures.reproduction", "write_csv", ".csv"),
-        ("figures.reproduction", "save", ".svg"),
+        ("figures.figure", "save", ".svg"),
     ],
 )
 def test_a_figure_prints_its_rows_and_writes_what_it_can(

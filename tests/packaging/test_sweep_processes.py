@@ -26,7 +26,7 @@ from oasis.model.errors import OasisError
 from tests.sweeping import FATES, small
 
 ROOT = Path(__file__).parents[2]
-PATIENCE_SECONDS = 30.0
+PATIENCE_SECONDS = 120.0
 ENVIRONMENT = {
     **os.environ,
     "PYTHONPATH": str(ROOT),

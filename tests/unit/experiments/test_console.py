@@ -11,6 +11,7 @@ import threading
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from experiments.cli import console, interrupt
 from experiments.cli.console import (
@@ -209,6 +210,8 @@ def test_a_bar_is_shown_only_to_those_who_wait(monkeypatch: pytest.MonkeyPatch) 
     shown: list[bool] = []
     clock = iter([0.0, 1.9, 2.0, 9.0])
     monkeypatch.setattr(console, "monotonic", lambda: next(clock))
+    terminal = Console(file=io.StringIO(), force_terminal=True)
+    monkeypatch.setattr(console, "stderr", lambda: terminal)
     monkeypatch.setattr(
         console.Progress, "update", lambda self, task, *, visible, **_: shown.append(visible)
     )
