@@ -89,11 +89,13 @@ def for_people(row: Mapping[str, Any], column: str) -> str:
     interval = " to ".join(map(_short, ends))
     if value is None:
         return interval or "-"
-    return f"{value:.4g} ({interval})" if interval else f"{value:.4g}"
+    mean = _short(value, 4)
+    return f"{mean} ({interval})" if interval else mean
 
 
-def _short(value: float) -> str:
-    return f"{value:.0f}" if 1000 <= abs(value) < 100_000 else f"{value:.3g}"
+def _short(value: float, digits: int = 3) -> str:
+    """Text with so many digits; below 100,000 with all that stand before the point."""
+    return f"{value:.0f}" if 10**digits <= abs(value) < 100_000 else f"{value:.{digits}g}"
 
 
 def half_widths(rows: Sequence[Mapping[str, Any]], name: str) -> list[list[float]]:

@@ -14,7 +14,7 @@ from experiments.evaluation.elastic_comparison import elastic_figures, elastic_p
 from experiments.evaluation.policies import RIVALS
 from experiments.figures.controllers.workloads import at_load, drawn, of_trace
 from experiments.figures.direct import Case, DirectFigure
-from experiments.figures.rows import Row, fraction, groups, half_widths, interval
+from experiments.figures.rows import Row, amount, fraction, groups, half_widths
 from experiments.plotting.canvas import (
     MARKERS,
     axes,
@@ -92,7 +92,7 @@ def table(runs: Sequence[Row]) -> list[Row]:
         for name in ("bound", "mean_bound"):
             row[name] = sum(each[name] for each in part) / len(part)
         for name in MEASURED:
-            mean = fraction if name in SHARES else interval
+            mean = fraction if name in SHARES else amount
             row |= mean([float(each[name]) for each in part], name)
         row["unfinished"] = sum(each["unfinished"] for each in part) / len(part)
         rows.append(row)

@@ -155,6 +155,8 @@ def test_people_see_value_and_interval():
     assert for_people({"x": 39.2, "x_low": 6e-7, "x_high": 2574190300}, "x") == (
         "39.2 (6e-07 to 2.57e+09)"
     )
+    large = {"x": 13982.4, "x_low": 13427.1, "x_high": 14531.8}
+    assert for_people(large, "x") == "13982 (13427 to 14532)"
 
 
 def test_registry_has_every_figure_under_its_name():
