@@ -19,7 +19,7 @@ _KUBERNETES = Path(__file__).resolve().parent / "kubernetes"
 _SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
 settings.register_profile(
     "default",
-    max_examples=40,
+    max_examples=25,
     deadline=None,
     derandomize=True,
     print_blob=True,
