@@ -1,4 +1,4 @@
-"""Every module is imported by a unit test of its own part, and no test file is too long.
+"""Every module is imported by a unit test of its own part, and no file or function is too long.
 
 The part of a module is its room: ``oasis.model.job`` belongs to ``model``, and what lies deeper to
 the room around it: ``oasis.online.dp.split`` to ``online``. Modules of ``offline``, ``baselines``
@@ -167,3 +167,23 @@ def test_no_two_test_files_have_one_name() -> None:
     names = Counter(file.name for file in (ROOT / "tests").rglob("test_*.py"))
     assert names.total() > 100, "the search for test files has lost some"
     assert [name for name, times in names.items() if times > 1] == []
+
+
+def body_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """Lines of the body of a function without its docstring."""
+    body = function.body[1:] if ast.get_docstring(function) is not None else function.body
+    return (body[-1].end_lineno or 0) - body[0].lineno + 1 if body else 0
+
+
+def test_no_file_is_longer_than_400_lines_and_no_function_than_60() -> None:
+    too_long = {}
+    for package in PACKAGES:
+        for file in (ROOT / package).rglob("*.py"):
+            tree = parse(file)
+            name = str(file.relative_to(ROOT))
+            too_long[name] = len(file.read_text(encoding="utf-8").splitlines()) > 400
+            for node in ast.walk(tree):
+                if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                    too_long[f"{name}: {node.name}"] = body_lines(node) > 60
+    assert len(too_long) > 2000, "the search for functions has lost some"
+    assert [name for name, is_so in too_long.items() if is_so] == []

@@ -7,6 +7,7 @@ from typing import Any
 from oasis.kubernetes.names import API_VERSION, GROUP, KIND, PLURAL, SINGULAR, VERSION
 
 Schema = dict[str, Any]
+TIME: Schema = {"type": "string", "format": "date-time"}
 
 
 def _object(
@@ -193,21 +194,23 @@ def _spec() -> Schema:
     )
 
 
-def _status() -> Schema:
-    time = {"type": "string", "format": "date-time"}
-    condition = _object(
+def _condition() -> Schema:
+    return _object(
         "One side of the job's state.",
         {
             "type": _text("Which side."),
             "status": _text("Whether it is so.", "True", "False", "Unknown"),
             "reason": _text("Why, in one word."),
             "message": _text("Why, with the numbers."),
-            "lastTransitionTime": time,
+            "lastTransitionTime": TIME,
             "observedGeneration": _integer("Generation of the spec that it is about.", 0),
         },
         ("type", "status", "reason", "message", "lastTransitionTime"),
     )
-    slot = _object(
+
+
+def _slot() -> Schema:
+    return _object(
         "What runs in one slot.",
         {
             "slot": _integer("The slot.", 0),
@@ -223,6 +226,9 @@ def _status() -> Schema:
             },
         },
     )
+
+
+def _status() -> Schema:
     progress = _object(
         "Work done.",
         {
@@ -246,19 +252,19 @@ def _status() -> Schema:
             "phase": _text("Where it is.", *PHASES),
             "conditions": {
                 "type": "array",
-                "items": condition,
+                "items": _condition(),
                 "x-kubernetes-list-type": "map",
                 "x-kubernetes-list-map-keys": ["type"],
                 "description": "Its sides.",
             },
             "observedGeneration": _integer("Generation of the spec that was read last.", 0),
             "arrivalSlot": _integer("Slot in which it arrived.", 0),
-            "promisedCompletion": time | {"description": "When it was promised to be complete."},
+            "promisedCompletion": TIME | {"description": "When it was promised to be complete."},
             "promisedSlot": _integer("The slot of that.", 0),
             "completionSlot": _integer("The slot in which it completed.", 0),
             "utility": _number("What it earned."),
             "workers": _integer("Workers that it holds in this slot.", 0),
-            "plan": {"type": "array", "items": slot, "description": "The next slots."},
+            "plan": {"type": "array", "items": _slot(), "description": "The next slots."},
             "progress": progress,
             "resizes": resizes,
         },
