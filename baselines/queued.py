@@ -38,10 +38,9 @@ class Queued(OneLine):
 
     def decide(self, view: View) -> Plan:
         plan = Plan()
-        self._take_out(view.finished)
-        for job in self._book.update(view, plan):
-            self._enter(job, view)
-        for job in view.evicted:
+        if view.finished and self._waits:
+            self._take_out(view.finished)
+        for job in (*self._book.update(view, plan), *view.evicted):
             self._enter(job, view)
         if self._line:
             self._serve(view, plan)
@@ -50,7 +49,7 @@ class Queued(OneLine):
 
     def _take_out(self, left: Sequence[PolicyJob]) -> None:
         """Jobs that waited when their owners took them back."""
-        gone = {job.index for job in left} & self._waits
+        gone = self._waits.intersection(job.index for job in left)
         if gone:
             self._line = [key for key in self._line if key[1] not in gone]
             self._waits -= gone
@@ -61,22 +60,18 @@ class Queued(OneLine):
         self._waits.add(job.index)
 
     def _serve(self, view: View, plan: Plan) -> None:
-        room, jobs, counts = (
-            Room(self._site, view.free(), view.down()),
-            self._book.jobs,
-            self._book.counts,
-        )
+        room = Room(self._site, view.free(), view.down())
         if self.line == FIT:
             self._line = self._fit(room, plan)
             return
-        started = 0
+        jobs, counts, place = self._book.jobs, self._book.counts, self._placement.place
         for _, index in self._line:
-            found = self._placement.place(room, jobs[index], *counts[index])
+            workers, ps = counts[index]
+            found = place(room, jobs[index], workers, ps)
             if found is None:
                 break
             plan.changes[index] = found
-            started += 1
-        del self._line[:started]
+        del self._line[: len(plan.changes)]
 
     def _fit(self, room: Room, plan: Plan) -> list[Key]:
         """Start whoever fits into `room`; those who do not."""

@@ -170,7 +170,9 @@ class Search:
 
         It is the best split if prices are next to nothing: no utility grows with time.
         """
-        utility = self.utility[: until + 1 - self.start]
+        utility = self.utility[: max(0, until + 1 - self.start)]
+        if not len(utility):
+            return None
         rooms = self._rooms(self.start + len(utility))
         used = _first_slots(rooms.fit, rooms.lengths, self.work)
         if used is None or utility[used.sum() - 1] <= 0:

@@ -44,11 +44,12 @@ class EmptyCluster:
     def holds(self, job: PolicyJob, workers: int, ps: int) -> bool:
         """Return whether so many tasks of `job` fit; jobs of one size are tried once."""
         key = (job.worker, job.ps, workers, ps, job.min_workers)
-        if key not in self._known:
+        known = self._known.get(key)
+        if known is None:
             room = Room(self._site, self._capacity.copy())
-            found = self._placement().place(room, job, workers, ps)
-            self._known[key] = found is not None
-        return self._known[key]
+            known = self._placement().place(room, job, workers, ps) is not None
+            self._known[key] = known
+        return known
 
     def fewest(self, job: PolicyJob) -> Counts | None:
         """Return the fewest tasks with which `job` works; None if not even they fit."""

@@ -50,9 +50,13 @@ class TaskByTask:
         before = room.free.copy()
         placed: list[Tasks] = []
         for group, demand, count in (("worker", job.worker, workers), ("ps", job.ps, ps)):
+            if not count:
+                placed.append(())
+                continue
             tasks: dict[int, int] = {}
+            machines = room.site.machines_for(group)
             for _ in range(count):
-                machine = self.next_machine(room, room.site.machines_for(group), demand, group)
+                machine = self.next_machine(room, machines, demand, group)
                 if machine is None:
                     room.free = before
                     return None
@@ -80,10 +84,11 @@ class BestFit(TaskByTask):
         self, room: Room, machines: Sequence[int], demand: Demand, group: str
     ) -> int | None:
         best, least = None, None
+        free, down = room.free, room.down
         for machine in machines:
-            if machine in room.down:
+            if down and machine in down:
                 continue
-            row = room.free[machine]
+            row = free[machine]
             left = []
             for resource, amount in demand:
                 if row[resource] < amount:

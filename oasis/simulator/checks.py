@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from oasis.model.errors import PolicyError
-from oasis.scheduling.allocation import Allocation, Tasks
+from oasis.scheduling.allocation import NOTHING, Allocation, Tasks
 from oasis.scheduling.job import Demand, PolicyJob
 from oasis.scheduling.policy import Plan
 from oasis.scheduling.site import GROUPS
@@ -31,9 +31,11 @@ def check(plan: Plan, state: State, policy: str) -> None:
         _add(need, state, progress.allocation, progress.job, -1)
     for index, allocation in plan.changes.items():
         progress = _known(index, state, policy)
-        _check_shape(allocation, progress.job, state, policy)
-        _add(need, state, progress.allocation, progress.job, -1)
-        _add(need, state, allocation, progress.job, 1)
+        job, before = progress.job, progress.allocation
+        _check_shape(allocation, job, state, policy)
+        if before is not NOTHING:
+            _add(need, state, before, job, -1)
+        _add(need, state, allocation, job, 1)
     for machine, row in need.items():
         for resource, amount in enumerate(row):
             if amount > state.free[machine][resource]:
@@ -59,7 +61,7 @@ def _check_shape(allocation: Any, job: PolicyJob, state: State, policy: str) -> 
     if type(allocation) is not Allocation:
         raise PolicyError(policy, f"expected an Allocation, got {allocation!r:.60}", job=job.id)
     workers = _count(allocation.workers, "worker", job, state, policy)
-    ps = _count(allocation.ps, "ps", job, state, policy)
+    ps = 0 if allocation.ps == () else _count(allocation.ps, "ps", job, state, policy)
     if workers == 0 and ps == 0:
         return
     if state.site.partial_gangs:
@@ -91,10 +93,10 @@ def _count(tasks: Any, group: str, job: PolicyJob, state: State, policy: str) ->
     total = 0
     seen = set()
     for task in tasks:
-        if not (type(task) is tuple and len(task) == 2 and all(type(n) is int for n in task)):
+        machine, count = task if type(task) is tuple and len(task) == 2 else (None, None)
+        if type(machine) is not int or type(count) is not int:
             detail = f"{group}: expected (machine, count), got {task!r:.60}"
             raise PolicyError(policy, detail, job=job.id)
-        machine, count = task
         if not 0 <= machine < len(machines):
             detail = f"{group}: expected a machine 0..{len(machines) - 1}, got {machine}"
             raise PolicyError(policy, detail, job=job.id)

@@ -112,16 +112,17 @@ class Engine:
         now = self._agenda.next_time
         if now == INFINITY or now > self._end:
             return False
-        before, self.state.now = self.state.now, now
-        if self.state.saving.kept:
-            self.state.saving.advance(now, self.state.free)
-        view = StateView(self.state, self.policy.name, self._told_remaining)
+        state = self.state
+        before, state.now = state.now, now
+        if state.saving.kept:
+            state.saving.advance(now, state.free)
+        view = StateView(state, self.policy.name, self._told_remaining)
         woken, anything = self._happen(view)
         view.arrived = self._agenda.take_arrivals(now)
         for job in view.arrived:
-            self.state.jobs[job.index] = Progress(job) if self._plain else self._enter(job)
+            state.jobs[job.index] = Progress(job) if self._plain else self._enter(job)
         if not (anything or view.arrived):
-            self.state.now = before  # the run does not last longer for what was called off
+            state.now = before  # the run does not last longer for what was called off
             return True
         changed = bool(view.finished or view.evicted)
         try:
@@ -129,7 +130,7 @@ class Engine:
                 changed |= self._ask(view)
         finally:
             if changed:
-                self.timeline.append((now, tuple(self.state.used)))
+                self.timeline.append((now, tuple(state.used)))
                 if self.speed.coupled:
                     self._do.set_speeds()
             if self.machine_use is not None:
@@ -157,8 +158,7 @@ class Engine:
     def _happen(self, view: StateView) -> tuple[bool, bool]:
         """Let happen what is due; whether the policy's timer went off, and anything at all."""
         woken = anything = False
-        while (event := self._agenda.take_event(view.now)) is not None:
-            _, kind, subject, version = event
+        for _, kind, subject, version in self._agenda.take_events(view.now):
             if kind == COMPLETION:
                 progress = self.state.jobs.get(subject)
                 if progress is not None and progress.version == version:
@@ -179,13 +179,14 @@ class Engine:
 
     def _ask(self, view: StateView) -> bool:
         """Ask the policy and do what it says; whether anything changed."""
+        policy = self.policy
         begin = perf_counter()
-        plan = self.policy.decide(view)
+        plan = policy.decide(view)
         self.policy_seconds.append(perf_counter() - begin)
         self._timer += 1
-        check(plan, self.state, self.policy.name)
+        check(plan, self.state, policy.name)
         wake_at = plan.wake_at
-        if self.policy.slotted and (self.state.jobs or self._agenda.arrivals_left):
+        if policy.slotted and (self.state.jobs or self._agenda.arrivals_left):
             wake_at = min(wake_at or INFINITY, math.floor(view.now) + 1.0)
         if wake_at is not None:
             wake_at = float(math.ceil(wake_at)) if self._slotted else wake_at

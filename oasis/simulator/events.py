@@ -53,7 +53,8 @@ class Agenda:
         """When the next event is due; infinity if there is none."""
         time = self._heap[0][0] if self._heap else INFINITY
         if self._next < len(self._arrivals):
-            return min(time, self._arrivals[self._next].arrival)
+            arrival = self._arrivals[self._next].arrival
+            return arrival if arrival < time else time
         return time
 
     @property
@@ -61,15 +62,18 @@ class Agenda:
         """Jobs that have not arrived."""
         return len(self._arrivals) - self._next
 
-    def take_event(self, now: float) -> tuple[float, int, int, int] | None:
-        """The next event but an arrival that is due at `now`."""
-        if self._heap and self._heap[0][0] <= now:
-            return heappop(self._heap)
-        return None
+    def take_events(self, now: float) -> list[tuple[float, int, int, int]]:
+        """All events but arrivals that are due at `now`, in their order."""
+        heap, due = self._heap, []
+        while heap and heap[0][0] <= now:
+            due.append(heappop(heap))
+        return due
 
     def take_arrivals(self, now: float) -> list[PolicyJob]:
         """Jobs that arrive at `now`, in the order of the file."""
-        begin = self._next
-        while self._next < len(self._arrivals) and self._arrivals[self._next].arrival <= now:
-            self._next += 1
-        return list(self._arrivals[begin : self._next])
+        jobs, begin = self._arrivals, self._next
+        end = begin
+        while end < len(jobs) and jobs[end].arrival <= now:
+            end += 1
+        self._next = end
+        return list(jobs[begin:end])

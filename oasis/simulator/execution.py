@@ -89,12 +89,14 @@ class Execution:
             before = progress.allocation
             if allocation != before:
                 progress.advance(now)
-                worked = before if progress.complete else NOTHING
-                saved_at = self._save(progress, allocation) if progress.complete else now
+                worked, saved_at = NOTHING, now
+                if progress.complete:
+                    worked, saved_at = before, self._save(progress, allocation)
                 self._hold(progress, allocation)
                 changed.append((progress, worked, saved_at))
         for progress, worked, saved_at in changed:
-            self._delay(progress, worked, saved_at)
+            if progress.complete:
+                self._delay(progress, worked, saved_at)
         for progress, _, _ in changed:
             if self._coupled:  # the speeds of all follow at the end of the instant
                 self._schedule(progress, 0.0)
@@ -129,7 +131,6 @@ class Execution:
         before = progress.allocation
         if allocation.workers or before.workers or allocation.ps or before.ps:
             self._state.hold(progress, allocation, self._coupled)
-            progress.history.append((self._state.now, allocation))
 
     def _save(self, progress: Progress, after: Allocation) -> float:
         """Let a job save its state before it gives up what it holds; when that is done.
@@ -149,8 +150,6 @@ class Execution:
     def _delay(self, progress: Progress, worked: Allocation, saved_at: float) -> None:
         """Charge what the change costs in time; `worked` is what the job worked with before."""
         now, after = self._state.now, progress.allocation
-        if not progress.complete:
-            return
         started = progress.started is not None
         if started:
             progress.changes += (Change.of(worked, after, started),)

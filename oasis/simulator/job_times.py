@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from oasis.simulator.costs import Change
 from oasis.simulator.progress import Progress
 
+COUNTED = (Change.RESUME, Change.RESIZE, Change.MIGRATE)
+NEVER = (0, 0, 0)  # most jobs of a trace are never changed
+
 
 @dataclass(frozen=True, slots=True)
 class JobTimes:
@@ -77,27 +80,23 @@ class JobTimes:
     @classmethod
     def of(cls, progress: Progress) -> JobTimes:
         """The times of `progress`, which has been advanced to the end of the run."""
-        job, changes, lost = progress.job, progress.changes, progress.lost
-        running, overhead = progress.running, progress.overhead
+        job, changes = progress.job, progress.changes
         until = progress.since if progress.end is None else progress.end
-        restarts = resizes = migrations = 0
-        if changes:  # most jobs have none, and this is called once for each job of a trace
-            restarts = changes.count(Change.RESUME)
-            resizes = changes.count(Change.RESIZE)
-            migrations = changes.count(Change.MIGRATE)
+        waiting = until - job.arrival - progress.running - progress.overhead
+        restarts, resizes, migrations = map(changes.count, COUNTED) if changes else NEVER
         return cls(
-            job_id=job.id,
-            arrival=job.arrival,
-            start=progress.started,
-            end=progress.end,
-            waiting=max(0.0, until - job.arrival - running - overhead),
-            running=running,
-            overhead=overhead,
-            refusal=progress.refusal,
-            stalled=progress.stalled,
-            restarts=restarts,
-            resizes=resizes,
-            migrations=migrations,
-            lost_work=lost,
-            work_done=job.work - progress.remaining + lost,
+            job.id,
+            job.arrival,
+            progress.started,
+            progress.end,
+            waiting if waiting > 0.0 else 0.0,
+            progress.running,
+            progress.overhead,
+            progress.refusal,
+            progress.stalled,
+            restarts,
+            resizes,
+            migrations,
+            progress.lost,
+            job.work - progress.remaining + progress.lost,
         )

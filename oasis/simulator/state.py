@@ -42,15 +42,17 @@ class State:
     def hold(self, progress: Progress, allocation: Allocation, coupled: bool) -> None:
         """Exchange what a job holds."""
         job, before = progress.job, progress.allocation
-        self._shift(before.workers, job.worker, -1, 0)
-        self._shift(allocation.workers, job.worker, 1, 0)
+        if before.workers:
+            self._shift(before.workers, job.worker, -1, 0)
+        if allocation.workers:
+            self._shift(allocation.workers, job.worker, 1, 0)
         if before.ps or allocation.ps:
             offset = len(self.site.resources)
             self._shift(before.ps, job.ps, -1, offset)
             self._shift(allocation.ps, job.ps, 1, offset)
         if coupled and progress.complete:
             self.load.remove(job, before)
-        progress.allocation = allocation
+        progress.hold(self.now, allocation)
         progress.complete = (
             job.works_with(allocation) if self.site.partial_gangs else bool(allocation.workers)
         )

@@ -187,3 +187,21 @@ def test_unknown_granularity_is_refused(granularity: str) -> None:
         check_granularity(granularity)
     with pytest.raises(ValueError, match=expected):
         Search(JOB, ledger(), granularity)  # type: ignore[arg-type]
+
+
+def test_the_earliest_completion_is_the_slot_in_which_the_last_of_the_work_fits() -> None:
+    """Two workers fit in slot 1 and the third worker-slot in slot 2, or one worker in each slot."""
+    search = Search(JOB, ledger())
+    assert search.soonest() == 2
+    assert search.earliest(1) is None
+    for until in (2, 3):
+        assert sorted(counts(search.earliest(until))) == [1, 2]
+    half_full = Search(JOB, ledger(used=[1.0, 1.0]))
+    assert half_full.earliest(2) is None
+    assert counts(half_full.earliest(3)) == [1, 1, 1]
+
+
+def test_a_job_that_is_too_late_to_count_is_never_complete() -> None:
+    late = Search(replace(JOB, arrival=3), ledger())
+    assert late.soonest() is late.earliest(3) is None
+    assert Search(JOB, ledger(used=[2.0, 1.0])).earliest(3) is None

@@ -58,8 +58,7 @@ class Run:
     def due(self) -> list[tuple[float, int, int]]:
         """Time, kind and job of all events that still hold."""
         found = []
-        while (event := self.agenda.take_event(INFINITY)) is not None:
-            time, kind, subject, version = event
+        for time, kind, subject, version in self.agenda.take_events(INFINITY):
             if kind != COMPLETION or version == self.job(subject).version:
                 found.append((time, kind, subject))
         return found
