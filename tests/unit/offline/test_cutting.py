@@ -17,7 +17,7 @@ from offline.column_generation.generation import ColumnGeneration
 from offline.column_generation.params import ColumnGenerationParams, CuttingParams
 from offline.column_generation.slot_cuts import SlotCut
 from offline.model.arrays import OfflineArrays
-from offline.patterns.cuts import CutGenerator
+from offline.patterns.cuts import Cut, CutGenerator
 from offline.state import SolveState
 
 SLOTS = 3
@@ -88,12 +88,22 @@ def test_a_cut_found_in_one_slot_is_tried_in_all_before_others_are_looked_for(
     assert separated == []
 
 
-def test_every_cut_is_violated_by_the_counts_that_it_was_found_for() -> None:
+@pytest.mark.parametrize("is_lifted", [True, False])
+def test_every_cut_is_violated_by_the_counts_that_it_was_found_for(
+    monkeypatch: pytest.MonkeyPatch, is_lifted: bool
+) -> None:
+    """One cut for all jobs, or one for the first two and another for the others."""
+    if not is_lifted:
+        monkeypatch.setattr(
+            CutGenerator, "separate", lambda _, counts, __: Cut(counts) if counts.any() else None
+        )
     search = CutSearch(pairs(), CuttingParams())
     counts = averages((0, 0, 1), (1, 2, 3))
+    counts["worker"] *= 1.2
     found = search.cuts(counts, Budget())
     assert [cut.slot for cut in found] == [0, 1]
     assert all(weight(cut, counts) > 1.1 for cut in found)
+    assert (found[0].weights.keys() == found[1].weights.keys()) == is_lifted
 
 
 def rounds(
