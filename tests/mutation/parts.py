@@ -100,7 +100,7 @@ PARTS = (
     Part(
         "slot cuts",
         ("offline/column_generation/slot_cuts.py", "offline/column_generation/cutting.py"),
-        (U + "offline/test_slot_cuts.py",),
+        (U + "offline/test_slot_cuts.py", U + "offline/test_cutting.py"),
     ),
     Part(
         "counts",

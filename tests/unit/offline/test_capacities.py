@@ -19,6 +19,7 @@ from offline.model.capacities import Limit, fewer, solve_within
 from offline.model.covers import Level
 
 HALF = 0.5 * (1.0 + 1.0013e-9)  # of a capacity: two are forgiven by HiGHS, not by `fits`
+BY_ROUNDING = 0.5 * (1.0 + 1.001e-9) * (1 + 2**-52)  # the same, but by the last bit alone
 
 
 def pair(amounts: tuple[float, ...] = (HALF, HALF)) -> tuple[pulp.LpProblem, list[Limit]]:
@@ -69,7 +70,7 @@ def test_a_limit_that_ends_the_solve_leaves_the_bound_alone(monkeypatch) -> None
     assert found == Solution(Status.TIME_LIMIT, None, 4.0, math.inf, {})
 
 
-@pytest.mark.parametrize("amount", [HALF, 0.5 * (1.0 + 1.001e-9) * (1 + 2**-52)])
+@pytest.mark.parametrize("amount", [HALF, BY_ROUNDING])
 def test_a_solver_that_breaks_rows_of_whole_numbers_is_an_error(monkeypatch, amount) -> None:
     answering(monkeypatch, Status.OPTIMAL)
     problem, limits = pair((amount, amount))
@@ -77,19 +78,40 @@ def test_a_solver_that_breaks_rows_of_whole_numbers_is_an_error(monkeypatch, amo
         solve_within(problem, lambda: limits)
 
 
-def test_a_cover_applies_on_every_capacity_of_its_size() -> None:
-    problem = pulp.LpProblem("three", pulp.LpMaximize)
+def servers(number: int, amounts: tuple[float, ...]) -> tuple[pulp.LpProblem, list[Limit]]:
+    """As many units as fit on servers of one size, at most one of each item on each."""
+    problem = pulp.LpProblem("servers", pulp.LpMaximize)
     limits = []
-    for s in range(3):
+    for s in range(number):
         units = [problem.add_variable(f"n_{s}_{k}", 0, 1, pulp.LpInteger) for k in range(2)]
-        limits.append(Limit(1.0, (HALF, HALF), tuple(units)))
+        limits.append(Limit(1.0, amounts, tuple(units)))
     problem.setObjective(pulp.lpSum(v for limit in limits for v in limit.variables))
     for limit in limits:
         problem.addConstraint(limit.row())
+    return problem, limits
+
+
+def test_a_cover_applies_on_every_capacity_of_its_size() -> None:
+    problem, limits = servers(3, (HALF, HALF))
     refused: list[None] = []
     found = solve_within(problem, lambda: limits, lambda: refused.append(None))
     assert found.objective == 3.0
     assert len(refused) == 1
+
+
+def test_all_that_rounding_decides_in_a_solution_is_cut_off_at_once() -> None:
+    problem, limits = servers(3, (BY_ROUNDING, BY_ROUNDING))
+    refused: list[None] = []
+    found = solve_within(problem, lambda: limits, lambda: refused.append(None))
+    assert found.objective == 3.0
+    assert len(refused) == 1
+
+
+def test_variables_of_the_rows_that_cut_off_have_names_of_their_own() -> None:
+    problem, limits = servers(3, (0.314159 * 2 * HALF, 0.685841 * 2 * HALF))
+    assert solve_within(problem, lambda: limits).objective == 3.0
+    names = [variable.name for variable in problem.variables()]
+    assert len(names) == len(set(names)) == 6 + 2 * 3
 
 
 @given(st.lists(st.integers(1, 4), min_size=1, max_size=3))

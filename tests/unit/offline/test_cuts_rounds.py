@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from oasis.model.rounding import FloatArray, IntArray
+from oasis.model.rounding import CAPACITY_TOLERANCE, FloatArray, IntArray
 from oasis.solvers.budget import Budget
 from offline.patterns.cuts import FEWEST, Cut, CutGenerator
 from offline.patterns.params import CutParams
-from offline.patterns.patterns import PatternPool
+from offline.patterns.patterns import CLOSE, PatternPool
 from offline.patterns.server_classes import classes
 
 NO_LIMIT = Budget()
@@ -111,6 +111,15 @@ def test_a_filled_pattern_is_worth_no_less_than_a_guessed_one(seed: int) -> None
         assert fits(pattern, pool.demand, capacity)
         assert guess @ weights <= pattern @ weights + 1e-9 <= bound + 2e-9
         assert bound <= pattern @ weights * (1 + 1e-8)
+
+
+@pytest.mark.parametrize("excess", [-5e-11, 5e-11])
+def test_a_pattern_that_rounding_could_save_is_added_up_exactly(excess: float) -> None:
+    """Two units are above or below what is forgiven by half of what counts as close to it."""
+    half = 0.5 * (1.0 + CAPACITY_TOLERANCE) * (1.0 + excess)
+    pool = PatternPool(*classes(np.ones((1, 1)), None), np.full((1, 1), half), np.array([2]))
+    assert abs(excess) < CLOSE
+    assert pool._fits(0, np.array([2])) == (excess < 0)
 
 
 def test_a_cut_is_violated_beyond_the_tolerance_of_rounding() -> None:

@@ -1,0 +1,150 @@
+"""When cuts are looked for, which ones are taken from those that are known, and when it ends."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+import oasis
+from oasis.model.rounding import FloatArray
+from oasis.solvers.budget import Budget
+from offline import configuration_bound
+from offline.column_generation.cutting import CutSearch, _averages, cut_configuration_lp
+from offline.column_generation.generation import ColumnGeneration
+from offline.column_generation.params import ColumnGenerationParams, CuttingParams
+from offline.column_generation.slot_cuts import SlotCut
+from offline.model.arrays import OfflineArrays
+from offline.patterns.cuts import Cut, CutGenerator
+from offline.state import SolveState
+
+SLOTS = 3
+
+
+def pairs() -> OfflineArrays:
+    """Four jobs of which only one at a time fits on the only server, which has four GPUs."""
+    full = {"gpu": 4.0, "bandwidth_gbps": 10.0}
+    cluster = oasis.Cluster(
+        tuple(full), (oasis.Server("w", full),), (oasis.Server("p", full),), slot_seconds=1.0
+    )
+    jobs = tuple(
+        oasis.Job(
+            id=f"j{k}",
+            arrival=0,
+            epochs=1,
+            chunks=1,
+            minibatches=1,
+            minibatch_time=1.0,
+            gradient_mb=0.0,
+            worker={"gpu": 2.5 + 0.2 * k},
+            ps={},
+            utility=oasis.Constant(10.0),
+        )
+        for k in range(4)
+    )
+    return OfflineArrays.of(oasis.Instance(SLOTS, cluster, jobs))
+
+
+def averages(*busy: tuple[int, int, int]) -> dict[str, FloatArray]:
+    """In each given slot, two jobs share the server in fractions: two thirds of each."""
+    workers = np.zeros((SLOTS, 4))
+    for slot, one, other in busy:
+        workers[slot, [one, other]] = 2 / 3
+    return {"worker": workers, "ps": np.zeros((SLOTS, 4))}
+
+
+@pytest.fixture
+def separated(monkeypatch: pytest.MonkeyPatch) -> list[FloatArray]:
+    """The counts for which new cuts are looked for."""
+    asked: list[FloatArray] = []
+    original = CutGenerator.separate
+
+    def separate(self: CutGenerator, counts: FloatArray, budget: Budget) -> Any:
+        asked.append(counts)
+        return original(self, counts, budget)
+
+    monkeypatch.setattr(CutGenerator, "separate", separate)
+    return asked
+
+
+def weight(cut: SlotCut, counts: dict[str, FloatArray]) -> float:
+    """What average counts of workers, at most one each, weigh in a cut."""
+    row = counts["worker"][cut.slot]
+    return float(sum(row[k] * weights[1] for k, weights in cut.weights.items()))
+
+
+def test_a_cut_found_in_one_slot_is_tried_in_all_before_others_are_looked_for(
+    separated: list[FloatArray],
+) -> None:
+    search = CutSearch(pairs(), CuttingParams(enough=1))
+    (first,) = search.cuts(averages((0, 0, 1)), Budget())
+    assert first.slot == 0
+    separated.clear()
+    (second,) = search.cuts(averages((2, 0, 1)), Budget())
+    assert second.slot == 2
+    assert second.weights.keys() == first.weights.keys()
+    assert separated == []
+
+
+@pytest.mark.parametrize("is_lifted", [True, False])
+def test_every_cut_is_violated_by_the_counts_that_it_was_found_for(
+    monkeypatch: pytest.MonkeyPatch, is_lifted: bool
+) -> None:
+    """One cut for all jobs, or one for the first two and another for the others."""
+    if not is_lifted:
+        monkeypatch.setattr(
+            CutGenerator, "separate", lambda _, counts, __: Cut(counts) if counts.any() else None
+        )
+    search = CutSearch(pairs(), CuttingParams())
+    counts = averages((0, 0, 1), (1, 2, 3))
+    counts["worker"] *= 1.2
+    found = search.cuts(counts, Budget())
+    assert [cut.slot for cut in found] == [0, 1]
+    assert all(weight(cut, counts) > 1.1 for cut in found)
+    assert (found[0].weights.keys() == found[1].weights.keys()) == is_lifted
+
+
+def rounds(
+    monkeypatch: pytest.MonkeyPatch, values: Sequence[float], patience: int, least: float
+) -> int:
+    """How often the LP is solved if its values are these and there is always another cut."""
+    left = list(values)
+
+    def refine(self: ColumnGeneration, *_: Any) -> bool:
+        self.value = left.pop(0)
+        return True
+
+    arrays = pairs()
+    state = SolveState(Budget())
+    bound = configuration_bound(oasis.Instance(SLOTS, arrays.cluster, arrays.jobs))
+    monkeypatch.setattr(ColumnGeneration, "refine", refine)
+    monkeypatch.setattr(CutSearch, "cuts", lambda *_: [SlotCut(0, {0: np.array([0.0, 0.1])})])
+    params = CuttingParams(patience=patience, least_progress=least)
+    cut_configuration_lp(arrays, bound, state, state.budget, params)
+    return len(values) - len(left) - 1  # the last one is without new cuts
+
+
+@pytest.mark.parametrize(
+    ("values", "patience", "expected"),
+    [
+        ((100.0, 50.0, 44.0, 44.0, 0.0), 1, 4),  # 6 of 44 is more than a tenth
+        ((10.0, 8.0, 8.0, 8.0, 0.0), 2, 4),  # in two rounds it fell
+        ((10.0, 10.0, 0.0), 1, 2),
+    ],
+)
+def test_it_ends_when_the_bound_hardly_falls_any_more(
+    monkeypatch: pytest.MonkeyPatch, values: Sequence[float], patience: int, expected: int
+) -> None:
+    assert rounds(monkeypatch, values, patience, least=0.1) == expected
+
+
+def test_without_a_solved_master_nothing_runs_on_average() -> None:
+    arrays = pairs()
+    state = SolveState(Budget())
+    generation = ColumnGeneration(arrays, state.budget, state, ColumnGenerationParams())
+    bound = configuration_bound(oasis.Instance(SLOTS, arrays.cluster, arrays.jobs))
+    generation.columns = list(bound.columns)
+    assert generation.columns
+    assert not any(table.any() for table in _averages(arrays, generation).values())
