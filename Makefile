@@ -11,7 +11,8 @@ PYTHON ?= $(shell for name in python3.11 python3 python; do \
   "$$name" -c '$(PROBE)' >/dev/null 2>&1 && { echo "$$name"; break; }; done)
 
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
+# Python compiles what is imported, once; pip would compile all that is installed, tests of libraries too.
+INSTALL := -m pip --quiet --disable-pip-version-check install --no-compile --editable
 
 .PHONY: help example test nightly kubernetes-build kubernetes-test kubernetes-demo \
   kubernetes-figures mutants bench check lint types imports spelling docs release-check clean
@@ -86,13 +87,13 @@ $(VENV)/bench.stamp: EXTRAS = bench
 $(VENV)/lint.stamp: EXTRAS = all,lint
 $(VENV)/docs.stamp: EXTRAS = all,dask,docs
 $(VENV)/%.stamp: pyproject.toml | $(BIN)/python
-	$(PIP) install --editable '.[$(EXTRAS)]'
+	$(BIN)/python $(INSTALL) '.[$(EXTRAS)]'
 	@touch $@
 
 # An environment of its own: what validates citations wants an older jsonschema than the tests.
 $(VENV)-release.stamp: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m venv $(VENV)-release
-	$(VENV)-release/bin/python -m pip --quiet --disable-pip-version-check install --editable '.[release]'
+	$(VENV)-release/bin/python $(INSTALL) '.[release]'
 	@touch $@
 
 $(BIN)/python:

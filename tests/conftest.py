@@ -6,7 +6,9 @@ draws anew every time and searches twenty times longer.
 
 from __future__ import annotations
 
+import gc
 import sys
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -57,6 +59,17 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile("nightly" if config.getoption("--nightly") else "default")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collect without looking for garbage: the thousands of tests are all kept until the end."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

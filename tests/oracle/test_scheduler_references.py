@@ -1,6 +1,7 @@
 """FIFO, SJF, SRTF, SRSF and LAS against fifty independent lines, on Philly and on random jobs."""
 
 import os
+from functools import cache
 from pathlib import Path
 from statistics import fmean
 
@@ -44,11 +45,17 @@ def compare(jobs, policy, expected, placement):
     return outcome
 
 
+@cache
+def virtual_cluster():
+    """The jobs of one of Philly's clusters: the trace is long to read."""
+    return tuple(read_philly_plain(TRACE, virtual_cluster="0e4a51"))
+
+
 @pytest.mark.skipif(not TRACE.exists(), reason=f"no Philly trace at {TRACE}")
 @pytest.mark.parametrize("placement", ["pooled", "whole"])
 @pytest.mark.parametrize("name", PAIRS)
 def test_every_job_of_a_philly_virtual_cluster_ends_when_the_reference_says(name, placement):
-    jobs = read_philly_plain(TRACE, virtual_cluster="0e4a51")
+    jobs = virtual_cluster()
     assert len(jobs) == 1435
     policy, expected = PAIRS[name]
     compare(jobs, policy(), expected, placement)

@@ -11,7 +11,7 @@ import pytest
 import oasis
 from experiments.evaluation.policies import POLICIES
 from oasis.version import __version__
-from tests.packaging.commands import EXAMPLE, JOB, SMALL, Oasis, shell
+from tests.packaging.commands import EXAMPLE, JOB, SMALL, Oasis, Result, shell
 
 # --- what works -------------------------------------------------------------------------------
 
@@ -62,13 +62,29 @@ COMMANDS = (
 )
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=str)
-def test_help_fits_80_columns_and_ends_with_0(command: str | tuple[()]) -> None:
-    words = command.split() if command else []
-    code, out, err = shell(*words, "--help", COLUMNS="80", NO_COLOR="1", TERM="dumb")
+def assert_is_help(result: Result, *words: str) -> None:
+    code, out, err = result
     assert (code, err) == (0, "")
     assert max(map(len, out.splitlines())) <= 80
     assert " ".join(["Usage: oasis", *words]) in out
+
+
+PLAIN = {"COLUMNS": "80", "NO_COLOR": "1", "TERM": "dumb"}
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=str)
+def test_help_fits_80_columns_and_ends_with_0(
+    run: Oasis, monkeypatch: pytest.MonkeyPatch, command: str | tuple[()]
+) -> None:
+    for name, value in PLAIN.items():
+        monkeypatch.setenv(name, value)
+    words = command.split() if command else []
+    assert_is_help(run(*words, "--help"), *words)
+
+
+@pytest.mark.parametrize("words", [(), ("import", "philly")], ids=str)
+def test_help_in_a_process_of_its_own(words: tuple[str, ...]) -> None:
+    assert_is_help(shell(*words, "--help", **PLAIN), *words)
 
 
 def test_without_a_command_the_help_is_printed_and_the_usage_is_bad() -> None:

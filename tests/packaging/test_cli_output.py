@@ -1,10 +1,12 @@
 """``-o`` and ``--plot``: through devices and pipes, refused before the work, never the result lost.
 
-The commands run in processes of their own, and only ever write to a temporary directory.
+The commands run in this process, or in one of their own where their standard output or a limit on
+files is what is tried, and only ever write to a temporary directory.
 """
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import stat
@@ -77,6 +79,7 @@ def call(
 
     def run(*arguments: object) -> Result:
         monkeypatch.chdir(folder)
+        monkeypatch.setenv("COLUMNS", "100")
         with pytest.raises(SystemExit) as exit_info:
             main([str(argument) for argument in arguments])
         assert isinstance(exit_info.value.code, int)
@@ -157,14 +160,14 @@ def test_full_standard_output_is_one_line_and_2(folder: Path, name: str) -> None
 @pytest.mark.parametrize("output", ["-", "stdout"])
 @pytest.mark.parametrize("command", [("sweep", "grid.toml"), FIGURE])
 def test_what_is_no_single_text_does_not_go_to_standard_output(
-    folder: Path, command: tuple[str, ...], output: str
+    folder: Path, call: Callable[..., Result], command: tuple[str, ...], output: str
 ) -> None:
     if os.path.isdir("/proc/self/fd"):
         (folder / "stdout").symlink_to("/proc/self/fd/1")
     elif output == "stdout":
         pytest.skip("needs /proc")
     before = sorted(os.listdir(folder))
-    code, out, err = shell(folder, *command, "-o", output)
+    code, out, err = call(*command, "-o", output)
     assert (code, out) == (2, "")
     assert err.count("\n") == 1
     assert f"got standard output, {output}" in err
@@ -290,7 +293,9 @@ SMALL_FILES = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (64, 6
 
 
 @pytest.mark.parametrize("name", WRITERS)
-def test_the_result_is_printed_although_it_cannot_be_written(folder: Path, name: str) -> None:
+def test_the_result_is_printed_although_it_cannot_be_written(
+    folder: Path, call: Callable[..., Result], name: str
+) -> None:
     (folder / "out.json").write_text("old", encoding="utf-8")
     before = sorted(os.listdir(folder))
     code, out, err = shell(folder, *WRITERS[name], "-o", "out.json", code=SMALL_FILES)
@@ -299,7 +304,7 @@ def test_the_result_is_printed_although_it_cannot_be_written(folder: Path, name:
     assert sorted(os.listdir(folder)) == before
     assert (folder / "out.json").read_text(encoding="utf-8") == "old"
     if name in RESULTS:
-        _, printed, _ = shell(folder, *WRITERS[name])
+        _, printed, _ = call(*WRITERS[name])
         assert [line.split()[:1] for line in out.splitlines()] == [
             line.split()[:1] for line in printed.splitlines()
         ]
@@ -334,18 +339,22 @@ def test_an_unwritten_file_is_said_even_to_a_reader_who_leaves_early(folder: Pat
     assert (code, err) == (2, "oasis: out.json: File too large\n")
 
 
-UNWRITTEN = """
-import errno, os, experiments.{module} as module
-def fail(*_):
-    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), {path!r})
-module.{name} = fail
-"""
+def full(path: str) -> Callable[..., None]:
+    """What writes to a disk without space."""
+
+    def fail(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)
+
+    return fail
 
 
-def test_a_sweep_prints_its_means_and_keeps_its_cells(folder: Path) -> None:
-    code = UNWRITTEN.format(module="sweep.run", name="write_table", path="out.parquet")
+def test_a_sweep_prints_its_means_and_keeps_its_cells(
+    folder: Path, call: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
+) -> None:
     command = ("sweep", "grid.toml", "-o", "out.parquet", "--jobs", "1")
-    status, out, err = shell(folder, *command, code=code)
+    with monkeypatch.context() as patch:
+        patch.setattr("experiments.sweep.run.write_table", full("out.parquet"))
+        status, out, err = call(*command)
     assert status == 2
     assert out.startswith("Mean over the seeds")
     assert err.splitlines() == [
@@ -353,7 +362,7 @@ def test_a_sweep_prints_its_means_and_keeps_its_cells(folder: Path) -> None:
         "oasis: out.parquet: No space left on device",
     ]
     assert not (folder / "out.parquet").exists()
-    again = shell(folder, *command)
+    again = call(*command)
     assert again == (0, out, "wrote out.parquet: 0 cells run, 1 recorded before\n")
 
 
@@ -366,11 +375,16 @@ def test_a_sweep_prints_its_means_and_keeps_its_cells(folder: Path) -> None:
     ],
 )
 def test_a_figure_prints_its_rows_and_writes_what_it_can(
-    folder: Path, module: str, name: str, ending: str
+    folder: Path,
+    call: Callable[..., Result],
+    monkeypatch: pytest.MonkeyPatch,
+    module: str,
+    name: str,
+    ending: str,
 ) -> None:
     path = f"figures/fig3{ending}"
-    code = UNWRITTEN.format(module=module, name=name, path=path)
-    status, out, err = shell(folder, *FIGURE, code=code)
+    monkeypatch.setattr(f"experiments.{module}.{name}", full(path))
+    status, out, err = call(*FIGURE)
     assert status == 2
     assert "drf" in out
     others = [f"figures/fig3{end}" for end in (".parquet", ".csv", ".svg") if end != ending]

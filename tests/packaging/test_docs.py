@@ -23,7 +23,10 @@ CODE = sorted(
     for name in ("oasis", "offline", "baselines", "experiments")
     for p in (ROOT / name).rglob("*.py")
 )
-MEASURED = re.compile(r"^(best schedule by|solved by|decision time) .*$", re.MULTILINE)
+# who is first among methods side by side, and times
+MEASURED = re.compile(
+    r"^(best schedule by|upper bound by|solved by|decision time) .*$", re.MULTILINE
+)
 
 sys.path.insert(0, str(DOCS))
 from source_links import address, citations, locate  # noqa: E402
@@ -175,14 +178,17 @@ def test_every_page_is_in_the_table_of_contents() -> None:
     assert sorted(listed) == sorted(written)
 
 
-@pytest.mark.parametrize("path", CODE, ids=lambda path: path.relative_to(ROOT).as_posix())
-def test_pages_and_headings_cited_in_the_code_exist(path: Path) -> None:
-    text = " ".join(path.read_text(encoding="utf-8").split())
-    for name, heading in re.findall(r'docs/([\w-]+)(?:, "([^"]+)")?', text):
-        page = DOCS / f"{name}.md"
-        assert page.is_file(), name
-        if heading:
-            assert heading in headings(page), heading
+def test_pages_and_headings_cited_in_the_code_exist() -> None:
+    found: set[tuple[str, str]] = set()
+    for path in CODE:
+        text = " ".join(path.read_text(encoding="utf-8").split())
+        for name, heading in re.findall(r'docs/([\w-]+)(?:, "([^"]+)")?', text):
+            found.add((name, heading))
+            page = DOCS / f"{name}.md"
+            assert page.is_file(), (path, name)
+            if heading:
+                assert heading in headings(page), (path, heading)
+    assert len(found) > 10
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -235,15 +241,15 @@ def documented() -> list[tuple[str, str]]:
     return found
 
 
-@pytest.mark.parametrize(("module", "name"), documented())
-def test_every_name_of_the_api_reference_links_to_the_line_that_defines_it(
-    module: str, name: str
-) -> None:
-    link = linkcode_resolve("py", {"module": module, "fullname": name})
-    assert link is not None
-    path, line = re.fullmatch(r"_source/(.+)\.html#line-(\d+)", link).groups()  # type: ignore[union-attr]
-    text = (ROOT / f"{path}.py").read_text(encoding="utf-8").splitlines()[int(line) - 1]
-    assert re.match(rf"(class |def )?{name}\b", text), link
+def test_every_name_of_the_api_reference_links_to_the_line_that_defines_it() -> None:
+    names = documented()
+    assert len(names) > 100
+    for module, name in names:
+        link = linkcode_resolve("py", {"module": module, "fullname": name})
+        assert link is not None, name
+        path, line = re.fullmatch(r"_source/(.+)\.html#line-(\d+)", link).groups()  # type: ignore[union-attr]
+        text = (ROOT / f"{path}.py").read_text(encoding="utf-8").splitlines()[int(line) - 1]
+        assert re.match(rf"(class |def )?{name}\b", text), link
 
 
 def test_address_of_a_source_line_names_its_page_and_its_anchor() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.packaging.commands import shell
+from tests.packaging.commands import Oasis, shell
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 
@@ -18,9 +18,9 @@ def test_install_prints_what_is_shipped() -> None:
     assert out == (DEPLOY / "oasis.yaml").read_text(encoding="utf-8")
 
 
-def test_install_takes_namespace_and_arguments() -> None:
+def test_install_takes_namespace_and_arguments(run: Oasis) -> None:
     words = ("--namespace", "ml", "--argument=--policy=fifo")
-    _, out, _ = shell("kubernetes", "install", *words)
+    _, out, _ = run("kubernetes", "install", *words)
     made = list(yaml.safe_load_all(out))
     assert made[-1]["metadata"]["namespace"] == "ml"
     assert made[-1]["spec"]["template"]["spec"]["containers"][0]["args"][-1] == "--policy=fifo"
@@ -42,8 +42,8 @@ def test_install_takes_namespace_and_arguments() -> None:
         (("quote", "missing.yaml"), "missing.yaml"),
     ],
 )
-def test_bad_usage_is_one_line_and_2(words: tuple[str, ...], message: str) -> None:
-    code, out, err = shell("kubernetes", *words)
+def test_bad_usage_is_one_line_and_2(run: Oasis, words: tuple[str, ...], message: str) -> None:
+    code, out, err = run("kubernetes", *words)
     assert (code, out) == (2, "")
     assert err.startswith(f"oasis: {message}")
     assert err.count("\n") == 1
@@ -57,9 +57,11 @@ def test_bad_usage_is_one_line_and_2(words: tuple[str, ...], message: str) -> No
         ("a: [\n", "expected YAML"),
     ],
 )
-def test_a_file_that_holds_no_job_is_named(tmp_path: Path, text: str, message: str) -> None:
+def test_a_file_that_holds_no_job_is_named(
+    run: Oasis, tmp_path: Path, text: str, message: str
+) -> None:
     path = tmp_path / "job.yaml"
     path.write_text(text)
-    code, _, err = shell("kubernetes", "quote", str(path))
+    code, _, err = run("kubernetes", "quote", path)
     assert code == 2
     assert err.startswith(f"oasis: {path}: {message}")

@@ -48,6 +48,16 @@ horizon = 60
 name = ["oasis", "rrh"]
 """
 CELLS = 24
+TWO = """
+seeds = {count = 2}
+
+[[instances]]
+preset = "testbed"
+jobs = 3
+
+[[policies]]
+name = "drf"
+"""
 
 
 def start(*arguments: object, **options: Any) -> subprocess.Popen[str]:
@@ -133,8 +143,15 @@ def test_killed_sweep_continues_and_ends_with_the_same_content(
     assert content(output).equals(whole)
 
 
-@pytest.mark.parametrize("send", [os.kill, os.killpg], ids=["the driver", "all its processes"])
-@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    ("ending", "send"),
+    [
+        pytest.param(signal.SIGINT, os.killpg, id="Ctrl-C at a terminal: all its processes"),
+        pytest.param(signal.SIGINT, os.kill, id="SIGINT, the driver", marks=pytest.mark.nightly),
+        pytest.param(signal.SIGTERM, os.kill, id="SIGTERM, the driver"),
+        pytest.param(signal.SIGTERM, os.killpg, id="SIGTERM, all its processes"),
+    ],
+)
 def test_ctrl_c_and_sigterm_say_what_is_kept_and_leave_no_process(
     grid: Path, tmp_path: Path, send: Callable[[int, int], None], ending: int
 ) -> None:
@@ -256,11 +273,11 @@ def test_scheduler_without_workers_is_told_as_such(tmp_path: Path) -> None:
         assert refused(address, tmp_path) == " with workers, it has none after 2 s"
 
 
-def test_more_worker_processes_than_cells_are_not_started(grid: Path, tmp_path: Path) -> None:
-    path = tmp_path / "one.toml"
-    path.write_text(grid.read_text().replace("count = 6", "count = 1"))
-    process = sweep(path, tmp_path / "one.parquet", "--jobs", 1000)
+def test_more_worker_processes_than_cells_are_not_started(tmp_path: Path) -> None:
+    path = tmp_path / "two.toml"
+    path.write_text(TWO, encoding="utf-8")
+    process = sweep(path, tmp_path / "two.parquet", "--jobs", 1000)
     out, err = process.communicate(timeout=2 * PATIENCE_SECONDS)
     assert process.returncode == 0
     assert "joblib" not in err
-    assert json.loads(out)["cells"] == 4
+    assert json.loads(out)["cells"] == 2

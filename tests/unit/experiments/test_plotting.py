@@ -320,8 +320,10 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("policy", ["oasis", "fifo"])
-@pytest.mark.parametrize("case", CASES)
+PAGES = [*((case, "oasis") for case in CASES), ("shipped", "fifo"), ("large", "fifo")]
+
+
+@pytest.mark.parametrize(("case", "policy"), PAGES)
 def test_page_of_a_run_is_readable(instance, case, policy):
     drawn = CASES[case](instance)
     maker = oasis.OASiS.from_instance(drawn) if policy == "oasis" else baselines.make(policy)
