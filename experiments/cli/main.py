@@ -7,6 +7,7 @@ import sys
 import threading
 from typing import NoReturn
 
+from experiments.cli.collecting import seldom_collected
 from experiments.cli.exit_codes import (
     BAD_INPUT,
     DONE,
@@ -26,7 +27,7 @@ def main(arguments: list[str] | None = None) -> None:
         print_version()  # without the time that it takes to load the commands
         _leave(DONE)
     try:
-        with sigterm_as_ctrl_c():
+        with sigterm_as_ctrl_c(), seldom_collected():
             from experiments.cli.app import run_app  # noqa: PLC0415 (needs an extra)
 
             code = run_app(arguments)

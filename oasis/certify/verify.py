@@ -12,6 +12,7 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
+from oasis.certify.suspects import minibatch_slots, suspects
 from oasis.model import rounding
 from oasis.model.decision import Decision
 from oasis.model.errors import VerificationError
@@ -81,7 +82,8 @@ def verify(instance: Instance, result: HasSchedules | Mapping[str, Schedule]) ->
             raise VerificationError("(1) jobs", "the instance has no such job", job=job_id)
         if schedule.job_id != job_id:
             raise VerificationError("(1) jobs", f"is filed for {schedule.job_id!r}", job=job_id)
-        verify_schedule(instance, jobs[job_id], schedule)
+    for job_id in suspects(instance, jobs, schedules):
+        verify_schedule(instance, jobs[job_id], schedules[job_id])
     _check_capacity(instance, jobs, schedules, "worker", "(4) worker capacity")
     _check_capacity(instance, jobs, schedules, "ps", "(5) parameter-server capacity")
     total = math.fsum(_utility(jobs[job_id], s) for job_id, s in schedules.items())
@@ -130,7 +132,7 @@ def verify_schedule(instance: Instance, job: Job, schedule: Schedule) -> None:
     _check_domain(instance, job, schedule.workers, len(instance.cluster.worker_ids), "y")
     _check_domain(instance, job, schedule.ps, len(instance.cluster.ps_ids), "z")
     done = sum(schedule.workers[:, COUNT].tolist())
-    work = job.epochs * job.chunks * job.minibatches * _minibatch_slots(instance, job)
+    work = job.epochs * job.chunks * job.minibatches * minibatch_slots(instance, job)
     if done == 0 or not rounding.within(work, done):
         detail = f"{done} worker-slots, needs {work:.9g}"
         raise VerificationError("(2) training work", detail, job=job.id)
@@ -148,14 +150,6 @@ def _counts(rows: IntArray) -> dict[int, int]:
     for slot, _, count in rows.tolist():
         counts[slot] = counts.get(slot, 0) + count
     return counts
-
-
-def _minibatch_slots(instance: Instance, job: Job) -> float:
-    """kappa_i = tau_i + 2 e_i / b_i: 8 Gbit in 1000 MB, sent and fetched."""
-    if job.gradient_mb == 0:
-        return job.minibatch_time
-    seconds = 2 * job.gradient_mb * 8 / 1000 / job.bandwidth
-    return job.minibatch_time + seconds / instance.slot_seconds
 
 
 def _slot_constraints(job: Job, workers: float, ps: float) -> Iterator[tuple[str, bool, str]]:
@@ -216,20 +210,31 @@ def _check_capacity(
         return
     table = np.concatenate(rows)
     owner = np.repeat(np.arange(len(rows)), [len(part) for part in rows])
-    places, place = np.unique(table[:, SLOT] * len(ids) + table[:, SERVER], return_inverse=True)
+    places, place = _distinct(table[:, SLOT] * len(ids) + table[:, SERVER])
     demands = [getattr(jobs[job_id], group) for job_id in schedules]
     for r, resource in enumerate(cluster.resources):
         demand = np.array([needs.get(resource, 0.0) for needs in demands])
         amounts = table[:, COUNT] * demand[owner]
         available = capacity[places % len(ids), r]
         # sums in floats choose whom to look at; an exact sum decides
-        suspects = np.bincount(place, amounts) > available * (1 + SUSPICION)
-        for at in np.flatnonzero(suspects).tolist():
+        crowded = np.bincount(place, amounts) > available * (1 + SUSPICION)
+        for at in np.flatnonzero(crowded).tolist():
             used, limit = math.fsum(amounts[place == at].tolist()), float(available[at])
             if not rounding.fits(used, limit):
                 slot, server = divmod(int(places[at]), len(ids))
                 detail = f"{resource}: {used:.9g} used, capacity {limit:g}"
                 raise VerificationError(constraint, detail, slot=slot, server=ids[server])
+
+
+def _distinct(keys: IntArray) -> tuple[IntArray, IntArray]:
+    """The keys without repetition, and which of these each is; `np.unique` loads masked arrays."""
+    order = keys.argsort(kind="stable")
+    ordered = keys[order]
+    is_new = np.ones(len(keys), dtype=bool)
+    np.not_equal(ordered[1:], ordered[:-1], out=is_new[1:])
+    which = np.empty_like(order)
+    which[order] = is_new.cumsum() - 1
+    return ordered[is_new], which
 
 
 def _utility(job: Job, schedule: Schedule) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import ItemsView, Iterator, Mapping, Sequence, ValuesView
 from typing import Any
 
 import numpy as np
@@ -48,6 +48,12 @@ class ResourceVector(Mapping[str, float]):
 
     def get(self, name: str, default: Any = None) -> Any:
         return self._amounts.get(name, default)  # the inherited one raises and catches a KeyError
+
+    def items(self) -> ItemsView[str, float]:
+        return self._amounts.items()  # the inherited ones look every name up again
+
+    def values(self) -> ValuesView[float]:
+        return self._amounts.values()
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._amounts)

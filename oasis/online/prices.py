@@ -55,7 +55,9 @@ class PriceFunction:
     def __call__(self, used: FloatArray, capacity: FloatArray) -> FloatArray:
         """Prices at committed amounts `used` (..., R) of `capacity` (..., R), same shape."""
         share = np.divide(used, capacity, out=np.ones(used.shape), where=capacity > 0)
-        return _exp(self.log_lower + self.log_ratio * np.clip(share, 0.0, 1.0))
+        np.maximum(share, 0.0, out=share)  # np.clip takes three times as long on few numbers
+        np.minimum(share, 1.0, out=share)
+        return _exp(self.log_lower + self.log_ratio * share)
 
     @property
     def lower(self) -> FloatArray:

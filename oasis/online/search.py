@@ -15,6 +15,7 @@ from oasis.model.rounding import FloatArray, IntArray
 from oasis.model.schedule import COUNT, SERVER, SLOT, Schedule
 from oasis.online.completions import Completions, completions
 from oasis.online.dp import ChunkSplit, Split, best_split, smallest_cost, smallest_factor
+from oasis.online.dp.first import falls_after, first_if_best
 from oasis.online.dp.worker_slots import ULPS
 from oasis.online.ledger import Ledger, run_lengths
 
@@ -145,13 +146,28 @@ class Search:
 
     def best(self) -> Split | None:
         """The split of the largest positive payoff, the earliest of equals; None without one."""
-        utility = self.utility
+        utility, end = self.utility, self.start + len(self.utility)
+        if self.granularity == "worker-slot" and self._has_room(end):
+            first = self._first_if_best()
+            if first is not None:
+                return first
         rows, lengths = self._rows_that_count
         if rows is None:
             return None
         if self.granularity == "chunk":
             return self._chunk_split(rows, lengths).best(utility)
         return best_split(rows, lengths, utility, self.work, 0.0)
+
+    def _first_if_best(self) -> Split | None:
+        """The earliest split, if no later completion can pay as much (docs/theory-search).
+
+        Then costs are needed up to the earliest completion alone. There must be room.
+        """
+        rooms = self._rooms(self.start + len(self.utility))
+        used = _first_slots(rooms.fit, rooms.lengths, self.work)
+        if used is None or not falls_after(self.utility, int(used.sum()) - 1):
+            return None
+        return first_if_best(self._first_costs(rooms, len(used)), used, self.utility, self.work)
 
     def soonest(self) -> int | None:
         """A slot before which the work cannot be complete, by what is quickly known.
@@ -177,8 +193,7 @@ class Search:
         used = _first_slots(rooms.fit, rooms.lengths, self.work)
         if used is None or utility[used.sum() - 1] <= 0:
             return None
-        n = len(used)
-        rows = self._costs(rooms.starts[:n], rooms.fit[:n], rooms.fits[:n], rooms.ps_fits[:n])
+        rows = self._first_costs(rooms, len(used))
         return smallest_cost(rows, used, self.work, noise=ULPS * float(utility.max()))
 
     def cheapest(self) -> Split | None:
@@ -222,12 +237,7 @@ class Search:
             (ledger.ps, self._ps, self._ps_needed(int(number.max()))[number], rooms.ps_fits),
         ):
             at, servers, taken = group.fill(demand, row + starts, units, fits[run])
-            each = lengths[at]
-            later = np.arange(each.sum()) - (each.cumsum() - each).repeat(each)
-            rows = np.empty((len(later), 3), dtype=np.int64)
-            rows[:, SLOT] = (self.start + starts[at]).repeat(each) + later
-            rows[:, SERVER], rows[:, COUNT] = servers.repeat(each), taken.repeat(each)
-            tables.append(rows)
+            tables.append(_rows(self.start + starts[at], lengths[at], servers, taken))
         return Schedule(job.id, *tables)
 
     def room_until(self, slot: int) -> int:
@@ -246,16 +256,25 @@ class Search:
         The cost of 0..N workers is inf where they do not fit. None instead of costs if there is no
         room for the work.
         """
-        if end <= self.start:
+        if not self._has_room(end):
             return None, np.zeros(0, dtype=np.int64)
+        rooms = self._rooms(end)
+        return self._first_costs(rooms, len(rooms.fit)), rooms.lengths
+
+    def _has_room(self, end: int) -> bool:
+        """Whether the work fits until slot `end`; a quick look often says no."""
+        if end <= self.start:
+            return False
         if self._known is None or self._known.end < end:
             starts, lengths = self.ledger.runs(self.start, end)
             if self._at_most(starts) @ lengths < self.work:
-                return None, lengths
+                return False
         rooms = self._rooms(end)
-        if rooms.fit @ rooms.lengths < self.work:
-            return None, rooms.lengths
-        return self._costs(rooms.starts, rooms.fit, rooms.fits, rooms.ps_fits), rooms.lengths
+        return bool(rooms.fit @ rooms.lengths >= self.work)
+
+    def _first_costs(self, rooms: _Rooms, n: int) -> FloatArray:
+        """COST_t in one slot of each of the first `n` runs."""
+        return self._costs(rooms.starts[:n], rooms.fit[:n], rooms.fits[:n], rooms.ps_fits[:n])
 
     def _costs(
         self, starts: IntArray, fit: IntArray, fits: FloatArray, ps_fits: FloatArray
@@ -326,6 +345,17 @@ class Search:
         whole = np.minimum(rounding.floor(counts / chunk), total).astype(np.int64)
         whole[0] = 0
         return ChunkSplit.of(np.repeat(rows, lengths, axis=0), whole, total)
+
+
+def _rows(first: IntArray, lengths: IntArray, servers: IntArray, counts: IntArray) -> IntArray:
+    """Rows (slot, server, count) of placements that last so many slots from the first on."""
+    rows = np.empty((int(lengths.sum()), 3), dtype=np.int64)
+    if len(rows) > len(lengths):
+        later = np.arange(len(rows)) - (lengths.cumsum() - lengths).repeat(lengths)
+        first, servers, counts = (part.repeat(lengths) for part in (first, servers, counts))
+        first += later
+    rows[:, SLOT], rows[:, SERVER], rows[:, COUNT] = first, servers, counts
+    return rows
 
 
 def _first_slots(fit: IntArray, lengths: IntArray, work: int) -> IntArray | None:

@@ -195,6 +195,8 @@ class ServerGroup:
             room = self.fits(demand, slots, int(units.max(initial=0)))
         unit = self.unit_cost(demand, slots)
         unit[room == 0.0] = np.inf
+        if (units == 1).all():  # one unit needs no order: argmin finds the first of equals
+            return np.arange(len(slots)), self.server[unit.argmin(axis=1)], units
         order = unit.argsort(axis=1, kind="stable")
         each = room[np.arange(len(slots))[:, None], order].astype(np.int64)
         taken = np.minimum((each * self.copies[order]).cumsum(axis=1), units[:, None])
@@ -282,7 +284,7 @@ class ServerGroup:
         crowded = self.copies[shared] > 1
         if not crowded.any():
             return shared
-        for column in np.unique(shared[crowded])[::-1].tolist():
+        for column in sorted(set(shared[crowded].tolist()), reverse=True):
             opened = int(servers[shared == column].max() - self.server[column]) + 1
             copies = int(self.copies[column])
             neighbours = np.flatnonzero(self.copies[:column] > 1)

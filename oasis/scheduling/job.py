@@ -109,7 +109,7 @@ class PolicyJob:
         """Fewest parameter servers for `workers`, (6) for an instance of the model."""
         if self.ps_rule is not None:
             return self.ps_rule.needed(workers)
-        return int(rounding.ceil(workers * self.ps_per_worker)) if self.ps_per_worker else 0
+        return rounding.ceil_number(workers * self.ps_per_worker) if self.ps_per_worker else 0
 
     def ps_most(self, workers: int) -> int:
         """Most parameter servers for `workers`, (7) for an instance of the model."""

@@ -7,7 +7,7 @@ from oasis.scheduling.job import PolicyJob
 from oasis.scheduling.site import Site, demand_on
 
 
-def policy_job(job: Job, site: Site) -> PolicyJob:
+def policy_job(job: Job, site: Site, index: int = -1) -> PolicyJob:
     """A job of the model on the machines and the grid of `site`; times are slots.
 
     Parameters
@@ -16,6 +16,8 @@ def policy_job(job: Job, site: Site) -> PolicyJob:
         The job.
     site : Site
         Machines, resources and the length of a slot.
+    index : int
+        Its place in the order of arrival; -1 where that is settled later.
 
     Raises
     ------
@@ -45,4 +47,5 @@ def policy_job(job: Job, site: Site) -> PolicyJob:
         ps_per_worker=job.bandwidth / job.ps_bandwidth if job.needs_ps else 0.0,
         utility=job.utility,
         source=job,
+        index=index,
     )

@@ -51,7 +51,8 @@ class Workload:
             for name, row in zip(ids, table, strict=True)
         )
         site = Site(cluster.resources, machines, cluster.slot_seconds, True, instance.horizon)
-        return cls.of(site, (policy_job(job, site) for job in instance.jobs))
+        ordered = enumerate(instance.jobs_by_arrival())
+        return cls(site, tuple(policy_job(job, site, index) for index, job in ordered))
 
 
 SECONDS = f"0..{LARGEST_COUNT:.0e} seconds"  # times add up to what a clock can still tell apart

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from oasis.model.rounding import FloatArray, IntArray
+from oasis.online.dp.split import Split
 
 ROUNDING = 1e-15  # relative error of the terms of a bound
 
@@ -92,9 +93,14 @@ class Envelope:
         best: FloatArray = bounds.max(axis=0)
         return best
 
-    def cost_of(self, counts: IntArray) -> float:
-        """Cost of running ``counts[t]`` workers in each slot t."""
-        return float(self.rows[self.run[: len(counts)], counts].sum())
+    def split(self, slots: Slots, utility: FloatArray) -> Split:
+        """The split that `slots` are, and its payoff, in as many slots as `utility` has."""
+        counts = slots.per_slot(len(utility))
+        completion = int(counts.nonzero()[0][-1])
+        run = self.run[: len(counts)]
+        costs = np.zeros(len(counts))  # how many terms a sum has decides on its last bit
+        costs[: len(run)] = self.rows[run, counts[: len(run)]]
+        return Split(float(utility[completion]) - float(costs.sum()), completion, counts)
 
     def relaxed(self, completion: int) -> tuple[Slots, float, int]:
         """The cheapest work up to `completion` if costs were those of the convex envelopes.

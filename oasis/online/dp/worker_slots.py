@@ -53,17 +53,22 @@ def best_split(
     (6.0, 1, array([0, 2]))
     """
     limit = float(utility.max(initial=0.0)) - at_least
-    return _best(Envelope(_below(rows, limit), lengths, demand), utility, at_least)
+    return _best(Envelope(below(rows, limit), lengths, demand), utility, at_least)
 
 
-def _below(rows: FloatArray, limit: float) -> FloatArray:
+def below(rows: FloatArray, limit: float) -> FloatArray:
     """The costs, with inf for those above `limit`, which no wanted schedule can contain.
 
     Prices span many orders of magnitude: in a sum with a very large cost the small ones would be
     lost to rounding.
     """
-    below: FloatArray = np.where(rows > limit, np.inf, rows)
-    return below
+    costs: FloatArray = np.where(rows > limit, np.inf, rows)
+    return costs
+
+
+def noise_of(utility: FloatArray) -> float:
+    """Payoffs that differ by no more than this count as equal; some utility is positive."""
+    return ULPS * float(utility[(utility > 0).argmax()])
 
 
 def _best(envelope: Envelope, utility: FloatArray, at_least: float) -> Split | None:
@@ -74,7 +79,7 @@ def _best(envelope: Envelope, utility: FloatArray, at_least: float) -> Split | N
     bounds = envelope.bounds(envelope.multipliers(_probes(envelope.earliest, n)))[:n]
     ceiling = utility[:n] - np.maximum(bounds, 0.0)
     ceiling[: max(envelope.earliest, int(worthy[0]))] = -np.inf
-    noise = ULPS * float(utility[worthy[0]])
+    noise = noise_of(utility)
     best, found, slots, tries = at_least, n, None, 0
     while True:
         margin = 0.0 if slots is None else noise
@@ -93,12 +98,7 @@ def _best(envelope: Envelope, utility: FloatArray, at_least: float) -> Split | N
         payoff = float(utility[at]) - cost
         if candidate is not None and (at < found or payoff > best + margin):
             best, found, slots = max(best, payoff), at, candidate
-    if slots is None:
-        return None
-    counts = slots.per_slot(len(utility))
-    completion = int(counts.nonzero()[0][-1])
-    payoff = float(utility[completion]) - envelope.cost_of(counts)
-    return Split(payoff, completion, counts)
+    return None if slots is None else envelope.split(slots, utility)
 
 
 def _probes(first: int, end: int) -> IntArray:
@@ -189,7 +189,7 @@ def smallest_factor(
     last = int(worthy[-1])
     cost, _ = cheapest(envelope, last, np.inf, 0.0)
     factor = cost / float(utility[last])
-    envelope = Envelope(_below(rows, factor * float(utility.max())), lengths, demand)
+    envelope = Envelope(below(rows, factor * float(utility.max())), lengths, demand)
     while True:
         split = _best(envelope, factor * utility, 0.0)
         if split is None:
