@@ -11,6 +11,17 @@ from experiments.library import Library, Record
 
 PAGES = Path(__file__).parent
 LIBRARY = ("instance", "value", "bound", "gap", "proof", "value by", "bound by", "date")
+ADAPTER = {
+    "writes_per_pod": "most writes for each pod that changed in a slot",
+    "lists_of_pods": "lists of all pods",
+    "patch_seconds": "seconds from the first patch of the boundary to the last",
+    "patch_controller_seconds": "of these, on a processor: the controller",
+    "patch_plane_seconds": "and the control plane",
+    "patch_share": "share of all processors that both had",
+    "busy_seconds": "seconds of processor time of the controller in all",
+    "policy_seconds": "of these, the policy",
+    "memory_mb": "most memory of the controller in MB",
+}
 FAMILIES = ("family", "instances", "proven", "median gap", "largest gap")
 
 
@@ -37,6 +48,15 @@ def benchmark(name: str) -> Markdown:
     """A table that a program of `tests/benchmarks` has written."""
     with (PAGES / "benchmarks" / f"{name}.csv").open(encoding="utf-8", newline="") as stream:
         heading, *rows = csv.reader(stream)
+    return _markdown(heading, rows)
+
+
+def adapter() -> Markdown:
+    """What `tests/kubernetes/benchmarks/scale.py` has measured: a column for each size."""
+    with (PAGES / "benchmarks" / "kubernetes.csv").open(encoding="utf-8", newline="") as stream:
+        sizes = list(csv.DictReader(stream))
+    heading = ("", *(f"{size['nodes']} nodes, {size['pods']} pods" for size in sizes))
+    rows = ((text, *(size[name] for size in sizes)) for name, text in ADAPTER.items())
     return _markdown(heading, rows)
 
 

@@ -11,7 +11,9 @@ from typing import Any
 
 import oasis
 from oasis.kubernetes.control.brain import Brain
+from oasis.kubernetes.control.controller import Controller
 from oasis.kubernetes.objects.oasis_job import Clock
+from oasis.simulator.costs import ChangeCosts
 from tests.kubernetes.cluster import Cluster
 from tests.kubernetes.scene import Scene
 from tests.kubernetes.stepped import CLOCK, Stepped, lost_slots
@@ -63,6 +65,57 @@ def completions(scene: Scene, horizon: int) -> dict[str, int | None]:
     """The slot in which each job completed, within the horizon."""
     found = {name: status.get("completionSlot") for name, status in scene.statuses().items()}
     return {name: None if slot is None or slot >= horizon else slot for name, slot in found.items()}
+
+
+def start_up_seconds(controller: Controller) -> float:
+    """How long workers took to start, on average, as the controller measured it."""
+    registry = controller.metrics.registry
+    total, number = (
+        registry.get_sample_value(f"oasis_startup_seconds_{what}") for what in ("sum", "count")
+    )
+    assert total is not None
+    assert number, "a worker has started"
+    return total / number
+
+
+def delayed(clock: Clock, start_up: float) -> ChangeCosts:
+    """The simulator's costs of changes where a worker takes `start_up` seconds to start.
+
+    What the clock allows for costs nothing; the rest is a part of the worker's first slot.
+
+    Examples
+    --------
+    >>> delayed(Clock(slot_seconds=10.0, startup_seconds=2.0), start_up=4.0).start  # of a slot
+    0.25
+    """
+    part = max(0.0, start_up - clock.startup_seconds) / clock.work_seconds
+    return ChangeCosts(start=part, resume=part, resize=part, migrate=part)
+
+
+def late_jobs(
+    there: Mapping[str, int | None], simulated: Mapping[str, int | None], horizon: int
+) -> dict[str, tuple[int | None, int]]:
+    """Jobs that completed more than a slot after they do in a simulation, with both slots.
+
+    Parameters
+    ----------
+    there, simulated : mapping of str to int or None
+        Completion slots on the cluster, and in the simulation; None: within the horizon it did not.
+    horizon : int
+        Slots; a job whose slot after the simulated one is not among them is not looked at.
+
+    Examples
+    --------
+    >>> late_jobs({"a": 4, "b": 5, "c": None}, {"a": 3, "b": 3, "c": 8}, horizon=9)
+    {'b': (5, 3)}
+    """
+    return {
+        name: (there[name], slot)
+        for name, slot in simulated.items()
+        if slot is not None
+        and slot + 1 < horizon
+        and ((found := there[name]) is None or found > slot + 1)
+    }
 
 
 def on_the_wall(

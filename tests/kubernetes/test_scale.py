@@ -24,13 +24,15 @@ def test_a_pod_takes_two_writes_and_the_pods_are_listed_once(cluster: Cluster) -
     check(measure(cluster, scale), scale)
 
 
-@pytest.mark.nightly  # ten minutes
+@pytest.mark.nightly  # twenty minutes
 def test_a_thousand_nodes_and_five_thousand_pods(controlplane_binary: Path) -> None:
-    scale = Scale()
+    scale = Scale(slot_seconds=300.0)
     with ControlPlane(controlplane_binary, TIMING) as plane:
         cluster = Cluster(plane, "scale")
         cluster.create_namespace()
         measured = measure(cluster, scale)
     print(measured)  # noqa: T201
     check(measured, scale)
-    assert measured.patch_seconds < 10.0
+    # Seconds by the clock on the wall are those of the control plane, which stores each patch and
+    # binds the first pods meanwhile. What our side of it takes must not be the bottleneck.
+    assert measured.patch_controller_seconds < 10.0

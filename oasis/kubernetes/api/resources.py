@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from oasis.kubernetes import names
 from oasis.kubernetes.api.api_errors import ApiError, LostAnswerError
 from oasis.kubernetes.api.connection import Connection
+from oasis.kubernetes.api.kept import kept_node, kept_pod, without_fields
 
 Object = dict[str, Any]
 
@@ -25,11 +26,14 @@ class Kind:
         Its name in paths.
     namespaced : bool
         Whether its objects are in namespaces.
+    kept : callable
+        From an object to what is kept of it while it is watched.
     """
 
     prefix: str
     plural: str
     namespaced: bool = True
+    kept: Callable[[Mapping[str, Any]], Object] = without_fields
 
     def path(self, namespace: str | None = None, name: str | None = None, sub: str = "") -> str:
         """Path of an object, or of all of them."""
@@ -38,8 +42,8 @@ class Kind:
         return f"{self.prefix}{within}/{self.plural}{end}{f'/{sub}' if sub else ''}"
 
 
-PODS = Kind("/api/v1", "pods")
-NODES = Kind("/api/v1", "nodes", namespaced=False)
+PODS = Kind("/api/v1", "pods", kept=kept_pod)
+NODES = Kind("/api/v1", "nodes", namespaced=False, kept=kept_node)
 EVENTS = Kind("/api/v1", "events")
 CONFIG_MAPS = Kind("/api/v1", "configmaps")
 OASIS_JOBS = Kind(f"/apis/{names.API_VERSION}", names.PLURAL)
@@ -72,9 +76,13 @@ class Objects:
             raise
 
     def list_all(
-        self, kind: Kind, namespace: str | None = None, selector: str | None = None
+        self,
+        kind: Kind,
+        namespace: str | None = None,
+        selector: str | None = None,
+        kept: Callable[[Mapping[str, Any]], Object] = dict,
     ) -> tuple[list[Object], str]:
-        """All objects, page by page, and the version of the list."""
+        """All objects, page by page, or what is `kept` of each, and the version of the list."""
         while True:
             items: list[Object] = []
             query: dict[str, Any] = {"limit": 500}
@@ -83,7 +91,7 @@ class Objects:
             try:
                 while True:
                     page = self.connection.request("GET", kind.path(namespace), query=query)
-                    items += page.get("items") or ()
+                    items += map(kept, page.get("items") or ())
                     meta = page["metadata"]
                     if not meta.get("continue"):
                         return items, str(meta["resourceVersion"])
@@ -168,13 +176,17 @@ class Objects:
             raise
 
     def json_patch(self, kind: Kind, found: Mapping[str, Any], patch: list[Object]) -> Object:
-        """Apply a JSON patch."""
+        """Apply a JSON patch, of fields that are known to exist: the server need not check that."""
         meta = found["metadata"]
         return self.connection.request(
             "PATCH",
             kind.path(meta.get("namespace"), meta["name"]),
             body=patch,
-            query={"fieldManager": names.FIELD_MANAGER, **self._write},
+            query={
+                "fieldManager": names.FIELD_MANAGER,
+                "fieldValidation": "Ignore",
+                **self._write,
+            },
             content_type="application/json-patch+json",
         )
 

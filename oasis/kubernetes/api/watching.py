@@ -174,7 +174,9 @@ class Watcher(threading.Thread):
             self.failure = error
 
     def _list(self) -> str:
-        items, version = self._objects.list_all(self._kind, self._namespace, self._selector)
+        items, version = self._objects.list_all(
+            self._kind, self._namespace, self._selector, self._kind.kept
+        )
         self.lists += 1
         self.store.replace(items, int(version))
         self._refused_since = None
@@ -204,6 +206,7 @@ class Watcher(threading.Thread):
                 latest = found["metadata"]["resourceVersion"]
                 if kind == "BOOKMARK":
                     continue
+                found = self._kind.kept(found)
                 changed = self.store.drop(found) if kind == "DELETED" else self.store.put(found)
                 if changed:
                     self._on_change(kind, found)

@@ -6,6 +6,7 @@ import json
 import logging
 import time
 from collections.abc import Callable, Iterable, Mapping
+from fractions import Fraction
 from typing import Any
 
 from oasis.kubernetes.acting.actions import Switch
@@ -292,8 +293,10 @@ class Brain:
             if uid not in entries and uid not in self.existing
             for pod in pods.values()
         ]
-        nodes = {node["metadata"]["name"]: node for node in seen["nodes"]}
-        free = w.free_room(nodes, seen["pods"], self.requests)
+        free: dict[str, dict[str, Fraction]] = {}
+        if any(p.is_gated(pod) for target in targets for pod in target.pods.values()):
+            nodes = {node["metadata"]["name"]: node for node in seen["nodes"]}
+            free = w.free_room(nodes, seen["pods"], self.requests)
         steps = reconcile(targets, orphans, free, self._stuck(ours, now))
         steps.actions += [
             Switch(uid, found, kind, suspend=True)

@@ -95,7 +95,7 @@ class Hands:
             if not self._objects.is_dry:
                 store = self._others[action.kind.where.plural]
                 # without our label no watch would tell of it any more
-                (store.put if is_scheduled(found) else store.drop)(found)
+                (store.put if is_scheduled(found) else store.drop)(action.kind.where.kept(found))
         elif isinstance(action, Delete):
             self._objects.delete(PODS, action.pod)
             self.ending.add(action.pod["metadata"]["uid"])
@@ -105,7 +105,7 @@ class Hands:
     def _keep(self, found: dict[str, Any]) -> None:
         """Put an answer into the store, before the watch tells of it; a dry run changes nothing."""
         if not self._objects.is_dry:
-            self._store.put(found)
+            self._store.put(PODS.kept(found))
 
     def _open(self, action: Open) -> dict[str, Any]:
         try:

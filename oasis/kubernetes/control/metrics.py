@@ -35,6 +35,12 @@ class Metrics:
             "Seconds from the beginning of a slot to its decisions.",
             registry=registry,
         )
+        self.startup = Histogram(
+            "oasis_startup_seconds",
+            "Seconds from the beginning of the slot that asked for a worker to its work.",
+            buckets=(0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 60.0, 120.0, 300.0, 600.0),
+            registry=registry,
+        )
         self.actions = Counter(
             "oasis_pod_actions", "Pods created, opened and deleted.", ("action",), registry=registry
         )

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 from oasis.kubernetes.names import BANDWIDTH
@@ -52,17 +53,24 @@ def quantity(value: Any, path: str) -> Fraction:
     >>> quantity("500m", "cpu"), quantity("2Ki", "memory")
     (Fraction(1, 2), Fraction(2048, 1))
     """
-    found = _FORM.fullmatch(str(value)) if not isinstance(value, bool) else None
-    if found is None:
+    amount = _amount(str(value)) if not isinstance(value, bool) else None
+    if amount is None:
         expected = "expected an amount such as 2, 500m or 16Gi"
         raise InstanceError(path, f"{expected}, got {describe(value)}")
-    number, exponent, suffix = found.groups()
-    amount = Fraction(number) * (
-        Fraction(10) ** int(exponent) if exponent else _SUFFIX[suffix or ""]
-    )
     if amount < 0:
         raise InstanceError(path, f"expected an amount >= 0, got {describe(value)}")
     return amount
+
+
+@lru_cache(maxsize=4096)
+def _amount(text: str) -> Fraction | None:
+    """An amount; None if it is none. Nodes and pods say the same few again and again."""
+    found = _FORM.fullmatch(text)
+    if found is None:
+        return None
+    number, exponent, suffix = found.groups()
+    scale = Fraction(10) ** int(exponent) if exponent else _SUFFIX[suffix or ""]
+    return Fraction(number) * scale
 
 
 def written(amount: Fraction) -> str:

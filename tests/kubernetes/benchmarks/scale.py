@@ -3,19 +3,22 @@
 Nodes of eight GPUs, and gangs of ten workers that all arrive before the first slot; half of them
 end after two slots. ``oasis kubernetes run`` is a process of its own, with the shipped rights. What
 it wrote, and when, is read from the audit log of the API server. Not pods that are created, but the
-patches that open their gates are what a boundary has to send in time.
+patches that open their gates are what a boundary has to send in time. How long that takes depends
+on who else is on the machine, so the processor time of the controller and of the control plane
+between the first patch and the last one is noted too, and which share of all processors that was.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
 import json
+import os
 import subprocess
 import sys
 import time
-import urllib.request
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from datetime import datetime
@@ -26,6 +29,7 @@ from oasis.kubernetes.api.resources import NODES, Objects
 from oasis.kubernetes.names import HOSTNAME, NODE_ROLE
 from oasis.kubernetes.objects.oasis_job import Clock
 from tests.kubernetes.adapter import elastic
+from tests.kubernetes.benchmarks.processor import Sampler, peak_megabytes, seconds_of, within
 from tests.kubernetes.cluster import GPU, Cluster
 from tests.kubernetes.controlplane.build import CONTROLPLANE
 from tests.kubernetes.controlplane.components import MACHINES, MACHINES_ANNOTATION, Timing
@@ -33,12 +37,14 @@ from tests.kubernetes.controlplane.gobuild import ensure
 from tests.kubernetes.controlplane.plane import ControlPlane
 from tests.kubernetes.controlplane.ports import free_ports
 from tests.kubernetes.controlplane.waiting import until
+from tests.kubernetes.demo import metrics_of
 from tests.kubernetes.scene import SYSTEM, Scene
 
 GANG = 10
 # One process plays the kubelets of all nodes: on a machine that others use as well, it must not
-# lose all of them because a thousand leases are to be renewed every few seconds.
-TIMING = Timing(grace=1800, toleration=1800, lease=600)
+# lose all of them because a thousand leases are to be renewed every few seconds. The scheduler is
+# as it comes: it takes the time for its pods that it takes on any cluster.
+TIMING = Timing(grace=1800, toleration=1800, lease=600, scheduler_requests=50)
 
 
 @dataclass(frozen=True)
@@ -55,13 +61,24 @@ class Scale:
 
 
 @dataclass(frozen=True)
+class Used:
+    """What the controller had needed at the end; seconds are those of the processor."""
+
+    megabytes: float
+    seconds: float
+    policy_seconds: float
+
+
+@dataclass(frozen=True)
 class Measured:
     """What was found.
 
     `writes_per_pod` is the most writes of pods in a slot over the pods that changed in it;
     `lists_of_pods` counts lists without a watch; `patch_seconds` is the time from the first to the
-    last opening of a gate; `policy_seconds` is the longest that the policy thought, `busy_seconds`
-    the processor time of the controller.
+    last opening of a gate, in which the controller had `patch_controller_seconds` of the
+    processors, the control plane `patch_plane_seconds`, and both together `patch_share` of all
+    that there are; `policy_seconds` is how long the policy thought in all, `busy_seconds` the
+    processor time of the controller from its start to the end.
     """
 
     nodes: int
@@ -73,6 +90,9 @@ class Measured:
     lists_of_pods: int
     pages_of_pods: int
     patch_seconds: float
+    patch_controller_seconds: float
+    patch_plane_seconds: float
+    patch_share: float
     memory_mb: float
     policy_seconds: float
     busy_seconds: float
@@ -124,15 +144,19 @@ def measure(cluster: Cluster, scale: Scale) -> Measured:
         *("--kubeconfig", str(scene.account.kubeconfig())),
     ]
     with subprocess.Popen(words) as process:
+        groups = {"controller": [process.pid], "plane": list(plane.pids().values())}
+        sampler = Sampler(groups)
+        sampler.start()
         try:
-            within = 4 * scale.slot_seconds + 120.0
-            until(lambda: ended(scene) >= scale.jobs // 2, "half of the jobs have ended", within)
-            until(lambda: deleted_all(plane, scene, start, scale), "their pods are gone", within)
-            memory, busy = used(process.pid)
-            policy = policy_seconds(port)
+            patience = 5 * scale.slot_seconds + 120.0
+            until(lambda: ended(scene) >= scale.jobs // 2, "half of the jobs have ended", patience)
+            until(lambda: deleted_all(plane, scene, start, scale), "their pods are gone", patience)
+            thought = metrics_of(port)["oasis_policy_seconds_sum"]
+            used = Used(peak_megabytes(process.pid), seconds_of(process.pid), thought)
         finally:
+            sampler.stop()
             process.terminate()
-    return found(plane, scene, start, scale, memory, busy, policy)
+    return found(plane, scene, start, scale, used, sampler.samples)
 
 
 def ended(scene: Scene) -> int:
@@ -145,22 +169,6 @@ def deleted_all(plane: ControlPlane, scene: Scene, start: int, scale: Scale) -> 
     time.sleep(1.0)
     writes = [e for e in events(plane, scene.account.username, start) if e["verb"] == "delete"]
     return sum(e["objectRef"]["resource"] == "pods" for e in writes) >= scale.jobs // 2 * GANG
-
-
-def used(pid: int) -> tuple[float, float]:
-    """Most megabytes, and seconds of processor time, of a process."""
-    status = Path(f"/proc/{pid}/status").read_text().splitlines()
-    peak = next(line for line in status if line.startswith("VmHWM:"))
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return int(peak.split()[1]) / 1024, (int(fields[11]) + int(fields[12])) / 100
-
-
-def policy_seconds(port: int) -> float:
-    """Seconds that the policy thought, in all."""
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
-        lines = answer.read().decode().splitlines()
-    (line,) = (line for line in lines if line.startswith("oasis_policy_seconds_sum"))
-    return float(line.split()[1])
 
 
 def events(plane: ControlPlane, user: str, start: int) -> Iterator[dict[str, Any]]:
@@ -180,9 +188,8 @@ def found(
     scene: Scene,
     start: int,
     scale: Scale,
-    memory: float,
-    busy: float,
-    policy: float,
+    used: Used,
+    samples: Mapping[str, list[tuple[float, float]]],
 ) -> Measured:
     """Count what the audit log has."""
     verbs: Counter[str] = Counter()
@@ -204,6 +211,8 @@ def found(
             by_slot.setdefault(slot, Counter())[target["name"]] += 1
         if verb == "patch":
             opened.append(at)
+    first, last = min(opened), max(opened)
+    had = {name: within(some, first, last) for name, some in samples.items()}
     return Measured(
         nodes=scale.nodes,
         pods=scale.jobs * GANG,
@@ -213,10 +222,13 @@ def found(
         writes_per_pod=max(sum(c.values()) / len(c) for c in by_slot.values()),
         lists_of_pods=verbs["list"],
         pages_of_pods=verbs["page"],
-        patch_seconds=round(max(opened) - min(opened), 3),
-        memory_mb=round(memory, 1),
-        policy_seconds=round(policy, 3),
-        busy_seconds=busy,
+        patch_seconds=round(last - first, 2),
+        patch_controller_seconds=round(had["controller"], 2),
+        patch_plane_seconds=round(had["plane"], 2),
+        patch_share=round(sum(had.values()) / (last - first) / (os.cpu_count() or 1), 3),
+        memory_mb=round(used.megabytes, 1),
+        policy_seconds=round(used.policy_seconds, 3),
+        busy_seconds=round(used.seconds, 2),
         completed=ended(scene),
     )
 
@@ -227,13 +239,32 @@ def main() -> int:
     parser.add_argument("--nodes", type=int, default=1000)
     parser.add_argument("--jobs", type=int, default=500)
     parser.add_argument("--slot-seconds", type=float, default=120.0)
+    parser.add_argument("--csv", type=Path, help="table to put the row of this size into")
     options = parser.parse_args()
     scale = Scale(options.nodes, options.jobs, options.slot_seconds)
     with ControlPlane(ensure(CONTROLPLANE), TIMING) as plane:
         cluster = Cluster(plane, "scale")
         cluster.create_namespace()
-        print(json.dumps(asdict(measure(cluster, scale)), indent=2))  # noqa: T201
+        measured = measure(cluster, scale)
+    print(json.dumps(asdict(measured), indent=2))  # noqa: T201
+    if options.csv is not None:
+        write_row(options.csv, measured)
     return 0
+
+
+def write_row(path: Path, measured: Measured) -> None:
+    """Put what was measured into the table, in the place of what was measured at this size."""
+    row = {name: str(value) for name, value in asdict(measured).items()}
+    rows = [row]
+    if path.exists():
+        with path.open(encoding="utf-8", newline="") as stream:
+            size = row["nodes"], row["pods"]
+            rows += [r for r in csv.DictReader(stream) if (r["nodes"], r["pods"]) != size]
+    rows.sort(key=lambda r: (int(r["nodes"]), int(r["pods"])))
+    with path.open("w", encoding="utf-8", newline="") as stream:
+        table = csv.DictWriter(stream, row, lineterminator="\n")
+        table.writeheader()
+        table.writerows(rows)
 
 
 if __name__ == "__main__":

@@ -39,11 +39,13 @@ _AUDIT_POLICY = {
 @dataclass(frozen=True)
 class Timing:
     """Seconds until the control plane gives up on a node: `grace` without a sign of life make it
-    Unknown, pods leave it `toleration` later; kwok renews a node's lease within `lease`."""
+    Unknown, pods leave it `toleration` later; kwok renews a node's lease within `lease`. And the
+    requests a second that the scheduler makes at most, which makes two or three for a pod."""
 
     grace: int = 10
     toleration: int = 5
     lease: int = 8
+    scheduler_requests: int = 1000  # 50 as it comes, which makes tests slow
 
 
 @dataclass(frozen=True)
@@ -143,7 +145,8 @@ class Components:
         ]
 
     def scheduler(self) -> list[str]:
-        return self._follower("kube-scheduler", self.ports.scheduler)
+        most = self.timing.scheduler_requests
+        return self._follower("kube-scheduler", self.ports.scheduler, most)
 
     def kwok(self, machines: str) -> list[str]:
         number = MACHINES.index(machines)
@@ -156,11 +159,11 @@ class Components:
             f"--server-address=127.0.0.1:{self.ports.machines[number]}",
         ]
 
-    def _follower(self, process: str, port: int) -> list[str]:
+    def _follower(self, process: str, port: int, requests: int = 1000) -> list[str]:
         return [
             *(str(self.binary), process, f"--kubeconfig={self.kubeconfig(process)}"),
             *("--bind-address=127.0.0.1", f"--secure-port={port}"),
             f"--cert-dir={self.directory / process}",
             *("--leader-elect=false", "--profiling=false"),
-            *("--kube-api-qps=1000", "--kube-api-burst=1000"),  # 50 pods a second, else
+            *(f"--kube-api-qps={requests}", f"--kube-api-burst={max(100, requests)}"),
         ]

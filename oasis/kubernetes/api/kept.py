@@ -1,0 +1,95 @@
+"""What is kept of the objects that are watched: the parts that somebody here reads.
+
+A pod as the API server tells of it is 30 kB in memory, and a node with its list of images even
+more. Thousands of them are kept for as long as the controller runs, so the rest is let go.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+Object = dict[str, Any]
+
+META = (
+    *("name", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp"),
+    *("deletionTimestamp", "ownerReferences"),
+)
+POD_SPEC = ("nodeName", "nodeSelector", "schedulingGates", "resources", "overhead")
+CONTAINER = ("resources", "restartPolicy")
+POD_CONDITIONS = ("Ready", "PodScheduled")
+NODE_STATUS = ("allocatable", "conditions")
+
+
+def without_fields(found: Mapping[str, Any]) -> Object:
+    """An object without the list of which manager set which field; who they are stays.
+
+    Examples
+    --------
+    >>> fields = [{"manager": "kubectl", "fieldsV1": {"f:spec": {}}}]
+    >>> without_fields({"metadata": {"name": "a", "managedFields": fields}, "spec": {}})
+    {'metadata': {'name': 'a', 'managedFields': [{'manager': 'kubectl'}]}, 'spec': {}}
+    """
+    meta = dict(found["metadata"])
+    _shorten(meta)
+    return {**found, "metadata": meta}
+
+
+def kept_pod(found: Mapping[str, Any]) -> Object:
+    """Of a pod: whose it is, what it asks for, where it belongs and how it is.
+
+    Examples
+    --------
+    >>> spec = {"containers": [{"name": "train", "image": "train:1"}], "nodeName": "n"}
+    >>> kept_pod({"metadata": {"name": "a"}, "spec": spec, "status": {"hostIP": "10.0.0.1"}})
+    {'metadata': {'name': 'a'}, 'spec': {'nodeName': 'n', 'containers': [{}]}, 'status': {}}
+    """
+    spec, status = found["spec"], found.get("status") or {}
+    kept_spec = _parts(spec, POD_SPEC)
+    for name in ("containers", "initContainers"):
+        if spec.get(name):
+            kept_spec[name] = [_parts(container, CONTAINER) for container in spec[name]]
+    kept_status = _parts(status, ("phase",))
+    if status.get("conditions"):
+        kept_status["conditions"] = [c for c in status["conditions"] if c["type"] in POD_CONDITIONS]
+    return {"metadata": _metadata(found), "spec": kept_spec, "status": kept_status}
+
+
+def kept_node(found: Mapping[str, Any]) -> Object:
+    """Of a node: its labels, whether pods may come, and what it has for them.
+
+    Examples
+    --------
+    >>> status = {"allocatable": {"cpu": "8"}, "images": [{"names": ["train:1"]}]}
+    >>> kept_node({"metadata": {"name": "n"}, "spec": {"podCIDR": "10.0.0.0/24"}, "status": status})
+    {'metadata': {'name': 'n'}, 'spec': {}, 'status': {'allocatable': {'cpu': '8'}}}
+    """
+    return {
+        "metadata": _metadata(found),
+        "spec": _parts(found.get("spec") or {}, ("unschedulable",)),
+        "status": _parts(found.get("status") or {}, NODE_STATUS),
+    }
+
+
+def _metadata(found: Mapping[str, Any]) -> Object:
+    """Names, owners and marks; the keys of the marks, which are the same on all, are kept once."""
+    meta = found["metadata"]
+    kept = _parts(meta, META)
+    for name in ("labels", "annotations"):
+        if meta.get(name):
+            kept[name] = {sys.intern(key): value for key, value in meta[name].items()}
+    if "managedFields" in meta:
+        kept["managedFields"] = meta["managedFields"]
+    _shorten(kept)
+    return kept
+
+
+def _shorten(meta: Object) -> None:
+    if meta.get("managedFields"):
+        managers = {entry.get("manager") or "" for entry in meta["managedFields"]}
+        meta["managedFields"] = [{"manager": sys.intern(name)} for name in sorted(managers)]
+
+
+def _parts(found: Mapping[str, Any], names: Iterable[str]) -> Object:
+    return {name: found[name] for name in names if name in found}

@@ -1,0 +1,67 @@
+"""How much of the processors a process had, and when: read from /proc while it runs."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from itertools import pairwise
+from pathlib import Path
+
+PERIOD = 0.25
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+def seconds_of(pid: int) -> float:
+    """Seconds of processor time that a process has had."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / TICKS
+
+
+def peak_megabytes(pid: int) -> float:
+    """Most memory that a process has had."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return int(next(line for line in lines if line.startswith("VmHWM:")).split()[1]) / 1024
+
+
+def within(samples: Sequence[tuple[float, float]], begin: float, end: float) -> float:
+    """Seconds of processor time from `begin` to `end`: from samples of (time, seconds so far).
+
+    Examples
+    --------
+    >>> within([(0.0, 0.0), (10.0, 5.0), (20.0, 5.0)], 5.0, 15.0)
+    2.5
+    """
+    return _so_far(samples, end) - _so_far(samples, begin)
+
+
+def _so_far(samples: Sequence[tuple[float, float]], at: float) -> float:
+    """The seconds of a moment between two samples, on the line through both."""
+    for (t0, s0), (t1, s1) in pairwise(samples):
+        if t0 <= at <= t1:
+            return s0 + (s1 - s0) * (at - t0) / (t1 - t0)
+    raise ValueError(f"at: expected a moment between the first and the last sample, got {at}")
+
+
+class Sampler(threading.Thread):
+    """Notes the processor time of named groups of processes until it is stopped."""
+
+    def __init__(self, groups: Mapping[str, Sequence[int]]) -> None:
+        super().__init__(daemon=True)
+        self._groups, self._stopping = groups, threading.Event()
+        self.samples: dict[str, list[tuple[float, float]]] = {name: [] for name in groups}
+
+    def run(self) -> None:
+        while not self._stopping.wait(PERIOD):
+            with suppress(FileNotFoundError, ProcessLookupError):  # one of them has ended
+                sums = {n: sum(map(seconds_of, pids)) for n, pids in self._groups.items()}
+                now = time.time()
+                for name, total in sums.items():
+                    self.samples[name].append((now, total))
+
+    def stop(self) -> None:
+        """Note nothing more."""
+        self._stopping.set()
+        self.join()
