@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter, deque
 from collections.abc import Iterable, Mapping
-from itertools import chain, zip_longest
+from heapq import heapify, heappop, heapreplace
+from itertools import chain, count, zip_longest
 from typing import Any, NamedTuple
 
 from baselines.counts import FixedCounts
@@ -19,6 +21,7 @@ from oasis.scheduling import (
     Spread,
     View,
 )
+from oasis.scheduling.job import Demand
 
 
 class Pod(NamedTuple):
@@ -27,7 +30,13 @@ class Pod(NamedTuple):
     job: PolicyJob
     group: str
 
+    @property
+    def size(self) -> Size:
+        """Pods of one size fit on the same machines."""
+        return self.group, self.job.worker if self.group == "worker" else self.job.ps
 
+
+Size = tuple[str, Demand]  # of a group
 Bound = dict[str, dict[int, int]]  # group -> machine -> pods
 
 
@@ -85,7 +94,9 @@ class KubernetesDefault:
         self._site, self._rule = site, Spread()
         self._counts.reset(EmptyCluster(site, Spread))
         self._book = JobBook(self._counts.draw)
-        self._queue: list[Pod] = []
+        self._turns = count()
+        self._lines: dict[Size, deque[tuple[int, Pod]]] = {}  # the queue by size: turns and pods
+        self._waiting: Counter[int] = Counter()  # pods in the queue by job
         self._bound: dict[int, Bound] = {}
 
     def decide(self, view: View) -> Plan:
@@ -94,8 +105,7 @@ class KubernetesDefault:
             self._bound.pop(job.index, None)
         # an elastic job may end while pods of it wait; those of an evicted one are created anew
         gone = {job.index for job in (*view.finished, *view.evicted)}
-        if gone:
-            self._queue = [pod for pod in self._queue if pod.job.index not in gone]
+        self._leave({index for index in gone if self._waiting.pop(index, 0)})
         self._create(self._book.update(view, plan))
         self._create(view.evicted)
         if not self._site.partial_gangs:
@@ -114,15 +124,30 @@ class KubernetesDefault:
             pods.append([Pod(job, "ps")] * ps + [Pod(job, "worker")] * workers)
             self._bound[job.index] = {"worker": {}, "ps": {}}
         turns = chain.from_iterable(zip_longest(*pods)) if self.interleave else chain(*pods)
-        self._queue += [pod for pod in turns if pod is not None]
+        self._enter(pod for pod in turns if pod is not None)
+
+    def _enter(self, pods: Iterable[Pod]) -> None:
+        """Put `pods` at the end of the queue."""
+        for pod in pods:
+            self._lines.setdefault(pod.size, deque()).append((next(self._turns), pod))
+            self._waiting[pod.job.index] += 1
+
+    def _leave(self, gone: set[int]) -> None:
+        """Take the pods of these jobs out of the queue."""
+        for size, line in list(self._lines.items()) if gone else ():
+            kept = deque(entry for entry in line if entry[1].job.index not in gone)
+            if kept:
+                self._lines[size] = kept
+            else:
+                del self._lines[size]
 
     def _recreate(self, lost: set[int]) -> None:
         """Put bound pods that wait on a lost machine for the rest of their job into the queue."""
         for index, bound in self._bound.items():
             for group in ("ps", "worker"):
                 for machine in lost & bound[group].keys():
-                    count = bound[group].pop(machine)
-                    self._queue += [Pod(self._book.jobs[index], group)] * count
+                    pods = bound[group].pop(machine)
+                    self._enter([Pod(self._book.jobs[index], group)] * pods)
 
     def _room(self, view: View) -> Room:
         """What is free, less what is set aside for bound pods that their job does not hold yet."""
@@ -136,24 +161,28 @@ class KubernetesDefault:
 
     def _bind(self, room: Room) -> set[int]:
         """Bind pods in the order of the queue; the jobs that got any."""
-        waiting, changed = [], set()
-        hopeless = set()  # pods of this size fit nowhere, and room only shrinks
-        for pod in self._queue:
-            job, group = pod
-            demand = job.worker if group == "worker" else job.ps
-            machine = None
-            if (group, demand) not in hopeless:
-                hosts = self._site.machines_for(group)
-                machine = self._rule.next_machine(room, hosts, demand, group)
-            if machine is None:
-                hopeless.add((group, demand))
-                waiting.append(pod)
+        changed = set()
+        first = [(line[0][0], size) for size, line in self._lines.items()]
+        heapify(first)
+        while first:
+            group, demand = size = first[0][1]
+            hosts = self._site.machines_for(group)
+            machine = self._rule.next_machine(room, hosts, demand, group)
+            if machine is None:  # room only shrinks: the others of this size fit nowhere either
+                heappop(first)
                 continue
+            line = self._lines[size]
+            job = line.popleft()[1].job
+            if line:
+                heapreplace(first, (line[0][0], size))
+            else:
+                heappop(first)
+                del self._lines[size]
+            self._waiting[job.index] -= 1
             room.take(machine, demand, 1)
             tasks = self._bound[job.index][group]
             tasks[machine] = tasks.get(machine, 0) + 1
             changed.add(job.index)
-        self._queue = waiting
         return changed
 
     def _allocation(self, index: int) -> Allocation:
