@@ -146,8 +146,10 @@ class Search:
 
     def best(self) -> Split | None:
         """The split of the largest positive payoff, the earliest of equals; None without one."""
-        utility, end = self.utility, self.start + len(self.utility)
-        if self.granularity == "worker-slot" and self._has_room(end):
+        utility = self.utility
+        if not self._has_room(self.start + len(utility)):
+            return None
+        if self.granularity == "worker-slot":
             first = self._first_if_best()
             if first is not None:
                 return first
