@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +15,8 @@ def seldom_collected() -> Iterator[None]:
     """Inside, Python looks for cycles once in `SELDOM` new objects.
 
     Instances and runs are made of many objects that stay, and each look goes over many of them.
-    What is in no cycle, nearly everything, is freed at once in any case.
+    What is in no cycle, nearly everything, is freed at once in any case. The looks that Python
+    takes when the process ends are spared altogether: its memory is given back anyway.
 
     Examples
     --------
@@ -25,6 +27,7 @@ def seldom_collected() -> Iterator[None]:
     >>> gc.get_threshold()[0] < SELDOM
     True
     """
+    atexit.register(gc.freeze)
     former = gc.get_threshold()
     gc.set_threshold(SELDOM, *former[1:])
     try:

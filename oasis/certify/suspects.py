@@ -97,7 +97,7 @@ def _breaks_counts(
     most, share, work = np.array([_needs(instance, job) for job in jobs]).reshape(-1, 3).T
     broken = (in_slot > most[owner]) | (of_ps > in_slot)  # (3), (7)
     broken |= ~_within(in_slot * share[owner], of_ps)  # (6)
-    done = np.bincount(owner, in_slot, len(jobs))
+    done: FloatArray = np.bincount(owner, in_slot, len(jobs)).astype(np.float64)
     wrong: BoolArray = (done == 0) | ~_within(work, done)  # (2)
     wrong[owner[broken]] = True
     return wrong

@@ -119,6 +119,11 @@ class Job:
         """Whether constraint (6) asks for any parameter server."""
         return self.bandwidth > 0
 
+    @property
+    def ps_per_worker(self) -> float:
+        """b_i / B_i, the part of a parameter server that one worker needs; 0.0 if it needs none."""
+        return self.bandwidth / self.ps_bandwidth if self.needs_ps else 0.0
+
     def minibatch_slots(self, slot_seconds: float) -> float:
         """kappa_i = tau_i + 2 e_i / b_i: slots to train, push and pull one mini-batch."""
         if self.gradient_mb == 0:
@@ -141,5 +146,4 @@ class Job:
 
     def ps_needed(self, workers: npt.ArrayLike) -> IntArray:
         """ceil(n b_i / B_i), parameter servers for each count n of workers (constraint (6))."""
-        share = self.bandwidth / self.ps_bandwidth if self.needs_ps else 0.0
-        return rounding.ceil(np.asarray(workers) * share).astype(np.int64)
+        return rounding.ceil(np.asarray(workers) * self.ps_per_worker).astype(np.int64)

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from oasis.model.job import Job
-from oasis.model.rounding import FloatArray, IntArray
+from oasis.model.rounding import FloatArray
 
 HEAD = 64  # completions that are looked at first: where there is a floor, seldom more count
 FAR = 1e-9  # relative; more than all rounding of a logarithm of a utility
@@ -83,13 +83,14 @@ def completions(
     array([ True, False])
     """
     first = job.arrival + job.shortest_duration(slot_seconds) - 1
-    delays = np.arange(first - job.arrival, horizon - job.arrival)
-    utility, log_utility = np.zeros(len(delays)), np.full(len(delays), -np.inf)
-    if len(delays):
-        logs = _logs_of_head(job, delays, min_utility_fraction)
+    n = max(horizon - first, 0)
+    utility, log_utility = np.zeros(n), np.empty(n)
+    log_utility.fill(-np.inf)
+    if n:
+        logs = _logs_of_head(job, first - job.arrival, n, min_utility_fraction)
         floor = _threshold(logs, min_utility_fraction)
         counted = ((logs >= floor) & (logs > -np.inf)).nonzero()[0]
-        worth = job.utility(delays[counted])
+        worth = job.utility(counted + (first - job.arrival))
         # If the best utility is 0 as a float, though its logarithm may be finite, no completion
         # counts: no cost is below 0, so none can have a positive payoff.
         if len(counted) and worth[0] != 0.0:
@@ -97,14 +98,17 @@ def completions(
     return Completions(first, utility, log_utility)
 
 
-def _logs_of_head(job: Job, delays: IntArray, min_utility_fraction: float) -> FloatArray:
-    """Logarithms of the utility at the first `delays`; all later ones are below the floor."""
-    if len(delays) > HEAD:
-        logs = job.utility.log_value(delays[:HEAD])
+def _logs_of_head(job: Job, delay: int, n: int, min_utility_fraction: float) -> FloatArray:
+    """Logarithms of the utility at delays from `delay` on, `n` or fewer.
+
+    Those at the delays that are left out are below the floor.
+    """
+    if n > HEAD:
+        logs = job.utility.log_value(np.arange(delay, delay + HEAD))
         threshold = _threshold(logs, min_utility_fraction)
         if logs[-1] < threshold - FAR * max(1.0, abs(threshold)):
             return logs
-    return job.utility.log_value(delays)
+    return job.utility.log_value(np.arange(delay, delay + n))
 
 
 def _threshold(logs: FloatArray, min_utility_fraction: float) -> float:

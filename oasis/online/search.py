@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Literal, get_args
 
 import numpy as np
@@ -146,8 +146,10 @@ class Search:
 
     def best(self) -> Split | None:
         """The split of the largest positive payoff, the earliest of equals; None without one."""
-        utility, end = self.utility, self.start + len(self.utility)
-        if self.granularity == "worker-slot" and self._has_room(end):
+        utility = self.utility
+        if not self._has_room(self.start + len(utility)):
+            return None
+        if self.granularity == "worker-slot":
             first = self._first_if_best()
             if first is not None:
                 return first
@@ -299,7 +301,7 @@ class Search:
         workers = self.ledger.worker.units_at_most(self._worker, starts, self._most)
         if not job.needs_ps:
             return workers
-        share = job.bandwidth / job.ps_bandwidth
+        share = job.ps_per_worker
         servers = self.ledger.ps.units_at_most(self._ps, starts, self._most)
         served = (servers * (1 + SERVED_MARGIN) + SERVED_MARGIN) / share  # (6)
         at_most: IntArray = np.minimum(workers, np.minimum(served, self._most).astype(np.int64))
@@ -333,7 +335,7 @@ class Search:
     def _ps_needed(self, most: int) -> IntArray:
         """Parameter servers for each of 0..`most` workers (6)."""
         if len(self._needed) <= most:
-            self._needed = self.job.ps_needed(np.arange(most + 1))
+            self._needed = _ps_for(self.job.ps_per_worker, most)
         return self._needed[: most + 1]
 
     def _chunk_split(self, rows: FloatArray, lengths: IntArray) -> ChunkSplit:
@@ -345,6 +347,14 @@ class Search:
         whole = np.minimum(rounding.floor(counts / chunk), total).astype(np.int64)
         whole[0] = 0
         return ChunkSplit.of(np.repeat(rows, lengths, axis=0), whole, total)
+
+
+@lru_cache(maxsize=16)
+def _ps_for(share: float, most: int) -> IntArray:
+    """`Job.ps_needed` of 0..`most` workers by b_i / B_i, which many jobs have in common; (6)."""
+    needed: IntArray = rounding.ceil(np.arange(most + 1) * share).astype(np.int64)
+    needed.flags.writeable = False
+    return needed
 
 
 def _rows(first: IntArray, lengths: IntArray, servers: IntArray, counts: IntArray) -> IntArray:

@@ -6,6 +6,8 @@ neither the costs of later slots are needed nor bounds on the later completions.
 
 from __future__ import annotations
 
+import numpy as np
+
 from oasis.model.rounding import FloatArray, IntArray
 from oasis.online.dp.envelope import Envelope
 from oasis.online.dp.split import Split
@@ -15,7 +17,7 @@ from oasis.online.dp.worker_slots import below, cheapest, noise_of
 def falls_after(utility: FloatArray, slot: int) -> bool:
     """Whether every later completion is worth less, even if this one cost next to nothing."""
     soon = float(utility[slot])
-    return soon > 0 and _later(utility, slot) < soon - noise_of(utility)
+    return soon > 0 and _later(utility, slot) + noise_of(utility) < soon
 
 
 def first_if_best(
@@ -52,11 +54,15 @@ def first_if_best(
     """
     last = int(lengths.sum()) - 1
     soon, noise = float(utility[last]), noise_of(utility)
+    beyond = _later(utility, last) + noise
+    least = demand * float((rows[:, 1:] / np.arange(1, rows.shape[1])).min())  # before the envelope
+    if not beyond < soon - least:
+        return None
     envelope = Envelope(below(rows, float(utility.max())), lengths, demand)
     if envelope.earliest > last:  # without the costs that are above every utility
         return None
     cost, slots = cheapest(envelope, last, soon, noise)
-    if slots is None or not _later(utility, last) < soon - cost - noise:
+    if slots is None or not beyond < soon - cost:
         return None
     return envelope.split(slots, utility)
 
