@@ -30,7 +30,7 @@ from tests.kubernetes.controlplane.gobuild import GoBuildError, GoMissingError, 
 from tests.kubernetes.controlplane.plane import ControlPlane
 from tests.kubernetes.controlplane.ports import free_ports
 from tests.kubernetes.controlplane.waiting import until
-from tests.kubernetes.live_instance import delayed, late_jobs
+from tests.kubernetes.live_instance import completed_within, delayed, late_jobs
 from tests.kubernetes.scene import EXAMPLE, SYSTEM, Scene, drive
 
 NAMESPACE = "demo"
@@ -130,12 +130,15 @@ def report(
     run = oasis.simulate(instance, POLICIES[policy].make(instance))
     slow = oasis.simulate(instance, POLICIES[policy].make(instance), costs=delayed(clock, start_up))
     latest = {d.job_id.rpartition("/")[2]: d.completion for d in slow.decisions}
-    there = {name: status.get("completionSlot") for name, status in statuses.items()}
+    there = completed_within(statuses, instance.horizon)
     rows, differ, sums = [], 0, [0.0, 0.0]
     for decision in run.decisions:
         name, here = decision.job_id.rpartition("/")[2], decision.completion
         status, due = statuses[name], latest[name]
-        earned = status.get("utility", 0.0), decision.utility if here is not None else 0.0
+        earned = (
+            status["utility"] if there[name] is not None else 0.0,
+            decision.utility if here is not None else 0.0,
+        )
         sums = [a + b for a, b in zip(sums, earned, strict=True)]
         differ += (there[name] is None) != (here is None)
         slots = (there[name], here, None if due is None else due + 1)

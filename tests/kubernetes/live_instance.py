@@ -63,7 +63,14 @@ def stepped_through(
 
 def completions(scene: Scene, horizon: int) -> dict[str, int | None]:
     """The slot in which each job completed, within the horizon."""
-    found = {name: status.get("completionSlot") for name, status in scene.statuses().items()}
+    return completed_within(scene.statuses(), horizon)
+
+
+def completed_within(
+    statuses: Mapping[str, Mapping[str, Any]], horizon: int
+) -> dict[str, int | None]:
+    """The slot in which each job completed by its status; None: within the horizon it did not."""
+    found = {name: status.get("completionSlot") for name, status in statuses.items()}
     return {name: None if slot is None or slot >= horizon else slot for name, slot in found.items()}
 
 

@@ -8,10 +8,12 @@ import pytest
 
 import oasis
 from baselines import FIFO
+from experiments.evaluation.policies import POLICIES
 from oasis.kubernetes import names
 from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.start_ups import StartUps
 from oasis.kubernetes.objects.oasis_job import Clock
+from tests.kubernetes.demo import report
 from tests.kubernetes.live_instance import delayed, late_jobs
 
 CLOCK = Clock(slot_seconds=60.0, startup_seconds=15.0, epoch=1000.0)
@@ -73,3 +75,35 @@ def test_a_job_is_late_from_the_second_slot_on() -> None:
     there = {"a": 3, "b": 4, "c": None, "d": None, "e": None}
     assert late_jobs(there, simulated, horizon=9) == {"b": (4, 2), "c": (None, 2)}
     assert late_jobs(there, simulated, horizon=10) == {"b": (4, 2), "c": (None, 2), "e": (None, 8)}
+
+
+def test_the_demonstration_fails_where_the_cluster_differs_and_where_it_is_late(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    instance = oasis.generate("testbed", jobs=8, seed=1)
+    last = instance.horizon
+
+    def reported(policy: str, changes: dict[str, int]) -> tuple[int, str]:
+        run = oasis.simulate(instance, POLICIES[policy].make(instance))
+        statuses: dict[str, dict[str, Any]] = {}
+        for decision in run.decisions:
+            slot = changes.get(decision.job_id, decision.completion)
+            done = {} if slot is None else {"completionSlot": slot, "utility": 1.0}
+            statuses[decision.job_id] = {"phase": "Waiting", **done}
+        code = report(statuses, instance, policy, CLOCK, start_up=10.0)
+        return code, "".join(capsys.readouterr())
+
+    decisions = oasis.simulate(instance, FIFO()).decisions
+    done = {d.job_id: d.completion for d in decisions if d.completion is not None}
+    first = min(done, key=lambda name: done[name])
+    (other, *_) = (d.job_id for d in decisions if d.completion is None)
+    assert done[first] + 2 < last
+    assert reported("fifo", {})[0] == 0
+    assert reported("fifo", {first: done[first] + 1})[0] == 0
+    assert reported("fifo", {other: last})[0] == 0, "no slot of the horizon"
+    code, said = reported("fifo", {first: done[first] + 2})
+    assert code == 1
+    assert f"{first} completed in slot {done[first] + 2}: expected slot {done[first] + 1}" in said
+    code, said = reported("fifo", {other: last - 1})
+    assert code == 1
+    assert "1 jobs completed on one side only" in said
