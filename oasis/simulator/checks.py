@@ -61,7 +61,8 @@ def _check_shape(allocation: Any, job: PolicyJob, state: State, policy: str) -> 
     if type(allocation) is not Allocation:
         raise PolicyError(policy, f"expected an Allocation, got {allocation!r:.60}", job=job.id)
     workers = _count(allocation.workers, "worker", job, state, policy)
-    ps = 0 if allocation.ps == () else _count(allocation.ps, "ps", job, state, policy)
+    has_none = type(allocation.ps) is tuple and not allocation.ps  # as most jobs of a trace
+    ps = 0 if has_none else _count(allocation.ps, "ps", job, state, policy)
     if workers == 0 and ps == 0:
         return
     if state.site.partial_gangs:

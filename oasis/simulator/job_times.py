@@ -8,7 +8,7 @@ from oasis.simulator.costs import Change
 from oasis.simulator.progress import Progress
 
 COUNTED = (Change.RESUME, Change.RESIZE, Change.MIGRATE)
-NEVER = (0, 0, 0)  # most jobs of a trace are never changed
+NO_CHANGES = (0, 0, 0)  # most jobs of a trace are never changed
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class JobTimes:
         job, changes = progress.job, progress.changes
         until = progress.since if progress.end is None else progress.end
         waiting = until - job.arrival - progress.running - progress.overhead
-        restarts, resizes, migrations = map(changes.count, COUNTED) if changes else NEVER
+        restarts, resizes, migrations = map(changes.count, COUNTED) if changes else NO_CHANGES
         return cls(
             job.id,
             job.arrival,

@@ -93,7 +93,10 @@ def run_controller(scene: Scene, instance: oasis.Instance, policy: str) -> float
         process.wait(timeout=60.0)
     if process.returncode:
         raise RuntimeError(f"oasis kubernetes run ended with {process.returncode}")
-    return measured["oasis_startup_seconds_sum"] / measured["oasis_startup_seconds_count"]
+    started = measured["oasis_startup_seconds_count"]
+    if not started:
+        raise RuntimeError("oasis kubernetes run ended before any worker was at work")
+    return measured["oasis_startup_seconds_sum"] / started
 
 
 def metrics_of(port: int) -> dict[str, float]:

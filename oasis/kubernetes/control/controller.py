@@ -252,7 +252,8 @@ class Controller:
             found.append(self._news.get(timeout=timeout))
         except queue.Empty:
             return found
-        time.sleep(max(SETTLE, min(self._busy, AGAIN)))
+        left = max(0.0, until - self._now())
+        time.sleep(max(SETTLE, min(self._busy, AGAIN, left)))
         while True:
             try:
                 found.append(self._news.get_nowait())

@@ -10,6 +10,8 @@ from oasis.kubernetes.cluster.pods import is_working
 from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.objects.oasis_job import Clock
 
+DIGITS = 9  # of the longest number of a slot: of seconds, that is thirty years
+
 
 class StartUps:
     """Notes once for each worker how long after the beginning of its slot it worked.
@@ -49,10 +51,14 @@ class StartUps:
             uid = meta["uid"]
             if uid in working and uid not in self._known:
                 self._known.add(uid)
-                slot = (meta.get("annotations") or {}).get(names.SLOT, "")
-                if slot.isdecimal():  # its owner may have changed it
-                    seconds = at - self._clock.begin(int(slot))
-                    self._metrics.startup.observe(max(0.0, seconds))
+                begin = self._begin((meta.get("annotations") or {}).get(names.SLOT, ""))
+                if begin is not None and begin <= at:
+                    self._metrics.startup.observe(at - begin)
+
+    def _begin(self, slot: str) -> float | None:
+        """When the slot of an annotation begins; None if it is none: anybody may change it."""
+        is_slot = len(slot) <= DIGITS and slot.isdecimal()
+        return self._clock.begin(int(slot)) if is_slot else None
 
     def forget_others(self, pods: Iterable[Mapping[str, Any]]) -> None:
         """Keep only those of `pods`."""

@@ -32,7 +32,8 @@ def first_if_best(
     rows, lengths, demand
         See `Envelope`; the runs end with the first slot in which the work can be complete.
     utility : (n,) float array
-        Non-increasing value of completing in each slot, also in those after the runs.
+        Value of completing in each slot, also in those after the runs: 0 where that is impossible,
+        then never rising.
 
     Returns
     -------

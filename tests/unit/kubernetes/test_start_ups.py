@@ -48,6 +48,14 @@ def test_each_worker_is_noted_once_from_the_beginning_of_its_slot() -> None:
     assert noted(metrics) == (85.0, 3.0)
 
 
+@pytest.mark.parametrize("slot", ["", "-1", "1.5", "x", "9", "9" * 9, "9" * 400, "9" * 5000])
+def test_an_annotation_that_is_no_slot_up_to_now_is_not_measured(slot: str) -> None:
+    metrics = Metrics()
+    starts = StartUps(CLOCK, metrics, ())
+    starts.note([pod("p", slot)], {"p"}, at=1130.0)
+    assert noted(metrics) == (0.0, 0.0)
+
+
 @pytest.mark.parametrize(("measured", "part"), [(0.0, 0.0), (15.0, 0.0), (26.25, 0.25)])
 def test_what_the_clock_allows_for_costs_nothing_in_the_simulator(
     measured: float, part: float

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
 import pytest
 
 from oasis.model.errors import PolicyError
@@ -132,6 +133,14 @@ def test_answers_that_are_none_are_refused(plan: Any, message: str) -> None:
         ((((0, 2),), ()), "[job j0]: expected an Allocation, got (((0, 2),), ())"),
         (Allocation([(0, 2)]), "[job j0]: worker: expected a tuple, got [(0, 2)]"),  # type: ignore[arg-type]
         (Allocation(((0, 2),), None), "[job j0]: ps: expected a tuple, got None"),  # type: ignore[arg-type]
+        (
+            Allocation(((0, 2),), np.zeros(0)),  # type: ignore[arg-type]
+            "[job j0]: ps: expected a tuple, got array([], dtype=float64)",
+        ),
+        (
+            Allocation(((0, 2),), np.array([0, 1])),  # type: ignore[arg-type]
+            "[job j0]: ps: expected a tuple, got array([0, 1])",
+        ),
         (
             Allocation(((0, 2.0),)),  # type: ignore[arg-type]
             "[job j0]: worker: expected (machine, count), got (0, 2.0)",
