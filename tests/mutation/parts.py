@@ -61,7 +61,11 @@ PARTS = (
         ("oasis/online/dp/*.py",),
         (U + "online/test_split*.py", O + "test_split.py", P + "test_search_fast_path.py"),
     ),
-    Part("verify", ("oasis/certify/verify.py",), (U + "certify/test_verify*.py",)),
+    Part(
+        "verify",
+        ("oasis/certify/verify.py", "oasis/certify/suspects.py"),
+        (U + "certify/test_verify*.py", U + "certify/test_suspects.py"),
+    ),
     Part(
         "certificate",
         ("oasis/certify/certificate.py",),
