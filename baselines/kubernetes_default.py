@@ -105,7 +105,7 @@ class KubernetesDefault:
             self._bound.pop(job.index, None)
         # an elastic job may end while pods of it wait; those of an evicted one are created anew
         gone = {job.index for job in (*view.finished, *view.evicted)}
-        self._leave({index for index in gone if self._waiting.pop(index, 0)})
+        self._leave(gone)
         self._create(self._book.update(view, plan))
         self._create(view.evicted)
         if not self._site.partial_gangs:
@@ -132,8 +132,9 @@ class KubernetesDefault:
             self._lines.setdefault(pod.size, deque()).append((next(self._turns), pod))
             self._waiting[pod.job.index] += 1
 
-    def _leave(self, gone: set[int]) -> None:
+    def _leave(self, jobs: set[int]) -> None:
         """Take the pods of these jobs out of the queue."""
+        gone = {index for index in jobs if self._waiting.pop(index, 0)}
         for size, line in list(self._lines.items()) if gone else ():
             kept = deque(entry for entry in line if entry[1].job.index not in gone)
             if kept:

@@ -64,7 +64,7 @@ class Operator(KubernetesDefault):
         plan.rejected[late] = "terminated in a deadlock"
         plan.changes.pop(late, None)
         self._bound.pop(late)
-        self._queue = [pod for pod in self._queue if pod.job.index != late]
+        self._leave({late})
         self._book.strike(self._book.jobs[late])
         plan.wake_at = view.now + 1.0  # when its pods are gone
         return plan
