@@ -58,10 +58,10 @@ def suspects(
         inside = _inside(rows, arrivals[owner], horizon, servers)
         wrong[owner[~inside]] = True
         owner, rows = owner[inside], rows[inside]
-        when = owner * horizon + rows[:, SLOT]
-        places = np.sort(when * servers + rows[:, SERVER])
+        moment = owner * horizon + rows[:, SLOT]  # a job in a slot
+        places = np.sort(moment * servers + rows[:, SERVER])
         wrong[places[1:][places[1:] == places[:-1]] // (horizon * servers)] = True
-        tables.append((when, rows[:, COUNT]))
+        tables.append((moment, rows[:, COUNT]))
     wrong |= _breaks_counts(instance, those, *tables)
     return [job_id for job_id, is_wrong in zip(schedules, wrong.tolist(), strict=True) if is_wrong]
 
@@ -84,16 +84,16 @@ def _breaks_counts(
 ) -> BoolArray:
     """Which of `jobs` break (2), (3), (6) or (7).
 
-    `workers` and `ps` have, for each row, job times T plus slot, and the count.
+    `workers` and `ps` have, for each row, its moment, job times T plus slot, and the count.
     """
-    when = np.concatenate([workers[0], ps[0]])
-    tasks = np.zeros((2, len(when)))
+    moment = np.concatenate([workers[0], ps[0]])
+    tasks = np.zeros((2, len(moment)))
     tasks[0, : len(workers[0])], tasks[1, len(workers[0]) :] = workers[1], ps[1]
-    order = when.argsort(kind="stable")
-    when = when[order]
-    first = (when != np.concatenate([[-1], when[:-1]])).nonzero()[0]
+    order = moment.argsort(kind="stable")
+    moment = moment[order]
+    first = (moment != np.concatenate([[-1], moment[:-1]])).nonzero()[0]
     in_slot, of_ps = np.add.reduceat(tasks[:, order], first, axis=1)
-    owner = when[first] // instance.horizon
+    owner = moment[first] // instance.horizon
     most, share, work = np.array([_needs(instance, job) for job in jobs]).reshape(-1, 3).T
     broken = (in_slot > most[owner]) | (of_ps > in_slot)  # (3), (7)
     broken |= ~_within(in_slot * share[owner], of_ps)  # (6)

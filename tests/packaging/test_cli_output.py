@@ -177,6 +177,14 @@ def test_what_is_no_single_text_does_not_go_to_standard_output(
 # --- pipes -------------------------------------------------------------------------------------
 
 
+def test_nor_does_it_where_that_is_a_pipe(folder: Path) -> None:
+    before = sorted(os.listdir(folder))
+    code, out, err = shell(folder, "sweep", "grid.toml", "-o", "-")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "got standard output, -" in err
+    assert sorted(os.listdir(folder)) == before
+
+
 @pytest.mark.parametrize("name", WRITERS)
 def test_a_pipe_gets_the_document_and_stays_a_pipe(
     folder: Path, call: Callable[..., Result], name: str

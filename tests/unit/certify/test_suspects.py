@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -9,20 +11,30 @@ import oasis
 from oasis.certify.suspects import MANY, minibatch_slots, suspects
 from oasis.certify.verify import verify_schedule
 from oasis.model.errors import VerificationError
-from oasis.model.instance import Instance
+from oasis.model.instance import Instance, Job
+from oasis.model.rounding import TOLERANCE
 from oasis.model.schedule import Schedule
+from tests.oracle.tiny import seeded, tiny_instance
 
 INSTANCE = oasis.generate("testbed", jobs=6, seed=2)
-JOBS = {job.id: job for job in INSTANCE.jobs}
-RUN = oasis.simulate(INSTANCE, oasis.OASiS.from_instance(INSTANCE))
-VALID = dict(RUN.schedules)
+
+
+def _jobs(instance: Instance) -> dict[str, Job]:
+    return {job.id: job for job in instance.jobs}
+
+
+def _valid(instance: Instance) -> dict[str, Schedule]:
+    return dict(oasis.simulate(instance, oasis.OASiS.from_instance(instance)).schedules)
+
+
+JOBS, VALID = _jobs(INSTANCE), _valid(INSTANCE)
 
 
 def _refused(instance: Instance, schedules: dict[str, Schedule]) -> list[str]:
-    refused = []
+    refused, jobs = [], _jobs(instance)
     for job_id, schedule in schedules.items():
         try:
-            verify_schedule(instance, JOBS[job_id], schedule)
+            verify_schedule(instance, jobs[job_id], schedule)
         except VerificationError:
             refused.append(job_id)
     return refused
@@ -53,18 +65,51 @@ def test_valid_schedules_are_no_suspects() -> None:
     assert suspects(INSTANCE, JOBS, {}) == []
 
 
-def test_exactly_those_that_the_single_check_refuses_are_suspects() -> None:
-    rng = np.random.default_rng(5)
-    refused_in_all = 0
-    for _ in range(400):
+def _refused_in_all(instance: Instance, rounds: int, seed: int) -> int:
+    """How many changed schedules are refused, each of which must be a suspect, and no other."""
+    rng = np.random.default_rng(seed)
+    valid, jobs, found = _valid(instance), _jobs(instance), 0
+    for _ in range(rounds):
         mixed = {
             job_id: _changed(schedule, rng) if rng.random() < 0.5 else schedule
-            for job_id, schedule in VALID.items()
+            for job_id, schedule in valid.items()
         }
-        refused = _refused(INSTANCE, mixed)
-        refused_in_all += len(refused)
-        assert suspects(INSTANCE, JOBS, mixed) == refused
-    assert refused_in_all > 200
+        refused = _refused(instance, mixed)
+        found += len(refused)
+        assert suspects(instance, jobs, mixed) == refused
+    return found
+
+
+def test_exactly_those_that_the_single_check_refuses_are_suspects() -> None:
+    assert _refused_in_all(INSTANCE, 400, seed=5) > 200
+
+
+def test_so_it_is_with_jobs_that_need_no_parameter_server_or_parts_of_one() -> None:
+    """Small instances, whose jobs differ in that."""
+    instances = [tiny_instance(seeded(seed)) for seed in range(60)]
+    shares = [job.ps_per_worker for instance in instances for job in instance.jobs]
+    assert 0.0 in shares
+    assert any(share % 1.0 for share in shares)
+    assert sum(_refused_in_all(instance, 20, seed=1) for instance in instances) > 200
+
+
+@pytest.mark.parametrize("part", [-2.0, -1.0, -0.5, 0.5, 0.999, 1.001, 2.0])
+def test_work_that_rounding_forgives_is_forgiven_alike(part: float) -> None:
+    """Three worker-slots are done; there are more or fewer to do by part of the tolerance."""
+    job = replace(
+        INSTANCE.jobs[0],
+        epochs=1,
+        chunks=3,
+        minibatches=1,
+        minibatch_time=1.0 + part * TOLERANCE,
+        gradient_mb=0.0,
+    )
+    instance = replace(INSTANCE, jobs=(job,))
+    slots = [[job.arrival, 0, 3]]
+    schedule = Schedule(job.id, slots, [[job.arrival, 0, int(job.ps_needed(3))]])
+    refused = _refused(instance, {job.id: schedule})
+    assert suspects(instance, {job.id: job}, {job.id: schedule}) == refused
+    assert bool(refused) == (part > 1.0)
 
 
 def test_a_schedule_without_rows_and_one_with_enormous_counts_are_suspects() -> None:
