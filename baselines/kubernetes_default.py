@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter, deque
 from collections.abc import Iterable, Mapping
 from heapq import heapify, heappop, heapreplace
-from itertools import chain, count, zip_longest
+from itertools import chain, zip_longest
 from typing import Any, NamedTuple
 
 from baselines.counts import FixedCounts
@@ -94,9 +93,9 @@ class KubernetesDefault:
         self._site, self._rule = site, Spread()
         self._counts.reset(EmptyCluster(site, Spread))
         self._book = JobBook(self._counts.draw)
-        self._turns = count()
-        self._lines: dict[Size, deque[tuple[int, Pod]]] = {}  # the queue by size: turns and pods
-        self._waiting: Counter[int] = Counter()  # pods in the queue by job
+        self._turn = 0  # of the next pod that enters the queue
+        self._lines: dict[Size, list[tuple[int, Pod]]] = {}  # the queue by size: turns and pods
+        self._waiting: dict[int, int] = {}  # pods in the queue by job
         self._bound: dict[int, Bound] = {}
 
     def decide(self, view: View) -> Plan:
@@ -128,14 +127,15 @@ class KubernetesDefault:
     def _enter(self, pods: Iterable[Pod]) -> None:
         """Put `pods` at the end of the queue."""
         for pod in pods:
-            self._lines.setdefault(pod.size, deque()).append((next(self._turns), pod))
-            self._waiting[pod.job.index] += 1
+            self._lines.setdefault(pod.size, []).append((self._turn, pod))
+            self._waiting[pod.job.index] = self._waiting.get(pod.job.index, 0) + 1
+            self._turn += 1
 
     def _leave(self, jobs: Iterable[int]) -> None:
         """Take the pods of these jobs out of the queue, if it has any."""
         gone = {index for index in jobs if self._waiting.pop(index, 0)}
         for size, line in list(self._lines.items()) if gone else ():
-            kept = deque(entry for entry in line if entry[1].job.index not in gone)
+            kept = [entry for entry in line if entry[1].job.index not in gone]
             if kept:
                 self._lines[size] = kept
             else:
@@ -172,7 +172,7 @@ class KubernetesDefault:
                 heappop(first)
                 continue
             line = self._lines[size]
-            job = line.popleft()[1].job
+            job = line.pop(0)[1].job
             if line:
                 heapreplace(first, (line[0][0], size))
             else:

@@ -6,6 +6,7 @@ import ssl
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -17,6 +18,8 @@ from tests.kubernetes.controlplane.waiting import until
 from tests.kubernetes.faults.answers import refusal
 from tests.kubernetes.faults.throttle import throttled
 from tests.kubernetes.faults.webhook import FaultyWebhook, Refusal
+
+Answer = tuple[int, bytes, Mapping[str, str]]  # status, body and headers
 
 
 @pytest.fixture
@@ -66,20 +69,20 @@ def test_own_429_of_the_api_server_is_what_the_proxy_imitates(webhook, cluster):
     account = plane.service_account("throttled", namespace)
     with throttled(plane, account), ThreadPoolExecutor(1) as background:
 
-        def turned_away() -> urllib.error.HTTPError | None:
+        def turned_away() -> Answer | None:
             webhook.refusals.append(Refusal(seconds=0.7))
             held = background.submit(ask, account, namespace, b'{"metadata": {"name": "one"}}')
             until(lambda: not webhook.refusals or held.done(), "it is held up")
             answer = ask(account, namespace)
             held.result()
             webhook.refusals.clear()
-            return answer if answer.status == 429 else None
+            return answer if answer[0] == 429 else None
 
         grant(plane, account, namespace)
-        answer = until(turned_away, "the API server throttles")
+        _, said, with_headers = until(turned_away, "the API server throttles")
     body, headers = refusal(429)
-    assert answer.read() == body
-    assert {name: answer.headers[name] for name in headers} == headers
+    assert said == body
+    assert {name: with_headers[name] for name in headers} == headers
 
 
 def grant(plane, account, namespace: str) -> None:
@@ -94,7 +97,7 @@ def grant(plane, account, namespace: str) -> None:
     apply(plane.client, [{**about, "kind": "Role", "rules": [rule]}, binding])
 
 
-def ask(account, namespace: str, body: bytes | None = None):
+def ask(account, namespace: str, body: bytes | None = None) -> Answer:
     """The answer to a list of ConfigMaps, or to a create with `body`, without any repetition."""
     url = f"{account.url}/api/v1/namespaces/{namespace}/configmaps"
     request = urllib.request.Request(url, data=body)
@@ -102,9 +105,11 @@ def ask(account, namespace: str, body: bytes | None = None):
     request.add_header("Content-Type", "application/json")
     tls = ssl.create_default_context(cafile=str(account.authority))
     try:
-        return urllib.request.urlopen(request, context=tls, timeout=30)
+        with urllib.request.urlopen(request, context=tls, timeout=30) as answer:
+            return answer.status, answer.read(), answer.headers
     except urllib.error.HTTPError as error:
-        return error
+        with error:
+            return error.status, error.read(), error.headers
 
 
 def test_other_namespaces_and_other_kinds_are_left_alone(webhook, configmaps, cluster):

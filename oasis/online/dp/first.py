@@ -1,4 +1,4 @@
-"""The first completion, where no later one can pay as much (docs/theory-search, "First is best").
+"""The first completion, where no later one can pay as much (docs/theory-search).
 
 Utilities mostly fall from slot to slot by more than a job has to pay for all of its work. Then
 neither the costs of later slots are needed nor bounds on the later completions.

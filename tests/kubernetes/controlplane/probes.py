@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import ssl
+import urllib.error
 import urllib.request
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,10 @@ def answers(url: str, authority: Path | None = None, token: str = "") -> bool:
     try:
         with urllib.request.urlopen(request, context=tls, timeout=_SECONDS) as answer:
             return answer.status == 200
-    except OSError:  # refused, reset, late, or an HTTP error: not ready yet
+    except urllib.error.HTTPError as error:  # not ready yet; it holds an answer, which stays open
+        error.close()
+        return False
+    except OSError:  # refused, reset or late
         return False
 
 
