@@ -172,7 +172,7 @@ class BendersParams(Params):
     priority: PriorityParams = field(default_factory=PriorityParams)
     insertion: InsertionParams = field(default_factory=InsertionParams)
     windows: WindowParams = field(default_factory=WindowParams)
-    ruin: RuinParams = field(default_factory=RuinParams)
+    ruin: RuinParams = field(default_factory=lambda: RuinParams(patience=10))
     neighbourhood: NeighbourhoodParams = field(default_factory=NeighbourhoodParams)
     alternation: AlternationParams = field(
         default_factory=lambda: AlternationParams(first_turn=3.0, most_share=1.0)
