@@ -82,21 +82,21 @@ class JobTimes:
         """The times of `progress`, which has been advanced to the end of the run."""
         job, changes = progress.job, progress.changes
         until = progress.since if progress.end is None else progress.end
-        waiting = until - job.arrival - progress.running - progress.overhead
+        running, overhead = progress.running, progress.overhead
         restarts, resizes, migrations = map(changes.count, COUNTED) if changes else NO_CHANGES
         return cls(
-            job.id,
-            job.arrival,
-            progress.started,
-            progress.end,
-            waiting if waiting > 0.0 else 0.0,
-            progress.running,
-            progress.overhead,
-            progress.refusal,
-            progress.stalled,
-            restarts,
-            resizes,
-            migrations,
-            progress.lost,
-            job.work - progress.remaining + progress.lost,
+            job_id=job.id,
+            arrival=job.arrival,
+            start=progress.started,
+            end=progress.end,
+            waiting=max(0.0, until - job.arrival - running - overhead),
+            running=running,
+            overhead=overhead,
+            refusal=progress.refusal,
+            stalled=progress.stalled,
+            restarts=restarts,
+            resizes=resizes,
+            migrations=migrations,
+            lost_work=progress.lost,
+            work_done=job.work - progress.remaining + progress.lost,
         )

@@ -32,6 +32,28 @@ def tiny_instance(pick: Pick, jobs: int = 4, horizon: int = 5) -> Instance:
     return Instance(slots, cluster, tuple(_job(pick, f"j{i}", slots) for i in range(count)))
 
 
+def on_one_server(gpus: Sequence[float], utilities: Sequence[float], horizon: int = 1) -> Instance:
+    """Jobs of one worker for one slot, with so many GPUs each, on a server that has four."""
+    full = {"gpu": 4.0, "bandwidth_gbps": 10.0}
+    cluster = Cluster(tuple(full), (Server("w", full),), (Server("p", full),), slot_seconds=1.0)
+    jobs = (
+        Job(
+            id=f"j{k}",
+            arrival=0,
+            epochs=1,
+            chunks=1,
+            minibatches=1,
+            minibatch_time=1.0,
+            gradient_mb=0.0,
+            worker={"gpu": asked},
+            ps={},
+            utility=Constant(utility),
+        )
+        for k, (asked, utility) in enumerate(zip(gpus, utilities, strict=True))
+    )
+    return Instance(horizon, cluster, tuple(jobs))
+
+
 def _server(pick: Pick, name: str) -> Server:
     capacity = {
         "gpu": pick([0.0, 1.0, 2.0, 2.0, 3.0]),

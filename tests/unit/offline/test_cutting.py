@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-import oasis
 from oasis.model.rounding import FloatArray
 from oasis.solvers.budget import Budget
 from offline import configuration_bound
@@ -19,32 +18,14 @@ from offline.column_generation.slot_cuts import SlotCut
 from offline.model.arrays import OfflineArrays
 from offline.patterns.cuts import Cut, CutGenerator
 from offline.state import SolveState
+from tests.oracle.tiny import on_one_server
 
 SLOTS = 3
 
 
-def pairs() -> OfflineArrays:
-    """Four jobs of which only one at a time fits on the only server, which has four GPUs."""
-    full = {"gpu": 4.0, "bandwidth_gbps": 10.0}
-    cluster = oasis.Cluster(
-        tuple(full), (oasis.Server("w", full),), (oasis.Server("p", full),), slot_seconds=1.0
-    )
-    jobs = tuple(
-        oasis.Job(
-            id=f"j{k}",
-            arrival=0,
-            epochs=1,
-            chunks=1,
-            minibatches=1,
-            minibatch_time=1.0,
-            gradient_mb=0.0,
-            worker={"gpu": 2.5 + 0.2 * k},
-            ps={},
-            utility=oasis.Constant(10.0),
-        )
-        for k in range(4)
-    )
-    return OfflineArrays.of(oasis.Instance(SLOTS, cluster, jobs))
+# Of these four jobs, only one at a time fits on the only server.
+INSTANCE = on_one_server([2.5, 2.7, 2.9, 3.1], [10.0] * 4, SLOTS)
+ARRAYS = OfflineArrays.of(INSTANCE)
 
 
 def averages(*busy: tuple[int, int, int]) -> dict[str, FloatArray]:
@@ -78,7 +59,7 @@ def weight(cut: SlotCut, counts: dict[str, FloatArray]) -> float:
 def test_a_cut_found_in_one_slot_is_tried_in_all_before_others_are_looked_for(
     separated: list[FloatArray],
 ) -> None:
-    search = CutSearch(pairs(), CuttingParams(enough=1))
+    search = CutSearch(ARRAYS, CuttingParams(enough=1))
     (first,) = search.cuts(averages((0, 0, 1)), Budget())
     assert first.slot == 0
     separated.clear()
@@ -97,7 +78,7 @@ def test_every_cut_is_violated_by_the_counts_that_it_was_found_for(
         monkeypatch.setattr(
             CutGenerator, "separate", lambda _, counts, __: Cut(counts) if counts.any() else None
         )
-    search = CutSearch(pairs(), CuttingParams())
+    search = CutSearch(ARRAYS, CuttingParams())
     counts = averages((0, 0, 1), (1, 2, 3))
     counts["worker"] *= 1.2
     found = search.cuts(counts, Budget())
@@ -116,13 +97,12 @@ def rounds(
         self.value = left.pop(0)
         return True
 
-    arrays = pairs()
     state = SolveState(Budget())
-    bound = configuration_bound(oasis.Instance(SLOTS, arrays.cluster, arrays.jobs))
+    bound = configuration_bound(INSTANCE)
     monkeypatch.setattr(ColumnGeneration, "refine", refine)
     monkeypatch.setattr(CutSearch, "cuts", lambda *_: [SlotCut(0, {0: np.array([0.0, 0.1])})])
     params = CuttingParams(patience=patience, least_progress=least)
-    cut_configuration_lp(arrays, bound, state, state.budget, params)
+    cut_configuration_lp(ARRAYS, bound, state, state.budget, params)
     return len(values) - len(left) - 1  # the last one is without new cuts
 
 
@@ -141,10 +121,9 @@ def test_it_ends_when_the_bound_hardly_falls_any_more(
 
 
 def test_without_a_solved_master_nothing_runs_on_average() -> None:
-    arrays = pairs()
     state = SolveState(Budget())
-    generation = ColumnGeneration(arrays, state.budget, state, ColumnGenerationParams())
-    bound = configuration_bound(oasis.Instance(SLOTS, arrays.cluster, arrays.jobs))
+    generation = ColumnGeneration(ARRAYS, state.budget, state, ColumnGenerationParams())
+    bound = configuration_bound(INSTANCE)
     generation.columns = list(bound.columns)
     assert generation.columns
-    assert not any(table.any() for table in _averages(arrays, generation).values())
+    assert not any(table.any() for table in _averages(ARRAYS, generation).values())

@@ -29,7 +29,7 @@ from offline.model.arrays import OfflineArrays
 from offline.patterns.cuts import Cut
 from offline.slot_counts import fitting_counts
 from offline.state import SolveState
-from tests.oracle.tiny import seeded, tiny_instance
+from tests.oracle.tiny import on_one_server, seeded, tiny_instance
 
 SEEDS = range(20)
 PARAMS = CuttingParams()
@@ -37,27 +37,7 @@ PARAMS = CuttingParams()
 
 def two_for_one(jobs: int = 2) -> oasis.Instance:
     """Jobs that each need three GPUs of the only server, which has four, in the only slot."""
-    resources = ("gpu", "bandwidth_gbps")
-    full = {"gpu": 4.0, "bandwidth_gbps": 10.0}
-    cluster = oasis.Cluster(
-        resources, (oasis.Server("w", full),), (oasis.Server("p", full),), slot_seconds=1.0
-    )
-    made = (
-        oasis.Job(
-            id=f"j{k}",
-            arrival=0,
-            epochs=1,
-            chunks=1,
-            minibatches=1,
-            minibatch_time=1.0,
-            gradient_mb=0.0,
-            worker={"gpu": 3.0},
-            ps={},
-            utility=oasis.Constant(10.0 - k),
-        )
-        for k in range(jobs)
-    )
-    return oasis.Instance(1, cluster, tuple(made))
+    return on_one_server([3.0] * jobs, [10.0 - k for k in range(jobs)])
 
 
 def crowded(seed: int) -> oasis.Instance:
