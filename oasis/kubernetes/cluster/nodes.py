@@ -11,12 +11,16 @@ from typing import Any
 from oasis.kubernetes.names import HOSTNAME, JOB_UID, NODE_ROLE
 from oasis.kubernetes.objects.quantities import Amounts, ResourceMap, quantity, requests_of, summed
 from oasis.model.cluster import Cluster, Server
-from oasis.model.errors import InstanceError, OasisError
+from oasis.model.errors import InstanceError
 from oasis.model.validation import describe
 from oasis.scheduling.site import FINE, GROUPS, Machine, Site
 
 ROLES = ("worker", "ps", "both")
 ENDED = ("Succeeded", "Failed")
+
+
+class NodesError(InstanceError):
+    """There are no machines to plan on until somebody changes the labels of the nodes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +99,7 @@ def places_of(nodes: Iterable[Mapping[str, Any]], ps_share: Fraction | None) -> 
 
     Raises
     ------
-    InstanceError
+    NodesError
         If a role is none, or a node has no hostname.
     """
     found: list[Place] = []
@@ -108,9 +112,9 @@ def places_of(nodes: Iterable[Mapping[str, Any]], ps_share: Fraction | None) -> 
         path = f"node {meta['name']}: metadata.labels"
         if role not in ROLES:
             expected = f"expected one of {', '.join(ROLES)}, got {describe(role)}"
-            raise InstanceError(f"{path}.{NODE_ROLE}", expected)
+            raise NodesError(f"{path}.{NODE_ROLE}", expected)
         if HOSTNAME not in labels:
-            raise InstanceError(f"{path}.{HOSTNAME}", "missing; pods are placed by it")
+            raise NodesError(f"{path}.{HOSTNAME}", "missing; pods are placed by it")
         name, host = meta["name"], labels[HOSTNAME]
         if role == "both" and ps_share is not None:
             shares = {"worker": 1 - ps_share, "ps": ps_share}
@@ -154,12 +158,12 @@ def site_of(
 
     Raises
     ------
-    OasisError
+    NodesError
         If one group has no machine.
     """
     for group in GROUPS:
         if not any(group in place.hosts for place in places):
-            raise OasisError(f"nodes: expected one with the label {NODE_ROLE}={group}, found none")
+            raise NodesError("nodes", f"expected one with the label {NODE_ROLE}={group}, found none")
     machines = tuple(
         Machine(
             place.id,

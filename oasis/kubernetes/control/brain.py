@@ -16,7 +16,13 @@ from oasis.kubernetes.acting.steps import Steps, Target
 from oasis.kubernetes.cluster import pods as p
 from oasis.kubernetes.cluster import world as w
 from oasis.kubernetes.cluster.existing_pods import claims_of, matched
-from oasis.kubernetes.cluster.nodes import foreign_use, is_usable, places_of, site_of
+from oasis.kubernetes.cluster.nodes import (
+    NodesError,
+    foreign_use,
+    is_usable,
+    places_of,
+    site_of,
+)
 from oasis.kubernetes.control.checkpoint import Checkpoint
 from oasis.kubernetes.control.job_reader import JobReader
 from oasis.kubernetes.control.metrics import Metrics
@@ -99,16 +105,16 @@ class Brain:
         """The machines, from the nodes as they are now."""
         nodes = {node["metadata"]["name"]: node for node in seen["nodes"]}
         foreign = foreign_use(seen["pods"])
-        self.places = places_of(nodes.values(), self.settings.ps_share)
+        places = places_of(nodes.values(), self.settings.ps_share)
         self.site = site_of(
-            self.places,
+            places,
             nodes,
             foreign,
             self.settings.resources,
             self.clock.work_seconds,
             self.settings.horizon,
         )
-        self._foreign = foreign
+        self.places, self._foreign = places, foreign
         self._shape = {
             place.node: nodes[place.node]["status"]["allocatable"] for place in self.places
         }
@@ -122,6 +128,18 @@ class Brain:
             name in nodes and nodes[name]["status"]["allocatable"] != shape
             for name, shape in self._shape.items()
         )
+
+    def _take_in_nodes(self, seen: Seen) -> None:
+        """Plan on the machines as they are now; if that makes no sense, on those of before."""
+        try:
+            if not self._has_grown(seen):
+                return
+            self._survey(seen)
+        except NodesError as error:
+            self.metrics.failures.inc()
+            log.error("%s; the machines stay as they were", error)  # noqa: TRY400 (it says it all)
+            return
+        self.driver.rebuild(self.site)
 
     def _down(self, seen: Seen) -> frozenset[int]:
         """Machines that are lost, or whose room others took when a gang needed it."""
@@ -167,10 +185,7 @@ class Brain:
             return False
         self.existing = existing_objects(seen)
         self._close(slot, seen)
-        rebuilt = self._has_grown(seen)
-        if rebuilt:
-            self._survey(seen)
-            self.driver.rebuild(self.site)
+        self._take_in_nodes(seen)
         specs = self.read_specs(seen, now)
         ours = self.pods_of(seen)
         facts = Facts(

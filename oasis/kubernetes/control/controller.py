@@ -16,6 +16,7 @@ from oasis.kubernetes.api.resources import NODES, OASIS_JOBS, PODS, Objects
 from oasis.kubernetes.api.watching import Watcher
 from oasis.kubernetes.cluster import world as w
 from oasis.kubernetes.cluster.existing_pods import claims_of
+from oasis.kubernetes.cluster.nodes import NodesError
 from oasis.kubernetes.control.brain import Brain
 from oasis.kubernetes.control.hands import Hands
 from oasis.kubernetes.control.memory import awake
@@ -99,6 +100,7 @@ class Controller:
         self.hands = Hands(objects, stores["pods"], settings.writers, self.metrics, stores)
         self.brain: Brain | None = None
         self._starts: StartUps | None = None
+        self._no_nodes = ""  # what was said last about nodes that are missing
         self._busy = 0.0  # seconds of processor time that the last turn took
 
     def _hears(self, kind: str) -> Callable[[str, Any], None]:
@@ -189,7 +191,8 @@ class Controller:
                 if not all(watcher.store.synced.is_set() for watcher in self.watchers.values()):
                     return
                 self.brain = self._take_over()
-            self._act(self.brain, news)
+            if self.brain is not None:
+                self._act(self.brain, news)
         except (ApiError, LostAnswerError) as error:
             self.metrics.failures.inc()
             log.warning("%s; tried again", error)
@@ -198,10 +201,18 @@ class Controller:
             self.stopping.wait(AGAIN)
         self._busy = time.thread_time() - begin
 
-    def _take_over(self) -> Brain:
-        log.info("acting with policy %s", self._policy().name)
+    def _take_over(self) -> Brain | None:
+        """Begin to act; None as long as the nodes do not allow it, which an operator can change."""
         seen = self._seen()
-        brain = awake(self._objects, self._policy, self.settings, self.metrics, seen, self._now)
+        try:
+            brain = awake(self._objects, self._policy, self.settings, self.metrics, seen, self._now)
+        except NodesError as error:
+            if str(error) != self._no_nodes:
+                log.warning("%s; waiting for it", error)
+            self._no_nodes = str(error)
+            return None
+        self._no_nodes = ""
+        log.info("acting with policy %s", self._policy().name)
         self._starts = StartUps(brain.clock, self.metrics, seen["pods"])
         return brain
 

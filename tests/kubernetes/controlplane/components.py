@@ -40,9 +40,12 @@ _AUDIT_POLICY = {
 class Timing:
     """Seconds until the control plane gives up on a node: `grace` without a sign of life make it
     Unknown, pods leave it `toleration` later; kwok renews a node's lease within `lease`. And the
-    requests a second that the scheduler makes at most, which makes two or three for a pod."""
+    requests a second that the scheduler makes at most, which makes two or three for a pod.
 
-    grace: int = 10
+    A healthy node must not be given up because kwok had no processor for a few seconds: once all
+    nodes are silent, the control plane evicts nothing any more."""
+
+    grace: int = 20
     toleration: int = 5
     lease: int = 8
     scheduler_requests: int = 1000  # 50 as it comes, which makes tests slow

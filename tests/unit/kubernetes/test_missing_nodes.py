@@ -1,0 +1,96 @@
+"""Without machines to plan on the controller waits, and says once what for; it does not end."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from baselines import FIFO
+from oasis.kubernetes.api.resources import Objects
+from oasis.kubernetes.cluster.nodes import NodesError
+from oasis.kubernetes.control.brain import Brain
+from oasis.kubernetes.control.controller import Controller
+from oasis.kubernetes.control.settings import Settings
+from oasis.kubernetes.names import NODE_ROLE
+from tests.unit.kubernetes.fake_api import FakeConnection
+from tests.unit.kubernetes.test_existing_edits import NODE, cluster, job, stored
+from tests.unit.kubernetes.test_states_of_policies import EPOCH, brain_of
+
+
+def node(name: str, role: str) -> dict[str, Any]:
+    meta = NODE["metadata"]
+    labels = {**meta["labels"], "kubernetes.io/hostname": name, NODE_ROLE: role}
+    return {**NODE, "metadata": {**meta, "name": name, "labels": labels}}
+
+
+class Seeing(Controller):
+    """A controller that holds the lease and sees what the test says, turn by turn."""
+
+    def __init__(self) -> None:
+        objects = Objects(FakeConnection())  # type: ignore[arg-type]
+        super().__init__(objects, FIFO, Settings(slot_seconds=60.0), "one", now=lambda: EPOCH)
+        self.lease: Any = SimpleNamespace(is_held=True, failure=None)
+        self.sees: dict[str, list[Any]] = cluster()
+        for watcher in self.watchers.values():
+            watcher.store.synced.set()
+
+    def _seen(self) -> Mapping[str, list[Any]]:
+        return self.sees
+
+    def turn(self) -> Brain | None:
+        self._news.put((EPOCH, "nodes", "ADDED", None))
+        self._turn()
+        return self.brain
+
+
+def test_the_controller_begins_when_both_groups_have_a_node(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO, "oasis.kubernetes")
+    controller = Seeing()
+    controller.sees["nodes"] = []
+    assert controller.turn() is None
+    controller.sees["nodes"] = [node("a", "worker")]
+    assert controller.turn() is None
+    assert controller.turn() is None
+    controller.sees["nodes"] = [node("a", "worker"), node("b", "gpu")]
+    assert controller.turn() is None
+    controller.sees["nodes"] = [node("a", "worker"), node("b", "ps")]
+    brain = controller.turn()
+    assert brain is not None
+    assert [place.id for place in brain.places] == ["a", "b"]
+    label = f"label {NODE_ROLE}"
+    assert [record.message for record in caplog.records][:4] == [
+        f"nodes: expected one with the {label}=worker, found none; waiting for it",
+        f"nodes: expected one with the {label}=ps, found none; waiting for it",
+        f"node b: metadata.labels.{NODE_ROLE}: expected one of worker, ps, both, got 'gpu'; "
+        "waiting for it",
+        "acting with policy fifo",
+    ]
+
+
+@pytest.mark.parametrize("labels", [("worker", "worker"), ("worker", "ps", "gpu")])
+def test_labels_that_make_no_sense_leave_the_machines_as_they_were(
+    labels: tuple[str, ...], caplog: pytest.LogCaptureFixture
+) -> None:
+    seen = cluster(nodes=[node("n0", "worker"), node("n1", "ps")], jobs=[stored(job(2))])
+    brain = brain_of(FIFO(), seen)
+    assert brain.boundary_if_due(EPOCH + 1.0, seen)
+    places, driver = brain.places, brain.driver
+    seen["nodes"] = [node(f"n{k}", role) for k, role in enumerate(labels)]
+    assert brain.boundary_if_due(EPOCH + 61.0, seen)
+    assert (brain.places, brain.driver) == (places, driver)
+    assert brain.metrics.failures._value.get() == 1.0
+    assert "; the machines stay as they were" in caplog.text
+    seen["nodes"] = [node("n0", "worker"), node("n1", "ps"), node("n2", "worker")]
+    assert brain.boundary_if_due(EPOCH + 121.0, seen)
+    assert [place.id for place in brain.places] == ["n0", "n2", "n1"]
+
+
+def test_to_begin_without_machines_is_an_error() -> None:
+    with pytest.raises(NodesError, match=f"label {NODE_ROLE}=worker, found none"):
+        brain_of(FIFO(), cluster(nodes=[]))
