@@ -163,7 +163,8 @@ def site_of(
     """
     for group in GROUPS:
         if not any(group in place.hosts for place in places):
-            raise NodesError("nodes", f"expected one with the label {NODE_ROLE}={group}, found none")
+            expected = f"expected one with the label {NODE_ROLE}={group}, found none"
+            raise NodesError("nodes", expected)
     machines = tuple(
         Machine(
             place.id,
@@ -200,7 +201,7 @@ def cluster_of(site: Site) -> Cluster:
 
     Raises
     ------
-    OasisError
+    NodesError
         If a machine takes both kinds of tasks: the two groups of the model are disjoint.
 
     Examples
@@ -213,8 +214,11 @@ def cluster_of(site: Site) -> Cluster:
     servers: dict[str, list[Server]] = {group: [] for group in GROUPS}
     for machine in site.machines:
         if len(machine.hosts) > 1:
-            expected = f"{NODE_ROLE}=both: expected worker or ps, or a share for parameter servers"
-            raise OasisError(f"node {machine.id}: {expected}: the model's two groups are disjoint")
+            expected = "expected worker or ps, or a share for parameter servers, got both"
+            raise NodesError(
+                f"node {machine.id}: metadata.labels.{NODE_ROLE}",
+                f"{expected}: the model's two groups are disjoint",
+            )
         (group,) = machine.hosts
         capacity = dict(zip(site.resources, machine.amounts, strict=True))
         servers[group].append(Server(machine.id, capacity))

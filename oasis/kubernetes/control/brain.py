@@ -131,15 +131,15 @@ class Brain:
 
     def _take_in_nodes(self, seen: Seen) -> None:
         """Plan on the machines as they are now; if that makes no sense, on those of before."""
+        before = self.places, self.site, self._foreign, self._shape
         try:
-            if not self._has_grown(seen):
-                return
-            self._survey(seen)
+            if self._has_grown(seen):
+                self._survey(seen)
+                self.driver.rebuild(self.site)
         except NodesError as error:
+            self.places, self.site, self._foreign, self._shape = before
             self.metrics.failures.inc()
             log.error("%s; the machines stay as they were", error)  # noqa: TRY400 (it says it all)
-            return
-        self.driver.rebuild(self.site)
 
     def _down(self, seen: Seen) -> frozenset[int]:
         """Machines that are lost, or whose room others took when a gang needed it."""

@@ -61,10 +61,10 @@ class Driver:
         self._begin(site)
 
     def _begin(self, site: Site) -> None:
+        self.policy.reset(site)
         self.site = site
         self.down.clear()
         self._wake_at: float | None = None
-        self.policy.reset(site)
 
     @property
     def by_uid(self) -> dict[str, Entry]:

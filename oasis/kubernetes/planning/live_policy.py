@@ -103,8 +103,8 @@ class LivePolicy:
         return {"reach": self._reach, "horizon": self._horizon}
 
     def reset(self, site: Site) -> None:
-        self._site = site
         self.scheduler = self._make(cluster_of(site))
+        self._site = site
         self._left: dict[str, int] = {}  # worker-slots left, as the scheduler believes
         self._index: dict[str, int] = {}
         self._overdue: list[int] = []

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from baselines import FIFO
+from experiments.evaluation.cluster_policies import cluster_policy
 from oasis.kubernetes.api.resources import Objects
 from oasis.kubernetes.cluster.nodes import NodesError
 from oasis.kubernetes.control.brain import Brain
@@ -17,12 +19,12 @@ from oasis.kubernetes.control.controller import Controller
 from oasis.kubernetes.control.settings import Settings
 from oasis.kubernetes.names import NODE_ROLE
 from tests.unit.kubernetes.fake_api import FakeConnection
-from tests.unit.kubernetes.test_existing_edits import NODE, cluster, job, stored
+from tests.unit.kubernetes.test_existing_edits import NODE, cluster
 from tests.unit.kubernetes.test_states_of_policies import EPOCH, brain_of
 
 
 def node(name: str, role: str) -> dict[str, Any]:
-    meta = NODE["metadata"]
+    meta: Any = NODE["metadata"]
     labels = {**meta["labels"], "kubernetes.io/hostname": name, NODE_ROLE: role}
     return {**NODE, "metadata": {**meta, "name": name, "labels": labels}}
 
@@ -73,12 +75,20 @@ def test_the_controller_begins_when_both_groups_have_a_node(
     ]
 
 
-@pytest.mark.parametrize("labels", [("worker", "worker"), ("worker", "ps", "gpu")])
+@pytest.mark.parametrize(
+    ("policy", "labels"),
+    [
+        ("fifo", ("worker", "worker")),
+        ("fifo", ("worker", "ps", "gpu")),
+        ("recourse", ("worker", "ps", "both")),
+    ],
+)
 def test_labels_that_make_no_sense_leave_the_machines_as_they_were(
-    labels: tuple[str, ...], caplog: pytest.LogCaptureFixture
+    policy: str, labels: tuple[str, ...], caplog: pytest.LogCaptureFixture
 ) -> None:
-    seen = cluster(nodes=[node("n0", "worker"), node("n1", "ps")], jobs=[stored(job(2))])
-    brain = brain_of(FIFO(), seen)
+    seen = cluster(nodes=[node("n0", "worker"), node("n1", "ps")])
+    brain = brain_of(cluster_policy(policy, {}, lookahead=8, horizon=None)(), seen)
+    brain.settings = replace(brain.settings, ps_share=None)
     assert brain.boundary_if_due(EPOCH + 1.0, seen)
     places, driver = brain.places, brain.driver
     seen["nodes"] = [node(f"n{k}", role) for k, role in enumerate(labels)]
