@@ -7,8 +7,10 @@ import time
 import pytest
 
 from baselines import DRF, FIFO
+from oasis.kubernetes import names
 from oasis.kubernetes.api.api_errors import ApiError
 from oasis.kubernetes.api.resources import PODS
+from oasis.kubernetes.cluster.pods import REQUIRED
 from oasis.kubernetes.objects.manifests import CLUSTER_RIGHTS, OWN_RIGHTS
 from tests.kubernetes.adapter import (
     delete_job,
@@ -52,6 +54,27 @@ def test_two_gangs_that_need_two_thirds_each_run_one_after_the_other(cluster: Cl
     }
     assert used <= shipped
     assert not denied(cluster.plane.requests(scene.account, start))
+
+
+def test_what_pods_ask_of_their_node_themselves_is_kept(cluster: Cluster) -> None:
+    scene = scene_of(cluster)
+    there = {"key": names.NODE_ROLE, "operator": "Exists"}
+    terms = [{"matchExpressions": [{**there, "operator": "DoesNotExist"}]}, {}]
+    terms += [{"matchExpressions": [there]}]
+    made = rigid(scene, "choosy", workers=6, slots=1)
+    made["spec"]["workers"]["template"]["spec"]["affinity"] = {
+        "nodeAffinity": {REQUIRED: {"nodeSelectorTerms": terms}}
+    }
+    with scene.controller(FIFO):
+        scene.submit(made)
+        until(lambda: running_workers(scene) == {"choosy": 6}, "all run", 40.0)
+        for pods in scene.our_pods().values():
+            for pod in pods.values():
+                asked = pod["spec"]["affinity"]["nodeAffinity"][REQUIRED]["nodeSelectorTerms"]
+                assert [term.get("matchExpressions") for term in asked] == [
+                    term.get("matchExpressions") for term in terms
+                ]
+                assert pod["spec"]["nodeName"] == pod["metadata"]["annotations"][names.NODE]
 
 
 def test_what_the_owner_edits_or_deletes_is_obeyed(cluster: Cluster) -> None:

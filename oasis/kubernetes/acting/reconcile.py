@@ -128,7 +128,7 @@ def _place(target: Target, gated: list[WantedPod], free: Free, steps: Steps) -> 
     for pod in gated:
         found = target.pods[pod.name]
         if target.found is None:
-            patch = p.opening_patch(found, pod.hostname)
+            patch = p.opening_patch(found, pod.node, pod.hostname)
         else:
             patch = sending_patch(found, pod, target.spec, target.plan, target.slot)
         steps.actions.append(Open(target.spec.uid, found, patch))

@@ -17,6 +17,7 @@ META = (
     *("deletionTimestamp", "ownerReferences"),
 )
 POD_SPEC = ("nodeName", "nodeSelector", "schedulingGates", "resources", "overhead")
+GATED_SPEC = (*POD_SPEC, "affinity")  # which is narrowed when the gate is opened
 CONTAINER = ("resources", "restartPolicy")
 POD_CONDITIONS = ("Ready", "PodScheduled")
 NODE_STATUS = ("allocatable", "conditions")
@@ -46,7 +47,7 @@ def kept_pod(found: Mapping[str, Any]) -> Object:
     {'metadata': {'name': 'a'}, 'spec': {'nodeName': 'n', 'containers': [{}]}, 'status': {}}
     """
     spec, status = found["spec"], found.get("status") or {}
-    kept_spec = _parts(spec, POD_SPEC)
+    kept_spec = _parts(spec, POD_SPEC if not spec.get("schedulingGates") else GATED_SPEC)
     for name in ("containers", "initContainers"):
         if spec.get(name):
             kept_spec[name] = [_parts(container, CONTAINER) for container in spec[name]]

@@ -149,4 +149,4 @@ def sending_patch(
         for key, value in added.items():
             path = f"/metadata/{field}/{key.replace('/', '~1')}"
             marks.append({"op": "add", "path": path, "value": value})
-    return [*p.opening_patch(pod, wanted.hostname), *marks]
+    return [*p.opening_patch(pod, wanted.node, wanted.hostname), *marks]

@@ -16,6 +16,7 @@ from oasis.kubernetes.objects.oasis_job import JobSpec
 from oasis.scheduling.allocation import Allocation
 
 LONGEST_PREFIX = 40
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"  # of the affinity to nodes
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,19 +118,46 @@ def identity(spec: JobSpec) -> dict[str, str]:
     return {names.JOB_NAME: spec.name[:63].rstrip("-."), names.JOB_UID: spec.uid}
 
 
-def opening_patch(pod: Mapping[str, Any], hostname: str) -> list[dict[str, Any]]:
+def opening_patch(pod: Mapping[str, Any], node: str, hostname: str) -> list[dict[str, Any]]:
     """The JSON patch that sends a gated pod to its node.
 
-    It tests that the gate is still there, so that it is done once or not at all.
+    It tests that the gate is still there, so that it is done once or not at all. The node selector
+    is what people look for. The name of the node, which only an affinity can ask for, lets the
+    scheduler look at this node alone: by a label it tries every node of the cluster for every pod.
     """
-    gates = [gate["name"] for gate in pod["spec"].get("schedulingGates") or ()]
+    spec = pod["spec"]
+    gates = [gate["name"] for gate in spec.get("schedulingGates") or ()]
     path = f"/spec/schedulingGates/{gates.index(names.GATE)}"
-    selector = {**(pod["spec"].get("nodeSelector") or {}), names.HOSTNAME: hostname}
+    selector = {**(spec.get("nodeSelector") or {}), names.HOSTNAME: hostname}
     return [
         {"op": "test", "path": f"{path}/name", "value": names.GATE},
         {"op": "add", "path": "/spec/nodeSelector", "value": selector},
+        {"op": "add", "path": "/spec/affinity", "value": narrowed(spec.get("affinity"), node)},
         {"op": "remove", "path": path},
     ]
+
+
+def narrowed(affinity: Mapping[str, Any] | None, node: str) -> dict[str, Any]:
+    """The affinity of a pod that may run on one node alone, whatever else it asks for.
+
+    Examples
+    --------
+    >>> narrowed(None, "n1")["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+    {'nodeSelectorTerms': [{'matchFields': [{'key': 'metadata.name', 'operator': 'In', \
+'values': ['n1']}]}]}
+    """
+    made = deepcopy(dict(affinity or {}))
+    of_nodes = made["nodeAffinity"] = made.get("nodeAffinity") or {}
+    required = of_nodes[REQUIRED] = of_nodes.get(REQUIRED) or {}
+    asked = {"key": "metadata.name", "operator": "In", "values": [node]}
+    terms = required.get("nodeSelectorTerms")
+    if not terms:
+        required["nodeSelectorTerms"] = [{"matchFields": [asked]}]
+        return made
+    for term in terms:  # one of them has to hold, so each is narrowed; an empty one never holds
+        if term:
+            term["matchFields"] = [*(term.get("matchFields") or ()), asked]
+    return made
 
 
 def is_gated(pod: Mapping[str, Any]) -> bool:

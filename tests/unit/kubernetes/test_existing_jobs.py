@@ -17,7 +17,7 @@ from oasis.kubernetes.acting.reconcile import reconcile
 from oasis.kubernetes.acting.steps import Steps, Target
 from oasis.kubernetes.cluster.existing_pods import claimed, claims_of, matched, sending_patch
 from oasis.kubernetes.cluster.nodes import Place
-from oasis.kubernetes.cluster.pods import WantedPod, plan_hash
+from oasis.kubernetes.cluster.pods import WantedPod, narrowed, plan_hash
 from oasis.kubernetes.control.job_reader import JobReader, check_plannable
 from oasis.kubernetes.objects.existing import parse_existing
 from oasis.kubernetes.objects.existing_kinds import (
@@ -225,6 +225,7 @@ def test_the_patch_opens_the_gate_and_leaves_other_marks_alone() -> None:
     assert sent[0]["op"] == "test"
     added = {op["path"]: op["value"] for op in sent if op["op"] == "add"}
     assert added["/spec/nodeSelector"] == {names.HOSTNAME: "host"}
+    assert added["/spec/affinity"] == narrowed(None, "n1")
     assert added["/metadata/labels/oasis-scheduler.io~1job-uid"] == "u"
     assert added["/metadata/annotations/oasis-scheduler.io~1slot"] == "7"
     bare = pod("a")

@@ -14,7 +14,7 @@ from oasis.kubernetes.cluster import pods as p
 from oasis.kubernetes.cluster import world as w
 from oasis.kubernetes.cluster.existing_pods import claimed, sending_patch
 from oasis.kubernetes.cluster.nodes import allocatable, has_ended, is_ours, is_usable, places_of
-from oasis.kubernetes.cluster.pods import WantedPod
+from oasis.kubernetes.cluster.pods import REQUIRED, WantedPod
 from oasis.kubernetes.names import HOSTNAME, NODE_ROLE
 from tests.unit.kubernetes.fake_api import FakeConnection
 from tests.unit.kubernetes.test_existing_edits import stored
@@ -57,6 +57,7 @@ def pod(gated: bool, **meta: Any) -> dict[str, Any]:
             "volumes": [{"name": "token", "projected": {"sources": [{}] * 3}}],
             "tolerations": [{"key": "a"}] * 2,
             "nodeSelector": {"zone": "z"},
+            "affinity": {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [{"matchFields": []}]}}},
             **({"schedulingGates": gates} if gated else {"nodeName": "n"}),
         },
         "status": {
@@ -105,13 +106,14 @@ def test_of_a_pod_everything_is_kept_that_is_read(gated: bool, meta: dict[str, A
     for gone in ("fieldsV1", "volumes", "tolerations", "image", "Initialized", "hostIPs"):
         assert gone in json.dumps(whole)
         assert gone not in text
+    assert ("affinity" in kept["spec"]) == gated, "nobody asks for it once the gate is open"
     assert whole == pod(gated, **meta), "the whole one is left as it was"
 
 
 def test_a_kept_pod_is_sent_to_its_node_by_the_same_patches() -> None:
     whole, spec = pod(gated=True), read_job(stored(job(2, uid="u")))
     wanted = WantedPod("a", "worker", "n", "host")
-    assert p.opening_patch(kept_pod(whole), "host") == p.opening_patch(whole, "host")
+    assert p.opening_patch(kept_pod(whole), "n", "host") == p.opening_patch(whole, "n", "host")
     patch = sending_patch(whole, wanted, spec, "hash", 3)
     assert sending_patch(kept_pod(whole), wanted, spec, "hash", 3) == patch
     bare = pod(gated=True, labels=None, annotations=None)

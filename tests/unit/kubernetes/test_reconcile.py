@@ -10,7 +10,7 @@ from oasis.kubernetes.acting.actions import Create, Delete, Open
 from oasis.kubernetes.acting.reconcile import reconcile
 from oasis.kubernetes.acting.steps import Steps, Target
 from oasis.kubernetes.cluster.nodes import Place
-from oasis.kubernetes.cluster.pods import is_gated, plan_hash, pod_object, wanted_pods
+from oasis.kubernetes.cluster.pods import is_gated, narrowed, plan_hash, pod_object, wanted_pods
 from oasis.kubernetes.objects.oasis_job import JobSpec, parse_job
 from oasis.scheduling.allocation import Allocation
 from tests.unit.kubernetes.test_objects import CLOCK, DEFAULT_RESOURCES, plain
@@ -153,7 +153,9 @@ def test_opening_tests_the_gate_and_adds_the_node() -> None:
     steps = reconcile([target(job, BOTH, born(job, BOTH))], [], room())
     for action in steps.actions:
         assert isinstance(action, Open)
-        test, add, remove = action.patch
+        test, select, narrow, remove = action.patch
         assert (test["op"], test["value"]) == ("test", names.GATE)
-        assert add["value"][names.HOSTNAME] in {"n0", "n1", "p0"}
+        host = select["value"][names.HOSTNAME]
+        assert host in {"n0", "n1", "p0"}
+        assert narrow["value"] == narrowed(None, host)
         assert remove == {"op": "remove", "path": "/spec/schedulingGates/0"}
