@@ -212,7 +212,7 @@ class Controller:
             self._no_nodes = str(error)
             return None
         self._no_nodes = ""
-        log.info("acting with policy %s", self._policy().name)
+        log.info("acting with policy %s", brain.driver.policy.name)
         self._starts = StartUps(brain.clock, self.metrics, seen["pods"])
         return brain
 
