@@ -48,15 +48,18 @@ def benchmark(name: str) -> Markdown:
     """A table that a program of `tests/benchmarks` has written."""
     with (PAGES / "benchmarks" / f"{name}.csv").open(encoding="utf-8", newline="") as stream:
         heading, *rows = csv.reader(stream)
-    return _markdown(heading, rows)
+    return _markdown(("", *heading), rows)
 
 
 def adapter() -> Markdown:
-    """What `tests/kubernetes/benchmarks/scale.py` has measured: a column for each size."""
+    """What `tests/kubernetes/benchmarks/scale.py` has measured: a column for each run."""
     with (PAGES / "benchmarks" / "kubernetes.csv").open(encoding="utf-8", newline="") as stream:
-        sizes = list(csv.DictReader(stream))
-    heading = ("", *(f"{size['nodes']} nodes, {size['pods']} pods" for size in sizes))
-    rows = ((text, *(size[name] for size in sizes)) for name, text in ADAPTER.items())
+        runs = list(csv.DictReader(stream))
+    order = {"True": "followers last", "False": "followers equal"}
+    heading = (
+        f"{run['nodes']} nodes, {run['pods']} pods, {order[run['followers_last']]}" for run in runs
+    )
+    rows = ((text, *(run[name] for run in runs)) for name, text in ADAPTER.items())
     return _markdown(heading, rows)
 
 

@@ -29,7 +29,13 @@ from oasis.kubernetes.api.resources import NODES, Objects
 from oasis.kubernetes.names import HOSTNAME, NODE_ROLE
 from oasis.kubernetes.objects.oasis_job import Clock
 from tests.kubernetes.adapter import elastic
-from tests.kubernetes.benchmarks.processor import Sampler, peak_megabytes, seconds_of, within
+from tests.kubernetes.benchmarks.processor import (
+    Sampler,
+    go_last,
+    peak_megabytes,
+    seconds_of,
+    within,
+)
 from tests.kubernetes.cluster import GPU, Cluster
 from tests.kubernetes.controlplane.build import CONTROLPLANE
 from tests.kubernetes.controlplane.components import MACHINES, MACHINES_ANNOTATION, Timing
@@ -46,14 +52,19 @@ GANG = 10
 # as it comes: it takes the time for its pods that it takes on any cluster.
 TIMING = Timing(grace=1800, toleration=1800, lease=600, scheduler_requests=50)
 
+# They do something about what the API server tells them. While a boundary is still being sent, that
+# can wait: they may get only the processors that API server, etcd and controller leave.
+FOLLOWERS = ("kube-scheduler", "kube-controller-manager", *MACHINES)
+
 
 @dataclass(frozen=True)
 class Scale:
-    """How large, and how long a slot is."""
+    """How large, how long a slot is, and whether followers are last in line for the processors."""
 
     nodes: int = 1000
     jobs: int = 500
     slot_seconds: float = 120.0
+    followers_last: bool = True
 
     @property
     def clock(self) -> Clock:
@@ -83,6 +94,7 @@ class Measured:
 
     nodes: int
     pods: int
+    followers_last: bool
     created: int
     opened: int
     deleted: int
@@ -133,6 +145,8 @@ def measure(cluster: Cluster, scale: Scale) -> Measured:
     add_nodes(scene.admin, scale.nodes)
     plane.nodes.wait_ready(*(f"m{k}" for k in range(scale.nodes)), within=600.0)
     submit(scene, scale)
+    for follower in FOLLOWERS if scale.followers_last else ():
+        go_last(plane.pids()[follower])
     start = plane.audit_position()
     (port,) = free_ports(1)
     words = [
@@ -216,6 +230,7 @@ def found(
     return Measured(
         nodes=scale.nodes,
         pods=scale.jobs * GANG,
+        followers_last=scale.followers_last,
         created=verbs["create"],
         opened=verbs["patch"],
         deleted=verbs["delete"],
@@ -239,9 +254,12 @@ def main() -> int:
     parser.add_argument("--nodes", type=int, default=1000)
     parser.add_argument("--jobs", type=int, default=500)
     parser.add_argument("--slot-seconds", type=float, default=120.0)
+    parser.add_argument(
+        "--equal", action="store_true", help="let those who follow the API server compete with it"
+    )
     parser.add_argument("--csv", type=Path, help="table to put the row of this size into")
     options = parser.parse_args()
-    scale = Scale(options.nodes, options.jobs, options.slot_seconds)
+    scale = Scale(options.nodes, options.jobs, options.slot_seconds, not options.equal)
     with ControlPlane(ensure(CONTROLPLANE), TIMING) as plane:
         cluster = Cluster(plane, "scale")
         cluster.create_namespace()
@@ -253,18 +271,22 @@ def main() -> int:
 
 
 def write_row(path: Path, measured: Measured) -> None:
-    """Put what was measured into the table, in the place of what was measured at this size."""
+    """Put what was measured into the table, in the place of what the same run gave before."""
     row = {name: str(value) for name, value in asdict(measured).items()}
     rows = [row]
     if path.exists():
         with path.open(encoding="utf-8", newline="") as stream:
-            size = row["nodes"], row["pods"]
-            rows += [r for r in csv.DictReader(stream) if (r["nodes"], r["pods"]) != size]
-    rows.sort(key=lambda r: (int(r["nodes"]), int(r["pods"])))
+            rows += [r for r in csv.DictReader(stream) if _run(r) != _run(row)]
+    rows.sort(key=_run)
     with path.open("w", encoding="utf-8", newline="") as stream:
         table = csv.DictWriter(stream, row, lineterminator="\n")
         table.writeheader()
         table.writerows(rows)
+
+
+def _run(row: Mapping[str, str]) -> tuple[int, int, str]:
+    """What tells one run of the table from another."""
+    return int(row["nodes"]), int(row["pods"]), row["followers_last"]
 
 
 if __name__ == "__main__":
