@@ -20,6 +20,8 @@ from oasis import Cluster, Instance, Job, Piecewise, Server
 from oasis.model.rounding import FloatArray
 from oasis.model.schedule import COUNT, SLOT
 from oasis.online.completions import completions
+from oasis.online.dp import best_split
+from oasis.online.dp.minimum import costs_of_work, workers_for
 from oasis.online.ledger import Ledger
 from oasis.online.search import Granularity, Rest, Search
 from offline import solve_brute_force
@@ -233,3 +235,43 @@ def test_the_offline_optimum_of_one_job_is_that_of_the_enumeration(least: int) -
         instance = Instance(given.horizon, given.cluster, (given.job,))
         found = outcomes(free, 0, given.job.work(1.0), "worker-slot")
         assert solve_brute_force(instance).objective == best_payoff(free, found), (seed, least)
+
+
+def textbook(rows: FloatArray, utility: FloatArray, least: int, work: int) -> float:
+    """Best payoff by a programme over slots whose state is the work done, at most `work`."""
+    cost, best = np.full(work + 1, np.inf), 0.0
+    cost[0] = 0.0
+    for row, worth in zip(rows, utility, strict=True):
+        after = cost.copy()
+        for n in range(least, len(row)):
+            for done in np.flatnonzero(cost < np.inf).tolist():
+                now = min(work, done + n)
+                after[now] = min(after[now], cost[done] + row[n])
+        cost = after
+        best = max(best, float(worth - cost[work]))
+    return best
+
+
+def test_splits_of_many_slots_and_workers_are_those_of_the_textbook() -> None:
+    """Costs rise anyhow, with steps of parameter servers and ties in them."""
+    found = 0
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        slots, most = int(rng.integers(3, 20)), int(rng.integers(2, 14))
+        least = int(rng.integers(1, most + 1))
+        steps = rng.choice([0.0, 0.25, 1.0, 1.0, 4.0], (slots, most)) + rng.random() * 0.1
+        rows = np.concatenate([np.zeros((slots, 1)), steps.cumsum(axis=1)], axis=1)
+        for row, room in zip(rows, rng.integers(0, 2 * most, slots), strict=True):
+            row[(room if room >= least else 0) + 1 :] = np.inf
+        work = int(rng.integers(1, 1 + most * slots // 2))
+        utility = np.sort(rng.integers(1, 3 * work + 2, slots).astype(float))[::-1]
+        expected = textbook(rows, utility, least, work)
+        costs = costs_of_work(rows.copy(), least, work)
+        split = best_split(costs, np.ones(slots, np.int64), utility, work, 0.0)
+        assert (split.payoff if split else 0.0) == pytest.approx(expected, abs=1e-9), seed
+        if split is not None:
+            workers = workers_for(split.counts[: split.completion + 1], least, work)
+            paid = sum(row[n] for row, n in zip(rows, workers, strict=False))
+            assert utility[len(workers) - 1] - paid == pytest.approx(expected, abs=1e-9), seed
+            found += 1
+    assert found > 100

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -10,8 +11,11 @@ import pytest
 
 import oasis
 from oasis import Cluster, Constant, Instance, Job, LiveScheduler, Server
+from oasis.kubernetes import names
 from oasis.kubernetes.cluster.instances import job_object
 from oasis.kubernetes.control.job_reader import check_plannable
+from oasis.kubernetes.objects.existing import parse_existing
+from oasis.kubernetes.objects.existing_kinds import JOB
 from oasis.kubernetes.objects.oasis_job import JobSpec, parse_job
 from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES
 from oasis.kubernetes.planning.driver import Driver
@@ -159,3 +163,26 @@ def test_schedules_that_are_planned_ahead_keep_the_minimum(name: str) -> None:
     rows = answer.decision.schedule.workers
     counts = [int(rows[rows[:, SLOT] == slot, COUNT].sum()) for slot in set(rows[:, SLOT].tolist())]
     assert min(counts) >= 3
+
+
+@pytest.mark.parametrize("name", ["oasis", "recourse"])
+def test_a_job_of_another_kind_is_a_gang_that_is_planned(name: str) -> None:
+    """A batch/v1 Job of three pods: three run, or none."""
+    made = instance()
+    notes = {
+        names.UTILITY: '{"kind": "constant", "value": 40}',
+        names.WORK: json.dumps({"workerSeconds": 11 * CLOCK.work_seconds}),
+    }
+    pods = {"spec": {"containers": [{"resources": {"requests": {"cpu": "1"}}}]}}
+    pods["spec"]["schedulingGates"] = [{"name": names.GATE}]
+    meta = {"name": "gang", "namespace": "ns", "uid": "u", "annotations": notes}
+    spec = {"suspend": True, "parallelism": 3, "template": pods}
+    gang = parse_existing({"metadata": meta, "spec": spec}, JOB, CLOCK, DEFAULT_RESOURCES)
+    policy = POLICIES[name](made)
+    check_plannable(gang, policy)
+    site = site_for(made, HORIZON)
+    cluster = FakeCluster(Driver(policy, site), {**specs_of(made), "u": (gang, 1)})
+    cluster.run(HORIZON)
+    held = [allocation.worker_count for _, uid, allocation in cluster.history if uid == "u"]
+    assert held[:4] == [3, 3, 3, 3]
+    assert set(held) == {3}
