@@ -45,8 +45,10 @@ def workers_for(counts: IntArray, least: int, work: int | None) -> IntArray:
     least : int
         The minimum of workers.
     work : int or None
-        Worker-slots to do in all, at most the sum of `counts`. As slots with fewer than `least` of
-        them do more, the work may end earlier than `counts` do. None: no slot is left out.
+        Worker-slots to do in all, at most the sum of `counts`. Slots with fewer than `least` of
+        them do more: the slots after the work is done are left out, and as far as there still is
+        more than the work, the latest slots that can have fewer workers have fewer. None: all
+        counts stay what they are, or are raised.
 
     Examples
     --------
@@ -55,6 +57,8 @@ def workers_for(counts: IntArray, least: int, work: int | None) -> IntArray:
     >>> import numpy as np
     >>> workers_for(np.array([1, 4, 2]), least=3, work=7)
     array([3, 4])
+    >>> workers_for(np.array([6, 1]), least=3, work=7)
+    array([4, 3])
     >>> workers_for(np.array([1, 0, 4, 2]), least=3, work=None)
     array([3, 0, 4, 3])
     """
@@ -63,6 +67,8 @@ def workers_for(counts: IntArray, least: int, work: int | None) -> IntArray:
         return workers
     done = workers.cumsum()
     last = int(done.searchsorted(work))
-    workers = workers[: last + 1]
-    workers[last] = max(least, int(workers[last] - (done[last] - work)))
+    workers, surplus = workers[: last + 1], done[last] - work
+    spare = np.maximum(workers - least, 0)
+    of_later_slots = spare[::-1].cumsum()[::-1] - spare
+    workers -= np.minimum(np.maximum(surplus - of_later_slots, 0), spare)
     return workers

@@ -31,8 +31,13 @@ def test_counts_are_raised_and_the_work_ends_where_it_can(counts: list[int], lea
     assert workers.sum() >= work > workers[:-1].sum()
     raised = workers_for(given_counts, least, None)
     assert raised.tolist() == [max(n, least) if n else 0 for n in counts]
-    assert (workers[:-1] == raised[: len(workers) - 1]).all()
-    assert workers[-1] == max(least, work - workers[:-1].sum())
+    lowered = workers < raised[: len(workers)]
+    assert set(workers.tolist()) <= {0, least} or workers.sum() == work  # no more than it has to do
+    assert (workers <= raised[: len(workers)]).all()
+    later = np.flatnonzero(lowered)[
+        :1
+    ].tolist()  # all that could be lowered after it are at `least`
+    assert all(n <= least for first in later for n in workers[first + 1 :])
 
 
 @pytest.mark.parametrize("work", [None, 9])
