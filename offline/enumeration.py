@@ -95,7 +95,7 @@ def _run(
     state.enter(Phase.ENUMERATION)
     jobs, most = instance.jobs, params.max_steps
     work = tuple(job.work(instance.slot_seconds) for job in jobs)
-    parallel = [min(job.chunks, w) for job, w in zip(jobs, work, strict=True)]
+    parallel = [max(job.min_workers, min(job.chunks, w)) for job, w in zip(jobs, work, strict=True)]
     _refuse(math.prod(n + 1 for n in parallel), most)
     fitting = fitting_counts(jobs, parallel, instance.cluster)
     _refuse(math.prod(w + 1 for w in work) * instance.horizon * len(fitting), most)
@@ -141,7 +141,7 @@ class _Search:
     def _choices(self, slot: int, remaining: Counts) -> Iterator[Counts]:
         for counts in self.placements:
             if all(
-                n <= left and (n == 0 or job.arrival <= slot)
+                n == 0 or (job.arrival <= slot and left and n in _counts_for(job, left))
                 for n, left, job in zip(counts, remaining, self.jobs, strict=True)
             ):
                 yield counts
@@ -150,7 +150,7 @@ class _Search:
         return sum(
             float(job.utility(slot - job.arrival))
             for job, left, n in zip(self.jobs, remaining, counts, strict=True)
-            if n and n == left
+            if left and n >= left
         )
 
     def schedules(self) -> dict[str, Schedule]:
@@ -167,7 +167,7 @@ class _Search:
             for i, n in enumerate(counts):
                 workers[i] += [(slot, h, y) for h, y in enumerate(placement.workers[i]) if y]
                 ps[i] += [(slot, k, z) for k, z in enumerate(placement.ps[i]) if z]
-                if n and n == remaining[i]:
+                if n and n >= remaining[i]:
                     ended[i] = slot
             remaining = _minus(remaining, counts)
         return {
@@ -178,8 +178,13 @@ class _Search:
         }
 
 
+def _counts_for(job: Job, left: int) -> range:
+    """Counts of workers that a job may have while so much work is left."""
+    return range(job.min_workers, max(left, job.min_workers) + 1)
+
+
 def _minus(remaining: Counts, counts: Counts) -> Counts:
-    return tuple(left - n for left, n in zip(remaining, counts, strict=True))
+    return tuple(max(0, left - n) for left, n in zip(remaining, counts, strict=True))
 
 
-ENUMERATION = Method("bruteforce", EnumerationParams, _run, takes_limit=False)
+ENUMERATION = Method("bruteforce", EnumerationParams, _run, takes_limit=False, takes_minimum=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from oasis.certify.verify import verify
+from oasis.model.errors import InstanceError
 from oasis.model.instance import Instance
 from oasis.model.validation import LARGEST_SEED, integer
 from oasis.solvers import SolveProgress, Status, highs
@@ -37,6 +38,8 @@ class Method(Generic[P]):
         Whether it starts from OASiS's final prices.
     takes_limit : bool
         Whether it heeds its budget; an enumeration does not.
+    takes_minimum : bool
+        Whether it heeds `Job.min_workers`; others refuse an instance with one above 1.
     """
 
     name: str
@@ -44,6 +47,7 @@ class Method(Generic[P]):
     run: Work[P]
     needs_prices: bool = False
     takes_limit: bool = True
+    takes_minimum: bool = False
 
     def solve(
         self,
@@ -62,6 +66,8 @@ class Method(Generic[P]):
         Budget.of(
             time_limit, work_limit, gap, no_improvement
         )  # refuses a bad one before OASiS runs
+        if not self.takes_minimum:
+            self._refuse_minimum(instance)
         time_limit = checked(time_limit)
         seed = integer(seed, "seed", maximum=LARGEST_SEED)
         chosen = self.checked_params(params)
@@ -105,6 +111,13 @@ class Method(Generic[P]):
             expected, found = self.params.__name__, type(params).__name__
             raise ValueError(f"params: method {self.name!r} takes {expected}, got {found}")  # noqa: TRY004
         return params
+
+    def _refuse_minimum(self, instance: Instance) -> None:
+        for k, job in enumerate(instance.jobs):
+            if job.min_workers > 1:
+                expected = f"expected 1: method {self.name!r} counts workers from one on"
+                found = f"got {job.min_workers} (job {job.id!r}); use method 'auto'"
+                raise InstanceError(f"jobs[{k}].min_workers", f"{expected}, {found}")
 
     def _run(
         self, instance: Instance, start: WarmStart, state: SolveState, params: P, seed: int

@@ -109,7 +109,8 @@ def solve(
         from its arrival on, summed over jobs, is at most 500 (ten jobs, six servers, eight slots
         each), "colgen" where the squares of these slots, summed over jobs, are more than a million
         (a hundred jobs, a hundred slots each), and between the two "both" up to the number 6000,
-        then "benders".
+        then "benders"; if a job has `min_workers` above 1, it is "milp", which with "bruteforce"
+        alone heeds it.
     time_limit : float, optional
         Seconds for the method, after OASiS's run; None or inf is no limit.
     work_limit : float, optional
@@ -149,6 +150,8 @@ def solve(
     ValueError
         For an unknown method, a negative limit or NaN, parameters that are not allowed, or an
         instance too large to enumerate.
+    InstanceError
+        If a job has `min_workers` above 1, and the method does not heed it.
     VerificationError
         If `warm_start` breaks a constraint.
     SolverError
@@ -191,6 +194,8 @@ def _chosen(instance: Instance, params: Params | Mapping[str, Any] | None) -> tu
         raise ValueError(  # noqa: TRY004
             f"params: method {AUTO!r} takes AutoParams, got {type(params).__name__}"
         )
+    if any(job.min_workers > 1 for job in instance.jobs):
+        return MILP.name, params.milp
     size = compact_size(OfflineArrays.of(instance))
     LOGGER.info("size %d, the compact model takes up to %d", size, params.compact_size)
     if size <= params.compact_size:

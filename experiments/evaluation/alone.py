@@ -53,7 +53,7 @@ def run_alone(job: Job, instance: Instance) -> Alone:
     counts = np.arange(min(workers, job.chunks) + 1)
     needed: IntArray = job.ps_needed(counts)
     most = int(counts[needed <= hosts][-1])
-    if not most:
+    if most < job.min_workers:
         return Alone(0, 0, None, 0.0)
     last = job.arrival - (-job.work(instance.slot_seconds) // most) - 1
     if last >= instance.horizon:

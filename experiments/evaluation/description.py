@@ -128,10 +128,14 @@ def describe_instance(instance: Instance) -> Description:
 def remarks(description: Description) -> Iterator[str]:
     """Sentences on what makes the instance hard, or hopeless in part."""
     jobs = description.instance.jobs
-    never = sum(not entry.workers for entry in description.alone)
-    late = len(jobs) - description.can_finish - never
-    if never:
-        yield f"{_jobs(never)} can never run: no server holds a worker, or its parameter server"
+    idle = [job for job, one in zip(jobs, description.alone, strict=True) if not one.workers]
+    gangs = sum(job.min_workers > 1 for job in idle)
+    late = len(jobs) - description.can_finish - len(idle)
+    if len(idle) > gangs:
+        never = f"{_jobs(len(idle) - gangs)} can never run"
+        yield f"{never}: no server holds a worker, or its parameter server"
+    if gangs:
+        yield f"{_jobs(gangs)} can never run: the cluster does not hold the minimum of workers"
     if late:
         yield f"{_jobs(late)} cannot finish within the horizon, even alone on the cluster"
     for load in description.loads[:1]:

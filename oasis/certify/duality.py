@@ -85,10 +85,11 @@ def empty_payoff(
         )
         after = cheapest.copy()
         for count in range(1, min(len(workers), work) + 1):
-            servers = int(job.ps_needed(count))
-            if servers > len(units):
+            busy = max(count, job.min_workers)
+            servers = int(job.ps_needed(busy))
+            if busy > len(workers) or servers > len(units):
                 break
-            cost = sum(workers[:count]) + sum(units[:servers])
+            cost = sum(workers[:busy]) + sum(units[:servers])
             after[count:] = np.minimum(after[count:], cheapest[:-count] + cost)
         cheapest = after
         best = max(best, float(job.utility(slot - job.arrival)) - float(cheapest[work]))

@@ -23,7 +23,9 @@ BoolArray = npt.NDArray[np.bool_]
 def suspects(
     instance: Instance, jobs: Mapping[str, Job], schedules: Mapping[str, Schedule]
 ) -> list[str]:
-    """Jobs whose schedules may break (2), (3), (6), (7) or (9)-(13), in the order of `schedules`.
+    """Jobs whose schedules may break a constraint on one job, in the order of `schedules`.
+
+    These are (2), (3), the minimum of workers, (6), (7) and (9)-(13).
 
     Parameters
     ----------
@@ -82,7 +84,7 @@ def _breaks_counts(
     workers: tuple[IntArray, IntArray],
     ps: tuple[IntArray, IntArray],
 ) -> BoolArray:
-    """Which of `jobs` break (2), (3), (6) or (7).
+    """Which of `jobs` break (2), (3), their minimum of workers, (6) or (7).
 
     `workers` and `ps` have, for each row, its moment, job times T plus slot, and the count.
     """
@@ -94,8 +96,9 @@ def _breaks_counts(
     first = (moment != np.concatenate([[-1], moment[:-1]])).nonzero()[0]
     in_slot, of_ps = np.add.reduceat(tasks[:, order], first, axis=1)
     owner = moment[first] // instance.horizon
-    most, share, work = np.array([_needs(instance, job) for job in jobs]).reshape(-1, 3).T
+    least, most, share, work = np.array([_needs(instance, job) for job in jobs]).reshape(-1, 4).T
     broken = (in_slot > most[owner]) | (of_ps > in_slot)  # (3), (7)
+    broken |= (in_slot > 0) & (in_slot < least[owner])
     broken |= ~_within(in_slot * share[owner], of_ps)  # (6)
     done: FloatArray = np.bincount(owner, in_slot, len(jobs)).astype(np.float64)
     wrong: BoolArray = (done == 0) | ~_within(work, done)  # (2)
@@ -103,11 +106,11 @@ def _breaks_counts(
     return wrong
 
 
-def _needs(instance: Instance, job: Job) -> tuple[float, float, float]:
-    """N_i, the parameter servers b_i / B_i that a worker needs, and W_i."""
+def _needs(instance: Instance, job: Job) -> tuple[float, float, float, float]:
+    """Fewest workers, N_i, the parameter servers b_i / B_i that a worker needs, and W_i."""
     share = job.bandwidth / job.ps_bandwidth if job.bandwidth else 0.0
     minibatches = job.epochs * job.chunks * job.minibatches
-    return job.chunks, share, minibatches * minibatch_slots(instance, job)
+    return job.min_workers, job.chunks, share, minibatches * minibatch_slots(instance, job)
 
 
 def minibatch_slots(instance: Instance, job: Job) -> float:

@@ -128,7 +128,7 @@ def verify_decisions(instance: Instance, run: HasDecisions) -> None:
 
 
 def verify_schedule(instance: Instance, job: Job, schedule: Schedule) -> None:
-    """Check the constraints on one job: (2), (3), (6), (7), (9)-(13)."""
+    """Check the constraints on one job: (2), (3), its minimum of workers, (6), (7), (9)-(13)."""
     _check_domain(instance, job, schedule.workers, len(instance.cluster.worker_ids), "y")
     _check_domain(instance, job, schedule.ps, len(instance.cluster.ps_ids), "z")
     done = sum(schedule.workers[:, COUNT].tolist())
@@ -154,6 +154,8 @@ def _counts(rows: IntArray) -> dict[int, int]:
 
 def _slot_constraints(job: Job, workers: float, ps: float) -> Iterator[tuple[str, bool, str]]:
     yield "(3) workers at most chunks", workers > job.chunks, f"{workers:g} > {job.chunks}"
+    too_few = 0 < workers < job.min_workers
+    yield "minimum of workers", too_few, f"{workers:g} < {job.min_workers}"
     # divided by one parameter server's bandwidth, so that both sides are counts of servers
     share = job.bandwidth / job.ps_bandwidth if job.bandwidth else 0.0
     needed, given = workers * job.bandwidth, ps * job.ps_bandwidth

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -22,7 +22,8 @@ UTILITIES: dict[str, type[Any]] = {
 Item = TypeVar("Item")
 _CLUSTER = ("slot_seconds", "resources", "worker_servers", "ps_servers")
 _TOP = ("format", "version", "horizon", *_CLUSTER, "jobs")
-_JOB = tuple(f.name for f in fields(Job))
+_JOB = tuple(f.name for f in fields(Job) if f.default is MISSING)
+_JOB_OPTIONS = {f.name: f.default for f in fields(Job) if f.default is not MISSING}
 
 
 def read(path: str | os.PathLike[str]) -> Instance:
@@ -136,7 +137,7 @@ def instance_to_dict(instance: Instance) -> dict[str, Any]:
 
 def job_from_dict(data: Any) -> Job:
     """Build a job from its entry in an instance file."""
-    check_keys(data, _JOB)
+    check_keys(data, _JOB, optional=tuple(_JOB_OPTIONS))
     with located_at("utility"):
         utility = _utility(data["utility"])
     return Job(**{**data, "utility": utility})
@@ -145,6 +146,8 @@ def job_from_dict(data: Any) -> Job:
 def job_to_dict(job: Job) -> dict[str, Any]:
     """Plain data of `job`, the inverse of `job_from_dict`."""
     data = {name: getattr(job, name) for name in _JOB}
+    given = {name: getattr(job, name) for name in _JOB_OPTIONS}
+    data |= {name: value for name, value in given.items() if value != _JOB_OPTIONS[name]}
     kind = _kind(job.utility)
     points = {f.name: _plain(getattr(job.utility, f.name)) for f in fields(UTILITIES[kind])}
     return data | {

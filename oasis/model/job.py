@@ -40,6 +40,8 @@ class Job:
         ``bandwidth_gbps`` in them is b_i and B_i.
     utility : Utility
         f_i, value of completing some slots after arrival.
+    min_workers : int
+        In each slot it works with so many workers or more, or with none. The paper's jobs have 1.
 
     Raises
     ------
@@ -79,12 +81,19 @@ class Job:
     worker: Mapping[str, float]
     ps: Mapping[str, float]
     utility: Utility
+    min_workers: int = 1
 
     def __post_init__(self) -> None:
         text(self.id, "id")
         object.__setattr__(self, "arrival", integer(self.arrival, "arrival"))
         for name in ("epochs", "chunks", "minibatches"):
             object.__setattr__(self, name, integer(getattr(self, name), name, minimum=1))
+        least = integer(self.min_workers, "min_workers", minimum=1)
+        if least > self.chunks:
+            raise InstanceError(
+                "min_workers", f"expected at most chunks ({self.chunks}), got {least}"
+            )
+        object.__setattr__(self, "min_workers", least)
         for name in ("minibatch_time", "gradient_mb"):
             value = number(getattr(self, name), name, maximum=LARGEST_AMOUNT)
             object.__setattr__(self, name, value)

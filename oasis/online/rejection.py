@@ -63,7 +63,7 @@ def scarcest_resource(search: Search, last: int) -> str:
     """
     job, ledger = search.job, search.ledger
     rows, lengths = ledger.runs(search.start, last + 1)
-    most = min(job.chunks, search.work)
+    most = search.most
     groups = (
         ("worker servers", ledger.worker, job.worker, most),
         ("ps servers", ledger.ps, job.ps, int(job.ps_needed(most))),

@@ -16,6 +16,7 @@ from oasis.model.schedule import COUNT, SERVER, SLOT, Schedule
 from oasis.online.completions import Completions, completions
 from oasis.online.dp import ChunkSplit, Split, best_split, smallest_cost, smallest_factor
 from oasis.online.dp.first import falls_after, first_if_best
+from oasis.online.dp.minimum import costs_of_work, workers_for
 from oasis.online.dp.worker_slots import ULPS
 from oasis.online.ledger import Ledger, run_lengths
 
@@ -96,6 +97,8 @@ class Search:
         The first slot that may be used.
     work : int
         Worker-slots to place, ceil(W_i) for a whole job.
+    most : int
+        Most workers in a slot.
 
     Examples
     --------
@@ -126,7 +129,8 @@ class Search:
             ends = completions(job, ledger.end, seconds, min_utility_fraction)
             rest = Rest(job.arrival, job.work(seconds), ends)
         self.start, self.work, self.ends = rest.start, rest.work, rest.ends
-        self._most = min(job.chunks, self.work)  # (3); never more than the work
+        # (3), and never more than the work unless the minimum is more
+        self.most = max(job.min_workers, min(job.chunks, self.work))
         self._needed = np.zeros(0, dtype=np.int64)
         self._known: _Rooms | None = None
         self._worker, self._ps = (
@@ -223,6 +227,9 @@ class Search:
         """Put the workers of `split`, and their parameter servers, on the cheapest servers."""
         job, ledger = self.job, self.ledger
         counts = split.counts[: split.completion + 1]
+        if job.min_workers > 1:
+            work = self.work if self.granularity == "worker-slot" else None
+            counts = workers_for(counts, job.min_workers, work)
         row = self.start - ledger.origin
         marks = ledger.changes[row : row + len(counts)].copy()
         marks[0] = True
@@ -276,7 +283,9 @@ class Search:
 
     def _first_costs(self, rooms: _Rooms, n: int) -> FloatArray:
         """COST_t in one slot of each of the first `n` runs."""
-        return self._costs(rooms.starts[:n], rooms.fit[:n], rooms.fits[:n], rooms.ps_fits[:n])
+        rows = self._costs(rooms.starts[:n], rooms.fit[:n], rooms.fits[:n], rooms.ps_fits[:n])
+        least = self.job.min_workers
+        return rows if least == 1 else costs_of_work(rows, least, self.work)
 
     def _costs(
         self, starts: IntArray, fit: IntArray, fits: FloatArray, ps_fits: FloatArray
@@ -298,13 +307,13 @@ class Search:
         It is what would fit if all servers of a group were one.
         """
         job = self.job
-        workers = self.ledger.worker.units_at_most(self._worker, starts, self._most)
+        workers = self.ledger.worker.units_at_most(self._worker, starts, self.most)
         if not job.needs_ps:
             return workers
         share = job.ps_per_worker
-        servers = self.ledger.ps.units_at_most(self._ps, starts, self._most)
+        servers = self.ledger.ps.units_at_most(self._ps, starts, self.most)
         served = (servers * (1 + SERVED_MARGIN) + SERVED_MARGIN) / share  # (6)
-        at_most: IntArray = np.minimum(workers, np.minimum(served, self._most).astype(np.int64))
+        at_most: IntArray = np.minimum(workers, np.minimum(served, self.most).astype(np.int64))
         return at_most
 
     def _rooms(self, end: int) -> _Rooms:
@@ -325,12 +334,15 @@ class Search:
         workers and the parameter servers that fit on one server of each column, shapes (q, C).
         """
         worker, ps = self.ledger.worker, self.ledger.ps
-        fits = worker.fits(self._worker, starts, self._most)
+        fits = worker.fits(self._worker, starts, self.most)
         workers = worker.on_columns(fits).sum(axis=1)
-        needed = self._ps_needed(int(min(self._most, workers.max())))  # N_i may be far above it
+        needed = self._ps_needed(int(min(self.most, workers.max())))  # N_i may be far above it
         ps_fits = ps.fits(self._ps, starts, int(needed[-1]))
         fit = needed.searchsorted(ps.on_columns(ps_fits).sum(axis=1), side="right") - 1
-        return np.minimum(fit, workers).astype(np.int64), fits, ps_fits
+        fit = np.minimum(fit, workers).astype(np.int64)
+        if self.job.min_workers > 1:
+            fit[fit < self.job.min_workers] = 0
+        return fit, fits, ps_fits
 
     def _ps_needed(self, most: int) -> IntArray:
         """Parameter servers for each of 0..`most` workers (6)."""

@@ -43,6 +43,7 @@ def policy_job(job: Job, site: Site, index: int = -1) -> PolicyJob:
         work=min(exact, float(job.work(site.unit_seconds))),
         worker=demand_on(site.grid, job.worker, site.resources),
         ps=demand_on(site.grid, job.ps, site.resources),
+        min_workers=job.min_workers,
         max_workers=job.chunks,
         ps_per_worker=job.ps_per_worker,
         utility=job.utility,

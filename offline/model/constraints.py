@@ -50,6 +50,13 @@ def workers_at_most_chunks(c: JobVariables) -> Rows:
         yield c.workers_in(slot) <= c.parallel * c.running(slot)
 
 
+def minimum_of_workers(c: JobVariables) -> Rows:
+    """In each slot no worker, or at least `Job.min_workers` of them, if that is above 1."""
+    for slot, runs in c.runs.items():
+        yield c.workers_in(slot) >= c.job.min_workers * runs
+        yield c.workers_in(slot) <= c.parallel * runs
+
+
 def ps_bandwidth(c: JobVariables) -> Rows:
     """(6): at least ceil(n b_i / B_i) parameter servers for n workers, as integers (`ps_ratio`)."""
     ratio = ps_ratio(c.job, c.parallel)
@@ -93,10 +100,11 @@ def no_worker_after_completion(c: JobVariables) -> Rows:
 
 
 def of_job(c: JobVariables, work: Callable[[JobVariables], Rows] = training_work) -> Rows:
-    """(2), as `work` writes it, (3), (6), (7) and (11): the rows of one job alone."""
+    """(2), as `work` writes it, (3), (6), (7), (11) and its minimum: the rows of one job alone."""
     yield from admitted_once(c)
     yield from work(c)
     yield from workers_at_most_chunks(c)
+    yield from minimum_of_workers(c)
     yield from ps_bandwidth(c)
     yield from ps_at_most_workers(c)
 

@@ -157,4 +157,4 @@ def _schedules_of(model: CompactModel, solution: Solution) -> dict[str, Schedule
     return model.schedules_of(solution.values)
 
 
-MILP = Method("milp", CompactParams, _run)
+MILP = Method("milp", CompactParams, _run, takes_minimum=True)

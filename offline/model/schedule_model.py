@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import pulp
 
-from oasis.model.schedule import COUNT, Schedule, placements
+from oasis.model.schedule import COUNT, SLOT, Schedule, placements
 from offline.model import constraints
 from offline.model.arrays import OfflineArrays
 from offline.model.variables import JobVariables, variables_of
@@ -56,6 +56,8 @@ class ScheduleModel:
             if schedule is None or schedule.completion not in c.done:
                 continue
             values[c.done[schedule.completion].name] = 1.0
+            for slot in schedule.workers[:, SLOT].tolist() if c.runs else ():
+                values[c.runs[slot].name] = 1.0
             for rows, variables in ((schedule.workers, c.workers), (schedule.ps, c.ps)):
                 for slot, server, count in rows.tolist():
                     if (slot, server) in variables:
@@ -78,15 +80,22 @@ class ScheduleModel:
 def _without_surplus(c: JobVariables, workers: list[Placement], ps: list[Placement]) -> Schedule:
     """The schedule with as many workers as its work takes: the latest are left out.
 
-    Each slot then keeps as many parameter servers as its workers need, (6).
+    A slot keeps its minimum of workers, unless none is needed there, and as many parameter servers
+    as its workers need, (6).
     """
-    surplus = sum(count for *_, count in workers) - c.work
     in_slot: dict[int, int] = {}
+    for slot, _, count in workers:
+        in_slot[slot] = in_slot.get(slot, 0) + count
+    surplus, spare = sum(in_slot.values()) - c.work, {}
+    for slot, count in sorted(in_slot.items(), reverse=True):
+        most = count if surplus >= count else max(0, count - c.job.min_workers)
+        spare[slot] = min(most, max(0, surplus))
+        surplus -= spare[slot]
     kept = []
     for slot, server, count in sorted(workers, reverse=True):
-        cut = min(count, max(0, surplus))
-        surplus -= cut
-        in_slot[slot] = in_slot.get(slot, 0) + count - cut
+        cut = min(count, spare[slot])
+        spare[slot] -= cut
+        in_slot[slot] -= cut
         kept.append((slot, server, count - cut))
     missing = {slot: int(c.job.ps_needed(count)) for slot, count in in_slot.items()}
     served = []

@@ -32,6 +32,8 @@ class JobVariables:
         u_i(t): whether the job completes in slot t.
     workers, ps : mapping of (slot, server) to integer variable
         y_ih(t) and z_ik(t).
+    runs : mapping of int to binary variable
+        Whether the job has workers in a slot; empty for a job with a minimum of one worker.
     """
 
     index: int
@@ -42,6 +44,7 @@ class JobVariables:
     done: Mapping[int, pulp.LpVariable]
     workers: Mapping[tuple[int, int], pulp.LpVariable]
     ps: Mapping[tuple[int, int], pulp.LpVariable]
+    runs: Mapping[int, pulp.LpVariable]
     worker_hosts: tuple[int, ...] = field(init=False)
     ps_hosts: tuple[int, ...] = field(init=False)
 
@@ -93,7 +96,7 @@ def variables_of(
     job = arrays.jobs[index]
     rooms = [group.units(index, job.chunks) for group in (arrays.worker, arrays.ps)]
     parallel = _parallel(job, *rooms)
-    if parallel == 0:
+    if parallel < job.min_workers:
         return None
     work = job.work(arrays.slot_seconds)
     first = job.arrival + -(-work // parallel) - 1
@@ -115,7 +118,9 @@ def variables_of(
         }
         for symbol, units in (("y", of_workers), ("z", of_ps if job.needs_ps else of_ps[:0]))
     )
-    return JobVariables(index, job, work, parallel, utility, done, workers, ps)
+    slots = range(job.arrival, max(utility) + 1) if job.min_workers > 1 else range(0)
+    runs = {t: problem.add_variable(f"w_{index}_{t}", 0, 1, pulp.LpInteger) for t in slots}
+    return JobVariables(index, job, work, parallel, utility, done, workers, ps, runs)
 
 
 def _parallel(job: Job, room: IntArray, ps_room: IntArray) -> int:

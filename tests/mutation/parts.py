@@ -52,6 +52,7 @@ PARTS = (
         (
             U + "online/test_search*.py",
             U + "online/test_online*.py",
+            O + "test_minimum_of_workers.py",
             P + "test_search_fast_path.py",
             P + "test_theorem1_optimality.py",
         ),

@@ -73,6 +73,8 @@ def job_object(
         "workers": {"maximum": job.chunks, **pods(job.worker)},
         "gracePeriodSeconds": grace_seconds,
     }
+    if job.min_workers > 1:
+        spec["workers"]["minimum"] = job.min_workers
     if job.needs_ps:
         spec["parameterServers"] = pods(job.ps)
     meta = {"name": job.id, "namespace": namespace}

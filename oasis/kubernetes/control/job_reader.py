@@ -17,7 +17,6 @@ from oasis.model.errors import InstanceError
 from oasis.scheduling.policy import Policy
 
 Seen = Mapping[str, list[Any]]
-MINIMUM = "spec.workers.minimum"
 
 
 class JobReader:
@@ -150,10 +149,6 @@ def check_plannable(spec: JobSpec, policy: Policy) -> None:
     """
     if not (hasattr(policy, "scheduler") or hasattr(policy, "planner")):
         return
-    if spec.min_workers > 1:
-        expected = f"expected 1: policy {policy.name} plans from one worker on"
-        path = f"metadata.annotations.{names.MINIMUM}" if spec.is_existing else MINIMUM
-        raise InstanceError(path, f"{expected}, got {spec.min_workers}")
     if spec.fixed_ps is not None:
         expected = f"expected none: policy {policy.name} plans them by bandwidth"
         path = f"metadata.annotations.{names.SERVERS}"

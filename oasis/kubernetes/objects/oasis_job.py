@@ -78,8 +78,6 @@ class JobSpec:
         Of the object; it changes with every edit of its spec.
     job : Job
         The job of the model, arriving in slot 0; its id is that of this.
-    min_workers : int
-        It works with so many workers, or not at all.
     initial_workers : int or None
         Workers that its owner asked for.
     worker, ps : mapping
@@ -106,7 +104,6 @@ class JobSpec:
     name: str
     generation: int
     job: Job
-    min_workers: int
     initial_workers: int | None
     worker: Mapping[str, Any]
     ps: Mapping[str, Any] | None
@@ -123,6 +120,11 @@ class JobSpec:
     def id(self) -> str:
         """``namespace/name``; of other kinds than ours ``namespace/kind/name``."""
         return job_id(self.kind, self.namespace, self.name)
+
+    @property
+    def min_workers(self) -> int:
+        """It works with so many workers or more, or not at all."""
+        return self.job.min_workers
 
     @property
     def is_existing(self) -> bool:
@@ -187,6 +189,7 @@ def parse_job(found: Mapping[str, Any], clock: Clock, resources: ResourceMap) ->
             worker=demands[0],
             ps=demands[1],
             utility=parse_utility(spec["utility"], clock),
+            min_workers=minimum,
             **parse_work(spec["work"], maximum, clock),
         )
         resize = choice(spec.get("resizePolicy", RESIZE[0]), RESIZE, "resizePolicy")
@@ -198,7 +201,6 @@ def parse_job(found: Mapping[str, Any], clock: Clock, resources: ResourceMap) ->
         name=meta["name"],
         generation=int(meta.get("generation", 1)),
         job=job,
-        min_workers=minimum,
         initial_workers=initial,
         worker=worker_template,
         ps=ps_template,

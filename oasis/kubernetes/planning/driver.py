@@ -182,7 +182,7 @@ class Driver:
         job = policy_job(source, self.site)
         if spec.fixed_ps is not None:
             job = replace(job, ps_per_worker=0.0, ps_rule=FixedPs(spec.fixed_ps))
-        return replace(job, index=index, min_workers=spec.min_workers, initial_workers=fixed)
+        return replace(job, index=index, initial_workers=fixed)
 
     def _is_due(self, slot: int, view: ClusterView) -> bool:
         happened = view.arrived or view.finished or view.evicted or view.lost or view.returned
@@ -323,11 +323,7 @@ def _differs(one: JobSpec, other: JobSpec) -> bool:
     """Whether an edit changes what a policy plans with."""
     if one.generation == other.generation:
         return False
-    return (one.job, one.min_workers, one.initial_workers) != (
-        other.job,
-        other.min_workers,
-        other.initial_workers,
-    )
+    return (one.job, one.initial_workers) != (other.job, other.initial_workers)
 
 
 _NO_JOB: Any = None

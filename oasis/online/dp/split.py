@@ -18,7 +18,7 @@ class Split:
     completion : int
         The last slot with a worker.
     counts : (n,) int array
-        Workers in each slot.
+        Workers in each slot; of a job with a minimum, the worker-slots of its work in each slot.
 
     Examples
     --------

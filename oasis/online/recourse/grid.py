@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from math import ceil
 
 import numpy as np
@@ -26,7 +26,7 @@ class GridJob(Job):
         The job as it was given; its ratio of bandwidths decides on the parameter servers (6).
     """
 
-    original: Job
+    original: Job = field(kw_only=True)
 
     def ps_needed(self, workers: npt.ArrayLike) -> IntArray:
         return self.original.ps_needed(workers)

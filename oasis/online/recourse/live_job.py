@@ -131,7 +131,7 @@ class LiveJob:
         work = int(rows[: np.searchsorted(rows[:, SLOT], now), COUNT].sum())
         self.schedule = self.schedule.since(now)
         self.done += work
-        self.remaining -= work
+        self.remaining = max(0, self.remaining - work)  # a minimum may do more than is left
         return work
 
 

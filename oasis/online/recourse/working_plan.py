@@ -89,7 +89,7 @@ class WorkingPlan:
             (live.job.ps, self.bounds.ps),
         ):
             rent += float(as_array(amounts, self.cluster.resources) @ price.upper)
-        return 2.0 * rent * live.remaining
+        return 2.0 * rent * live.remaining * live.job.min_workers
 
     # -- value -------------------------------------------------------------------------------------
 
@@ -115,7 +115,8 @@ class WorkingPlan:
         first = live.earliest(self.now)
         if first > live.deadline:
             return 0.0
-        return self.worth(live, first) / (live.remaining * live.size)
+        work = max(live.remaining, live.job.min_workers)
+        return self.worth(live, first) / (work * live.size)
 
     def planned(self) -> list[LiveJob]:
         """Jobs that have a schedule, in order of arrival."""

@@ -93,6 +93,13 @@ def test_so_it_is_with_jobs_that_need_no_parameter_server_or_parts_of_one() -> N
     assert sum(_refused_in_all(instance, 20, seed=1) for instance in instances) > 200
 
 
+def test_so_it_is_with_a_minimum_of_workers() -> None:
+    wide = [replace(job, min_workers=min(4, job.chunks)) for job in INSTANCE.jobs]
+    instance = replace(INSTANCE, jobs=tuple(wide))
+    assert _refused_in_all(instance, 200, seed=5) > 100
+    assert suspects(instance, _jobs(instance), VALID) == _refused(instance, VALID)
+
+
 @pytest.mark.parametrize("part", [-2.0, -1.0, -0.5, 0.5, 0.999, 1.001, 2.0])
 def test_work_that_rounding_forgives_is_forgiven_alike(part: float) -> None:
     """Three worker-slots are done; there are more or fewer to do by part of the tolerance."""

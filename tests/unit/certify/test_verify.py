@@ -90,6 +90,16 @@ def test_broken_schedule_names_constraint_job_slot_and_server(case: tuple[Any, .
     assert str(error).startswith(f"{error.constraint} [job a")
 
 
+def test_a_slot_with_fewer_workers_than_the_minimum_is_named() -> None:
+    """Job a has three workers in slot 1 and one in slot 2."""
+    wide = Instance(5, CLUSTER, (job("a", 1, min_workers=2), job("b", 0, min_workers=2)))
+    with pytest.raises(VerificationError) as caught:
+        oasis.verify(wide, VALID)
+    assert str(caught.value) == "minimum of workers [job a, slot 2]: 1 < 2"
+    enough = with_a([[1, 0, 1], [1, 1, 1], [3, 0, 2]], [[1, 0, 1], [3, 1, 1]])
+    assert oasis.verify(wide, enough) == 8.0 + 9.0
+
+
 def test_worker_capacity_is_shared_by_all_jobs() -> None:
     """(4): three workers of a beside two of b make 5 CPUs on a server of 4."""
     with pytest.raises(VerificationError) as caught:

@@ -72,6 +72,14 @@ def test_what_fits_nowhere_never_runs() -> None:
     assert first == "1 job can never run: no server holds a worker, or its parameter server"
 
 
+def test_a_cluster_that_does_not_hold_the_minimum_of_workers_never_runs_the_job() -> None:
+    wide = replace(JOB, min_workers=4)
+    assert run_alone(wide, one_job(wide, gpus=4)).workers == 4
+    assert run_alone(wide, one_job(wide, gpus=3)).workers == 0
+    first, *_ = describe_instance(one_job(wide, gpus=3)).to_dict()["remarks"]
+    assert first == "1 job can never run: the cluster does not hold the minimum of workers"
+
+
 def test_demand_by_slot() -> None:
     description = describe_instance(one_job(gpus=3, horizon=6))
     assert description.demand["worker"][:, 0].tolist() == [0, 3, 3, 3, 0, 0]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from copy import deepcopy
 from fractions import Fraction
 from typing import Any
 
@@ -360,37 +359,33 @@ def test_what_was_read_of_a_job_is_forgotten_with_it() -> None:
     assert reader.specs.keys() == reader.statuses.keys() == {"other"}
 
 
-def test_policies_that_plan_ahead_refuse_gangs() -> None:
+def test_policies_that_plan_ahead_take_gangs_and_refuse_fixed_parameter_servers() -> None:
     class Planner:
         name, scheduler = "planner", None
 
-    with pytest.raises(InstanceError, match="planner plans from one worker on, got 2") as refused:
-        check_plannable(read(job()), Planner())  # type: ignore[arg-type]
-    assert str(refused.value).startswith(f"metadata.annotations.{names.MINIMUM}: expected 1")
-    with pytest.raises(InstanceError, match="recourse plans from one worker on, got 2"):
-        check_plannable(read(job()), Recourse())  # what `--horizon` takes
-    check_plannable(read(job()), FIFO())
+    assert read(job()).job.min_workers == 2
+    served = read(jobset(SERVERS="s"), JOBSET)
+    for policy in (Planner(), Recourse()):  # the other one is what `--horizon` takes
+        check_plannable(read(job()), policy)  # type: ignore[arg-type]
+        with pytest.raises(InstanceError, match="plans them by bandwidth, got 1") as refused:
+            check_plannable(served, policy)  # type: ignore[arg-type]
+        assert str(refused.value).startswith(f"metadata.annotations.{names.SERVERS}: expected none")
+    check_plannable(served, FIFO())
 
 
-def test_the_field_of_a_gang_that_cannot_be_planned_is_told_on_the_object() -> None:
+def test_what_cannot_be_planned_of_a_job_is_told_on_the_object() -> None:
     """And the other jobs are served: one that cannot be planned stops nobody."""
-    meta = {"name": "gang", "namespace": "a", "uid": "u", "generation": 1, "resourceVersion": "3"}
-    resources = {"requests": {"cpu": "1"}}
-    template = {"spec": {"containers": [{"name": "c", "image": "c", "resources": resources}]}}
-    workers = {"minimum": 2, "maximum": 4, "template": template}
-    spec = {"utility": {"kind": "constant", "value": 1}, "work": {"workerSeconds": 60}}
-    gang = {"metadata": meta, "spec": {**spec, "workers": workers}}
-    single = deepcopy(gang)
-    single["metadata"] |= {"name": "single", "uid": "v", "resourceVersion": "4"}
-    single["spec"]["workers"]["minimum"] = 1
+    served, gang = jobset(SERVERS="s"), job()
+    served["metadata"] |= {"generation": 1, "resourceVersion": "3"}
+    gang["metadata"] |= {"uid": "v", "generation": 1, "resourceVersion": "4"}
     reader, drives = JobReader(CLOCK, DEFAULT_RESOURCES), driver()
     drives.policy = Recourse()
-    assert reader.read({"oasisjobs": [gang, single]}, drives, 0.0).keys() == {"v"}
+    assert reader.read({"jobsets": [served], "jobs": [gang]}, drives, 0.0).keys() == {"v"}
     status = reader.statuses["u"]
     assert status.phase == "Invalid"
     (said,) = status.status["conditions"]
     assert (said["type"], said["status"], said["reason"]) == ("Valid", "False", "Invalid")
-    assert said["message"].startswith("spec.workers.minimum: expected 1")
+    assert said["message"].startswith(f"metadata.annotations.{names.SERVERS}: expected none")
 
 
 def test_the_status_of_another_kind_is_an_annotation() -> None:

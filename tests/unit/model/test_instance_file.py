@@ -62,6 +62,30 @@ def test_a_job_is_written_field_by_field() -> None:
     }
 
 
+def test_a_minimum_of_workers_is_written_where_there_is_one() -> None:
+    wide = replace(JOB, min_workers=2)
+    assert job_to_dict(wide) == {**job_to_dict(JOB), "min_workers": 2}
+    assert job_from_dict(job_to_dict(wide)) == wide != JOB
+    assert job_from_dict({**job_to_dict(JOB), "min_workers": 1}) == JOB
+
+
+@pytest.mark.parametrize(
+    ("least", "said"),
+    [
+        (0, "min_workers: expected an integer >= 1, got 0"),
+        (4, "min_workers: expected at most chunks (3), got 4"),
+        (1.5, "min_workers: expected an integer >= 1, got 1.5"),
+        ("2", "min_workers: expected an integer >= 1, got '2'"),
+    ],
+)
+def test_a_minimum_that_makes_no_sense_is_named(least: Any, said: str) -> None:
+    data = {**instance_to_dict(Instance(2, CLUSTER, (JOB,)))}
+    data["jobs"][0]["min_workers"] = least
+    with pytest.raises(InstanceError) as refused:
+        instance_from_dict(data)
+    assert str(refused.value) == f"jobs[0].{said}"
+
+
 def test_a_cluster_is_written_with_counts_only_where_there_are_several() -> None:
     assert cluster_to_dict(CLUSTER) == {
         "slot_seconds": 60.0,

@@ -71,7 +71,7 @@ TOP = (
 )
 JOB = (
     "unknown key; expected one of id, arrival, epochs, chunks, minibatches, minibatch_time, "
-    "gradient_mb, worker, ps, utility"
+    "gradient_mb, worker, ps, utility, min_workers"
 )
 
 # the field that is changed, its new value, the message; the message names the same field

@@ -107,6 +107,8 @@ def test_work_and_parameter_servers_agree_with_the_reference(
         ({"arrival": -1}, "arrival: expected an integer >= 0, got -1"),
         ({"epochs": 0}, "epochs: expected an integer >= 1, got 0"),
         ({"chunks": 1.0}, "chunks: expected an integer >= 1, got 1.0"),
+        ({"min_workers": 0}, "min_workers: expected an integer >= 1, got 0"),
+        ({"min_workers": 6}, "min_workers: expected at most chunks (5), got 6"),
         ({"minibatches": True}, "minibatches: expected an integer >= 1, got True"),
         ({"minibatch_time": -1}, "minibatch_time: expected a finite number >= 0, got -1"),
         ({"gradient_mb": math.nan}, "gradient_mb: expected a finite number >= 0, got nan"),

@@ -67,6 +67,12 @@ def test_it_takes_what_is_shipped_and_what_is_generated() -> None:
         VALIDATOR.validate(instance_to_dict(oasis.generate(preset, jobs=4, seed=2)))
 
 
+def test_a_minimum_of_workers_may_be_there() -> None:
+    data = with_change(SMALL, ("jobs", 0, "min_workers"), 1)
+    assert instance_from_dict(data) == instance_from_dict(SMALL)
+    VALIDATOR.validate(data)
+
+
 @pytest.mark.parametrize("utility", UTILITIES, ids=lambda utility: str(utility["kind"]))
 def test_it_takes_every_kind_of_utility(utility: dict[str, Any]) -> None:
     data = with_change(SMALL, ("jobs", 0, "utility"), utility)
@@ -94,6 +100,8 @@ def test_it_takes_every_kind_of_utility(utility: dict[str, Any]) -> None:
         (("jobs", 0, "epochs"), 0),
         (("jobs", 0, "chunks"), 2.5),
         (("jobs", 0, "gradient_mb"), -1.0),
+        (("jobs", 0, "min_workers"), 0),
+        (("jobs", 0, "min_workers"), 1.5),
         (("jobs", 1, "id"), ""),
         (("jobs", 1, "utility"), {"kind": "step"}),
         (("jobs", 1, "utility"), {"kind": "constant", "deadline": 1}),
