@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import logging
 from collections.abc import Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any
 
 from oasis.kubernetes import names
@@ -67,14 +67,16 @@ class Hands:
         """Carry out `actions` side by side, and return what failed, in words for people."""
         there = {pod["metadata"]["uid"] for pod in self._store.items()}
         self.ending &= there
-        found = self._pool.map(self._try, list(actions))
-        return [failure for failure in found if failure is not None]
+        begun = [self._pool.submit(self._try, action) for action in actions]
+        wait(begun)  # once: to be woken by each of thousands takes time
+        return [failure for done in begun if (failure := done.result()) is not None]
 
     def write_statuses(self, jobs: Iterable[Job]) -> None:
         """Write each status that changed, and the events that say why."""
-        changed = [job for job in jobs if job.status != job.written]
-        for error in self._pool.map(self._write, changed):
-            if error is not None:
+        begun = [self._pool.submit(self._write, job) for job in jobs if job.status != job.written]
+        wait(begun)
+        for done in begun:
+            if (error := done.result()) is not None:
                 log.warning("%s; tried again", error)
 
     def _try(self, action: Action) -> Failure | None:
