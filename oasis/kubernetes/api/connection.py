@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 import urllib3
 from kubernetes import client, config
@@ -75,7 +75,11 @@ class Connection:
         self._configuration = configuration
         self._configuration.retries = False
         self._configuration.connection_pool_maxsize = POOL
-        self._pool = client.ApiClient(configuration).rest_client.pool_manager
+        manager = client.ApiClient(configuration).rest_client.pool_manager
+        self._server, self._prefix = manager, configuration.host
+        if not configuration.proxy:  # then all requests are for one host: its name is read once
+            self._server = manager.connection_from_url(configuration.host)
+            self._prefix = urlsplit(configuration.host).path.rstrip("/")
         self._random = random.Random(self.params.seed)
         self._lock = threading.Lock()
         self._known: tuple[float, Mapping[str, str]] = -math.inf, {}
@@ -207,11 +211,11 @@ class Connection:
         }
         if body is not None:
             headers["Content-Type"] = content_type
-        url = self._configuration.host + path + (f"?{urlencode(query)}" if query else "")
+        target = self._prefix + path + (f"?{urlencode(query)}" if query else "")
         try:
-            return self._pool.request(
+            return self._server.urlopen(
                 method,
-                url,
+                target,
                 body=None if body is None else json.dumps(body),
                 headers=headers,
                 preload_content=False,

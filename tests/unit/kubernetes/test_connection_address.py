@@ -1,0 +1,74 @@
+"""Requests go to the server of the configuration: below a path of it, or through a proxy."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+from kubernetes import client
+
+from oasis.kubernetes.api.api_errors import LostAnswerError
+from oasis.kubernetes.api.connection import Connection, RetryParams
+
+
+@pytest.fixture
+def server() -> Iterator[tuple[str, list[str]]]:
+    """Its address, and what was asked for: method, target and body."""
+    seen: list[str] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_PATCH(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"])).decode()
+            seen.append(f"{self.command} {self.path} {body}")
+            answer = json.dumps({"kind": "Status"}).encode()
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(answer)))
+            self.end_headers()
+            self.wfile.write(answer)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as served:
+        thread = threading.Thread(target=served.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{served.server_port}", seen
+        finally:
+            served.shutdown()
+            thread.join()
+
+
+def connection(host: str, proxy: str | None = None) -> Connection:
+    configuration = client.Configuration()
+    configuration.host, configuration.proxy = host, proxy
+    return Connection(configuration, RetryParams(attempts=1))
+
+
+@pytest.mark.parametrize("below", ["", "/clusters/c-1", "/clusters/c-1/"])
+def test_a_server_may_be_below_a_path(server: tuple[str, list[str]], below: str) -> None:
+    address, seen = server
+    for name in ("a", "ä"):
+        connection(address + below).request(
+            "PATCH", "/api/v1/pods", body={"name": name}, query={"fieldManager": "o s"}
+        )
+    begin = below.rstrip("/")
+    assert seen == [
+        f'PATCH {begin}/api/v1/pods?fieldManager=o+s {{"name": "{name}"}}'
+        for name in ("a", "\\u00e4")
+    ]
+
+
+def test_a_proxy_is_told_the_whole_address(server: tuple[str, list[str]]) -> None:
+    address, seen = server
+    connection("http://cluster.example:6443", address).request("PATCH", "/api", body={})
+    assert seen == ["PATCH http://cluster.example:6443/api {}"]
+
+
+def test_where_nobody_listens_the_request_was_never_sent() -> None:
+    with pytest.raises(LostAnswerError) as told:
+        connection("http://127.0.0.1:1").request("PATCH", "/api", body={})
+    assert told.value.never_sent
