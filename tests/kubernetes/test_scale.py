@@ -33,6 +33,5 @@ def test_a_thousand_nodes_and_five_thousand_pods(controlplane_binary: Path) -> N
         measured = measure(cluster, scale)
     print(measured)  # noqa: T201
     check(measured, scale)
-    # Seconds by the clock on the wall are those of the control plane, which stores each patch and
-    # binds the first pods meanwhile. What our side of it takes must not be the bottleneck.
-    assert measured.patch_controller_seconds < 10.0
+    # Of two cores that nobody else uses; by the clock it takes longer where somebody does.
+    assert (measured.patch_controller_seconds + measured.patch_plane_seconds) / 2 < 10.0
