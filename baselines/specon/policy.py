@@ -50,8 +50,8 @@ class SpeCon(GangController):
     algorithm runs on each, or, with ``counted="cluster"``, anywhere; requests are answered in order
     of arrival; Algorithm 3 runs when all containers have converged, as the text of section V-C has
     it, or, with ``rebalancing="always"``, whenever the manager looks, as it is printed, without any
-    such condition; R(w, t), which the paper does not define, is what the tasks on a worker would keep
-    busy of its cores, and what they reserve, as shares of what it has. Jobs that span machines
+    such condition; R(w, t), which the paper does not define, is what the tasks on a worker would
+    keep busy of its cores, and what they reserve, as shares of what it has. Jobs that span machines
     never move. Where nobody looks at a job (`View.observed`), it counts as progressing.
 
     Nothing bounds how long a container waits for a worker with room: smaller ones that come later
@@ -68,8 +68,8 @@ class SpeCon(GangController):
     counted : {"worker", "cluster"}
         Where line 15 of Algorithm 1 counts containers that still make progress.
     rebalancing : {"converged", "always"}
-        When Algorithm 3 runs. In the paper's own run (Fig. 9) it moves Job-1 at 620 s, among jobs
-        that come until 600 s and cannot have converged 20 s later.
+        When Algorithm 3 runs. In the paper's own run (Fig. 9) it moves Job-1 at 620 s, though jobs
+        come until 600 s and need three looks, 60 s and more, to converge.
 
     Attributes
     ----------

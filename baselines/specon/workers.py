@@ -94,9 +94,7 @@ def rebalance(
     line = [
         each
         for each in everyone.values()
-        if each.home is not None
-        and not each.rebalanced
-        and each.category is Category.CONVERGED
+        if each.home is not None and not each.rebalanced and each.category is Category.CONVERGED
     ]
     line.sort(key=lambda each: (now - (each.converged_at or 0.0), each.job.index))
     idle = [worker for worker, containers in on.items() if not containers]
