@@ -128,6 +128,7 @@ SHOWN = {
     "reduced_published": "published",
     "overall": "mean lower by",
     "overall_published": "published ",
+    "one_draw": "middle 95 % of the draws",
     "best": "largest gain",
     "best_published": "published  ",
     "makespan_gain": "makespan lower by",
