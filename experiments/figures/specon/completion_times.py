@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from functools import partial
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
@@ -51,7 +52,9 @@ def table(figure: str, runs: Sequence[Row]) -> list[Row]:
         told = (specon.gain, specon.reduced, specon.best)
         for name, value in zip(("overall", "reduced", "best"), told, strict=True):
             row[f"{name}_published"] = None if base else value
-        row |= interval([each["loss"] for each in part], "loss")
+        losses = [each["loss"] for each in part]
+        row |= amount(losses, "loss")
+        row["loss_nine_in_ten"] = float(np.quantile(losses, 0.9))
         for k in range(1, schedule.jobs + 1):
             row[f"job{k}"] = math.fsum(each[f"job{k}"] for each in part) / len(part)
         rows.append(row)

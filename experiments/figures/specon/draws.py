@@ -34,8 +34,9 @@ from oasis.simulator import ElasticWorkload
 NEAR, NEAR_JOB = 0.02, 0.05
 # Ranges to draw from, all ours and wide: standard deviations of the logarithm of the work, between
 # kinds of jobs (a model on a platform) and within a kind; and what each further job on a worker
-# costs the others.
-BETWEEN, WITHIN, LOSS = 1.0, 0.5, 0.5
+# costs the others, up to as much as its own work. The default scheduler's numbers of Figs. 5, 7 and
+# 12 bound that loss before the range does.
+BETWEEN, WITHIN, LOSS = 1.0, 0.5, 1.0
 PLATFORMS = 2  # PyTorch and TensorFlow (Table II)
 LEAST_WORK, MOST_WORK = 1.0, 1e4  # seconds, of a median job: where the published mean is looked for
 
@@ -121,7 +122,7 @@ def candidate(schedule: Schedule, seed: int, most_loss: float = LOSS) -> Draw:
     Examples
     --------
     >>> drawn = candidate(SCHEDULES["7"], 0)
-    >>> len(drawn.work), drawn.arrivals == tuple(sorted(drawn.arrivals)), 0 < drawn.loss < 0.5
+    >>> len(drawn.work), drawn.arrivals == tuple(sorted(drawn.arrivals)), 0 < drawn.loss < LOSS
     (30, True, True)
     """
     rng = np.random.default_rng([9, seed])

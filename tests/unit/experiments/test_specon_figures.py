@@ -141,10 +141,10 @@ def test_the_rows_of_the_page_are_calibrated_on_the_default_scheduler(figure):
     assert rows[DEFAULT]["makespan"] == pytest.approx(known.makespan, rel=0.01)
 
 
-def test_the_default_schedulers_numbers_hardly_tell_what_crowding_costs():
-    """Half of the range from which it is drawn is 0.25."""
-    found = {figure: rows_of(figure)[DEFAULT]["loss"] for figure in SCHEDULES}
-    assert 0.155 < min(found.values()) < max(found.values()) < 0.295
+def test_the_default_schedulers_numbers_bound_what_crowding_costs_but_in_fig_6():
+    found = {figure: rows_of(figure)[DEFAULT]["loss_nine_in_ten"] for figure in SCHEDULES}
+    assert found.pop("6") > 0.9 * LOSS
+    assert max(found.values()) < 0.8 * LOSS
 
 
 def test_specons_mean_and_makespan_in_fig_5_are_within_a_tenth_of_the_published():
@@ -160,9 +160,10 @@ def test_specon_is_quicker_and_the_published_gain_is_that_of_an_ordinary_draw(fi
     row = rows[SPECON]
     assert row["overall_low"] > 0
     assert row["makespan_gain_low"] > 0
-    assert row["better"] >= 90
+    assert row["better"] >= 75
     assert row["one_draw_low"] < told.gain < row["one_draw_high"]
-    assert abs(row["overall"] - told.gain) < 0.07
+    assert row["makespan"] == pytest.approx(told.makespan, rel=0.05)
+    assert abs(row["overall"] - told.gain) < 0.065
 
 
 @pytest.mark.parametrize("figure", SCHEDULES)

@@ -108,17 +108,18 @@ def test_without_crowding_no_balancing_gains_what_is_published_in_figs_6_and_7(r
             assert nothing["as_much"] == 2
 
 
-def test_one_reading_loses_in_fig_5_and_every_other_one_gains(rows):
+def test_two_readings_lose_in_fig_5_and_every_other_one_gains(rows):
     losing = [asked for asked, row in rows.items() if row["overall"] < 0]
-    assert losing == [("5", DRAWN, "cluster, waits for all")]
+    assert losing == [("5", DRAWN, "cluster"), ("5", DRAWN, "cluster, waits for all")]
+    assert rows[losing[0]]["overall_high"] > 0
 
 
 def test_the_evaluation_function_matters_in_fig_5_alone(rows):
     for figure in SCHEDULES:
         flat, other = (rows[figure, DRAWN, choice] for choice in ("specon", "exponential"))
         apart = abs(flat["overall"] - other["overall"])
-        assert (apart > 0.01) is (figure == "5")
-    assert round(rows["5", DRAWN, "exponential"]["mean"] / 234.7 - 1, 3) == 0.103
+        assert (apart > 0.015) is (figure == "5")
+    assert round(rows["5", DRAWN, "exponential"]["mean"] / 234.7 - 1, 3) == 0.092
 
 
 def test_the_picture_is_readable(rows):
