@@ -28,7 +28,7 @@ from experiments.figures.specon.draws import (
 )
 from experiments.figures.specon.models import MODELS, curve, pace, progress
 from experiments.figures.specon.published import EARLY_PROGRESS, FIG6_MEAN, SCHEDULES
-from experiments.figures.specon.running import CHOICES, DEFAULT, SPECON, WAITS
+from experiments.figures.specon.running import CHOICES, DEFAULT, SPECON, WAITS, measure
 from oasis.simulator import replay
 from tests.unit.experiments.test_plotting import assert_readable
 
@@ -170,6 +170,15 @@ def test_specon_is_quicker_and_the_published_gain_is_that_of_an_ordinary_draw(fi
 def test_waiting_until_all_have_converged_gains_less(figure):
     rows = rows_of(figure)
     assert 0 < rows[WAITS]["overall"] < rows[SPECON]["overall"]
+
+
+def test_with_a_loss_of_up_to_a_half_fig_6_gains_less():
+    mean, found = SCHEDULES["6"].default.mean, []
+    for number in range(100):
+        draw = as_published("6", number, 0.5)
+        found.append(1.0 - measure(draw, number, 4, CHOICES[SPECON])["mean"] / mean)
+    assert round(math.fsum(found) / 100, 3) == 0.068
+    assert round(rows_of("6")[SPECON]["overall"], 3) == 0.102
 
 
 def test_the_data_of_the_page_are_those_of_the_command():
