@@ -67,10 +67,11 @@ def choose_host(
 def rebalance(
     on: On, now: float, move: Callable[[Container, int], None], has_room: HasRoom
 ) -> None:
-    """Algorithm 3, for when all containers have converged: even out the workers.
+    """Algorithm 3: even out the workers by moving containers that have converged.
 
     The converged duration is counted from when a container was found to have converged, as the
-    text says (section V-C), not from when it was marked as migrated (line 1), as not all are.
+    text says (section V-C), not from when it was marked as migrated (line 1), as not all are; one
+    that has not converged has no such duration and is not moved.
     Read: a container that was rebalanced is not rebalanced again, which is what its mark is for;
     in lines 26-31, which print w_i for w_j and would move one container again and again, each
     worker with room takes another container.
@@ -90,7 +91,11 @@ def rebalance(
     if not everyone:
         return
     factor = sum(map(len, on.values())) // len(on)  # line 9
-    line = [each for each in everyone.values() if each.home is not None and not each.rebalanced]
+    line = [
+        each
+        for each in everyone.values()
+        if each.home is not None and not each.rebalanced and each.category is Category.CONVERGED
+    ]
     line.sort(key=lambda each: (now - (each.converged_at or 0.0), each.job.index))
     idle = [worker for worker, containers in on.items() if not containers]
     if idle:  # lines 10-18

@@ -14,10 +14,9 @@ from experiments.figures.priority_queue import timeline
 from experiments.figures.reproduction import Reproduction, reproduce
 from experiments.figures.settings import FigureSettings
 from experiments.figures.specon import (
+    completion_times,
     distribution,
-    fixed_schedule,
     parameters,
-    random_schedules,
     saving,
     sensitivity,
 )
@@ -31,7 +30,7 @@ FIGURES: Mapping[str, PublishedFigure] = {
 EXPERIMENTS: Mapping[str, DirectFigure] = {
     figure.name: figure
     for module in (
-        *(table1_figures, study_figures, fig7_fig8, saving, fixed_schedule, random_schedules),
+        *(table1_figures, study_figures, fig7_fig8, saving, completion_times),
         *(distribution, parameters, sensitivity, timeline, table),
     )
     for figure in module.FIGURES

@@ -14,9 +14,12 @@ PC, WC, CC = "progressing", "watching", "converged"
 class Reference:
     """What SpeCon answers at each instant: `sizes` are the machines, as [GPUs, memory]."""
 
-    def __init__(self, sizes, alpha, interval, cores, counted="worker", weights=(2.0, 1.5, 1.0)):
+    def __init__(
+        self, sizes, alpha, interval, cores, counted="worker", weights=(2.0, 1.5, 1.0), always=False
+    ):
         self.sizes, self.alpha, self.interval, self.cores = sizes, alpha, interval, cores
         self.waiting, self.running, self.jobs, self.counted = [], {}, {}, counted
+        self.always = always
         self.state, self.values, self.up, self.seen = {}, {}, [], Counter()
         self.weights = dict(zip((PC, WC, CC), weights, strict=True))
         self.looks, self.turn, self.task_turn = 0, 0, {"worker": 0, "ps": 0}
@@ -145,7 +148,8 @@ class Reference:
         take(self.free, job, self.running[k])
 
     def algorithm_3(self):
-        if any(self.state[k]["in"] != CC for k in self.running):
+        early = [k for k in self.running if self.state[k]["in"] != CC]
+        if early and not self.always:
             return
         workers = self.machines()
         if not workers:
@@ -154,7 +158,7 @@ class Reference:
         bf = sum(count.values()) // len(workers)
         idle_ones = [m for m in workers if count[m] == 0]
         line = [k for k in self.running if len({m for _, m in self.running[k]}) == 1]
-        line = [k for k in line if not self.state[k]["rebalanced"]]
+        line = [k for k in line if not self.state[k]["rebalanced"] and k not in early]
         line.sort(key=lambda k: (self.now - self.state[k]["since"], k))
         targets = idle_ones or [m for m in workers if count[m] < bf - 1]
         if idle_ones and bf == 0:
@@ -166,6 +170,7 @@ class Reference:
                 self.move(able[0], m)
                 self.state[able[0]]["rebalanced"] = True
                 self.seen["idle filled" if idle_ones else "evened out"] += 1
+                self.seen["before all have converged"] += bool(early)
                 line.remove(able[0])
 
 

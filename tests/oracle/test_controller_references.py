@@ -82,6 +82,11 @@ CASES = {
         ),
         ("asks", "moves", "stays", "idle filled"),
     ),
+    "specon-always": (
+        SpeCon(0.03, 1.0, rebalancing="always"),
+        lambda sizes: reference_specon.Reference(sizes, 0.03, 1.0, CORES, always=True),
+        ("asks", "moves", "idle filled", "evened out", "before all have converged"),
+    ),
 }
 
 

@@ -14,15 +14,15 @@ from matplotlib.axes import Axes
 
 from experiments.figures.direct import Case, DirectFigure
 from experiments.figures.rows import Row
-from experiments.figures.specon.models import random_schedule
-from experiments.figures.specon.random_schedules import SIZES
-from experiments.figures.specon.running import CHOICES, CLUSTER, DEFAULT
+from experiments.figures.specon.draws import as_published
+from experiments.figures.specon.published import SCHEDULES
+from experiments.figures.specon.running import CHOICES, DEFAULT, SPECON, policy_of, shape_of
 from experiments.plotting.canvas import axes, fill, ink
 from oasis.simulator import replay
 from oasis.simulator.progress import Progress
 
-SHOWN_POLICIES = (DEFAULT, CLUSTER)
-JOBS, WINDOW, WORKERS = SIZES["7"]
+SHOWN_POLICIES = (DEFAULT, SPECON)
+WORKERS = SCHEDULES["7"].workers
 MOVES = {"migrated": "M", "rebalanced": "R"}
 
 
@@ -33,9 +33,9 @@ def cases(_seeds: int) -> list[Case]:
 
 def run(case: Case) -> Row:
     """One run, with every stay of a job on a worker as text: job, worker, begin, end, mark."""
-    make, bend = CHOICES[case["policy"]]
-    made = random_schedule(0, jobs=JOBS, window=WINDOW, workers=WORKERS, bend=bend)
-    policy, settled = make(), list[Progress]()
+    choice = CHOICES[case["policy"]]
+    made = as_published("7", 0).workload(WORKERS, 0, **shape_of(choice))
+    policy, settled = policy_of(choice), list[Progress]()
     replay(made.workload, policy, on_settled=settled.append, **made.options)
     marks = {(move.job, move.time): MOVES.get(move.kind, "") for move in getattr(policy, "log", [])}
     stays = [
@@ -134,7 +134,7 @@ FIGURES = (
         run,
         table,
         SHOWN,
-        (partial(draw_jobs, DEFAULT, 8), partial(draw_jobs, CLUSTER, 9)),
+        (partial(draw_jobs, DEFAULT, 8), partial(draw_jobs, SPECON, 9)),
         (6.0, 6.4),
         seeds=1,
     ),
@@ -145,7 +145,7 @@ FIGURES = (
         run,
         table,
         SHOWN,
-        (partial(draw_use, DEFAULT, 10), partial(draw_use, CLUSTER, 11)),
+        (partial(draw_use, DEFAULT, 10), partial(draw_use, SPECON, 11)),
         (6.0, 4.6),
         seeds=1,
     ),

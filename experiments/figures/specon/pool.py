@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from heapq import heappop, heappush
 
 
-def pooled_mean(jobs: Iterable[tuple[float, float]], workers: int) -> float:
+def pooled_mean(jobs: Iterable[tuple[float, float]], workers: int, loss: float = 0.0) -> float:
     """Mean completion time if jobs moved at once and for nothing, so that loads are always even.
 
     All workers together are shared evenly by all jobs, and a job gets one worker at most. This is
@@ -20,6 +20,9 @@ def pooled_mean(jobs: Iterable[tuple[float, float]], workers: int) -> float:
         Arrival and work on its own of each, in seconds.
     workers : int
         How many.
+    loss : float
+        What crowding costs: with n jobs for each worker, more than one, each runs at
+        1 / (n (1 + loss (n - 1))) of its speed.
 
     Examples
     --------
@@ -34,11 +37,12 @@ def pooled_mean(jobs: Iterable[tuple[float, float]], workers: int) -> float:
     times = []
     for arrival, work in [*coming, (math.inf, 0.0)]:
         while running:
-            share = min(1.0, workers / len(running))
+            crowd = max(1.0, len(running) / workers)
+            slowness = crowd * (1.0 + loss * (crowd - 1.0))
             goal, since = running[0]
-            end = now + (goal - each) / share
+            end = now + (goal - each) * slowness
             if end > arrival:
-                each += (arrival - now) * share
+                each += (arrival - now) / slowness
                 break
             now, each = end, goal
             heappop(running)

@@ -10,7 +10,8 @@ from matplotlib.axes import Axes
 
 from experiments.figures.direct import Case, DirectFigure
 from experiments.figures.rows import Row, amount, groups, half_widths
-from experiments.figures.specon.models import MODELS, WORK, curve, job_of, on_workers, overhead
+from experiments.figures.specon.draws import as_published
+from experiments.figures.specon.models import MODELS, curve, job_of, on_workers, overhead
 from experiments.figures.specon.published import SAVING_AT_MOST, SAVING_SPREAD
 from experiments.plotting.canvas import MARKERS, axes, ink, legend_below
 from oasis.scheduling import Allocation, Plan, Site, View
@@ -69,11 +70,11 @@ def cases(seeds: int) -> list[Case]:
 
 
 def run(case: Case) -> Row:
-    """One training on its own, and its time."""
-    share = case["share"]
+    """One training on its own, of the median work of a draw of Fig. 5, and its time."""
+    share, work = case["share"], as_published("5", case["seed"]).median
     costs = overhead(case["seed"], 1 + case["point"])
-    made = on_workers([job_of(0, 0.0, WORK, curve(case["model"]))], 2, costs=costs)
-    at = None if share is None else share * WORK
+    made = on_workers([job_of(0, 0.0, work, curve(case["model"]))], 2, costs=costs)
+    at = None if share is None else share * work
     outcome = replay(made.workload, MovesOnce(at), **made.options)
     row: Row = {"seed": case["seed"], "figure": case["figure"], "model": case["model"]}
     return row | {"saved_at": NONSTOP if share is None else share, "time": outcome.jobs[0].end}

@@ -195,6 +195,11 @@ def test_as_printed_one_container_would_go_to_every_worker_with_room():
     assert len({name for name, _ in moves}) == 2
 
 
+def test_only_containers_that_have_converged_are_rebalanced():
+    assert evened([PC, CC, WC], []) == [("c1", 1)]
+    assert evened([PC, WC], []) == []
+
+
 def test_nobody_is_rebalanced_twice_or_where_there_is_no_room():
     made, moves = on([CC, CC], []), []
     for each in made[0]:
@@ -307,6 +312,17 @@ def test_when_all_have_converged_the_idle_worker_gets_the_one_that_did_so_last()
     assert [move[1:] for move in policy.log] == [("b", "rebalanced", 0, 1)]
 
 
+def test_as_printed_rebalancing_does_not_wait_until_all_have_converged():
+    """Beside one that still makes progress, "b" moves only without the condition."""
+    jobs = [container("a", 200.0, FAST), container("s", 20.0), container("b", 300.0, FAST)]
+    kinds = {}
+    for rebalancing in ("converged", "always"):
+        policy = SpeCon(0.01, 10.0, rebalancing=rebalancing)
+        run(policy, *jobs, container("t", 20.0), container("y", 250.0), until=600.0)
+        kinds[rebalancing] = [move.kind for move in policy.log if move.job == "b"]
+    assert kinds == {"converged": [], "always": ["rebalanced"]}
+
+
 def test_saving_and_resuming_takes_the_time_that_the_workload_says():
     free, dear = (
         run(SpeCon(0.01, 10.0), *mixed(), costs=costs).settled[0]
@@ -380,6 +396,7 @@ def test_a_container_with_a_server_stays_where_machines_take_both():
         ({"interval": 0.0}, "interval: expected seconds > 0"),
         ({"weights": (2.0, 1.0)}, "weights: expected three numbers >= 0"),
         ({"counted": "node"}, "counted: expected worker or cluster, got 'node'"),
+        ({"rebalancing": "never"}, "rebalancing: expected converged or always, got 'never'"),
         ({"weights": (2.0, 1.5, -1.0)}, "weights: expected three numbers >= 0"),
     ],
 )

@@ -1,8 +1,9 @@
-"""SpeCon's Fig. 5 by what the paper leaves open: draws, what is measured, what the page says."""
+"""SpeCon's figures by what the paper leaves open: what is measured, and what the page says."""
 
 from __future__ import annotations
 
 import math
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -12,78 +13,53 @@ from hypothesis import strategies as st
 pytest.importorskip("matplotlib", reason="needs the plot extra")
 pytest.importorskip("pyarrow", reason="needs the sweep extra")
 
-from baselines import FIFO
 from experiments.figures import EXPERIMENTS
 from experiments.figures.rows import read_csv
 from experiments.figures.specon import sensitivity
-from experiments.figures.specon.models import curve, drawn_work, fixed_schedule
+from experiments.figures.specon.default_run import default_times
+from experiments.figures.specon.draws import as_published
+from experiments.figures.specon.models import curve
 from experiments.figures.specon.pool import pooled_mean
-from experiments.figures.specon.published import FIG5, JOB17
-from experiments.figures.specon.sensitivity import (
-    ANY,
-    AS_PUBLISHED,
-    CHOICES,
-    cases,
-    default_times,
-    is_as_published,
-    like_the_published_run,
-    run,
-    table,
-)
-from oasis.simulator import replay
+from experiments.figures.specon.published import SCHEDULES
+from experiments.figures.specon.sensitivity import CHOICES, CROWDING
 from tests.unit.experiments.test_plotting import assert_readable
 
 DATA = Path(__file__).parents[3] / "docs" / "figures" / "specon-sensitivity.csv"
-PUBLISHED = FIG5["specon"]["mean"]
+DRAWN, NOTHING = CROWDING
 
 
 @pytest.fixture(scope="module")
 def rows():
-    return {(row["draws"], row["choice"]): row for row in read_csv(DATA)}
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_the_default_schedulers_times_are_those_of_the_simulator(seed):
-    made = fixed_schedule(seed)
-    outcome = replay(made.workload, FIFO(placement="round-robin"), **made.options)
-    times = [job.end - job.arrival for job in outcome.jobs]
-    assert default_times([job.work for job in made.workload.jobs]) == pytest.approx(times)
-
-
-def test_draws_like_the_published_run_are_chosen_by_the_default_run_alone():
-    found = like_the_published_run(2)
-    assert all(is_as_published(seed) for seed in found)
-    assert not any(is_as_published(seed) for seed in range(found[0]))
-    for seed in found:
-        times = default_times(drawn_work(seed))
-        assert math.fsum(times) / 20 == pytest.approx(FIG5["default"]["mean"], rel=0.02)
-        assert times[16] == pytest.approx(JOB17["default"], rel=0.05)
+    return {(str(row["figure"]), row["crowding"], row["choice"]): row for row in read_csv(DATA)}
 
 
 @given(
     jobs=st.lists(st.tuples(st.floats(0, 50), st.floats(1, 90)), min_size=1, max_size=7),
     workers=st.integers(1, 3),
+    loss=st.sampled_from([0.0, 0.3]),
 )
-def test_one_pool_shared_evenly(jobs, workers):
+def test_one_pool_shared_evenly(jobs, workers, loss):
     """In steps of time instead of from event to event."""
     step = 0.02
     left = [work for _, work in jobs]
     times, now = [None] * len(jobs), 0.0
     while None in times:
         there = [k for k, (at, _) in enumerate(jobs) if at <= now and times[k] is None]
+        crowd = max(1.0, len(there) / workers)
         for k in there:
-            left[k] -= step * min(1.0, workers / len(there))
+            left[k] -= step / crowd / (1.0 + loss * (crowd - 1.0))
             if left[k] <= 0:
                 times[k] = now + step - jobs[k][0]
         now += step
-    assert pooled_mean(jobs, workers) == pytest.approx(math.fsum(times) / len(times), abs=0.5)
+    assert pooled_mean(jobs, workers, loss) == pytest.approx(math.fsum(times) / len(times), abs=0.5)
 
 
 def test_who_is_alone_or_has_one_worker_for_all_gains_nothing_by_the_pool():
     assert pooled_mean([(0.0, 60.0), (100.0, 30.0)], 3) == 45.0
-    work = drawn_work(1)[:5]
-    alone = [(50.0 * k, amount) for k, amount in enumerate(work)]
-    assert pooled_mean(alone, 1) == pytest.approx(math.fsum(default_times(work, 1)) / 5)
+    draw = as_published("6", 1)
+    arrivals, work = draw.arrivals[:5], draw.work[:5]
+    alone = math.fsum(default_times(arrivals, work, 1, draw.loss)) / 5
+    assert pooled_mean(zip(arrivals, work, strict=True), 1, draw.loss) == pytest.approx(alone)
 
 
 def test_what_is_left_of_the_evaluation_function_keeps_the_published_point():
@@ -95,28 +71,56 @@ def test_what_is_left_of_the_evaluation_function_keeps_the_published_point():
 
 
 def test_the_data_of_the_page_are_those_of_the_command(rows):
-    assert list(rows) == [(draws, choice) for draws in (ANY, AS_PUBLISHED) for choice in CHOICES]
-    assert {row["seeds"] for row in rows.values()} == {20}
-    chosen = [c for c in cases(20) if c["draws"] == ANY and c["choice"] == "cluster, 4/5 are left"]
-    (again,) = table([run(case) for case in chosen])
-    for name, value in rows[(ANY, "cluster, 4/5 are left")].items():
-        assert value == again[name] or value == pytest.approx(again[name], rel=1e-9)
+    assert list(rows) == list(product(SCHEDULES, CROWDING, CHOICES))
+    assert {row["seeds"] for row in rows.values()} == {100}
+    asked = ("5", NOTHING, "cluster")
+    chosen = [
+        case
+        for case in sensitivity.cases(100)
+        if (case["figure"], case["crowding"]) == asked[:2] and case["choice"] in (None, asked[2])
+    ]
+    (again,) = sensitivity.table([sensitivity.run(case) for case in chosen])
+    for name, value in rows[asked].items():
+        if name != "figure":
+            assert value == again[name] or value == pytest.approx(again[name], rel=1e-9)
 
 
-def test_within_a_tenth_of_the_published_mean_as_the_page_says(rows):
-    near = {
-        draws: [c for d, c in rows if d == draws and rows[d, c]["mean"] <= 1.1 * PUBLISHED]
-        for draws in (ANY, AS_PUBLISHED)
-    }
-    slow = ["cluster, flat tail", "cluster, 4/5 are left", "cluster, flat tail, half is left"]
-    assert near == {ANY: sorted([*slow, "cluster, half is left"], key=list(CHOICES).index)} | {
-        AS_PUBLISHED: slow
-    }
-    assert all(row["lower_low"] > 0 for row in rows.values()), "it always gains"
-    assert [rows[ANY, choice]["as_much"] for choice in slow] == [4, 4, 4]
-    assert all(row["lower"] < row["pooled"] for row in rows.values())
+def test_the_first_rows_are_those_of_the_figures(rows):
+    for figure in SCHEDULES:
+        (kept,) = (
+            row
+            for row in read_csv(DATA.parent / f"specon-{figure}.csv")
+            if row["policy"] == "specon"
+        )
+        own = rows[figure, DRAWN, "specon"]
+        shared = ("mean", "makespan", "overall", "reduced", "as_much", "one_draw_high")
+        assert [own[name] for name in shared] == [kept[name] for name in shared]
+
+
+def test_without_crowding_no_balancing_gains_what_is_published_in_figs_6_and_7(rows):
+    for figure in SCHEDULES:
+        drawn, nothing = (rows[figure, crowding, "specon"] for crowding in CROWDING)
+        assert drawn["overall_published"] < drawn["one_draw_high"]
+        out_of_reach = nothing["one_draw_high"] < nothing["overall_published"]
+        assert out_of_reach is (figure in ("6", "7"))
+        if out_of_reach:
+            assert nothing["pooled_high"] < nothing["overall_published"]
+            assert nothing["as_much"] == 2
+
+
+def test_two_readings_lose_in_fig_5_and_every_other_one_gains(rows):
+    losing = [asked for asked, row in rows.items() if row["overall"] < 0]
+    assert losing == [("5", DRAWN, "cluster"), ("5", DRAWN, "cluster, waits for all")]
+    assert rows[losing[0]]["overall_high"] > 0
+
+
+def test_the_evaluation_function_matters_in_fig_5_alone(rows):
+    for figure in SCHEDULES:
+        flat, other = (rows[figure, DRAWN, choice] for choice in ("specon", "exponential"))
+        apart = abs(flat["overall"] - other["overall"])
+        assert (apart > 0.015) is (figure == "5")
+    assert round(rows["5", DRAWN, "exponential"]["mean"] / 234.7 - 1, 3) == 0.092
 
 
 def test_the_picture_is_readable(rows):
-    assert_readable(EXPERIMENTS["specon-sensitivity"].draw(list(rows.values()), "20 seeds"))
-    assert sensitivity.CHOICES == CHOICES
+    assert_readable(EXPERIMENTS["specon-sensitivity"].draw(list(rows.values()), "note"))

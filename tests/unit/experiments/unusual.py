@@ -74,5 +74,6 @@ UNUSUAL: dict[str, dict[str, Any]] = {
         "interval": 20.0,
         "weights": [3.0, 1.5, 0.5],
         "counted": "cluster",
+        "rebalancing": "always",
     },
 }

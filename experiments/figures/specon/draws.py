@@ -1,0 +1,212 @@
+"""Draws of jobs with which the default scheduler's run is like the published one.
+
+The paper shows one run of each schedule. It does not publish the work of the jobs, nor what it
+costs that several share a worker. All that is drawn from wide ranges here, and a draw is kept if
+the default scheduler makes of it what is published of its own run. Nothing is chosen by what SpeCon
+does.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import count
+
+import numpy as np
+from scipy.optimize import brentq
+
+from experiments.figures.specon.default_run import default_times
+from experiments.figures.specon.models import (
+    FLAT_TAIL,
+    LOOK,
+    MODELS,
+    curve,
+    job_of,
+    on_workers,
+    overhead,
+)
+from experiments.figures.specon.published import SCHEDULES, Schedule
+from oasis.simulator import ElasticWorkload
+
+# How far a draw may be from the published makespan, and from the time of the job that is published.
+NEAR, NEAR_JOB = 0.02, 0.05
+# Ranges to draw from, all ours and wide: standard deviations of the logarithm of the work, between
+# kinds of jobs (a model on a platform) and within a kind; and what each further job on a worker
+# costs the others, up to as much as its own work. The default scheduler's numbers of Figs. 5, 7 and
+# 12 bound that loss before the range does.
+BETWEEN, WITHIN, LOSS = 1.0, 0.5, 1.0
+PLATFORMS = 2  # PyTorch and TensorFlow (Table II)
+LEAST_WORK, MOST_WORK = 1.0, 1e4  # seconds, of a median job: where the published mean is looked for
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """The jobs of one draw.
+
+    Parameters
+    ----------
+    seed : int
+        That it was drawn with.
+    arrivals, work : tuple of float
+        Of each job: seconds, and seconds on its own.
+    models : tuple of str
+        Its model.
+    median : float
+        Work of a median job, seconds.
+    within : float
+        Standard deviation of the logarithm of the work within a kind of jobs.
+    loss : float
+        What each further job on a worker costs, as in `oasis.simulator.ScalingTable`.
+    """
+
+    seed: int
+    arrivals: tuple[float, ...]
+    work: tuple[float, ...]
+    models: tuple[str, ...]
+    median: float
+    within: float
+    loss: float
+
+    def workload(
+        self,
+        workers: int,
+        number: int,
+        bend: float = FLAT_TAIL,
+        floor: float = 0.0,
+        look: float = LOOK,
+    ) -> ElasticWorkload:
+        """These jobs on so many workers.
+
+        Parameters
+        ----------
+        workers : int
+            How many.
+        number : int
+            Which draw it is, from 0 on: decides what saving and resuming costs.
+        bend, floor : float
+            Of the evaluation functions, see `models.curve`.
+        look : float
+            Seconds between two values of an evaluation function in the log.
+
+        Examples
+        --------
+        >>> made = as_published("5", 0).workload(4, 0)
+        >>> len(made.workload.jobs), made.workload.jobs[19].arrival
+        (20, 950.0)
+        """
+        rows = zip(self.arrivals, self.work, self.models, strict=True)
+        jobs = [
+            job_of(k, arrival, work, curve(model, bend, floor))
+            for k, (arrival, work, model) in enumerate(rows)
+        ]
+        return on_workers(jobs, workers, costs=overhead(number), look=look, loss=self.loss)
+
+
+def candidate(schedule: Schedule, seed: int, most_loss: float = LOSS) -> Draw:
+    """Jobs as they might have been, of a median work of 1 s.
+
+    Jobs of one kind are alike but for a spread; a kind is a model on one of the two platforms. The
+    fixed schedule has one kind.
+
+    Parameters
+    ----------
+    schedule : Schedule
+        Which.
+    seed : int
+        Of the draw.
+    most_loss : float
+        Upper end of the range from which the loss is drawn.
+
+    Examples
+    --------
+    >>> drawn = candidate(SCHEDULES["7"], 0)
+    >>> len(drawn.work), drawn.arrivals == tuple(sorted(drawn.arrivals)), 0 < drawn.loss < LOSS
+    (30, True, True)
+    """
+    rng = np.random.default_rng([9, seed])
+    between, within, loss = rng.uniform(0.0, (BETWEEN, WITHIN, 1.0)).tolist()
+    jobs = schedule.jobs
+    own = within * rng.standard_normal(jobs)
+    if schedule.fixed:
+        arrivals = np.arange(jobs) * (schedule.window / jobs)
+        names = ("VAE",) * jobs
+    else:
+        arrivals = np.sort(rng.uniform(0.0, schedule.window, jobs)).round(1)
+        kinds = rng.integers(0, len(MODELS) * PLATFORMS, jobs)
+        own += (between * rng.standard_normal(len(MODELS) * PLATFORMS))[kinds]
+        names = tuple(MODELS[kind // PLATFORMS] for kind in kinds)
+    work = tuple(np.exp(own).tolist())
+    return Draw(seed, tuple(arrivals.tolist()), work, names, 1.0, within, most_loss * loss)
+
+
+def scaled(draw: Draw, schedule: Schedule) -> Draw:
+    """`draw` with the work that gives the default scheduler its published mean completion time.
+
+    Examples
+    --------
+    >>> schedule = SCHEDULES["6"]
+    >>> found = scaled(candidate(schedule, 0), schedule)
+    >>> times = default_times(found.arrivals, found.work, schedule.workers, found.loss)
+    >>> round(math.fsum(times) / 20 / schedule.default.mean, 4)
+    1.0
+    """
+
+    def too_long(log_scale: float) -> float:
+        scale = math.exp(log_scale)
+        work = [scale * each for each in draw.work]
+        times = default_times(draw.arrivals, work, schedule.workers, draw.loss)
+        return math.log(math.fsum(times) / len(times) / schedule.default.mean)
+
+    scale = math.exp(brentq(too_long, math.log(LEAST_WORK), math.log(MOST_WORK), xtol=1e-9))
+    work = tuple(round(scale * each, 3) for each in draw.work)
+    return replace(draw, work=work, median=scale * draw.median)
+
+
+def is_as_published(draw: Draw, schedule: Schedule) -> bool:
+    """Whether the default run of a scaled draw has the published makespan and job's time, nearly.
+
+    Examples
+    --------
+    >>> is_as_published(as_published("6", 0), SCHEDULES["6"])
+    True
+    """
+    times = default_times(draw.arrivals, draw.work, schedule.workers, draw.loss)
+    makespan = max(arrival + time for arrival, time in zip(draw.arrivals, times, strict=True))
+    known = schedule.default
+    return (
+        abs(makespan / known.makespan - 1) <= NEAR
+        and abs(times[known.job - 1] / known.time - 1) <= NEAR_JOB
+    )
+
+
+def as_published(figure: str, number: int, most_loss: float = LOSS) -> Draw:
+    """A draw whose default run is like the published one: the first has number 0.
+
+    Parameters
+    ----------
+    figure : {"5", "6", "7", "12"}
+        Of the paper.
+    number : int
+        Which of the draws that are.
+    most_loss : float
+        As for `candidate`; 0 for draws in which crowding costs nothing.
+
+    Examples
+    --------
+    >>> as_published("5", 1).seed > as_published("5", 0).seed
+    True
+    """
+    found, more = _search(figure, most_loss)
+    while len(found) <= number:
+        found.append(next(more))
+    return found[number]
+
+
+@cache
+def _search(figure: str, most_loss: float) -> tuple[list[Draw], Iterator[Draw]]:
+    """The draws found so far, and where the next ones come from."""
+    schedule = SCHEDULES[figure]
+    drawn = (scaled(candidate(schedule, seed, most_loss), schedule) for seed in count())
+    return [], (draw for draw in drawn if is_as_published(draw, schedule))
