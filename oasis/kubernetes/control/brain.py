@@ -16,15 +16,10 @@ from oasis.kubernetes.acting.steps import Steps, Target
 from oasis.kubernetes.cluster import pods as p
 from oasis.kubernetes.cluster import world as w
 from oasis.kubernetes.cluster.existing_pods import claims_of, matched
-from oasis.kubernetes.cluster.nodes import (
-    NodesError,
-    foreign_use,
-    is_usable,
-    places_of,
-    site_of,
-)
+from oasis.kubernetes.cluster.nodes import NodesError, Place
 from oasis.kubernetes.control.checkpoint import Checkpoint
 from oasis.kubernetes.control.job_reader import JobReader
+from oasis.kubernetes.control.machines import Machines
 from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.settings import Settings
 from oasis.kubernetes.control.statuses import Job
@@ -38,6 +33,7 @@ from oasis.kubernetes.planning.meter import Meter
 from oasis.kubernetes.planning.policy_state import policy_state, site_text
 from oasis.model.errors import InstanceError, PolicyError
 from oasis.scheduling.policy import Policy
+from oasis.scheduling.site import Site
 
 log = logging.getLogger("oasis.kubernetes")
 
@@ -96,69 +92,40 @@ class Brain:
         self._blocked: set[str] = set()
         self._stuck_since: dict[str, float] = {}
         self.existing = existing_objects(seen)
-        self._survey(seen)
+        self.machines = Machines.of(seen, settings, clock)
         self.driver = Driver(policy, self.site)
 
     # -- the cluster -------------------------------------------------------------------------------
 
-    def _survey(self, seen: Seen) -> None:
-        """The machines, from the nodes as they are now."""
-        nodes = {node["metadata"]["name"]: node for node in seen["nodes"]}
-        foreign = foreign_use(seen["pods"])
-        places = places_of(nodes.values(), self.settings.ps_share)
-        self.site = site_of(
-            places,
-            nodes,
-            foreign,
-            self.settings.resources,
-            self.clock.work_seconds,
-            self.settings.horizon,
-        )
-        self.places, self._foreign = places, foreign
-        self._shape = {
-            place.node: nodes[place.node]["status"]["allocatable"] for place in self.places
-        }
+    @property
+    def places(self) -> tuple[Place, ...]:
+        """The machines, in the order of their indices."""
+        return self.machines.places
 
-    def _has_grown(self, seen: Seen) -> bool:
-        """Whether there are nodes, or amounts, that the policy does not know of."""
-        nodes = {node["metadata"]["name"]: node for node in seen["nodes"]}
-        places = places_of(nodes.values(), self.settings.ps_share)
-        known = set(self.places)
-        return any(place not in known for place in places) or any(
-            name in nodes and nodes[name]["status"]["allocatable"] != shape
-            for name, shape in self._shape.items()
-        )
+    @property
+    def site(self) -> Site:
+        """The machines as the policy knows them."""
+        return self.machines.site
 
     def _take_in_nodes(self, seen: Seen) -> None:
         """Plan on the machines as they are now; if that makes no sense, on those of before."""
-        before = self.places, self.site, self._foreign, self._shape
         try:
-            if self._has_grown(seen):
-                self._survey(seen)
-                self.driver.rebuild(self.site)
+            if self.machines.have_grown(seen, self.settings.ps_share):
+                machines = Machines.of(seen, self.settings, self.clock)
+                self.driver.rebuild(machines.site)
+                self.machines = machines
         except NodesError as error:
-            self.places, self.site, self._foreign, self._shape = before
             self.metrics.failures.inc()
             log.error("%s; the machines stay as they were", error)  # noqa: TRY400 (it says it all)
 
     def _down(self, seen: Seen) -> frozenset[int]:
         """Machines that are lost, or whose room others took when a gang needed it."""
-        nodes = {node["metadata"]["name"]: node for node in seen["nodes"]}
-        foreign = foreign_use(seen["pods"])
-        grown = {
-            node
-            for node, used in foreign.items()
-            if any(amount > self._foreign.get(node, {}).get(k, 0) for k, amount in used.items())
-        }
+        crowded = self.machines.crowded(seen)
         self._blocked = {
-            node for node in self._blocked | set(self._short.values()) if node in grown
+            node for node in self._blocked | set(self._short.values()) if node in crowded
         }
-        return frozenset(
-            k
-            for k, place in enumerate(self.places)
-            if place.node not in nodes
-            or not is_usable(nodes[place.node])
-            or place.node in self._blocked
+        return self.machines.lost(seen) | frozenset(
+            k for k, place in enumerate(self.places) if place.node in self._blocked
         )
 
     @property
