@@ -35,7 +35,7 @@ def test_a_node_more_or_another_amount_is_growth_and_a_node_less_is_a_loss() -> 
     assert not machines.have_grown(less, SHARE)
     assert machines.lost(less) == {1}
     cordoned = deepcopy(before)
-    cordoned["nodes"][0]["spec"]["unschedulable"] = True
+    cordoned["nodes"][0]["spec"] = {"unschedulable": True}
     assert machines.lost(cordoned) == {0}
 
 
