@@ -48,7 +48,7 @@ def benchmark(name: str) -> Markdown:
     """A table that a program of `tests/benchmarks` has written."""
     with (PAGES / "benchmarks" / f"{name}.csv").open(encoding="utf-8", newline="") as stream:
         heading, *rows = csv.reader(stream)
-    return _markdown(("", *heading), rows)
+    return _markdown(heading, rows)
 
 
 def adapter() -> Markdown:
@@ -56,11 +56,11 @@ def adapter() -> Markdown:
     with (PAGES / "benchmarks" / "kubernetes.csv").open(encoding="utf-8", newline="") as stream:
         runs = list(csv.DictReader(stream))
     order = {"True": "followers last", "False": "followers equal"}
-    heading = (
+    columns = [
         f"{run['nodes']} nodes, {run['pods']} pods, {order[run['followers_last']]}" for run in runs
-    )
+    ]
     rows = ((text, *(run[name] for run in runs)) for name, text in ADAPTER.items())
-    return _markdown(heading, rows)
+    return _markdown(("", *columns), rows)
 
 
 def _row(record: Record) -> tuple[str, ...]:

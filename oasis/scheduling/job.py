@@ -33,7 +33,7 @@ class PolicyJob:
         What one worker and one parameter server reserve on their machine, in grid units; nobody
         else can have it (GPUs, memory).
     min_workers, max_workers : int
-        It works with so many workers, or not at all.
+        It works with so many workers or more, or with none.
     ps_per_worker : float
         b_i / B_i, a shorthand for the rule `ByBandwidth`.
     utility : Utility or None

@@ -78,7 +78,11 @@ class Connection:
         manager = client.ApiClient(configuration).rest_client.pool_manager
         self._server, self._prefix = manager, configuration.host
         if not configuration.proxy:  # then all requests are for one host: its name is read once
-            self._server = manager.connection_from_url(configuration.host)
+            try:
+                self._server = manager.connection_from_url(configuration.host)
+            except urllib3.exceptions.LocationValueError:
+                expected = "expected an address such as https://host:6443"
+                raise OasisError(f"server: {expected}, got {configuration.host!r}") from None
             self._prefix = urlsplit(configuration.host).path.rstrip("/")
         self._random = random.Random(self.params.seed)
         self._lock = threading.Lock()

@@ -100,7 +100,7 @@ def places_of(nodes: Iterable[Mapping[str, Any]], ps_share: Fraction | None) -> 
     Raises
     ------
     NodesError
-        If a role is none, or a node has no hostname.
+        If a role is none, a node has no hostname, or it does not say what it has for pods.
     """
     found: list[Place] = []
     for node in nodes:
@@ -115,6 +115,8 @@ def places_of(nodes: Iterable[Mapping[str, Any]], ps_share: Fraction | None) -> 
             raise NodesError(f"{path}.{NODE_ROLE}", expected)
         if HOSTNAME not in labels:
             raise NodesError(f"{path}.{HOSTNAME}", "missing; pods are placed by it")
+        if not (node.get("status") or {}).get("allocatable"):
+            raise NodesError(f"node {meta['name']}: status.allocatable", "missing")
         name, host = meta["name"], labels[HOSTNAME]
         if role == "both" and ps_share is not None:
             shares = {"worker": 1 - ps_share, "ps": ps_share}

@@ -30,6 +30,7 @@ log = logging.getLogger("oasis.kubernetes")
 
 SETTLE = 0.02  # seconds in which news gather, at least, before anything is done about them
 AGAIN = 0.5  # seconds until a write that failed is tried again
+LOOK_AGAIN = 5.0  # seconds until nodes that were missing are looked for, unless one changes before
 
 
 class Controller:
@@ -100,7 +101,7 @@ class Controller:
         self.hands = Hands(objects, stores["pods"], settings.writers, self.metrics, stores)
         self.brain: Brain | None = None
         self._starts: StartUps | None = None
-        self._no_nodes = ""  # what was said last about nodes that are missing
+        self._no_nodes, self._try_at = "", 0.0  # what was said about nodes, and when to look again
         self._busy = 0.0  # seconds of processor time that the last turn took
 
     def _hears(self, kind: str) -> Callable[[str, Any], None]:
@@ -190,6 +191,8 @@ class Controller:
             if self.brain is None:
                 if not all(watcher.store.synced.is_set() for watcher in self.watchers.values()):
                     return
+                if time.monotonic() < self._try_at and all(kind != "nodes" for _, kind, *_ in news):
+                    return
                 self.brain = self._take_over()
             if self.brain is not None:
                 self._act(self.brain, news)
@@ -209,7 +212,7 @@ class Controller:
         except NodesError as error:
             if str(error) != self._no_nodes:
                 log.warning("%s; waiting for it", error)
-            self._no_nodes = str(error)
+            self._no_nodes, self._try_at = str(error), time.monotonic() + LOOK_AGAIN
             return None
         self._no_nodes = ""
         log.info("acting with policy %s", brain.driver.policy.name)

@@ -12,7 +12,7 @@ from oasis.kubernetes.objects.existing_kinds import ExistingKind, ended, job_ite
 from oasis.kubernetes.objects.oasis_job import Clock, JobSpec, parse_job
 from oasis.kubernetes.objects.quantities import ResourceMap
 from oasis.kubernetes.objects.schema import TERMINAL
-from oasis.kubernetes.planning.driver import Driver
+from oasis.kubernetes.planning.driver import Driver, plans_ahead
 from oasis.model.errors import InstanceError
 from oasis.scheduling.policy import Policy
 
@@ -142,12 +142,8 @@ class JobReader:
 
 
 def check_plannable(spec: JobSpec, policy: Policy) -> None:
-    """Raise `InstanceError` if a policy that plans ahead cannot plan such a job.
-
-    OASiS and recourse have a scheduler of their own here; recourse of the simulator, which is taken
-    where there is a horizon, has a planner.
-    """
-    if not (hasattr(policy, "scheduler") or hasattr(policy, "planner")):
+    """Raise `InstanceError` if a policy that plans ahead cannot plan such a job."""
+    if not plans_ahead(policy):
         return
     if spec.fixed_ps is not None:
         expected = f"expected none: policy {policy.name} plans them by bandwidth"

@@ -140,7 +140,8 @@ def _spec() -> Schema:
     workers = _object(
         "The workers; each is a pod.",
         {
-            "minimum": _integer("It works with so many workers, or not at all.") | {"default": 1},
+            "minimum": _integer("It works with so many workers or more, or with none.")
+            | {"default": 1},
             "initial": _integer("Workers that policies without resizing give it."),
             "maximum": _integer("At most so many workers at a time."),
             "template": _template("worker"),

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from oasis.kubernetes.cluster.nodes import cluster_of
 from oasis.kubernetes.objects.oasis_job import JobSpec
 from oasis.kubernetes.planning.entry import Entry, Facts, Outcome
 from oasis.kubernetes.planning.rest import rest_of
@@ -61,6 +62,8 @@ class Driver:
         self._begin(site)
 
     def _begin(self, site: Site) -> None:
+        if plans_ahead(self.policy):
+            cluster_of(site)  # refuses machines that the two groups of the model share
         self.policy.reset(site)
         self.site = site
         self.down.clear()
@@ -328,3 +331,12 @@ def _differs(one: JobSpec, other: JobSpec) -> bool:
 
 _NO_JOB: Any = None
 STATE = ("done", "held", "waiting_since", "admitted", "given", "resizes", "restarts")
+
+
+def plans_ahead(policy: Policy) -> bool:
+    """Whether a policy plans in OASiS's model, whose two groups of machines are disjoint.
+
+    OASiS and recourse have a scheduler of their own here; recourse of the simulator, which is taken
+    where there is a horizon, has a planner.
+    """
+    return hasattr(policy, "scheduler") or hasattr(policy, "planner")

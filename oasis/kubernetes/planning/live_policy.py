@@ -21,7 +21,7 @@ from oasis.model.cluster import Cluster
 from oasis.model.decision import Decision
 from oasis.model.job import Job
 from oasis.model.rounding import IntArray
-from oasis.model.schedule import SLOT, Schedule
+from oasis.model.schedule import COUNT, SLOT, Schedule
 from oasis.scheduling.allocation import Allocation, Tasks
 from oasis.scheduling.job import PolicyJob
 from oasis.scheduling.placement import BestFit
@@ -178,10 +178,12 @@ class LivePolicy:
         followed = [job for job in jobs if job.index not in self._overdue]
         left = {job.id: max(1, int(rounding.ceil(view.remaining(job)))) for job in followed}
         planned = set(self.scheduler.jobs)
+        plan = self.scheduler.plan()
         behind = {
             job.id: left[job.id]
             for job in followed
-            if job.id in planned and left[job.id] > self._left[job.id]
+            if job.id in planned
+            and left[job.id] > max(self._left[job.id], _spare(job, plan.get(job.id)))
         }
         if behind:
             self._call(self.scheduler.revise_all(behind))
@@ -302,6 +304,13 @@ class LivePolicy:
             self.scheduler = self._load(str(path))
         self._left, self._index = dict(state["left"]), dict(state["index"])
         self._overdue = list(state["overdue"])
+
+
+def _spare(job: PolicyJob, schedule: Schedule | None) -> int:
+    """Worker-slots that the plan of a gang still has: it may do more than its work."""
+    if schedule is None or job.min_workers == 1:
+        return 0
+    return int(schedule.workers[:, COUNT].sum())
 
 
 def _tasks(rows: IntArray, offset: int) -> dict[int, Tasks]:

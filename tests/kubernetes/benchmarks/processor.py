@@ -28,8 +28,13 @@ def go_last(pid: int) -> None:
     """
     os.setpriority(os.PRIO_PGRP, pid, LAST)
     group = Path(f"/proc/{pid}/autogroup")
-    if group.exists():
-        group.write_text(str(LAST))
+    while group.exists():
+        try:
+            group.write_text(str(LAST))
+        except BlockingIOError:  # who is not root may do it ten times a second
+            time.sleep(0.1)
+        else:
+            break
 
 
 def peak_megabytes(pid: int) -> float:

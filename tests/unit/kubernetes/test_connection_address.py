@@ -12,6 +12,7 @@ from kubernetes import client
 
 from oasis.kubernetes.api.api_errors import LostAnswerError
 from oasis.kubernetes.api.connection import Connection, RetryParams
+from oasis.model.errors import OasisError
 
 
 @pytest.fixture
@@ -72,3 +73,9 @@ def test_where_nobody_listens_the_request_was_never_sent() -> None:
     with pytest.raises(LostAnswerError) as told:
         connection("http://127.0.0.1:1").request("PATCH", "/api", body={})
     assert told.value.never_sent
+
+
+@pytest.mark.parametrize("address", ["", "https://"])
+def test_an_address_without_a_host_is_refused(address: str) -> None:
+    with pytest.raises(OasisError, match=f"server: expected an address .*, got '{address}'"):
+        connection(address)

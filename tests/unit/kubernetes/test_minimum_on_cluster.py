@@ -186,3 +186,37 @@ def test_a_job_of_another_kind_is_a_gang_that_is_planned(name: str) -> None:
     held = [allocation.worker_count for _, uid, allocation in cluster.history if uid == "u"]
     assert held[:4] == [3, 3, 3, 3]
     assert set(held) == {3}
+
+
+def test_a_gang_that_is_behind_its_plan_but_on_time_goes_on() -> None:
+    """Its plan does six worker-slots for work of four: 0.6 fewer in one slot harm nobody."""
+    resources = ("gpu", "cpu", "memory_gb", "storage_gb", "bandwidth_gbps")
+    room = dict.fromkeys(resources, 9.0) | {"gpu": 8.0}
+    servers = (Server("w", room),), (Server("p", {**room, "gpu": 0.0}),)
+    machines = Cluster(resources, *servers, CLOCK.work_seconds)
+
+    def one(name: str, least: int, most: int, work: int, utility: Any) -> Job:
+        numbers: dict[str, Any] = {"epochs": work, "chunks": most, "minibatch_time": 1 / most}
+        needs: dict[str, Any] = {"worker": {"gpu": 1.0}, "ps": {}, "gradient_mb": 0.0}
+        return Job(name, 0, minibatches=1, **numbers, **needs, utility=utility, min_workers=least)
+
+    gang = one("gang", 3, 3, 4, oasis.Piecewise((0.0, 1.0, 2.0), (2.0, 2.0, 0.0)))
+    rival = oasis.Piecewise((0.0, 1.0, 2.0), (90.0, 90.0, 0.0))
+    made = Instance(20, machines, (gang, *(one(f"o{k}", 1, 5, 5, rival) for k in range(6))))
+    past = [one(f"p{k}", 1, 4, w, Constant(v)) for k, (w, v) in enumerate([(4, 5.0), (8, 100.0)])]
+    bounds = oasis.PriceBounds.from_jobs(past, machines, 20)
+    policy = LivePolicy(
+        "oasis",
+        lambda found: LiveScheduler.oasis(found, 20, bounds),
+        LiveScheduler.load,
+        reach=20,
+        keeps_promises=True,
+    )
+    played = FakeCluster(Driver(policy, site_for(made, None)), specs_of(made))
+    played.step(0)
+    played.done["uid-gang"] -= 0.6
+    played.step(1)
+    held = [a.worker_count for _, uid, a in played.history if uid == "uid-gang"]
+    assert held == [3, 3]
+    assert not policy.late
+    assert played.done["uid-gang"] == 6.0 - 0.6

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Mapping
 from dataclasses import replace
 from types import SimpleNamespace
@@ -19,7 +20,7 @@ from oasis.kubernetes.control.controller import Controller
 from oasis.kubernetes.control.settings import Settings
 from oasis.kubernetes.names import NODE_ROLE
 from tests.unit.kubernetes.fake_api import FakeConnection
-from tests.unit.kubernetes.test_existing_edits import NODE, cluster
+from tests.unit.kubernetes.test_existing_edits import NODE, SETTINGS, cluster
 from tests.unit.kubernetes.test_states_of_policies import EPOCH, brain_of
 
 
@@ -43,8 +44,8 @@ class Seeing(Controller):
     def _seen(self) -> Mapping[str, list[Any]]:
         return self.sees
 
-    def turn(self) -> Brain | None:
-        self._news.put((EPOCH, "nodes", "ADDED", None))
+    def turn(self, kind: str = "nodes") -> Brain | None:
+        self._news.put((EPOCH, kind, "ADDED", None))
         self._turn()
         return self.brain
 
@@ -76,19 +77,20 @@ def test_the_controller_begins_when_both_groups_have_a_node(
 
 
 @pytest.mark.parametrize(
-    ("policy", "labels"),
+    ("policy", "horizon", "labels"),
     [
-        ("fifo", ("worker", "worker")),
-        ("fifo", ("worker", "ps", "gpu")),
-        ("recourse", ("worker", "ps", "both")),
+        ("fifo", None, ("worker", "worker")),
+        ("fifo", None, ("worker", "ps", "gpu")),
+        ("recourse", None, ("worker", "ps", "both")),
+        ("recourse", 40, ("worker", "ps", "both")),
     ],
 )
 def test_labels_that_make_no_sense_leave_the_machines_as_they_were(
-    policy: str, labels: tuple[str, ...], caplog: pytest.LogCaptureFixture
+    policy: str, horizon: int | None, labels: tuple[str, ...], caplog: pytest.LogCaptureFixture
 ) -> None:
     seen = cluster(nodes=[node("n0", "worker"), node("n1", "ps")])
-    brain = brain_of(cluster_policy(policy, {}, lookahead=8, horizon=None)(), seen)
-    brain.settings = replace(brain.settings, ps_share=None)
+    settings = replace(SETTINGS, ps_share=None, horizon=horizon)
+    brain = brain_of(cluster_policy(policy, {}, lookahead=8, horizon=horizon)(), seen, settings)
     assert brain.boundary_if_due(EPOCH + 1.0, seen)
     places, driver = brain.places, brain.driver
     seen["nodes"] = [node(f"n{k}", role) for k, role in enumerate(labels)]
@@ -99,6 +101,28 @@ def test_labels_that_make_no_sense_leave_the_machines_as_they_were(
     seen["nodes"] = [node("n0", "worker"), node("n1", "ps"), node("n2", "worker")]
     assert brain.boundary_if_due(EPOCH + 121.0, seen)
     assert [place.id for place in brain.places] == ["n0", "n2", "n1"]
+
+
+def test_missing_nodes_are_looked_for_again_when_one_changes_and_now_and_then(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    controller, clock = Seeing(), [100.0]
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+    looked: list[float] = []
+    monkeypatch.setattr(controller, "_seen", lambda: looked.append(clock[0]) or cluster(nodes=[]))
+    for kind, seconds in (("pods", 0.0), ("pods", 1.0), ("nodes", 1.0), ("pods", 4.0)):
+        clock[0] += seconds
+        controller.turn(kind)
+    assert looked == [100.0, 102.0]
+    clock[0] += 1.0
+    controller.turn("pods")
+    assert looked == [100.0, 102.0, 107.0]
+
+
+def test_a_node_that_does_not_say_what_it_has_is_waited_for() -> None:
+    bare = {**node("a", "worker"), "status": {}}
+    with pytest.raises(NodesError, match=r"node a: status\.allocatable: missing"):
+        brain_of(FIFO(), cluster(nodes=[bare, node("b", "ps")]))
 
 
 def test_to_begin_without_machines_is_an_error() -> None:

@@ -14,6 +14,7 @@ from oasis.kubernetes.api.resources import Objects
 from oasis.kubernetes.control.brain import Brain
 from oasis.kubernetes.control.checkpoint import Checkpoint
 from oasis.kubernetes.control.metrics import Metrics
+from oasis.kubernetes.control.settings import Settings
 from oasis.kubernetes.control.statuses import Job
 from oasis.kubernetes.objects.conditions import IN_STATE
 from oasis.kubernetes.objects.oasis_job import Clock
@@ -38,9 +39,9 @@ class Moody(FIFO):
         return {}
 
 
-def brain_of(policy: Any, seen: dict[str, list[Any]]) -> Brain:
+def brain_of(policy: Any, seen: dict[str, list[Any]], settings: Settings = SETTINGS) -> Brain:
     checkpoint = Checkpoint(Objects(FakeConnection()), "ns", "c")  # type: ignore[arg-type]
-    return Brain(policy, SETTINGS, Clock(60.0, 0.0, EPOCH), checkpoint, Metrics(), seen)
+    return Brain(policy, settings, Clock(60.0, 0.0, EPOCH), checkpoint, Metrics(), seen)
 
 
 def boundary(brain: Brain, slot: int, seen: dict[str, list[Any]]) -> None:

@@ -101,7 +101,10 @@ def command(
         str, typer.Option(help="Of the log: text, or json, an object a line.")
     ] = "text",
     stop_after: Annotated[
-        int | None, typer.Option(help="End when this slot begins.", show_default=False)
+        int | None,
+        typer.Option(
+            help="End when this slot begins; slots begin once there are nodes.", show_default=False
+        ),
     ] = None,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
