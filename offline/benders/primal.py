@@ -10,12 +10,14 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 import pulp
 
 from oasis.model.rounding import FloatArray, IntArray
 from oasis.model.schedule import Schedule, placements
+from oasis.solvers import Status
 from oasis.solvers.budget import Budget
 from offline.benders.master import CountModel
 from offline.benders.params import PrimalParams
@@ -36,6 +38,14 @@ class Misfit:
     group: str
     counts: IntArray
     slots: list[int]
+
+
+class Search(NamedTuple):
+    """What a search close to a plan came to: new cuts, plans placed, how the last plan ended."""
+
+    cuts: int
+    placed: int
+    status: Status
 
 
 class PrimalHeuristic:
@@ -71,7 +81,13 @@ class PrimalHeuristic:
         self._worth = self._ranks()
         self._placements: dict[tuple[str, bytes], tuple[IntArray, bool]] = {}
 
-    def search(self, near: Sequence[pulp.LpConstraint], budget: Budget) -> int:
+    def search(
+        self,
+        near: Sequence[pulp.LpConstraint],
+        budget: Budget,
+        gain: float | None = None,
+        params: PrimalParams | None = None,
+    ) -> Search:
         """Plan within the rows `near` and place the plan, again and again, until all of it fits.
 
         Where counts of a slot do not fit, the next plan has cuts, or less room in that slot.
@@ -81,16 +97,19 @@ class PrimalHeuristic:
         int
             Number of new cuts.
         """
-        params = self.params
+        params = self.params if params is None else params
         room: dict[tuple[str, int], float] = {}
-        added = idle = 0
+        added = idle = placed = 0
         replanned = False
+        status = self.best.state.budget.status
         for _ in range(params.plans):
             if budget.passed or self.best.is_proven or idle >= params.patience:
                 break
             known = self.best.value
+            rows = near if gain is None else [*near, *self.model.worth(known + gain)]
             gap = params.plan_gap * max(0.0, self.best.state.bound - known)
-            solution = whole_plan(self.model, near, budget, params, room, gap)
+            solution = whole_plan(self.model, rows, budget, params, room, gap)
+            status = solution.status
             if not solution.values:
                 break
             plan = self.model.schedules_of(solution.values)
@@ -101,6 +120,7 @@ class PrimalHeuristic:
                 continue
             replanned = False
             misfits = self.place(plan, budget)
+            placed += 1
             idle = 0 if self.best.value > known else idle + 1
             are_many = len(misfits) > params.many_misfits
             for misfit in misfits:
@@ -108,7 +128,7 @@ class PrimalHeuristic:
                     self._squeeze(room, misfit)
             if not misfits:
                 break
-        return added
+        return Search(added, placed, status)
 
     def _cut_off(self, plan: Mapping[str, Schedule], budget: Budget) -> set[tuple[str, bytes]]:
         """Cut off the counts of a plan that patterns do not cover, in every slot; which ones."""
