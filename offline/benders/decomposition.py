@@ -182,7 +182,7 @@ class Decomposition:
         return solution
 
     def _take_a_turn(self, budget: Budget) -> None:
-        """Look for schedules after a master as long as it took: where work counts, not beside it."""
+        """Look for schedules after a master: where work counts, it is not done beside it."""
         while not (budget.passed or self.is_done):
             self.look_around()
 
@@ -190,7 +190,7 @@ class Decomposition:
         """Schedules close to the last plan; the number of cuts that came of it."""
         self.state.enter(Phase.PLANS)
         near, self._near = self._near, []
-        return self.primal.search(near, self.budget.share(self.params.master.primal_share)).cuts
+        return self.primal.search(near, self.budget.share(self.params.master.primal_share))
 
     def try_whole(self) -> None:
         """The best plans of whole counts, one after the other, while that is quick."""

@@ -119,7 +119,7 @@ class CountModel(ScheduleModel):
         )
 
     def completing(self, slots: Mapping[str, range]) -> list[pulp.LpConstraint]:
-        """Rows by which each job completes in its slots or not at all; jobs without slots do not."""
+        """Rows by which each job completes in its slots or not at all; others do not."""
         rows = []
         for c in self.jobs:
             allowed = slots.get(c.job.id, range(0))

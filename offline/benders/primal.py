@@ -10,14 +10,12 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import NamedTuple
 
 import numpy as np
 import pulp
 
 from oasis.model.rounding import FloatArray, IntArray
 from oasis.model.schedule import Schedule, placements
-from oasis.solvers import Status
 from oasis.solvers.budget import Budget
 from offline.benders.master import CountModel
 from offline.benders.params import PrimalParams
@@ -38,14 +36,6 @@ class Misfit:
     group: str
     counts: IntArray
     slots: list[int]
-
-
-class Search(NamedTuple):
-    """What a search close to a plan came to: new cuts, plans placed, how the last plan ended."""
-
-    cuts: int
-    placed: int
-    status: Status
 
 
 class PrimalHeuristic:
@@ -87,10 +77,22 @@ class PrimalHeuristic:
         budget: Budget,
         gain: float | None = None,
         params: PrimalParams | None = None,
-    ) -> Search:
+    ) -> int:
         """Plan within the rows `near` and place the plan, again and again, until all of it fits.
 
         Where counts of a slot do not fit, the next plan has cuts, or less room in that slot.
+
+        Parameters
+        ----------
+        near : sequence of pulp.LpConstraint
+            Which plans are close enough.
+        budget : Budget
+            When to stop.
+        gain : float, optional
+            How much more than the best schedules a plan must be worth; by default, it may be
+            worth less.
+        params : PrimalParams, optional
+            How often to plan, and how; by default, those of the heuristic.
 
         Returns
         -------
@@ -99,9 +101,8 @@ class PrimalHeuristic:
         """
         params = self.params if params is None else params
         room: dict[tuple[str, int], float] = {}
-        added = idle = placed = 0
+        added = idle = 0
         replanned = False
-        status = self.best.state.budget.status
         for _ in range(params.plans):
             if budget.passed or self.best.is_proven or idle >= params.patience:
                 break
@@ -109,7 +110,6 @@ class PrimalHeuristic:
             rows = near if gain is None else [*near, *self.model.worth(known + gain)]
             gap = params.plan_gap * max(0.0, self.best.state.bound - known)
             solution = whole_plan(self.model, rows, budget, params, room, gap)
-            status = solution.status
             if not solution.values:
                 break
             plan = self.model.schedules_of(solution.values)
@@ -120,7 +120,6 @@ class PrimalHeuristic:
                 continue
             replanned = False
             misfits = self.place(plan, budget)
-            placed += 1
             idle = 0 if self.best.value > known else idle + 1
             are_many = len(misfits) > params.many_misfits
             for misfit in misfits:
@@ -128,7 +127,7 @@ class PrimalHeuristic:
                     self._squeeze(room, misfit)
             if not misfits:
                 break
-        return Search(added, placed, status)
+        return added
 
     def _cut_off(self, plan: Mapping[str, Schedule], budget: Budget) -> set[tuple[str, bytes]]:
         """Cut off the counts of a plan that patterns do not cover, in every slot; which ones."""

@@ -2,9 +2,9 @@
 
 Where the completions of most jobs stay, the master finds the best counts of all of them within
 seconds, however full the servers are. A neighbourhood frees the completions of a few jobs; the
-others may complete earlier, not later, and the counts of all may change in every slot. A plan in
-fractions says which completions are worth a try, cuts around it say so more exactly, and whole
-counts close to it are placed slot by slot.
+others may complete earlier or leave, but not complete later, and the counts of all may change in
+every slot. A plan in fractions says which completions are worth a try, cuts around it say so more
+exactly, and whole counts close to it are placed slot by slot.
 
 References
 ----------
