@@ -190,7 +190,9 @@ class Decomposition:
         """Schedules close to the last plan; the number of cuts that came of it."""
         self.state.enter(Phase.PLANS)
         near, self._near = self._near, []
-        return self.primal.search(near, self.budget.share(self.params.master.primal_share))
+        budget = self.budget.share(self.params.master.primal_share)
+        search = self.primal.search if self.replanning is None else self.replanning.place
+        return search(near, budget)
 
     def try_whole(self) -> None:
         """The best plans of whole counts, one after the other, while that is quick."""

@@ -89,12 +89,10 @@ class Replanning:
 
     def _try(self, budget: Budget) -> None:
         """Plan in fractions, refine that plan, and look for schedules close to it."""
-        params, known = self.params, self._known
-        left = max(0.0, self.best.state.bound - known)
-        gain = params.least_gain * left
+        params, known, gain = self.params, self._known, self._gain
         rows = [*self._rows, *self.model.worth(known + gain, self._most)]
         part = budget.within(params.plan_limit)
-        solution = self._plan(rows, part, params.gap * left)
+        solution = self._plan(rows, part, params.gap * self._left)
         if self._tries == params.tries:
             self._adapt(solution)
         self._tries -= 1
@@ -104,7 +102,21 @@ class Replanning:
         self._most = solution.objective - params.lower * (solution.objective - known)
         near = self.model.near(self.model.completions(solution.values), params.window)
         if self._refined(solution, [*near, *self.model.worth(known + gain)], budget):
-            self.primal.search(near, budget, gain, params.primal)
+            self.place(near, budget)
+
+    def place(self, near: Sequence[pulp.LpConstraint], budget: Budget) -> int:
+        """Better schedules by plans in whole numbers within these rows; the number of new cuts."""
+        return self.primal.search(near, budget, self._gain, self.params.primal)
+
+    @property
+    def _left(self) -> float:
+        """What there may be to gain."""
+        return max(0.0, self.best.state.bound - self.best.value)
+
+    @property
+    def _gain(self) -> float:
+        """What a plan must be worth more than the best schedules."""
+        return self.params.least_gain * self._left
 
     def _plan(
         self, rows: Sequence[pulp.LpConstraint], budget: Budget, gap: float = 0.0
