@@ -90,13 +90,13 @@ class ReplanningParams(Params):
     lower : float
         A plan that could not be placed is followed by one that gains less by this share at least.
     tries : int
-        Most plans in fractions of one neighbourhood.
+        Most plans in fractions of one neighbourhood without a better schedule.
     rounds : int
         Most rounds of cuts around a plan.
     window : int
         Slots that a job may complete later than in the plan in fractions.
     primal : PrimalParams
-        What steers the plans in whole numbers, here by default of all slots together.
+        What steers the plans in whole numbers; by default, of many slots together.
     """
 
     limit: Amount = 40.0
@@ -115,7 +115,7 @@ class ReplanningParams(Params):
     rounds: Number = 6
     window: Count = 2
     primal: PrimalParams = field(
-        default_factory=lambda: PrimalParams(plan_limit=5.0, patience=5, slots_at_once=10**6)
+        default_factory=lambda: PrimalParams(plan_limit=5.0, patience=5, slots_at_once=25)
     )
 
 

@@ -85,6 +85,8 @@ class Replanning:
             if self._tries <= 0 or self.best.value != self._known:
                 self.begin(self._rows_around(self._chosen()))
             self._try(self.best.state.budget.within(self.params.limit))
+            if self.best.value != self._known:  # the same neighbourhood may have better ones still
+                self._known, self._tries = self.best.value, self.params.tries
         return bool(self.model.jobs)
 
     def _try(self, budget: Budget) -> None:
@@ -93,7 +95,7 @@ class Replanning:
         rows = [*self._rows, *self.model.worth(known + gain, self._most)]
         part = budget.within(params.plan_limit)
         solution = self._plan(rows, part, params.gap * self._left)
-        if self._tries == params.tries:
+        if self._most == math.inf:
             self._adapt(solution)
         self._tries -= 1
         if solution.objective is None or not solution.values:
