@@ -57,6 +57,7 @@ class Phase(StrEnum):
     MASTER_IN_WHOLE_COUNTS = "master, whole counts"
     CUTS_AROUND_PLAN = "cuts around the plan"
     PLANS = "plans that fit"
+    REPLANNING = "plans close to the schedules"
 
 
 EXACT = (Phase.TRIVIAL, Phase.ENUMERATION)  # whose bounds are sums of utilities, rounded once

@@ -7,6 +7,7 @@ While a master is solved, schedules close to the plan before are looked for.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import pulp
@@ -19,6 +20,7 @@ from offline.benders.master import CountModel
 from offline.benders.params import BendersParams
 from offline.benders.plans import close_plan
 from offline.benders.primal import PrimalHeuristic
+from offline.benders.replanning import Replanning
 from offline.benders.separation import Separation
 from offline.heuristics.alternation import Alternation
 from offline.heuristics.best_solution import BestSolution
@@ -63,6 +65,9 @@ class Decomposition:
         The best schedules, which all of these share.
     params : BendersParams
         How the time is spent.
+    replanning : Replanning, optional
+        That of `searches`, which begins at the relaxation; without it, whole counts are tried
+        before any master.
     """
 
     def __init__(
@@ -74,10 +79,11 @@ class Decomposition:
         searches: Alternation,
         best: BestSolution,
         params: BendersParams,
+        replanning: Replanning | None = None,
     ) -> None:
         self.model, self.separation, self.primal = model, separation, primal
         self.neighbourhoods, self.searches = neighbourhoods, searches
-        self.best, self.params = best, params
+        self.best, self.params, self.replanning = best, params, replanning
         self.state, self.budget = best.state, best.state.budget
         self._level = 0
         self._tolerance = params.master.first_gap
@@ -90,34 +96,42 @@ class Decomposition:
 
     def run(self) -> Status:
         """Solve until it is done; why it ended."""
-        self.cut_the_relaxation()
-        if self.model.size <= self.params.master.whole_size:
+        relaxed = self.cut_the_relaxation()
+        if self.replanning is not None:
+            self.replanning.begin(self.model.around(relaxed, self.params.master.window))
+        else:
             self.try_whole()
         while not self.is_done:
             self.cycle()
         return Status.OPTIMAL if self.best.is_proven else self.budget.status
 
-    def cut_the_relaxation(self) -> None:
-        """Solve the master's relaxation and cut off what cannot be placed, again and again."""
+    def cut_the_relaxation(self) -> Mapping[str, float]:
+        """Solve the master's relaxation and cut off what cannot be placed, again and again.
+
+        Returns the values of the last solution, none if there was no time for any.
+        """
         self.state.enter(Phase.CUTTING_PLANES)
         params = self.params.root
         budget = self.budget.share(params.share)
         relaxation = Relaxation(self.model.problem)
         bounds: list[float] = []
+        values: Mapping[str, float] = {}
         while not (budget.passed or self.best.is_proven):
             solution = relaxation.solve(budget)
             if solution is None:
-                return
+                break
+            values = solution.values
             self.state.proved(solution.bound * (1 + SAFETY))
             bounds.append(solution.bound)
             if len(bounds) > params.patience:
                 progress = bounds[-1 - params.patience] - bounds[-1]
                 if progress < params.least_progress * bounds[-1]:
-                    return
-            rows = self.separation.cut(solution.values, budget)
+                    break
+            rows = self.separation.cut(values, budget)
             if not rows:
-                return
+                break
             relaxation.add(rows)
+        return values
 
     def cycle(self) -> None:
         """The best plan of the master, and meanwhile schedules close to the plan before.
@@ -161,13 +175,24 @@ class Decomposition:
             while (pays or self._is_awaited(master)) and not self.is_done:
                 self._note(master)
                 pays = self.look_around() > self.params.pays
-            return self._finish(master)
+            before = self.budget.elapsed
+            solution = self._finish(master)
+        if self.budget.is_repeatable and self.replanning is not None:
+            self._take_a_turn(self.budget.within(self.budget.elapsed - before))
+        return solution
+
+    def _take_a_turn(self, budget: Budget) -> None:
+        """Look for schedules after a master: where work counts, it is not done beside it."""
+        while not (budget.passed or self.is_done):
+            self.look_around()
 
     def search_near_plan(self) -> int:
         """Schedules close to the last plan; the number of cuts that came of it."""
         self.state.enter(Phase.PLANS)
         near, self._near = self._near, []
-        return self.primal.search(near, self.budget.share(self.params.master.primal_share))
+        budget = self.budget.share(self.params.master.primal_share)
+        search = self.primal.search if self.replanning is None else self.replanning.place
+        return search(near, budget)
 
     def try_whole(self) -> None:
         """The best plans of whole counts, one after the other, while that is quick."""

@@ -8,6 +8,7 @@ with a hundredth of the variables.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, product
 
@@ -23,6 +24,8 @@ from offline.model.capacities import fewer, share_row
 from offline.model.covers import Level
 from offline.model.schedule_model import ScheduleModel
 from offline.patterns.cuts import Cut
+
+SOME = 1e-6  # of a completion: what is less, a relaxation has none of
 
 
 class CountModel(ScheduleModel):
@@ -111,12 +114,35 @@ class CountModel(ScheduleModel):
 
     def near(self, plan: Mapping[str, int], window: int) -> list[pulp.LpConstraint]:
         """Rows that keep completions within `window` slots after those of `plan`; no other jobs."""
+        return self.completing(
+            {name: range(first, first + window + 1) for name, first in plan.items()}
+        )
+
+    def completing(self, slots: Mapping[str, range]) -> list[pulp.LpConstraint]:
+        """Rows by which each job completes in its slots or not at all; others do not."""
         rows = []
         for c in self.jobs:
-            first = plan.get(c.job.id)
-            allowed = range(0) if first is None else range(first, first + window + 1)
+            allowed = slots.get(c.job.id, range(0))
             rows.append(pulp.lpSum(v for t, v in c.done.items() if t not in allowed) <= 0)
         return rows
+
+    def around(self, values: Mapping[str, float], window: int) -> list[pulp.LpConstraint]:
+        """Rows by which jobs complete where they do in a relaxation, between, or soon after.
+
+        `values` are those of a solution whose completions may be fractions: a job has the slots
+        from its first one to `window` slots after its last.
+        """
+        slots = {}
+        for c in self.jobs:
+            some = [t for t, variable in c.done.items() if values.get(variable.name, 0.0) > SOME]
+            if some:
+                slots[c.job.id] = range(min(some), max(some) + window + 1)
+        return self.completing(slots)
+
+    def worth(self, least: float, most: float = math.inf) -> list[pulp.LpConstraint]:
+        """Rows by which a plan is worth so much at least, and at most."""
+        total = constraints.total_utility(self.jobs)
+        return [total >= least] + ([total <= most] if most < math.inf else [])
 
     def within(self, room: Mapping[tuple[str, int], float]) -> Iterator[pulp.LpConstraint]:
         """Rows that leave a part of a slot's capacity free.

@@ -61,6 +61,65 @@ class PrimalParams(Params):
 
 
 @dataclass(frozen=True, slots=True)
+class ReplanningParams(Params):
+    """Large neighbourhood search over counts.
+
+    Parameters
+    ----------
+    limit : float
+        For one try, of a plan in fractions, cuts and plans in whole numbers; seconds or units of
+        work.
+    plan_limit : float
+        For the plan in fractions: what takes longer frees too many jobs.
+    first_jobs, fewest_jobs : int
+        Jobs whose completion is free in the first neighbourhood, and in the smallest.
+    growth, shrinkage : int
+        How many jobs more are free after a plan that was found or refuted, and how many fewer
+        after one that was not.
+    invited_share : float
+        Share of the free jobs that do not run yet.
+    spread : int
+        A neighbourhood lies at the arrival of a job that does not run yet, or up to one slot less
+        than this later.
+    random_share : float
+        Probability that those who may move are drawn at random; else they run at the same time.
+    least_gain : float
+        Share of the difference of bound and incumbent that a plan must be worth more.
+    gap : float
+        Share of that difference at which a plan in fractions is good enough.
+    lower : float
+        A plan that could not be placed is followed by one that gains less by this share at least.
+    tries : int
+        Most plans in fractions of one neighbourhood without a better schedule.
+    rounds : int
+        Most rounds of cuts around a plan.
+    window : int
+        Slots that a job may complete later than in the plan in fractions.
+    primal : PrimalParams
+        What steers the plans in whole numbers; by default, of many slots together.
+    """
+
+    limit: Amount = 40.0
+    plan_limit: Amount = 5.0
+    first_jobs: Number = 10
+    fewest_jobs: Number = 4
+    growth: Number = 1
+    shrinkage: Number = 2
+    invited_share: Share = 0.35
+    spread: Number = 6
+    random_share: Share = 0.3
+    least_gain: Share = 0.01
+    gap: Share = 0.05
+    lower: Share = 0.25
+    tries: Number = 8
+    rounds: Number = 6
+    window: Count = 2
+    primal: PrimalParams = field(
+        default_factory=lambda: PrimalParams(plan_limit=5.0, patience=5, slots_at_once=25)
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class RootParams(Params):
     """Cutting planes on the master's relaxation, before any master.
 
@@ -147,6 +206,8 @@ class BendersParams(Params):
         What steers the search for violated cuts.
     primal : PrimalParams
         What steers the way from plans to schedules.
+    replanning : ReplanningParams
+        What steers the search over counts, where the master is too large to be tried whole.
     prices_share, search_share : float
         Shares of what is left for the configuration LP, and for the simple heuristics before it
         and after it.
@@ -181,6 +242,7 @@ class BendersParams(Params):
     master: MasterParams = field(default_factory=MasterParams)
     cuts: CutParams = field(default_factory=CutParams)
     primal: PrimalParams = field(default_factory=PrimalParams)
+    replanning: ReplanningParams = field(default_factory=ReplanningParams)
     prices_share: Share = 0.05
     search_share: Share = 0.03
     search_limit: Amount = 5.0

@@ -71,17 +71,35 @@ class PrimalHeuristic:
         self._worth = self._ranks()
         self._placements: dict[tuple[str, bytes], tuple[IntArray, bool]] = {}
 
-    def search(self, near: Sequence[pulp.LpConstraint], budget: Budget) -> int:
+    def search(
+        self,
+        near: Sequence[pulp.LpConstraint],
+        budget: Budget,
+        gain: float | None = None,
+        params: PrimalParams | None = None,
+    ) -> int:
         """Plan within the rows `near` and place the plan, again and again, until all of it fits.
 
         Where counts of a slot do not fit, the next plan has cuts, or less room in that slot.
+
+        Parameters
+        ----------
+        near : sequence of pulp.LpConstraint
+            Which plans are close enough.
+        budget : Budget
+            When to stop.
+        gain : float, optional
+            How much more than the best schedules a plan must be worth; by default, it may be
+            worth less.
+        params : PrimalParams, optional
+            How often to plan, and how; by default, those of the heuristic.
 
         Returns
         -------
         int
             Number of new cuts.
         """
-        params = self.params
+        params = self.params if params is None else params
         room: dict[tuple[str, int], float] = {}
         added = idle = 0
         replanned = False
@@ -89,8 +107,9 @@ class PrimalHeuristic:
             if budget.passed or self.best.is_proven or idle >= params.patience:
                 break
             known = self.best.value
+            rows = near if gain is None else [*near, *self.model.worth(known + gain)]
             gap = params.plan_gap * max(0.0, self.best.state.bound - known)
-            solution = whole_plan(self.model, near, budget, params, room, gap)
+            solution = whole_plan(self.model, rows, budget, params, room, gap)
             if not solution.values:
                 break
             plan = self.model.schedules_of(solution.values)

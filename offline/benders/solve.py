@@ -26,6 +26,7 @@ from offline.benders.decomposition import Decomposition
 from offline.benders.master import CountModel
 from offline.benders.params import BendersParams
 from offline.benders.primal import PrimalHeuristic
+from offline.benders.replanning import Replanning
 from offline.benders.separation import Separation
 from offline.column_generation.bound import solve_configuration_lp
 from offline.heuristics.alternation import Alternation
@@ -134,18 +135,25 @@ def prepared(
     state.proved(model.trivial_bound, Phase.TRIVIAL)
     separation = Separation(model, params.cuts)
     neighbourhoods = Neighbourhoods(duals, best, rng, params.neighbourhood)
+    primal = PrimalHeuristic(model, separation, best, duals, rng, params.primal)
     searches = [
         (Phase.NEIGHBOURHOODS, neighbourhoods.search),
         (Phase.WINDOWS, windows.search),
     ]
+    replanning = None
+    if model.size > params.master.whole_size:
+        steering = params.replanning
+        replanning = Replanning(model, separation, primal, best, duals, rng, steering)
+        searches.insert(0, (Phase.REPLANNING, replanning.search))
     return Decomposition(
         model,
         separation,
-        PrimalHeuristic(model, separation, best, duals, rng, params.primal),
+        primal,
         neighbourhoods,
         Alternation(searches, best, params.alternation),
         best,
         params,
+        replanning,
     )
 
 

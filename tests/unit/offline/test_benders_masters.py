@@ -31,12 +31,15 @@ def decomposition(left: float = LIMIT, **parts: Any) -> Any:
         shares=shares,
         passed=False,
         is_repeatable=False,
+        elapsed=0.0,
     )
     state = SimpleNamespace(bound=20.0, enter=lambda phase: None, proved=lambda bound: None)
     state.saw_bound = None
     best = SimpleNamespace(value=10.0, is_proven=False, catch_up=lambda: None)
     fields = {"params": PARAMS, "budget": budget, "state": state, "best": best, "_level": 0}
-    for name, value in ({**fields, "_near": [], "_tolerance": 0.25} | parts).items():
+    for name, value in (
+        {**fields, "_near": [], "_tolerance": 0.25, "replanning": None} | parts
+    ).items():
         setattr(run, name, value)
     return run
 

@@ -1,0 +1,56 @@
+"""The search over counts against enumeration: it never loses, never exceeds the optimum."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from oasis import Instance
+from oasis.certify.verify import verify
+from oasis.solvers.budget import Budget
+from offline.benders.master import CountModel
+from offline.benders.params import BendersParams, ReplanningParams
+from offline.benders.primal import PrimalHeuristic
+from offline.benders.replanning import Replanning
+from offline.benders.separation import Separation
+from offline.heuristics.best_solution import BestSolution
+from offline.heuristics.dual_values import DualValues
+from offline.heuristics.partial_solution import PartialSolution
+from offline.model.arrays import OfflineArrays
+from offline.state import SolveState
+from tests.oracle.odds import crossed, quarrels
+from tests.oracle.test_benders import optimum
+from tests.strategies import fewer, small_instances
+
+PARAMS = BendersParams()
+
+
+@given(st.one_of(quarrels(), crossed(), small_instances()), st.integers(0, 3))
+@fewer(3)
+def test_schedules_verify_and_values_rise_to_the_optimum_at_most(
+    instance: Instance, seed: int
+) -> None:
+    arrays = OfflineArrays.of(instance)
+    model, state = CountModel(arrays), SolveState(Budget.of(None, 3.0))
+    assume(model.jobs)
+    values: list[float] = []
+
+    def noted(schedules: object) -> float:
+        values.append(verify(instance, schedules))  # type: ignore[arg-type]
+        return values[-1]
+
+    best = BestSolution(PartialSolution(arrays), state, noted)
+    state.proved(model.trivial_bound)
+    free, ps_free = (
+        np.zeros((arrays.horizon, *group.capacity.shape)) for group in (arrays.worker, arrays.ps)
+    )
+    duals = DualValues.of(arrays, free, ps_free, PARAMS.priority)
+    rng, separation = np.random.default_rng(seed), Separation(model, PARAMS.cuts)
+    primal = PrimalHeuristic(model, separation, best, duals, rng, PARAMS.primal)
+    params = ReplanningParams(first_jobs=len(arrays.jobs), tries=3)
+    search = Replanning(model, separation, primal, best, duals, rng, params)
+    search.search(state.budget.within(0.5))
+    assert values == sorted(values)
+    assert best.value <= verify(instance, optimum(instance)) * (1 + 1e-9)
+    assert verify(instance, best.solution.by_id) == best.value

@@ -1,0 +1,157 @@
+"""Large neighbourhood search over counts, on instances that can be followed by hand."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pulp
+import pytest
+
+from oasis import Cluster, Deadline, Instance, Job, Server
+from oasis.certify.verify import verify
+from oasis.model.schedule import Schedule, placements
+from oasis.solvers import Solution, Status
+from oasis.solvers.budget import Budget
+from offline.benders.master import CountModel
+from offline.benders.params import BendersParams, ReplanningParams
+from offline.benders.primal import PrimalHeuristic
+from offline.benders.replanning import Replanning
+from offline.benders.separation import Separation
+from offline.heuristics.best_solution import BestSolution
+from offline.heuristics.dual_values import DualValues
+from offline.heuristics.params import PriorityParams, RuinParams
+from offline.heuristics.partial_solution import PartialSolution
+from offline.heuristics.ruin_and_recreate import ruin_and_recreate
+from offline.model.arrays import OfflineArrays
+from offline.state import SolveState
+
+CLUSTER = Cluster(("gpu",), (Server("w", {"gpu": 2.0}),), (Server("p", {"gpu": 1.0}),), 1.0)
+
+
+def job(name: str, work: int, due: int, value: float, arrival: int = 0, most: int = 2) -> Job:
+    """`work` worker-slots of one GPU, at most `most` at once, worth something until slot `due`."""
+    deadline = Deadline(value, float(due - arrival))
+    return Job(name, arrival, work // most, most, 1, 1.0, 0.0, {"gpu": 1.0}, {}, deadline)
+
+
+def search(
+    *jobs: Job, horizon: int, known: dict[str, Schedule] | None = None, **params: Any
+) -> Replanning:
+    """A search on two GPUs that starts from `known` schedules, prices of 0 behind it."""
+    problem = Instance(horizon, CLUSTER, jobs)
+    arrays, params = OfflineArrays.of(problem), {"random_share": 0.0, **params}
+    model, state = CountModel(arrays), SolveState(Budget.of(None, 60.0))
+    start = PartialSolution(arrays, known or {})
+    best = BestSolution(start, state, partial(verify, problem))
+    state.proved(model.trivial_bound)
+    free = np.zeros((horizon, 1, 1))
+    duals = DualValues.of(arrays, free, free, PriorityParams())
+    rng = np.random.default_rng(0)
+    separation = Separation(model, BendersParams().cuts)
+    primal = PrimalHeuristic(model, separation, best, duals, rng, BendersParams().primal)
+    return Replanning(model, separation, primal, best, duals, rng, ReplanningParams(**params))
+
+
+SMALL = tuple(job(f"s{k}", 1, 3, 1.0, most=1) for k in range(8))
+BIG = job("big", 8, 3, 10.0)
+FULL = {f"s{k}": Schedule(f"s{k}", placements([(k // 2, 0, 1)]), placements([])) for k in range(8)}
+
+
+def test_it_frees_more_jobs_than_ruin_and_recreate_takes_out() -> None:
+    """One job is worth more than the eight that fill the server: all of them must go at once."""
+    stuck = search(*SMALL, BIG, horizon=4, known=FULL)
+    budget = stuck.best.state.budget.within(2.0)
+    ruin_and_recreate(stuck.duals, stuck.best, stuck.rng, budget, RuinParams())
+    assert stuck.best.value == 8.0
+    free = search(*SMALL, BIG, horizon=4, known=FULL, tries=1)
+    free.search(free.best.state.budget.within(1.0))
+    assert free.best.value == 10.0
+    assert list(free.best.solution.by_id) == ["big"]
+
+
+def completions(run: Replanning, rows: list[pulp.LpConstraint]) -> list[list[int]]:
+    """Slots in which each job may complete, by rows of `CountModel.completing`."""
+    barred = [{variable.name for variable, _ in row.items()} for row in rows]
+    return [
+        [t for t, variable in c.done.items() if variable.name not in names]
+        for c, names in zip(run.model.jobs, barred, strict=True)
+    ]
+
+
+def test_the_others_may_complete_earlier_but_not_later() -> None:
+    known = {"a": Schedule("a", placements([(2, 0, 2)]), placements([]))}
+    run = search(job("a", 2, 3, 1.0), job("b", 2, 3, 1.0), horizon=4, known=known)
+    assert completions(run, run._rows_around(set())) == [[0, 1, 2], []]
+    assert completions(run, run._rows_around({1})) == [[0, 1, 2], [0, 1, 2, 3]]
+    assert completions(run, run._rows_around({0})) == [[0, 1, 2, 3], []]
+
+
+def test_jobs_are_free_about_one_that_does_not_run() -> None:
+    """Where half of four may be new, both of those outside are; of the others, the nearest."""
+    new = [job(f"n{k}", 2, 5, 1.0, arrival=4) for k in range(2)]
+    run = search(*SMALL, *new, horizon=6, known=FULL, first_jobs=4, invited_share=0.5, spread=1)
+    assert run._chosen() == {6, 7, 8, 9}
+
+
+@pytest.mark.parametrize(
+    ("solution", "size"),
+    [
+        (Solution(Status.OPTIMAL, 9.0, 9.0, 0.0, {"u": 1.0}), 11),
+        (Solution(Status.INFEASIBLE, None, -np.inf, np.inf, {}), 11),
+        (Solution(Status.WORK_LIMIT, None, 9.0, np.inf, {}), 8),
+    ],
+)
+def test_fewer_jobs_are_free_after_a_plan_that_took_too_long(solution: Solution, size: int) -> None:
+    run = search(BIG, horizon=4, first_jobs=10, fewest_jobs=4)
+    run._adapt(solution)
+    assert run._size == size
+
+
+def test_no_fewer_jobs_than_the_fewest_are_free() -> None:
+    run = search(BIG, horizon=4, first_jobs=5, fewest_jobs=4)
+    for _ in range(3):
+        run._adapt(Solution(Status.WORK_LIMIT, None, 9.0, np.inf, {}))
+    assert run._size == 4
+
+
+def test_a_plan_that_finds_no_place_is_followed_by_one_that_asks_for_less(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run = search(*SMALL, BIG, horizon=4, known=FULL, lower=0.25)
+    asked: list[float] = []
+    monkeypatch.setattr(run.primal, "search", lambda *given: asked.append(given[2]))
+    run.begin(run.model.completing({c.job.id: range(4) for c in run.model.jobs}))
+    run._try(run.best.state.budget)
+    assert run._most == pytest.approx(10.0 - 0.25 * 2.0)
+    assert asked == [pytest.approx(0.01 * (18.0 - 8.0))]
+    run._try(run.best.state.budget)  # nothing is worth between 8.1 and 9.5
+    assert (run._tries, len(asked)) == (0, 1)
+
+
+def test_it_begins_where_it_is_told_to() -> None:
+    """In the neighbourhood of the relaxation the big job has no slot, in the next one it has."""
+    run = search(*SMALL, BIG, horizon=4)
+    run.begin(run.model.completing({c.job.id: range(4) for c in run.model.jobs[:8]}))
+    run._try(run.best.state.budget)
+    assert run.best.value == 8.0
+    run.search(run.best.state.budget.within(1.0))
+    assert run.best.value == 10.0
+
+
+def test_without_a_job_of_any_worth_there_is_nothing_to_try() -> None:
+    run = search(job("late", 8, 0, 1.0), horizon=4)
+    assert not run.search(run.best.state.budget)
+
+
+def test_a_search_without_time_tries_nothing() -> None:
+    run = search(*SMALL, BIG, horizon=4, known=FULL)
+    assert run.search(run.best.state.budget.within(0.0))
+    assert run.best.value == 8.0
+
+
+def test_completions_of_a_relaxation_and_soon_after() -> None:
+    run = search(job("a", 2, 3, 1.0), job("b", 2, 3, 1.0), horizon=6)
+    values = {run.model.jobs[0].done[t].name: 0.5 for t in (1, 2)}
+    assert completions(run, run.model.around(values, 1)) == [[1, 2, 3], []]
