@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
@@ -25,26 +24,14 @@ from oasis.online.dp.minimum import costs_of_work, workers_for
 from oasis.online.ledger import Ledger
 from oasis.online.search import Granularity, Rest, Search
 from offline import solve_brute_force
+from tests.strategies import Market
 
 RESOURCES = ("gpu", "bandwidth_gbps")
 
 
-@dataclass(frozen=True)
-class Market:
-    """A job, and what is committed and what it costs, (T, S, R)."""
-
-    job: Job
-    cluster: Cluster
-    horizon: int
-    worker_prices: FloatArray
-    ps_prices: FloatArray
-    worker_used: FloatArray
-    ps_used: FloatArray
-
-    @property
-    def ledger(self) -> Ledger:
-        prices = self.worker_prices, self.ps_prices
-        return Ledger.of_arrays(self.cluster, *prices, self.worker_used, self.ps_used)
+def ledger_of(found: Market) -> Ledger:
+    prices = found.worker_prices, found.ps_prices
+    return Ledger.of_arrays(found.cluster, *prices, found.worker_used, found.ps_used)
 
 
 def market(seed: int, least: int) -> Market:
@@ -188,7 +175,7 @@ def test_what_is_left_of_a_job_is_placed_at_the_least_cost(least: int) -> None:
         utility = given.job.utility(np.arange(first, given.horizon))
         logs = np.where(utility > 0, 0.0, -np.inf)
         rest = Rest(start, work, type(ends)(first, utility, logs))
-        search = Search(given.job, given.ledger, rest=rest)
+        search = Search(given.job, ledger_of(given), rest=rest)
         found = outcomes(given, start, work, "worker-slot")
         split, cheapest = search.best(), search.cheapest()
         payoff = best_payoff(given, found)

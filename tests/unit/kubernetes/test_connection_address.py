@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from kubernetes import client
@@ -13,34 +10,17 @@ from kubernetes import client
 from oasis.kubernetes.api.api_errors import LostAnswerError
 from oasis.kubernetes.api.connection import Connection, RetryParams
 from oasis.model.errors import OasisError
+from tests.unit.kubernetes.loopback import answering
 
 
 @pytest.fixture
 def server() -> Iterator[tuple[str, list[str]]]:
     """Its address, and what was asked for: method, target and body."""
     seen: list[str] = []
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_PATCH(self) -> None:
-            body = self.rfile.read(int(self.headers["Content-Length"])).decode()
-            seen.append(f"{self.command} {self.path} {body}")
-            answer = json.dumps({"kind": "Status"}).encode()
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(answer)))
-            self.end_headers()
-            self.wfile.write(answer)
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as served:
-        thread = threading.Thread(target=served.serve_forever)
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{served.server_port}", seen
-        finally:
-            served.shutdown()
-            thread.join()
+    with answering(
+        lambda request, body: seen.append(f"{request.command} {request.path} {body}")
+    ) as address:
+        yield address, seen
 
 
 def connection(host: str, proxy: str | None = None) -> Connection:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
@@ -13,6 +10,7 @@ from kubernetes import client
 
 from oasis.kubernetes.api import connection
 from oasis.kubernetes.api.connection import Connection
+from tests.unit.kubernetes.loopback import answering
 
 
 class Rotating(client.Configuration):
@@ -30,27 +28,8 @@ class Rotating(client.Configuration):
 def server() -> Iterator[tuple[str, list[str]]]:
     """Its address, and the tokens that it has seen."""
     seen: list[str] = []
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            seen.append(self.headers["authorization"])
-            body = json.dumps({"kind": "Status"}).encode()
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as served:
-        thread = threading.Thread(target=served.serve_forever)
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{served.server_port}", seen
-        finally:
-            served.shutdown()
-            thread.join()
+    with answering(lambda request, _: seen.append(request.headers["authorization"])) as address:
+        yield address, seen
 
 
 @pytest.mark.parametrize(("seconds", "tokens"), [(3600.0, [1, 1, 1, 1]), (0.0, [1, 2, 3, 4])])
