@@ -25,7 +25,7 @@ from offline.model.covers import Level
 from offline.model.schedule_model import ScheduleModel
 from offline.patterns.cuts import Cut
 
-SOME = 1e-6  # of a completion: what is less, a relaxation has none of
+SOME = 1e-6  # a smaller part of a completion is only HiGHS's rounding
 
 
 class CountModel(ScheduleModel):

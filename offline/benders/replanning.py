@@ -112,12 +112,12 @@ class Replanning:
 
     @property
     def _left(self) -> float:
-        """What there may be to gain."""
+        """The difference between the bound and the value of the best schedules."""
         return max(0.0, self.best.state.bound - self.best.value)
 
     @property
     def _gain(self) -> float:
-        """What a plan must be worth more than the best schedules."""
+        """How much more than the best schedules a plan must be worth."""
         return self.params.least_gain * self._left
 
     def _plan(

@@ -17,7 +17,6 @@ from itertools import count
 import numpy as np
 from scipy.optimize import brentq
 
-from experiments.figures.specon.default_run import default_times
 from experiments.figures.specon.models import (
     FLAT_TAIL,
     LOOK,
@@ -27,6 +26,7 @@ from experiments.figures.specon.models import (
     on_workers,
     overhead,
 )
+from experiments.figures.specon.pool import default_times
 from experiments.figures.specon.published import SCHEDULES, Schedule
 from oasis.simulator import ElasticWorkload
 

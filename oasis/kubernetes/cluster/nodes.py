@@ -20,7 +20,7 @@ ENDED = ("Succeeded", "Failed")
 
 
 class NodesError(InstanceError):
-    """There are no machines to plan on until somebody changes the labels of the nodes."""
+    """What the nodes say of themselves, above all by labels, gives no machines to plan on."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,6 @@ from baselines import FIFO
 from experiments.figures import EXPERIMENTS
 from experiments.figures.rows import read_csv
 from experiments.figures.specon.completion_times import run, table
-from experiments.figures.specon.default_run import default_times
 from experiments.figures.specon.draws import (
     BETWEEN,
     LOSS,
@@ -27,6 +26,7 @@ from experiments.figures.specon.draws import (
     scaled,
 )
 from experiments.figures.specon.models import MODELS, curve, pace, progress
+from experiments.figures.specon.pool import default_times
 from experiments.figures.specon.published import EARLY_PROGRESS, FIG6_MEAN, SCHEDULES
 from experiments.figures.specon.running import CHOICES, DEFAULT, SPECON, WAITS, measure
 from oasis.simulator import replay

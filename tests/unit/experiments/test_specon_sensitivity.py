@@ -16,10 +16,9 @@ pytest.importorskip("pyarrow", reason="needs the sweep extra")
 from experiments.figures import EXPERIMENTS
 from experiments.figures.rows import read_csv
 from experiments.figures.specon import sensitivity
-from experiments.figures.specon.default_run import default_times
 from experiments.figures.specon.draws import as_published
 from experiments.figures.specon.models import curve
-from experiments.figures.specon.pool import pooled_mean
+from experiments.figures.specon.pool import default_times, pooled_mean
 from experiments.figures.specon.published import SCHEDULES
 from experiments.figures.specon.sensitivity import CHOICES, CROWDING
 from tests.unit.experiments.test_plotting import assert_readable
