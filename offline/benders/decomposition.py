@@ -1,7 +1,7 @@
 """The loop of the decomposition: masters one after the other, cuts and schedules between them.
 
 Counts are fractions at first, which is a relaxation too: completions decide most of the bound.
-While a master is solved, schedules close to the plan before are looked for.
+While a master is solved, schedules are looked for, close to the plan before or to the best ones.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ class Decomposition:
     params : BendersParams
         How the time is spent.
     replanning : Replanning, optional
-        That of `searches`, which begins at the relaxation; without it, whole counts are tried
-        before any master.
+        That of `searches`, which begins at the relaxation where the horizon is short; without
+        it, whole counts are tried before any master.
     """
 
     def __init__(
@@ -97,10 +97,10 @@ class Decomposition:
     def run(self) -> Status:
         """Solve until it is done; why it ended."""
         relaxed = self.cut_the_relaxation()
-        if self.replanning is not None:
-            self.replanning.begin(self.model.around(relaxed, self.params.master.window))
-        else:
+        if self.replanning is None:
             self.try_whole()
+        elif self.replanning.is_whole:
+            self.replanning.begin(self.model.around(relaxed, self.params.master.window))
         while not self.is_done:
             self.cycle()
         return Status.OPTIMAL if self.best.is_proven else self.budget.status
@@ -187,9 +187,14 @@ class Decomposition:
             self.look_around()
 
     def search_near_plan(self) -> int:
-        """Schedules close to the last plan; the number of cuts that came of it."""
-        self.state.enter(Phase.PLANS)
+        """Schedules close to the last plan; the number of cuts that came of it.
+
+        Over a long horizon there are too many slots to place: nothing is tried.
+        """
         near, self._near = self._near, []
+        if self.replanning is not None and not self.replanning.is_whole:
+            return 0
+        self.state.enter(Phase.PLANS)
         budget = self.budget.share(self.params.master.primal_share)
         search = self.primal.search if self.replanning is None else self.replanning.place
         return search(near, budget)
@@ -213,11 +218,14 @@ class Decomposition:
         """
         plan = self.model.schedules_of(solution.values)
         slots = range(self.model.arrays.horizon)
-        for misfit in self.primal.place(plan, budget, math.inf):
+        misfits = self.primal.place(plan, budget, math.inf)
+        for misfit in misfits:
             group, counts = misfit.group, misfit.counts
             is_cut = self.separation.cut_off(group, counts, slots, budget)
             if not is_cut and solution.status is Status.OPTIMAL:
                 self.separation.forbid(group, counts, misfit.slots, budget)
+        if misfits and self.replanning is not None:
+            self.primal.place(plan, budget)
 
     def look_around(self) -> float:
         """Search from the best schedules; the share of the open interval that this has closed."""

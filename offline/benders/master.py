@@ -176,6 +176,37 @@ class CountModel(ScheduleModel):
                 if slot in slots:
                     yield variable <= round(values.get(variable.name, 0.0))
 
+    def kept(self, values: Mapping[str, float], slots: range) -> Iterator[pulp.LpConstraint]:
+        """Rows by which every count outside of these slots is what it is in `values`."""
+        for c, group in product(self.jobs, GROUPS):
+            for (slot, _), variable in c.units(group).items():
+                if slot not in slots:
+                    yield variable == round(values.get(variable.name, 0.0))
+
+    def distance(self, problem: pulp.LpProblem, values: Mapping[str, float]) -> float:
+        """Make a copy of the model ask for counts close to `values`; the scale of the distance.
+
+        A unit more or less in a slot counts as the largest share of the group that it takes.
+        """
+        terms, scale = [], 0.0
+        for group in GROUPS:
+            total = self.capacity(group).sum(axis=0)
+            demand = self.demand(group)
+            parts = np.divide(demand, total, out=np.zeros_like(demand), where=total > 0)
+            for c, size in zip(self.jobs, parts.max(axis=1, initial=0.0).tolist(), strict=True):
+                for variable in c.units(group).values():
+                    now = round(values.get(variable.name, 0.0))
+                    scale += now * size
+                    if now == 0:
+                        terms.append(size * variable)
+                        continue
+                    apart = problem.add_variable(f"apart_{variable.name}", 0)
+                    problem.addConstraint(apart >= variable - now)
+                    problem.addConstraint(apart >= now - variable)
+                    terms.append(size * apart)
+        problem.setObjective(-pulp.lpSum(terms))
+        return scale
+
     def completions(self, values: Mapping[str, float]) -> dict[str, int]:
         """When each job completes that does."""
         return {

@@ -31,18 +31,19 @@ class PrimalParams(Params):
         Slots whose counts become whole together.
     plan_gap : float
         Share of the difference of bound and incumbent at which a plan is good enough.
+    distance_gap : float
+        For a plan close to the best schedules: share of their counts, weighed by what a unit takes,
+        by which a closer one may be missed.
     placement_limit : float
-        For placing the counts of one slot.
+        For placing the counts of one slot by patterns.
     repair_limit, repair_share : float
         For the unfinished jobs of a plan: the longer of these seconds and this share of the rest.
     repair_jobs, repair_model_limit : int and float
-        How many of these are put back together, and how long HiGHS may take for that.
+        If they are no more than so many, they are put back together; how long HiGHS may take.
     least_squeeze : float
         Least share of a slot's room that the next plan leaves free where counts did not fit.
     few_cuts : int
-        Up to this many cuts are not worth a new plan.
-    many_misfits : int
-        Beyond this many counts that do not fit, slots are squeezed beside the cuts.
+        With so many cuts at most, slots that were cut are squeezed too.
     """
 
     plans: Number = 12
@@ -50,6 +51,7 @@ class PrimalParams(Params):
     plan_limit: Amount = 3.0
     slots_at_once: Number = 5
     plan_gap: Share = 0.1
+    distance_gap: Share = 0.02
     placement_limit: Amount = 0.5
     repair_limit: Amount = 10.0
     repair_share: Share = 0.1
@@ -57,12 +59,49 @@ class PrimalParams(Params):
     repair_model_limit: Amount = 3.0
     least_squeeze: Share = 0.01
     few_cuts: Count = 3
-    many_misfits: Count = 8
+
+
+@dataclass(frozen=True, slots=True)
+class ShortfallParams(Params):
+    """How the jobs of a plan that does not quite fit make up for what they lack.
+
+    Parameters
+    ----------
+    limit : float
+        For one plan; seconds or units of work.
+    slot_limit : float
+        For filling one slot.
+    rounds : int
+        Most rounds through the slots.
+    patience : int
+        After every so many rounds, jobs that still lack work may complete later, or leave.
+    hopeless : int
+        The search ends after so many rounds in a row without a new least shortfall of all jobs.
+    concession : float
+        Share of what the plan is worth more than the best schedules that may be given up for that
+        at once, by all jobs together.
+    growth : float
+        Factor on the weight of a job in each round in which it lacks work.
+    noise : float
+        Share by which weights differ at random, so that a slot is not filled the same way again.
+    gap : float
+        Share of the lightest worker's weight by which heavier workers of a slot may be missed.
+    """
+
+    limit: Amount = 25.0
+    slot_limit: Amount = 0.5
+    rounds: Number = 40
+    patience: Number = 3
+    hopeless: Number = 8
+    concession: Share = 0.3
+    growth: Amount = 1.5
+    noise: Share = 0.02
+    gap: Share = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class ReplanningParams(Params):
-    """Large neighbourhood search over counts.
+    """What steers the large neighbourhood search over counts.
 
     Parameters
     ----------
@@ -78,6 +117,9 @@ class ReplanningParams(Params):
         after one that was not.
     invited_share : float
         Share of the free jobs that do not run yet.
+    span : int
+        Slots whose counts may change in a neighbourhood. Over a longer horizon, plans of the
+        relaxation and of the masters are not placed.
     spread : int
         A neighbourhood lies at the arrival of a job that does not run yet, or up to one slot less
         than this later.
@@ -87,32 +129,38 @@ class ReplanningParams(Params):
         Share of the difference of bound and incumbent that a plan must be worth more.
     gap : float
         Share of that difference at which a plan in fractions is good enough.
+    ambition : float
+        Share of what the plan in fractions gains that the one in whole numbers must gain, at
+        first: more after one that led to better schedules, less after any other.
     lower : float
         A plan that could not be placed is followed by one that gains less by this share at least.
     tries : int
         Most plans in fractions of one neighbourhood without a better schedule.
-    rounds : int
-        Most rounds of cuts around a plan.
+    rounds, cuts_limit : int and float
+        Most rounds of cuts around a plan, and how long these may take.
     window : int
         Slots that a job may complete later than in the plan in fractions.
     primal : PrimalParams
         What steers the plans in whole numbers; by default, of many slots together.
     """
 
-    limit: Amount = 40.0
+    limit: Amount = 60.0
     plan_limit: Amount = 5.0
     first_jobs: Number = 10
     fewest_jobs: Number = 4
     growth: Number = 1
     shrinkage: Number = 2
     invited_share: Share = 0.35
+    span: Number = 25
     spread: Number = 6
     random_share: Share = 0.3
     least_gain: Share = 0.01
     gap: Share = 0.05
+    ambition: Share = 0.5
     lower: Share = 0.25
     tries: Number = 8
     rounds: Number = 6
+    cuts_limit: Amount = 8.0
     window: Count = 2
     primal: PrimalParams = field(
         default_factory=lambda: PrimalParams(plan_limit=5.0, patience=5, slots_at_once=25)
@@ -206,6 +254,8 @@ class BendersParams(Params):
         What steers the search for violated cuts.
     primal : PrimalParams
         What steers the way from plans to schedules.
+    shortfall : ShortfallParams
+        What steers the search for places of the work that a plan's jobs lack.
     replanning : ReplanningParams
         What steers the search over counts, where the master is too large to be tried whole.
     prices_share, search_share : float
@@ -242,6 +292,7 @@ class BendersParams(Params):
     master: MasterParams = field(default_factory=MasterParams)
     cuts: CutParams = field(default_factory=CutParams)
     primal: PrimalParams = field(default_factory=PrimalParams)
+    shortfall: ShortfallParams = field(default_factory=ShortfallParams)
     replanning: ReplanningParams = field(default_factory=ReplanningParams)
     prices_share: Share = 0.05
     search_share: Share = 0.03

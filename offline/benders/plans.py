@@ -21,18 +21,20 @@ def whole_plan(
     params: PrimalParams,
     room: Room,
     gap: float,
+    slots: range,
+    known: Mapping[str, float] | None = None,
 ) -> Solution:
     """A good plan in whole numbers: relax-and-fix, from the first slots to the last.
 
     In each step the counts of a few more slots must be whole, while those of later slots may be
     fractions; what a step has found for its slots is an upper limit on them in all later steps.
-    Each step is a `close_plan`.
+    Each step is a `close_plan`. Only the counts of `slots` are open within `near`.
     """
     kept = list(near)
-    for first in range(0, model.arrays.horizon, params.slots_at_once):
-        last = first + params.slots_at_once
+    for first in slots[:: params.slots_at_once]:
+        last = min(first + params.slots_at_once, slots.stop)
         model.require(pulp.LpInteger, pulp.LpInteger, last)
-        solution = close_plan(model, kept, budget, params, room, gap)
+        solution = close_plan(model, kept, budget, params, room, gap, known)
         if not solution.values:
             break
         kept += model.held(solution.values, range(first, last))
@@ -46,8 +48,9 @@ def close_plan(
     params: PrimalParams,
     room: Room | None = None,
     gap: float = 0.0,
+    known: Mapping[str, float] | None = None,
 ) -> Solution:
-    """The best plan of the master within further rows.
+    """The best plan of the master within further rows; with `known`, the one closest to it.
 
     Parameters
     ----------
@@ -63,10 +66,15 @@ def close_plan(
         Which share of the capacity of a group in a slot the plan may use; 1 where left out.
     gap : float
         Difference of bound and plan at which to stop, in utility.
+    known : mapping of str to float, optional
+        Values of a plan. The plan that is found then changes the fewest counts, weighed by what a
+        unit takes; the rows say what it must be worth.
     """
     problem = model.problem.copy()
     for row in (*near, *model.within(room or {})):
         problem.addConstraint(row)
+    if known is not None:
+        gap = params.distance_gap * model.distance(problem, known)
     part = budget.within(params.plan_limit)
     solution = highs.solve(problem, budget=part, gap=gap, proof=False)
     if solution.status is Status.INTERRUPTED:

@@ -1,7 +1,8 @@
 """From a plan of the master to schedules: place its counts, or plan again close to it.
 
-Slots share nothing but the work that is still to do, so each is placed by itself. Jobs that find
-all their places keep them; HiGHS puts the others back where there is room.
+Slots share nothing but the work that is still to do, so each is placed by itself. What finds no
+place in its slot moves to another one (`offline.benders.shortfall`); jobs that still lack work are
+put back whole where there is room.
 """
 
 from __future__ import annotations
@@ -15,27 +16,36 @@ import numpy as np
 import pulp
 
 from oasis.model.rounding import FloatArray, IntArray
-from oasis.model.schedule import Schedule, placements
+from oasis.model.schedule import Schedule
 from oasis.solvers.budget import Budget
 from offline.benders.master import CountModel
-from offline.benders.params import PrimalParams
+from offline.benders.params import PrimalParams, ShortfallParams
 from offline.benders.plans import whole_plan
 from offline.benders.separation import Separation
-from offline.benders.subproblem import place
+from offline.benders.shortfall import Fill, Shortfall
+from offline.benders.slot_model import SlotModel, Units
+from offline.benders.subproblem import place, place_by_patterns
 from offline.heuristics.best_solution import BestSolution
 from offline.heuristics.dual_values import DualValues
 from offline.heuristics.neighbourhood import reinsert
 from offline.heuristics.partial_solution import PartialSolution
 from offline.model.arrays import GROUPS
+from offline.model.schedule_model import without_surplus
 
 
 @dataclass(frozen=True, slots=True)
 class Misfit:
-    """Counts (I,) of a group that were not placed, and the slots that ask for them."""
+    """Counts (I,) of a group that were not placed, those that were, and the slots that ask."""
 
     group: str
     counts: IntArray
+    placed: IntArray
     slots: list[int]
+
+    @property
+    def key(self) -> tuple[str, bytes]:
+        """The group and the counts."""
+        return self.group, self.counts.tobytes()
 
 
 class PrimalHeuristic:
@@ -55,6 +65,8 @@ class PrimalHeuristic:
         Of the order of those.
     params : PrimalParams
         How long, and how often.
+    shortfall : ShortfallParams, optional
+        What steers the search for places of the work that a plan's jobs lack.
     """
 
     def __init__(
@@ -65,9 +77,12 @@ class PrimalHeuristic:
         duals: DualValues,
         rng: np.random.Generator,
         params: PrimalParams,
+        shortfall: ShortfallParams | None = None,
     ) -> None:
         self.model, self.separation, self.best = model, separation, best
         self.duals, self.rng, self.params = duals, rng, params
+        slots = SlotModel(model, separation.params)
+        self.shortfall = Shortfall(model, slots, rng, shortfall or ShortfallParams())
         self._worth = self._ranks()
         self._placements: dict[tuple[str, bytes], tuple[IntArray, bool]] = {}
 
@@ -77,6 +92,7 @@ class PrimalHeuristic:
         budget: Budget,
         gain: float | None = None,
         params: PrimalParams | None = None,
+        slots: range | None = None,
     ) -> int:
         """Plan within the rows `near` and place the plan, again and again, until all of it fits.
 
@@ -89,10 +105,13 @@ class PrimalHeuristic:
         budget : Budget
             When to stop.
         gain : float, optional
-            How much more than the best schedules a plan must be worth; by default, it may be
-            worth less.
+            How much more than the best schedules a plan must be worth; it is then the one that
+            changes the fewest of their counts. By default, it is the best plan, and may be worth
+            less than they are.
         params : PrimalParams, optional
             How often to plan, and how; by default, those of the heuristic.
+        slots : range, optional
+            Outside of these `near` leaves nothing open.
 
         Returns
         -------
@@ -100,44 +119,40 @@ class PrimalHeuristic:
             Number of new cuts.
         """
         params = self.params if params is None else params
+        slots = range(self.model.arrays.horizon) if slots is None else slots
         room: dict[tuple[str, int], float] = {}
         added = idle = 0
-        replanned = False
         for _ in range(params.plans):
             if budget.passed or self.best.is_proven or idle >= params.patience:
                 break
             known = self.best.value
-            rows = near if gain is None else [*near, *self.model.worth(known + gain)]
+            rows, start = near, None
+            if gain is not None:
+                rows = [*near, *self.model.worth(known + gain)]
+                start = self.model.values_of(self.best.solution.by_id)
             gap = params.plan_gap * max(0.0, self.best.state.bound - known)
-            solution = whole_plan(self.model, rows, budget, params, room, gap)
+            solution = whole_plan(self.model, rows, budget, params, room, gap, slots, start)
             if not solution.values:
                 break
-            plan = self.model.schedules_of(solution.values)
-            cut = self._cut_off(plan, budget)
-            added += len(cut)
-            if len(cut) > params.few_cuts and not replanned:
-                replanned = True
-                continue
-            replanned = False
-            misfits = self.place(plan, budget)
+            misfits = self.place(self.model.schedules_of(solution.values), budget)
             idle = 0 if self.best.value > known else idle + 1
-            are_many = len(misfits) > params.many_misfits
+            is_window = len(slots) < self.model.arrays.horizon
+            if not misfits or (is_window and self.best.value > known):
+                break  # `near` leaves counts outside of the slots as they were
+            cut = self._cut_off(misfits, budget)
+            added += len(cut)
             for misfit in misfits:
-                if are_many or (misfit.group, misfit.counts.tobytes()) not in cut:
+                if len(cut) <= params.few_cuts or misfit.key not in cut:
                     self._squeeze(room, misfit)
-            if not misfits:
-                break
         return added
 
-    def _cut_off(self, plan: Mapping[str, Schedule], budget: Budget) -> set[tuple[str, bytes]]:
-        """Cut off the counts of a plan that patterns do not cover, in every slot; which ones."""
+    def _cut_off(self, misfits: Sequence[Misfit], budget: Budget) -> set[tuple[str, bytes]]:
+        """Cut off the counts that patterns do not cover, in every slot; which ones."""
         slots = range(self.model.arrays.horizon)
-        distinct = {(group, n.tobytes()): n for group, _, n in self._counts(plan)}
         return {
-            (group, key)
-            for (group, key), counts in distinct.items()
-            if (group, key) not in self._placements
-            and self.separation.cut_off(group, counts, slots, budget)
+            misfit.key
+            for misfit in misfits
+            if self.separation.cut_off(misfit.group, misfit.counts, slots, budget)
         }
 
     def _counts(self, plan: Mapping[str, Schedule]) -> Iterator[tuple[str, int, IntArray]]:
@@ -149,39 +164,74 @@ class PrimalHeuristic:
     def place(
         self, plan: Mapping[str, Schedule], budget: Budget, seconds: float | None = None
     ) -> list[Misfit]:
-        """Place every slot of a plan and offer what comes of it; what did not fit.
+        """Place every slot of a plan and offer what comes of it; what did not fit, if it matters.
 
-        With `seconds` for a slot, those are tried again for which that was not proven before.
+        A slot with the counts of the best schedules has the places that it has there. With
+        `seconds`, any other is placed for so long, or until what it holds is proven to be most.
+        Without, it is placed by patterns alone, and jobs that lack work look for it in other slots.
+
+        Returns
+        -------
+        list of Misfit
+            Empty if all counts found a place, or schedules that are worth as much as the plan.
         """
-        rows: dict[str, list[list[tuple[int, int, int]]]] = {
-            group: [[] for _ in self.model.jobs] for group in GROUPS
-        }
+        known = self._known_units()
+        units = [dict(here) for here in known]
         misfits: dict[tuple[str, bytes], Misfit] = {}
-        unfinished: set[int] = set()
         for group, slot, counts in self._counts(plan):
-            units = self._units(group, counts, budget, seconds)
-            for i, server in np.argwhere(units).tolist():
-                rows[group][i].append((slot, server, int(units[i, server])))
-            missing = np.flatnonzero(units.sum(axis=1) < counts).tolist()
-            if missing:
-                unfinished.update(missing)
-                misfit = Misfit(group, counts, [])
-                misfits.setdefault((group, counts.tobytes()), misfit).slots.append(slot)
-        solution = PartialSolution(self.model.arrays)
-        for i, c in enumerate(self.model.jobs):
-            if rows["worker"][i] and i not in unfinished:
-                tables = (placements(rows[group][i]) for group in GROUPS)
-                solution.put(self.model.index[c.job.id], Schedule(c.job.id, *tables))
-        self._complete(solution, unfinished, budget)
+            if (known[slot][group].sum(axis=1) == counts).all():
+                continue
+            units[slot][group] = placed = self._units(group, counts, budget, seconds)
+            if (placed.sum(axis=1) < counts).any():
+                misfit = Misfit(group, counts, placed.sum(axis=1), [])
+                misfits.setdefault(misfit.key, misfit).slots.append(slot)
+        due = [plan[c.job.id].completion if c.job.id in plan else -1 for c in self.model.jobs]
+        fill = Fill.of(map(self.shortfall.slots.consistent, units), np.array(due))
+        found = fill
+        if misfits and seconds is None:
+            found = self.shortfall.search(fill, self.best.value, budget)
+        self._offer(found, budget)
+        if self.shortfall.value(found, finished=True) >= self.shortfall.value(fill):
+            return []
         return list(misfits.values())
 
+    def _known_units(self) -> list[Units]:
+        """What the best schedules have in each slot."""
+        units = [self.shortfall.slots.empty() for _ in range(self.model.arrays.horizon)]
+        schedules = self.best.solution.schedules
+        for i, c in enumerate(self.model.jobs):
+            if c.index in schedules:
+                known = schedules[c.index]
+                for group, rows in zip(GROUPS, (known.workers, known.ps), strict=True):
+                    for slot, server, count in rows.tolist():
+                        units[slot][group][i, server] = count
+        return units
+
+    def _offer(self, fill: Fill, budget: Budget) -> None:
+        """Offer the schedules of the jobs that lack nothing, the others put back where they fit."""
+        solution = PartialSolution(self.model.arrays)
+        lacking = fill.shortfall(self.shortfall.work)
+        unfinished = set(np.flatnonzero(lacking).tolist())
+        for i in np.flatnonzero((fill.due >= 0) & (lacking == 0)).tolist():
+            c = self.model.jobs[i]
+            rows = (
+                [
+                    (slot, server, count)
+                    for slot in range(self.model.arrays.horizon)
+                    for server, count in enumerate(fill.units[slot][group][i].tolist())
+                    if count
+                ]
+                for group in GROUPS
+            )
+            solution.put(c.index, without_surplus(c, *rows))
+        self._complete(solution, unfinished, budget)
+
     def _complete(self, solution: PartialSolution, unfinished: set[int], budget: Budget) -> None:
-        """Put the unfinished jobs back, a few at a time, then any others that fit; offer it."""
+        """Put the unfinished jobs back if they are few, then any others that fit; offer it."""
         params = self.params
-        due = sorted(self.model.index[self.model.jobs[i].job.id] for i in unfinished)
+        due = sorted(self.model.jobs[i].index for i in unfinished)
         budget = budget.within(max(params.repair_limit, params.repair_share * budget.left))
-        most = params.repair_jobs
-        groups = deque(due[k : k + most] for k in range(0, len(due), most))
+        groups = deque([due] if 0 < len(due) <= params.repair_jobs else [])
         while groups and not budget.passed:
             group = groups.popleft()
             part = budget.within(params.repair_model_limit)
@@ -197,9 +247,8 @@ class PrimalHeuristic:
 
     def _squeeze(self, room: dict[tuple[str, int], float], misfit: Misfit) -> None:
         """Leave the share of a slot free that its counts asked for in vain."""
-        placed = self._placements[misfit.group, misfit.counts.tobytes()][0].sum(axis=1)
         total = np.maximum(self.model.capacity(misfit.group).sum(axis=0), 1e-300)
-        missing = (misfit.counts - placed) @ self.model.demand(misfit.group) / total
+        missing = (misfit.counts - misfit.placed) @ self.model.demand(misfit.group) / total
         less = max(self.params.least_squeeze, float(missing.max()))
         for slot in misfit.slots:
             room[misfit.group, slot] = room.get((misfit.group, slot), 1.0) - less
@@ -208,11 +257,12 @@ class PrimalHeuristic:
         self, group: str, counts: IntArray, budget: Budget, seconds: float | None
     ) -> IntArray:
         key = (group, counts.tobytes())
+        capacity, demand = self.model.capacity(group), self.model.demand(group)
         if key not in self._placements or not (seconds is None or self._placements[key][1]):
+            search = place_by_patterns if seconds is None else place
             part = budget.within(self.params.placement_limit if seconds is None else seconds)
-            capacity, demand = self.model.capacity(group), self.model.demand(group)
             cuts = self.separation.params
-            self._placements[key] = place(capacity, demand, counts, part, cuts, self._worth)
+            self._placements[key] = search(capacity, demand, counts, part, cuts, self._worth)
         return self._placements[key][0]
 
     def _ranks(self) -> FloatArray:

@@ -3,13 +3,19 @@
 Where the completions of most jobs stay, the master finds the best counts of all of them within
 seconds, however full the servers are. A neighbourhood frees the completions of a few jobs; the
 others may complete earlier or leave, but not complete later, and the counts of all may change in
-every slot. A plan in fractions says which completions are worth a try, cuts around it say so more
-exactly, and whole counts close to it are placed slot by slot.
+every slot. Over a long horizon only a window of it is open: counts before and after it stay, and
+so do jobs that complete after it or began before it.
+
+A plan in fractions says which completions are worth a try, cuts around it say so more exactly. Of
+the plans in whole numbers that gain enough, the one that changes the fewest counts is placed slot
+by slot, because most of it has its place already.
 
 References
 ----------
 Shaw, Using constraint programming and local search methods to solve vehicle routing problems,
 CP 1998.
+Fischetti and Monaci, Proximity search for 0-1 mixed-integer convex programming, J. Heuristics
+20(6), 2014.
 """
 
 from __future__ import annotations
@@ -65,15 +71,22 @@ class Replanning:
         self.model, self.separation, self.primal = model, separation, primal
         self.best, self.duals, self.rng, self.params = best, duals, rng, params
         self._size = params.first_jobs
+        self._ambition = params.ambition
         self._tries = 0  # left to the neighbourhood
         self._rows: list[pulp.LpConstraint] = []  # of the neighbourhood
+        self._kept: list[pulp.LpConstraint] = []  # those of counts that may not change
+        self._slots = range(model.arrays.horizon)  # whose counts may change
         self._known = math.nan  # value of the schedules that it is a neighbourhood of
         self._most = math.inf  # what its next plan may be worth
 
-    def begin(self, rows: list[pulp.LpConstraint]) -> None:
-        """Make the plans within these rows the first neighbourhood."""
+    def begin(self, rows: list[pulp.LpConstraint], slots: range | None = None) -> None:
+        """Make the plans within these rows the neighbourhood; with `slots`, only those are open."""
         self._known, self._most = self.best.value, math.inf
-        self._rows, self._tries = rows, self.params.tries
+        self._tries = self.params.tries
+        self._slots = range(self.model.arrays.horizon) if slots is None else slots
+        known = self.model.values_of(self.best.solution.by_id)
+        self._kept = list(self.model.kept(known, self._slots))
+        self._rows = [*rows, *self._kept]
 
     def search(self, budget: Budget) -> bool:
         """Improve the best schedules until the budget or the bound is reached.
@@ -83,9 +96,11 @@ class Replanning:
         """
         while self.model.jobs and not (budget.passed or self.best.is_proven):
             if self._tries <= 0 or self.best.value != self._known:
-                self.begin(self._rows_around(self._chosen()))
+                free, slots = self._chosen()
+                self.begin(self._rows_around(free, slots), slots)
             self._try(self.best.state.budget.within(self.params.limit))
-            if self.best.value != self._known:  # the same neighbourhood may have better ones still
+            if self.best.value != self._known and self.is_whole:
+                # the same neighbourhood may have better ones still
                 self._known, self._tries = self.best.value, self.params.tries
         return bool(self.model.jobs)
 
@@ -102,13 +117,26 @@ class Replanning:
             self._tries = 0
             return
         self._most = solution.objective - params.lower * (solution.objective - known)
-        near = self.model.near(self.model.completions(solution.values), params.window)
-        if self._refined(solution, [*near, *self.model.worth(known + gain)], budget):
-            self.place(near, budget)
+        plan = self.model.completions(solution.values)
+        near = [*self.model.near(plan, params.window), *self._kept]
+        value = self._refined(solution, [*near, *self.model.worth(known + gain)], budget)
+        if value is not None:
+            before = self.best.value
+            self.place(near, budget, self._ambition * (value - known))
+            is_better = self.best.value > before
+            self._ambition = min(1.0, self._ambition * 1.25) if is_better else self._ambition / 1.5
 
-    def place(self, near: Sequence[pulp.LpConstraint], budget: Budget) -> int:
+    def place(
+        self, near: Sequence[pulp.LpConstraint], budget: Budget, gain: float | None = None
+    ) -> int:
         """Better schedules by plans in whole numbers within these rows; the number of new cuts."""
-        return self.primal.search(near, budget, self._gain, self.params.primal)
+        gain = self._gain if gain is None else max(self._gain, gain)
+        return self.primal.search(near, budget, gain, self.params.primal, self._slots)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether its neighbourhoods are as long as the horizon."""
+        return self.params.span >= self.model.arrays.horizon
 
     @property
     def _left(self) -> float:
@@ -137,43 +165,67 @@ class Replanning:
 
     def _refined(
         self, solution: Solution, near: Sequence[pulp.LpConstraint], budget: Budget
-    ) -> bool:
-        """Cut off what violates cuts close to a plan; whether that leaves a plan."""
+    ) -> float | None:
+        """Cut off what violates cuts close to a plan; what is left of its value, if any is."""
+        value = solution.objective
+        budget = budget.within(self.params.cuts_limit)
         for _ in range(self.params.rounds):
-            if budget.passed or not self.separation.cut(solution.values, budget):
+            if budget.passed or not self.separation.cut(solution.values, budget, self._slots):
                 break
             solution = self._plan(near, budget)
             if not solution.values:
-                return False
-        return True
+                return value if budget.passed else None
+            value = solution.objective
+        return value
 
-    def _rows_around(self, free: Collection[int]) -> list[pulp.LpConstraint]:
-        """Rows that keep all but the free jobs from completing later than they do now."""
-        schedules, slots = self.best.solution.schedules, {}
+    def _window(self, slot: float) -> range:
+        """The slots about one: a whole horizon if that is short."""
+        horizon, span = self.model.arrays.horizon, self.params.span
+        first = min(max(0, int(slot) - span // 3), max(0, horizon - span))
+        return range(first, min(horizon, first + span))
+
+    def _rows_around(self, free: Collection[int], slots: range) -> list[pulp.LpConstraint]:
+        """Rows that keep all but the free jobs from completing later than they do now.
+
+        Completions after `slots` stay as they are.
+        """
+        schedules, completing = self.best.solution.schedules, {}
         for c in self.model.jobs:
-            if c.index in free:
-                slots[c.job.id] = range(self.model.arrays.horizon)
-            elif c.index in schedules:
-                slots[c.job.id] = range(schedules[c.index].completion + 1)
-        return self.model.completing(slots)
+            now = schedules[c.index].completion if c.index in schedules else None
+            if now is not None and now >= slots.stop:
+                completing[c.job.id] = range(now, now + 1)
+            elif c.index in free:
+                completing[c.job.id] = range(slots.stop)
+            elif now is not None:
+                completing[c.job.id] = range(now + 1)
+        return self.model.completing(completing)
 
-    def _chosen(self) -> set[int]:
-        """Jobs whose completion is free: some that do not run yet, and some that run near these."""
+    def _chosen(self) -> tuple[set[int], range]:
+        """Jobs whose completion is free, and the slots whose counts are.
+
+        Some of the jobs do not run yet and arrive in these slots, the others run in them.
+        """
         rng, params, current = self.rng, self.params, self.best.solution
+        jobs = current.arrays.jobs
         outside = [c.index for c in self.model.jobs if c.index not in current.schedules]
         invited: list[int] = []
         slot = float(rng.integers(current.arrays.horizon))
         if outside:
             chances = self.duals.chances[outside]
-            count = min(len(outside), max(1, round(params.invited_share * self._size)))
-            picked = rng.choice(len(outside), count, replace=False, p=chances / chances.sum())
-            invited = [outside[k] for k in picked.tolist()]
-            arrival = current.arrays.jobs[invited[0]].arrival
-            slot = arrival + float(rng.integers(params.spread))
-        inside = sorted(current.schedules)
+            pivot = outside[int(rng.choice(len(outside), p=chances / chances.sum()))]
+            slot = jobs[pivot].arrival + float(rng.integers(params.spread))
+            near = [k for k in outside if jobs[k].arrival in self._window(slot) and k != pivot]
+            chances = self.duals.chances[near]
+            count = min(len(near), max(1, round(params.invited_share * self._size)) - 1)
+            odds = chances / chances.sum() if near else None
+            picked = rng.choice(len(near), count, replace=False, p=odds) if count else near[:0]
+            invited = [pivot, *(near[int(k)] for k in picked)]
+        slots = self._window(slot)
+        known = sorted(current.schedules.items())
+        inside = [k for k, schedule in known if schedule.completion in slots]
         distance = current.distances(inside, slot)
         if rng.random() < params.random_share:
             distance = np.zeros(len(inside))
         order = np.lexsort((rng.random(len(inside)), distance))
         count = max(1, self._size - len(invited))
-        return {*invited, *(inside[k] for k in order[:count].tolist())}
+        return {*invited, *(inside[k] for k in order[:count].tolist())}, slots

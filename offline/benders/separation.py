@@ -43,11 +43,17 @@ class Separation:
             for group in GROUPS
         }
 
-    def cut(self, values: Mapping[str, float], budget: Budget) -> list[pulp.LpConstraint]:
-        """Rows that a solution of the master violates: of known cuts, else of new ones."""
+    def cut(
+        self, values: Mapping[str, float], budget: Budget, slots: range | None = None
+    ) -> list[pulp.LpConstraint]:
+        """Rows that a solution of the master violates: of known cuts, else of new ones.
+
+        With `slots`, those of these slots alone.
+        """
+        slots = range(self.model.arrays.horizon) if slots is None else slots
         rows: list[pulp.LpConstraint] = []
         open_slots: list[tuple[str, int, FloatArray]] = []
-        for group, slot in product(GROUPS, range(self.model.arrays.horizon)):
+        for group, slot in product(GROUPS, slots):
             counts = self.model.counts(values, group, slot)
             broken = self._broken(group, slot, counts)
             rows += broken

@@ -135,7 +135,7 @@ def prepared(
     state.proved(model.trivial_bound, Phase.TRIVIAL)
     separation = Separation(model, params.cuts)
     neighbourhoods = Neighbourhoods(duals, best, rng, params.neighbourhood)
-    primal = PrimalHeuristic(model, separation, best, duals, rng, params.primal)
+    primal = PrimalHeuristic(model, separation, best, duals, rng, params.primal, params.shortfall)
     searches = [
         (Phase.NEIGHBOURHOODS, neighbourhoods.search),
         (Phase.WINDOWS, windows.search),

@@ -16,6 +16,7 @@ from oasis.model import rounding
 from oasis.model.rounding import FloatArray, IntArray
 from oasis.solvers import Solution, Status
 from oasis.solvers.budget import Budget
+from offline.benders.filling import Filling
 from offline.model.arrays import units_that_fit
 from offline.model.capacities import Limit, limits_of_server, solve_within
 from offline.patterns.cuts import CutGenerator
@@ -57,19 +58,29 @@ def place(
         Whether no placement is worth more.
     """
     worth = np.ones(len(counts)) if worth is None else worth
-    units = _greedy(capacity, demand, counts)
-    if (units.sum(axis=1) == counts).all():
+    part = budget.within(params.placing_limit)
+    units, is_proven = place_by_patterns(capacity, demand, counts, part, params, worth)
+    if is_proven:
         return units, True
-    status = budget.status
-    for search, part in (
-        (_by_patterns, budget.within(params.placing_limit)),
-        (_by_servers, budget),
-    ):
-        found, status = search(capacity, demand, counts, part, worth, params)
+    found, status = _by_servers(capacity, demand, counts, budget, worth)
+    units = max(units, found, key=lambda table: float(worth @ table.sum(axis=1)))
+    return units, status is Status.OPTIMAL or bool((units.sum(axis=1) == counts).all())
+
+
+def place_by_patterns(
+    capacity: FloatArray,
+    demand: FloatArray,
+    counts: IntArray,
+    budget: Budget,
+    params: CutParams,
+    worth: FloatArray,
+) -> tuple[IntArray, bool]:
+    """The same as `place` without the last resort: nothing is proven but that all of them fit."""
+    units = _greedy(capacity, demand, counts)
+    if (units.sum(axis=1) < counts).any():
+        found = _by_patterns(capacity, demand, counts, budget, worth, params)
         units = max(units, found, key=lambda table: float(worth @ table.sum(axis=1)))
-        if (units.sum(axis=1) == counts).all():
-            return units, True
-    return units, status is Status.OPTIMAL
+    return units, bool((units.sum(axis=1) == counts).all())
 
 
 def _by_patterns(
@@ -79,7 +90,7 @@ def _by_patterns(
     budget: Budget,
     worth: FloatArray,
     params: CutParams,
-) -> tuple[IntArray, Status]:
+) -> IntArray:
     """The best choice of one pattern a server, of those that cover the counts by fractions."""
     servers = PatternPool(*classes(capacity, None), demand, counts)
     patterns = CutGenerator(servers, params).covering(counts, budget)
@@ -88,30 +99,9 @@ def _by_patterns(
         i: problem.add_variable(f"n_{i}", 0, int(counts[i]))
         for i in np.flatnonzero(counts).tolist()
     }
-    covers: dict[int, list[pulp.LpAffineExpression]] = {i: [] for i in placed}
-    chosen: list[list[pulp.LpVariable]] = []
-    for k, rows in enumerate(patterns):
-        most = int(servers.number[k])
-        here = [
-            problem.add_variable(f"x_{k}_{j}", 0, most, pulp.LpInteger) for j in range(len(rows))
-        ]
-        chosen.append(here)
-        problem.addConstraint(pulp.lpSum(here) <= most)
-        for i, j in zip(*np.nonzero(rows.T), strict=True):
-            covers[int(i)].append(int(rows[j, i]) * here[j])
-    for i, variable in placed.items():
-        problem.addConstraint(variable <= pulp.lpSum(covers[i]))
+    filling = Filling.added(problem, "x", servers, patterns, placed)
     problem.setObjective(pulp.lpSum(float(worth[i]) * v for i, v in placed.items()))
-    solution = _solved(problem, budget)
-    units = np.zeros((len(counts), len(capacity)), dtype=np.int64)
-    left = counts.copy()
-    for k, rows in enumerate(patterns):
-        hosts = iter(np.flatnonzero((capacity == servers.capacity[k]).all(axis=1)).tolist())
-        for row, variable in zip(rows, chosen[k], strict=True):
-            for _ in range(round(solution.values.get(variable.name, 0.0))):
-                units[:, next(hosts)] = taken = np.minimum(row, left)
-                left -= taken
-    return units, solution.status
+    return filling.units(_solved(problem, budget).values, counts, capacity)
 
 
 def _by_servers(
@@ -120,7 +110,6 @@ def _by_servers(
     counts: IntArray,
     budget: Budget,
     worth: FloatArray,
-    _: CutParams,
 ) -> tuple[IntArray, Status]:
     """The best placement: a variable for each item on each server."""
     most = units_that_fit(capacity, demand, counts)

@@ -73,11 +73,11 @@ class ScheduleModel:
                     [(*place, round(values.get(var.name, 0.0))) for place, var in variables.items()]
                     for variables in (c.workers, c.ps)
                 )
-                schedules[c.job.id] = _without_surplus(c, workers, ps)
+                schedules[c.job.id] = without_surplus(c, workers, ps)
         return schedules
 
 
-def _without_surplus(c: JobVariables, workers: list[Placement], ps: list[Placement]) -> Schedule:
+def without_surplus(c: JobVariables, workers: list[Placement], ps: list[Placement]) -> Schedule:
     """The schedule with as many workers as its work takes: the latest are left out.
 
     A slot keeps its minimum of workers, unless none is needed there, and as many parameter servers

@@ -122,6 +122,19 @@ PARTS = (
             O + "test_separation.py",
         ),
     ),
+    Part(
+        "shortfall",
+        (
+            "offline/benders/filling.py",
+            "offline/benders/slot_model.py",
+            "offline/benders/shortfall.py",
+        ),
+        (
+            U + "offline/test_filling.py",
+            U + "offline/test_slot_model.py",
+            U + "offline/test_shortfall.py",
+        ),
+    ),
 )
 
 

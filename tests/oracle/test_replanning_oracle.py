@@ -26,10 +26,14 @@ from tests.strategies import fewer, small_instances
 PARAMS = BendersParams()
 
 
-@given(st.one_of(quarrels(), crossed(), small_instances()), st.integers(0, 3))
+@given(
+    st.one_of(quarrels(), crossed(), small_instances()),
+    st.integers(0, 3),
+    st.sampled_from([1, 2, 25]),
+)
 @fewer(3)
 def test_schedules_verify_and_values_rise_to_the_optimum_at_most(
-    instance: Instance, seed: int
+    instance: Instance, seed: int, span: int
 ) -> None:
     arrays = OfflineArrays.of(instance)
     model, state = CountModel(arrays), SolveState(Budget.of(None, 3.0))
@@ -48,7 +52,7 @@ def test_schedules_verify_and_values_rise_to_the_optimum_at_most(
     duals = DualValues.of(arrays, free, ps_free, PARAMS.priority)
     rng, separation = np.random.default_rng(seed), Separation(model, PARAMS.cuts)
     primal = PrimalHeuristic(model, separation, best, duals, rng, PARAMS.primal)
-    params = ReplanningParams(first_jobs=len(arrays.jobs), tries=3)
+    params = ReplanningParams(first_jobs=len(arrays.jobs), tries=3, span=span)
     search = Replanning(model, separation, primal, best, duals, rng, params)
     search.search(state.budget.within(0.5))
     assert values == sorted(values)

@@ -13,13 +13,12 @@ from oasis.model.rounding import FloatArray, IntArray
 from oasis.solvers import Solution, Status
 from oasis.solvers.budget import Budget
 from offline.benders import subproblem
-from offline.benders.subproblem import place
+from offline.benders.subproblem import place, place_by_patterns
 from offline.model import capacities
 from offline.patterns.params import CutParams
 from tests.strategies import fewer
 
 PARAMS = CutParams()
-SEARCHES = (subproblem._by_patterns, subproblem._by_servers)
 
 
 def table(*rows: list[float]) -> FloatArray:
@@ -76,13 +75,20 @@ def test_large_items_are_put_where_they_leave_least() -> None:
 def test_what_the_greedy_choice_misses_is_found() -> None:
     """(3, 3, 2, 2, 2) on two servers of 6: the threes together, or nobody can place all twos."""
     capacity, demand, counts = table([6.0], [6.0]), table([3.0], [2.0]), np.array([2, 3])
-    for search in SEARCHES:
-        units, status = search(capacity, demand, counts, Budget(), np.ones(2), PARAMS)
-        assert units.sum(axis=1).tolist() == [2, 3]
-        assert status is Status.OPTIMAL
-        check_fits(units, capacity, demand)
+    units, is_complete = place_by_patterns(capacity, demand, counts, Budget(), PARAMS, np.ones(2))
+    assert (units.sum(axis=1).tolist(), is_complete) == ([2, 3], True)
+    check_fits(units, capacity, demand)
+    units, status = subproblem._by_servers(capacity, demand, counts, Budget(), np.ones(2))
+    assert (units.sum(axis=1).tolist(), status) == ([2, 3], Status.OPTIMAL)
+    check_fits(units, capacity, demand)
     units, is_proven = placed(capacity, demand, [2, 3])
     assert (units.sum(axis=1).tolist(), is_proven) == ([2, 3], True)
+
+
+def test_patterns_alone_prove_nothing_of_counts_that_do_not_fit() -> None:
+    capacity, demand, counts = table([3.0], [3.0]), table([2.0]), np.array([3])
+    units, is_complete = place_by_patterns(capacity, demand, counts, Budget(), PARAMS, np.ones(1))
+    assert (units.sum(), is_complete) == (2, False)
 
 
 def test_what_does_not_fit_is_proven_not_to() -> None:
@@ -148,7 +154,7 @@ def test_no_placement_is_worth_more_and_each_search_agrees(
     check_fits(units, room, demand)
     assert is_proven
     assert float(worth @ units.sum(axis=1)) == pytest.approx(best)
-    units, status = subproblem._by_servers(room, demand, np.array(counts), Budget(), worth, PARAMS)
+    units, status = subproblem._by_servers(room, demand, np.array(counts), Budget(), worth)
     check_fits(units, room, demand)
     assert status is Status.OPTIMAL
     assert float(worth @ units.sum(axis=1)) == pytest.approx(best)

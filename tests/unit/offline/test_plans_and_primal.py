@@ -24,7 +24,7 @@ from offline.benders import primal as module
 from offline.benders.master import CountModel
 from offline.benders.params import BendersParams, PrimalParams
 from offline.benders.plans import close_plan, whole_plan
-from offline.benders.primal import Misfit, PrimalHeuristic
+from offline.benders.primal import PrimalHeuristic
 from offline.benders.separation import Separation
 from offline.column_generation.params import ConfigurationParams
 from offline.column_generation.solve import COLGEN, solve_configuration
@@ -42,6 +42,7 @@ CLUSTER = Cluster(
     (Server("p", {"gpu": 1.0}),),
     slot_seconds=1.0,
 )
+ONE = Cluster(("gpu",), (Server("w", {"gpu": 6.0}),), (Server("p", {"gpu": 1.0}),), 1.0)
 
 
 def job(name: str, gpus: float, value: float, workers: int = 1, slots: int = 1) -> Job:
@@ -115,8 +116,8 @@ def test_relax_and_fix_makes_all_counts_whole_a_few_slots_at_a_time() -> None:
         require(workers, ps, before)
 
     made.require = noted  # type: ignore[method-assign]
-    solution = whole_plan(made, [], Budget(), PrimalParams(slots_at_once=3), {}, 0.0)
-    assert steps == [3, 6]
+    solution = whole_plan(made, [], Budget(), PrimalParams(slots_at_once=3), {}, 0.0, range(4))
+    assert steps == [3, 4]
     assert solution.objective == pytest.approx(10.0)
     for slot in range(4):
         counts = made.counts(solution.values, "worker", slot)
@@ -135,7 +136,7 @@ def test_relax_and_fix_ends_with_a_step_that_finds_nothing(
 
     monkeypatch.setattr(plans, "close_plan", nothing)
     made = model(*THREE, horizon=4)
-    found = whole_plan(made, [], Budget(), PrimalParams(slots_at_once=1), {}, 0.0)
+    found = whole_plan(made, [], Budget(), PrimalParams(slots_at_once=1), {}, 0.0, range(4))
     assert found.status is Status.TIME_LIMIT
     assert calls == 1
 
@@ -145,6 +146,35 @@ def test_ctrl_c_while_planning_is_not_swallowed(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(plans.highs, "solve", lambda *_, **__: stopped)
     with pytest.raises(KeyboardInterrupt):
         close_plan(model(*THREE), [], Budget(), PARAMS)
+
+
+def test_the_closest_plan_changes_no_more_than_its_rows_ask_for() -> None:
+    """One of three equal jobs must join the one that runs: the others stay as they are."""
+    made = model(*(job(f"j{k}", 1.0, 5.0) for k in range(3)))
+    known = made.values_of({"j1": Schedule("j1", [[0, 0, 1]], [])})
+    solution = close_plan(made, made.worth(10.0, 10.0), Budget(), PARAMS, known=known)
+    counts = made.counts(solution.values, "worker", 0)
+    assert (counts.sum(), counts[1]) == (pytest.approx(2.0), pytest.approx(1.0))
+
+
+def test_the_scale_of_distances_is_what_the_known_plan_takes() -> None:
+    made = model(*THREE)
+    known = made.values_of({name: Schedule(name, [[0, 0, 1]], []) for name in "ab"})
+    assert made.distance(made.problem.copy(), known) == pytest.approx(4.0 / 6.0)
+
+
+def test_counts_outside_of_the_slots_are_kept() -> None:
+    """Both jobs have slots 0 and 1; slot 0 stays with the one that runs in it."""
+    pair = tuple(
+        replace(job(name, 6.0, value), utility=Deadline(value, 1.0))
+        for name, value in (("a", 5.0), ("b", 9.0))
+    )
+    made = CountModel(OfflineArrays.of(Instance(2, ONE, pair)))
+    made.require(pulp.LpInteger, pulp.LpInteger)
+    known = made.values_of({"a": Schedule("a", [[0, 0, 1]], [])})
+    solution = close_plan(made, list(made.kept(known, range(1, 2))), Budget(), PARAMS)
+    assert [made.counts(solution.values, "worker", t).tolist() for t in (0, 1)] == [[1, 0], [0, 1]]
+    assert solution.objective == pytest.approx(14.0)
 
 
 # -- placing a plan --------------------------------------------------------------------------------
@@ -173,6 +203,26 @@ def test_counts_that_do_not_fit_are_told_with_their_slots() -> None:
     assert primal.best.value == pytest.approx(9.0)  # the two worthier ones found their places
 
 
+def test_what_does_not_fit_is_proven_before_any_other_search(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Cuts are to have the time of a plan that is placed exactly."""
+    primal = heuristic(*THREE)
+
+    def searched(*_: object) -> None:
+        raise AssertionError("the shortfall search has taken the time of the cuts")
+
+    monkeypatch.setattr(primal.shortfall, "search", searched)
+    (misfit,) = primal.place(merged_plan("a", "b", "c"), Budget(), float("inf"))
+    assert misfit.placed.sum() == 2
+
+
+def test_a_plan_that_fits_leaves_nothing_to_put_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    primal = heuristic(*THREE)
+    monkeypatch.setattr(module, "reinsert", None)
+    assert primal.place(merged_plan("a", "c"), Budget()) == []
+
+
 def test_a_job_that_finds_some_of_its_places_gets_none_of_them() -> None:
     """Beside the job of 3 GPUs there is room for one of the two workers of the other."""
     primal = heuristic(job("wide", 2.0, 1.0, workers=2), job("big", 3.0, 9.0))
@@ -187,11 +237,13 @@ def test_a_slot_of_the_same_counts_is_placed_once(monkeypatch: pytest.MonkeyPatc
     long = tuple(job(name, 2.0, 5.0, slots=3) for name in "ab")
     primal = heuristic(*long, horizon=3)
     asked = []
-    place = module.place
-    monkeypatch.setattr(module, "place", lambda *given: asked.append(given) or place(*given))
+    place = module.place_by_patterns
+    monkeypatch.setattr(
+        module, "place_by_patterns", lambda *given: asked.append(given) or place(*given)
+    )
     rows = [[slot, 0, 1] for slot in range(3)]
     assert primal.place({name: Schedule(name, rows, []) for name in "ab"}, Budget()) == []
-    assert len(asked) == 2  # once for the workers, once for the parameter servers, of which none
+    assert len(asked) == 1  # for the workers; of the parameter servers there are none
     assert primal.best.value == pytest.approx(10.0)
 
 
@@ -209,11 +261,11 @@ def test_a_single_job_has_the_least_worth() -> None:
 def test_a_misfit_leaves_so_much_room_free_as_it_lacked() -> None:
     """One of three items of 2 was not placed: 2 of 6 GPUs; at least the least squeeze."""
     primal = heuristic(*THREE)
-    primal.place(merged_plan("a", "b", "c"), Budget())
+    (misfit,) = primal.place(merged_plan("a", "b", "c"), Budget())
     room: dict[tuple[str, int], float] = {}
-    primal._squeeze(room, Misfit("worker", np.array([1, 1, 1]), [0]))
+    primal._squeeze(room, misfit)
     assert room == {("worker", 0): pytest.approx(1 - 2 / 6)}
-    primal._squeeze(room, Misfit("worker", np.array([1, 1, 1]), [0]))
+    primal._squeeze(room, misfit)
     assert room == {("worker", 0): pytest.approx(1 - 4 / 6)}
 
 

@@ -83,16 +83,75 @@ def completions(run: Replanning, rows: list[pulp.LpConstraint]) -> list[list[int
 def test_the_others_may_complete_earlier_but_not_later() -> None:
     known = {"a": Schedule("a", placements([(2, 0, 2)]), placements([]))}
     run = search(job("a", 2, 3, 1.0), job("b", 2, 3, 1.0), horizon=4, known=known)
-    assert completions(run, run._rows_around(set())) == [[0, 1, 2], []]
-    assert completions(run, run._rows_around({1})) == [[0, 1, 2], [0, 1, 2, 3]]
-    assert completions(run, run._rows_around({0})) == [[0, 1, 2, 3], []]
+    assert completions(run, run._rows_around(set(), range(4))) == [[0, 1, 2], []]
+    assert completions(run, run._rows_around({1}, range(4))) == [[0, 1, 2], [0, 1, 2, 3]]
+    assert completions(run, run._rows_around({0}, range(4))) == [[0, 1, 2, 3], []]
+
+
+def test_of_a_long_horizon_only_a_window_is_open() -> None:
+    """Jobs that complete later complete when they do; the counts before and after stay."""
+    known = {
+        "a": Schedule("a", placements([(1, 0, 2)]), placements([])),
+        "b": Schedule("b", placements([(6, 0, 2)]), placements([])),
+    }
+    jobs = [job(name, 2, 7, 1.0) for name in "abc"]
+    run = search(*jobs, horizon=8, known=known, span=3)
+    slots = run._window(3.0)
+    assert (slots, run.is_whole) == (range(2, 5), False)
+    assert completions(run, run._rows_around({2}, slots)) == [[0, 1], [6], [0, 1, 2, 3, 4]]
+    run.begin([], slots)
+    kept = {(row.constant, *[v.name for v, _ in row.items()]) for row in run._rows}
+    assert {(-2, "y_0_0_1"), (-2, "y_1_0_6"), (0, "y_2_0_0")} <= kept
+    assert not {name for _, name in kept if name.endswith(("_2", "_3", "_4"))}
+
+
+def test_cuts_and_whole_counts_leave_what_lies_outside_of_the_window(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    known = {"a": Schedule("a", placements([(1, 0, 2)]), placements([]))}
+    run = search(job("a", 2, 7, 1.0), job("b", 2, 7, 1.0, 3), horizon=8, known=known, span=3)
+    asked: list[list[str]] = []
+    monkeypatch.setattr(
+        run.primal, "search", lambda near, *_: asked.append([str(row) for row in near])
+    )
+    run.begin(run._rows_around({1}, range(3, 6)), range(3, 6))
+    run._try(run.best.state.budget)
+    [near] = asked
+    assert "y_0_0_1 = 2" in near
+    assert "y_1_0_6 = 0" in near
+    assert not any(row.startswith("y_1_0_4 =") for row in near)
+
+
+@pytest.mark.parametrize(
+    ("slot", "slots"), [(0.0, range(3)), (7.0, range(5, 8)), (4.0, range(3, 6))]
+)
+def test_a_window_lies_about_its_slot_within_the_horizon(slot: float, slots: range) -> None:
+    assert search(BIG, horizon=8, span=3)._window(slot) == slots
+    assert search(BIG, horizon=8)._window(slot) == range(8)
+
+
+@pytest.mark.parametrize(("gain", "ambition"), [(1.0, 0.625), (0.0, 1 / 3)])
+def test_plans_ask_for_more_after_one_that_was_placed_and_for_less_after_one_that_was_not(
+    gain: float, ambition: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = search(*SMALL, BIG, horizon=4, known=FULL)
+
+    def placed(*_: object) -> None:
+        if gain:
+            everything = {"big": Schedule("big", placements([(t, 0, 2) for t in range(4)]), [])}
+            run.best.offer(PartialSolution(run.model.arrays, everything))
+
+    monkeypatch.setattr(run.primal, "search", placed)
+    run.begin(run.model.completing({c.job.id: range(4) for c in run.model.jobs}))
+    run._try(run.best.state.budget)
+    assert run._ambition == pytest.approx(ambition)
 
 
 def test_jobs_are_free_about_one_that_does_not_run() -> None:
     """Where half of four may be new, both of those outside are; of the others, the nearest."""
     new = [job(f"n{k}", 2, 5, 1.0, arrival=4) for k in range(2)]
     run = search(*SMALL, *new, horizon=6, known=FULL, first_jobs=4, invited_share=0.5, spread=1)
-    assert run._chosen() == {6, 7, 8, 9}
+    assert run._chosen() == ({6, 7, 8, 9}, range(6))
 
 
 @pytest.mark.parametrize(
@@ -125,7 +184,7 @@ def test_a_plan_that_finds_no_place_is_followed_by_one_that_asks_for_less(
     run.begin(run.model.completing({c.job.id: range(4) for c in run.model.jobs}))
     run._try(run.best.state.budget)
     assert run._most == pytest.approx(10.0 - 0.25 * 2.0)
-    assert asked == [pytest.approx(0.01 * (18.0 - 8.0))]
+    assert asked == [pytest.approx(0.5 * (10.0 - 8.0))]
     run._try(run.best.state.budget)  # nothing is worth between 8.1 and 9.5
     assert (run._tries, len(asked)) == (0, 1)
 

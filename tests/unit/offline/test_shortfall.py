@@ -1,0 +1,174 @@
+"""Jobs make up elsewhere for the work that they lack, in slots that can be followed by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from oasis import Cluster, Deadline, Instance, Job, Server
+from oasis.model.utility import Sigmoid
+from oasis.solvers.budget import Budget
+from offline.benders.master import CountModel
+from offline.benders.params import ShortfallParams
+from offline.benders.shortfall import Fill, Shortfall
+from offline.benders.slot_model import SlotModel
+from offline.model.arrays import OfflineArrays
+from offline.patterns.params import CutParams
+
+CLUSTER = Cluster(("gpu",), (Server("w", {"gpu": 3.0}),), (Server("p", {"gpu": 1.0}),), 1.0)
+
+
+def job(name: str, gpus: float, work: int, value: float, due: int, most: int = 1) -> Job:
+    """`work` worker-slots, at most `most` at once, worth something until slot `due`."""
+    deadline = Deadline(value, float(due))
+    return Job(name, 0, work // most, most, 1, 1.0, 0.0, {"gpu": gpus}, {}, deadline)
+
+
+def search(*jobs: Job, horizon: int, cluster: Cluster = CLUSTER, **params: float) -> Shortfall:
+    model = CountModel(OfflineArrays.of(Instance(horizon, cluster, jobs)))
+    slots = SlotModel(model, CutParams())
+    return Shortfall(model, slots, np.random.default_rng(0), ShortfallParams(**params))
+
+
+def fill(run: Shortfall, due: list[int], *workers: list[int]) -> Fill:
+    """Workers of each job by slot, on the one server."""
+    nothing = np.zeros((len(due), 1), dtype=np.int64)
+    return Fill.of(
+        ({"worker": np.array(row)[:, None], "ps": nothing} for row in workers), np.array(due)
+    )
+
+
+# Two jobs of two GPUs and one of one, on three GPUs: the pair cannot run together.
+PAIR = (job("a", 2.0, 1, 5.0, due=3), job("b", 2.0, 1, 5.0, due=3), job("c", 1.0, 2, 4.0, due=3))
+
+
+def test_work_that_found_no_place_moves_to_another_slot() -> None:
+    run = search(*PAIR, horizon=2)
+    start = fill(run, [1, 1, 1], [1, 0, 1], [0, 0, 1])  # b is due, and runs nowhere
+    assert start.shortfall(run.work).tolist() == [0, 1, 0]
+    found = run.search(start, 0.0, Budget())
+    assert not found.shortfall(run.work).any()
+    assert found.workers.tolist() == [[1, 0, 1], [0, 1, 1]]
+    assert start.workers.tolist() == [[1, 0, 1], [0, 0, 1]]  # the start is not changed
+
+
+def test_others_give_way_where_they_fit_elsewhere() -> None:
+    """The wide job fits in slot 0 alone, which two thin ones hold; these have slot 1 as well."""
+    wide = job("wide", 3.0, 1, 9.0, due=0)
+    thin = [job(f"thin{k}", 1.0, 1, 1.0, due=1) for k in range(2)]
+    run = search(wide, *thin, horizon=2)
+    start = fill(run, [0, 1, 1], [0, 1, 1], [0, 0, 0])
+    found = run.search(start, 0.0, Budget())
+    assert found.workers.tolist() == [[1, 0, 0], [0, 1, 1]]
+
+
+def test_a_job_that_cannot_make_it_completes_later_where_that_costs_little() -> None:
+    slow = Job("slow", 0, 1, 1, 1, 1.0, 0.0, {"gpu": 3.0}, {}, Sigmoid(10.0, 0.1, 5.0))
+    run = search(slow, job("first", 3.0, 1, 50.0, due=0), horizon=3)
+    found = run.search(fill(run, [0, 0], [0, 1], [0, 0], [0, 0]), 0.0, Budget())
+    assert found.due.tolist() == [1, 0]
+    assert found.workers.tolist() == [[0, 1], [1, 0], [0, 0]]
+
+
+def test_a_job_that_cannot_make_it_at_all_leaves_and_gives_up_its_places() -> None:
+    run = search(job("a", 1.0, 2, 5.0, due=1), job("b", 1.0, 1, 50.0, due=0), horizon=2)
+    here = fill(run, [1, 0], [1, 1], [0, 0])
+    before = here.units[0]["worker"].copy()
+    run._relent(here, here.shortfall(run.work), 50.0)
+    assert here.due.tolist() == [1, 0]  # 5 is more than a share of what the plan gains
+    run._relent(here, here.shortfall(run.work), 0.0)
+    assert here.due.tolist() == [-1, 0]
+    assert here.workers.tolist() == [[0, 1], [0, 0]]
+    assert here.units[0]["worker"].tolist() == [[0], [1]]
+    assert before.tolist() == [[1], [1]]
+
+
+def test_nothing_is_tried_for_a_plan_that_can_gain_nothing() -> None:
+    run = search(*PAIR, horizon=2)
+    start = fill(run, [1, 1, 1], [1, 0, 1], [0, 0, 1])
+    assert run.search(start, 14.0, Budget()) is start
+
+
+def test_nothing_is_tried_without_time() -> None:
+    run = search(*PAIR, horizon=2)
+    start = fill(run, [1, 1, 1], [1, 0, 1], [0, 0, 1])
+    assert run.search(start, 0.0, Budget.of(None, 0.0)) is start
+
+
+def test_the_fill_with_the_worthiest_finished_jobs_is_kept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One slot for two: b replaces a as its weight grows, and is worth less."""
+    run = search(job("a", 3.0, 1, 5.0, due=0), job("b", 3.0, 1, 4.0, due=0), horizon=1, patience=99)
+    seen: list[list[int]] = []
+    one_round = run._round
+
+    def noted(here: Fill, *given: Any) -> None:
+        one_round(here, *given)
+        seen.append(here.workers[0].tolist())
+
+    monkeypatch.setattr(run, "_round", noted)
+    found = run.search(fill(run, [0, 0], [1, 0]), 0.0, Budget())
+    assert [0, 1] in seen
+    assert found.workers.tolist() == [[1, 0]]
+
+
+def test_what_the_last_round_finds_counts() -> None:
+    run = search(*PAIR, horizon=2, rounds=1)
+    found = run.search(fill(run, [1, 1, 1], [1, 0, 1], [0, 0, 1]), 0.0, Budget())
+    assert not found.shortfall(run.work).any()
+
+
+@pytest.mark.parametrize(
+    ("growth", "rounds", "is_whole"), [(1.2, 1, False), (1.2, 4, True), (1.0, 4, False)]
+)
+def test_a_job_that_lacks_work_weighs_more_until_others_give_way(
+    growth: float, rounds: int, is_whole: bool
+) -> None:
+    """One job needs all GPUs of slot 0. Two others are there, by their weights 4/3 of it."""
+    cluster = Cluster(
+        ("gpu", "memory_gb"),
+        (Server("w", {"gpu": 3.0, "memory_gb": 3.0}),),
+        CLUSTER.ps_servers,
+        1.0,
+    )
+    shares = [({"gpu": 3.0}, 0), ({"gpu": 2.0}, 1), ({"gpu": 1.0, "memory_gb": 2.0}, 1)]
+    jobs = (
+        Job(f"j{k}", 0, 1, 1, 1, 1.0, 0.0, worker, {}, Deadline(5.0, float(due)))
+        for k, (worker, due) in enumerate(shares)
+    )
+    run = search(*jobs, horizon=2, cluster=cluster, growth=growth, rounds=rounds)
+    found = run.search(fill(run, [0, 1, 1], [0, 1, 1], [0, 0, 0]), 0.0, Budget())
+    assert found.shortfall(run.work).any() != is_whole
+
+
+def test_a_job_that_takes_next_to_nothing_makes_up_for_its_work_too() -> None:
+    free = Job("free", 0, 2, 1, 1, 1.0, 0.0, {}, {}, Deadline(1.0, 2.0))
+    run = search(*PAIR, free, horizon=3)
+    start = fill(run, [1, 1, 1, 2], [1, 0, 1, 0], [0, 0, 1, 0], [0, 0, 0, 1])
+    found = run.search(start, 0.0, Budget())
+    assert not found.shortfall(run.work).any()
+
+
+def test_values_are_those_of_jobs_that_are_due_and_of_those_that_lack_nothing() -> None:
+    run = search(*PAIR, horizon=2)
+    start = fill(run, [1, -1, 1], [0, 0, 1], [0, 0, 1])
+    assert run.value(start) == 9.0
+    assert run.value(start, finished=True) == 4.0
+
+
+def test_a_search_that_gets_nowhere_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = search(*PAIR, horizon=2, hopeless=3, concession=0.0)
+    rounds: list[int] = []
+    monkeypatch.setattr(run, "_round", lambda *_: rounds.append(1))
+    run.search(fill(run, [0, 0, 1], [1, 0, 1], [0, 0, 1]), 0.0, Budget())
+    assert len(rounds) == 3
+
+
+def test_what_takes_next_to_nothing_still_weighs_something() -> None:
+    free = Job("free", 0, 1, 1, 1, 1.0, 0.0, {}, {}, Deadline(1.0, 1.0))
+    run = search(free, PAIR[0], horizon=2)
+    assert run._sizes()[0] > 0
+    assert run._sizes()[1] == pytest.approx(2.0 / 3.0)

@@ -1,0 +1,150 @@
+"""The heaviest workers of one slot with their parameter servers, against enumeration."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from oasis import Cluster, Constant, Instance, Job, Server
+from oasis.solvers import Solution, Status
+from oasis.solvers.budget import Budget
+from offline.benders import slot_model as module
+from offline.benders.master import CountModel
+from offline.benders.slot_model import SlotModel, Units
+from offline.enumeration import fitting_counts
+from offline.model.arrays import GROUPS, OfflineArrays
+from offline.patterns.params import CutParams
+from tests.strategies import fewer
+
+RESOURCES = ("gpu", "bandwidth_gbps")
+
+
+def job(name: str, gpus: float, gbps: float = 1.0, of_ps: float = 2.0, most: int = 4) -> Job:
+    """Workers of so many GPUs and Gbit/s, parameter servers of one GPU and `of_ps` Gbit/s."""
+    worker = {"gpu": gpus, "bandwidth_gbps": gbps}
+    ps = {"gpu": 1.0, "bandwidth_gbps": of_ps}
+    return Job(name, 0, 1, most, 1, 1.0, 0.0, worker, ps, Constant(1.0))
+
+
+def slots_of(jobs: list[Job], servers: list[float], hosts: list[float]) -> SlotModel:
+    """Worker servers and hosts of so many GPUs, with bandwidth to spare."""
+    groups = (
+        tuple(
+            Server(f"{kind}{k}", {"gpu": gpus, "bandwidth_gbps": 99.0})
+            for k, gpus in enumerate(rooms)
+        )
+        for kind, rooms in (("w", servers), ("p", hosts))
+    )
+    cluster = Cluster(RESOURCES, *groups, 1.0)
+    arrays = OfflineArrays.of(Instance(9, cluster, tuple(jobs)))
+    return SlotModel(CountModel(arrays), CutParams())
+
+
+def best(slots: SlotModel, most: list[int], weights: list[float], known: Units | None) -> Units:
+    found = slots.best(np.array(most), np.array(weights), known or slots.empty(), Budget(), 0.0)
+    assert found is not None
+    return found
+
+
+def check_feasible(slots: SlotModel, units: Units, most: list[int]) -> None:
+    """(3)-(7) of the slot."""
+    workers, ps = (units[group].sum(axis=1) for group in GROUPS)
+    assert (workers <= most).all()
+    assert (slots.ps_of(workers) <= ps).all()
+    assert (ps <= workers).all()
+    for group in GROUPS:
+        used = units[group].T @ slots.model.demand(group)
+        assert (used <= slots.model.capacity(group) * (1 + 1e-9)).all()
+
+
+def test_workers_bring_their_parameter_servers() -> None:
+    """Four GPUs hold four workers; the host has room for one parameter server, of two workers."""
+    slots = slots_of([job("a", 1.0)], [4.0], [1.0])
+    units = best(slots, [4], [1.0], None)
+    assert (units["worker"].tolist(), units["ps"].tolist()) == ([[2]], [[1]])
+
+
+def test_the_heavier_workers_get_the_room() -> None:
+    slots = slots_of([job("a", 2.0), job("b", 1.0)], [2.0, 1.0], [4.0])
+    assert best(slots, [1, 3], [3.0, 1.0], None)["worker"].tolist() == [[1, 0], [0, 1]]
+    assert best(slots, [1, 3], [1.0, 1.0], None)["worker"].tolist() == [[0, 0], [2, 1]]
+
+
+def test_no_more_workers_than_asked_for_whatever_was_there() -> None:
+    slots = slots_of([job("a", 1.0), job("b", 1.0)], [4.0], [4.0])
+    known = {"worker": np.array([[3], [1]]), "ps": np.array([[2], [1]])}
+    units = best(slots, [1, 0], [1.0, 1.0], known)
+    assert (units["worker"].tolist(), units["ps"].tolist()) == ([[1], [0]], [[1], [0]])
+
+
+def test_a_job_without_gradients_needs_no_parameter_server() -> None:
+    slots = slots_of([job("a", 1.0, gbps=0.0)], [3.0], [0.0])
+    units = best(slots, [3], [1.0], None)
+    assert (units["worker"].sum(), units["ps"].sum()) == (3, 0)
+
+
+def test_workers_whose_parameter_servers_found_no_host_are_left_out() -> None:
+    """Five workers ask for three parameter servers; two of these serve four workers."""
+    slots = slots_of([job("a", 1.0, most=5)], [3.0, 2.0], [2.0])
+    units = slots.consistent({"worker": np.array([[3, 2]]), "ps": np.array([[2]])})
+    assert (units["worker"].tolist(), units["ps"].tolist()) == ([[3, 1]], [[2]])
+    spare = slots.consistent({"worker": np.array([[1, 0]]), "ps": np.array([[2]])})
+    assert (spare["worker"].tolist(), spare["ps"].tolist()) == ([[1, 0]], [[1]])
+
+
+def test_ctrl_c_while_a_slot_is_filled_is_not_swallowed(monkeypatch: pytest.MonkeyPatch) -> None:
+    stopped = Solution(Status.INTERRUPTED, None, 0.0, np.inf, {})
+    monkeypatch.setattr(module.highs, "solve", lambda *_, **__: stopped)
+    slots = slots_of([job("a", 1.0)], [4.0], [1.0])
+    with pytest.raises(KeyboardInterrupt):
+        slots.best(np.array([1]), np.ones(1), slots.empty(), Budget(), 0.0)
+
+
+def test_nothing_is_returned_where_nothing_was_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    late = Solution(Status.TIME_LIMIT, None, 9.0, np.inf, {})
+    monkeypatch.setattr(module.highs, "solve", lambda *_, **__: late)
+    slots = slots_of([job("a", 1.0)], [4.0], [1.0])
+    assert slots.best(np.array([1]), np.ones(1), slots.empty(), Budget(), 0.0) is None
+
+
+@fewer(4)
+@given(
+    items=st.lists(
+        st.tuples(
+            st.sampled_from([1.0, 2.0, 3.0]),
+            st.sampled_from([0.0, 1.0, 1.5]),
+            st.integers(0, 3),
+            st.sampled_from([1.0, 1.7, 4.0]),
+        ),
+        min_size=1,
+        max_size=3,
+    ),
+    servers=st.lists(st.integers(1, 5), min_size=1, max_size=3),
+    hosts=st.lists(st.integers(0, 2), min_size=1, max_size=2),
+    data=st.data(),
+)
+def test_no_units_are_heavier_than_the_heaviest_and_none_lighter_than_the_start(
+    items: list[tuple[float, float, int, float]],
+    servers: list[int],
+    hosts: list[int],
+    data: st.DataObject,
+) -> None:
+    jobs = [job(f"j{k}", gpus, gbps) for k, (gpus, gbps, _, _) in enumerate(items)]
+    slots = slots_of(jobs, [float(n) for n in servers], [float(n) for n in hosts])
+    chosen = [int(c.job.id[1:]) for c in slots.model.jobs]
+    if not chosen:
+        return
+    weights = np.array([items[k][3] for k in chosen])
+    most = [min(items[k][2], c.parallel) for k, c in zip(chosen, slots.model.jobs, strict=True)]
+    cluster = slots.model.arrays.cluster
+    fitting = fitting_counts([c.job for c in slots.model.jobs], most, cluster)
+    heaviest = max(fitting, key=lambda counts: float(weights @ counts))
+    for counts in (heaviest, data.draw(st.sampled_from(sorted(fitting)))):
+        placed = fitting[counts]
+        known = {"worker": np.array(placed.workers), "ps": np.array(placed.ps)}
+        units = best(slots, most, weights.tolist(), known)
+        check_feasible(slots, units, most)
+        weight = float(weights @ units["worker"].sum(axis=1))
+        assert float(weights @ counts) - 1e-9 <= weight <= float(weights @ heaviest) + 1e-9
