@@ -21,6 +21,7 @@ MUTABLE = {
     "Requests",
     "Steps",
     "Events",
+    "Fill",
     "Ledger",
     "LiveJob",
     "MergedServers",
