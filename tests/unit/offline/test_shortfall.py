@@ -167,6 +167,28 @@ def test_a_search_that_gets_nowhere_ends(monkeypatch: pytest.MonkeyPatch) -> Non
     assert len(rounds) == 3
 
 
+def test_jobs_may_give_in_after_every_third_round(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = search(*PAIR, horizon=2, rounds=7, hopeless=99, patience=3)
+    calls: list[str] = []
+    monkeypatch.setattr(run, "_round", lambda *_: calls.append("round"))
+    monkeypatch.setattr(run, "_relent", lambda *_: calls.append("relent"))
+    run.search(fill(run, [1, 1, 1], [1, 0, 1], [0, 0, 1]), 0.0, Budget())
+    three = ["round"] * 3
+    assert calls == [*three, "relent", *three, "relent", "round"]
+
+
+def test_a_slot_is_asked_for_no_more_than_a_job_still_needs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The third job has a worker-slot more than its work: none of it is asked for, nowhere."""
+    run = search(*PAIR, horizon=4)
+    start = fill(run, [3, 3, 3], [1, 0, 1], [0, 0, 1], [0, 0, 1], [0, 0, 0])
+    asked: list[list[int]] = []
+    monkeypatch.setattr(run.slots, "best", lambda most, *_: asked.append(most.tolist()))
+    run._round(start, run._sizes(), Budget())
+    assert sorted(asked) == [[0, 1, 0]] * 3 + [[1, 1, 0]]
+
+
 def test_what_takes_next_to_nothing_still_weighs_something() -> None:
     free = Job("free", 0, 1, 1, 1, 1.0, 0.0, {}, {}, Deadline(1.0, 1.0))
     run = search(free, PAIR[0], horizon=2)

@@ -102,6 +102,18 @@ def test_ctrl_c_while_a_slot_is_filled_is_not_swallowed(monkeypatch: pytest.Monk
         slots.best(np.array([1]), np.ones(1), slots.empty(), Budget(), 0.0)
 
 
+def test_no_unit_of_the_lightest_worker_is_missed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Heavier workers may be missed by a share of what the lightest one asked for weighs."""
+    gaps: list[float] = []
+    solve = module.highs.solve
+    monkeypatch.setattr(
+        module.highs, "solve", lambda *given, **by: gaps.append(by["gap"]) or solve(*given, **by)
+    )
+    slots = slots_of([job("a", 1.0), job("b", 1.0), job("c", 1.0)], [4.0], [4.0])
+    slots.best(np.array([1, 1, 0]), np.array([8.0, 2.0, 0.5]), slots.empty(), Budget(), 0.5)
+    assert gaps == [1.0]
+
+
 def test_nothing_is_returned_where_nothing_was_found(monkeypatch: pytest.MonkeyPatch) -> None:
     late = Solution(Status.TIME_LIMIT, None, 9.0, np.inf, {})
     monkeypatch.setattr(module.highs, "solve", lambda *_, **__: late)
