@@ -215,6 +215,7 @@ class Decomposition:
         """Place a plan of whole counts; what does not fit will not come again.
 
         Cuts hold in every slot and are placed in all: else the same counts come back a slot later.
+        Only then do jobs look for the work that they lack, which takes long where jobs are many.
         """
         plan = self.model.schedules_of(solution.values)
         slots = range(self.model.arrays.horizon)

@@ -47,8 +47,10 @@ class Filling:
             The model.
         name : str
             Begins the names of the new variables.
-        servers, patterns
-            As above.
+        servers : PatternPool
+            The servers in classes of identical ones.
+        patterns : sequence of (P, I) int arrays
+            Patterns to choose from, by class.
         placed : mapping of int to variable
             Units of each item in the model.
         """
@@ -85,7 +87,10 @@ class Filling:
         return units
 
     def values_of(self, units: IntArray, capacity: FloatArray) -> dict[str, float]:
-        """Values of the variables for units (I, S), each server with a pattern that is known."""
+        """Values of the variables for units (I, S): each server has a pattern that holds its own.
+
+        A server with units that no pattern holds gets none.
+        """
         values: dict[str, float] = {}
         for k, rows in enumerate(self.patterns):
             same = (capacity == self.servers.capacity[k]).all(axis=1)

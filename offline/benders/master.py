@@ -73,6 +73,13 @@ class CountModel(ScheduleModel):
         """Capacities of the servers of a group, shape (S, R)."""
         return self.arrays.group(group).capacity
 
+    def sizes(self, group: str) -> FloatArray:
+        """The largest share of all servers of a group that a unit of each job takes, shape (I,)."""
+        total, demand = self.capacity(group).sum(axis=0), self.demand(group)
+        shares = np.divide(demand, total, out=np.zeros_like(demand), where=total > 0)
+        largest: FloatArray = shares.max(axis=1, initial=0.0)
+        return largest
+
     def counts(self, values: Mapping[str, float], group: str, slot: int) -> FloatArray:
         """Units of each job in a slot, shape (I,)."""
         variables = (c.units(group).get((slot, 0)) for c in self.jobs)
@@ -184,16 +191,25 @@ class CountModel(ScheduleModel):
                     yield variable == round(values.get(variable.name, 0.0))
 
     def distance(self, problem: pulp.LpProblem, values: Mapping[str, float]) -> float:
-        """Make a copy of the model ask for counts close to `values`; the scale of the distance.
+        """Replace the objective of a copy of the model: as few changes of counts as possible.
 
-        A unit more or less in a slot counts as the largest share of the group that it takes.
+        Each unit more or less than in `values`, in any slot, counts as its size (`sizes`).
+
+        Parameters
+        ----------
+        problem : pulp.LpProblem
+            The copy; it gets more variables.
+        values : mapping of str to float
+            Of the variables, by name, for whole counts.
+
+        Returns
+        -------
+        float
+            What all units in `values` count together.
         """
         terms, scale = [], 0.0
         for group in GROUPS:
-            total = self.capacity(group).sum(axis=0)
-            demand = self.demand(group)
-            parts = np.divide(demand, total, out=np.zeros_like(demand), where=total > 0)
-            for c, size in zip(self.jobs, parts.max(axis=1, initial=0.0).tolist(), strict=True):
+            for c, size in zip(self.jobs, self.sizes(group).tolist(), strict=True):
                 for variable in c.units(group).values():
                     now = round(values.get(variable.name, 0.0))
                     scale += now * size

@@ -39,11 +39,12 @@ class PrimalParams(Params):
     repair_limit, repair_share : float
         For the unfinished jobs of a plan: the longer of these seconds and this share of the rest.
     repair_jobs, repair_model_limit : int and float
-        If they are no more than so many, they are put back together; how long HiGHS may take.
+        How many of these are put back together, and how long HiGHS may take for that. Where a
+        search for what jobs lack has left more of them unfinished, HiGHS puts none back.
     least_squeeze : float
         Least share of a slot's room that the next plan leaves free where counts did not fit.
     few_cuts : int
-        With so many cuts at most, slots that were cut are squeezed too.
+        Where no more counts than this were cut off, their slots have less room in the next plan, too.
     """
 
     plans: Number = 12

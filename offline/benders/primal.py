@@ -190,7 +190,7 @@ class PrimalHeuristic:
         found = fill
         if misfits and seconds is None:
             found = self.shortfall.search(fill, self.best.value, budget)
-        self._offer(found, budget)
+        self._offer(found, budget, has_searched=seconds is None)
         if self.shortfall.value(found, finished=True) >= self.shortfall.value(fill):
             return []
         return list(misfits.values())
@@ -207,8 +207,11 @@ class PrimalHeuristic:
                         units[slot][group][i, server] = count
         return units
 
-    def _offer(self, fill: Fill, budget: Budget) -> None:
-        """Offer the schedules of the jobs that lack nothing, the others put back where they fit."""
+    def _offer(self, fill: Fill, budget: Budget, *, has_searched: bool) -> None:
+        """Offer the schedules of the jobs that lack nothing, the others put back where they fit.
+
+        Where a search has left many of them lacking, only jobs that fit at once are put back.
+        """
         solution = PartialSolution(self.model.arrays)
         lacking = fill.shortfall(self.shortfall.work)
         unfinished = set(np.flatnonzero(lacking).tolist())
@@ -224,14 +227,17 @@ class PrimalHeuristic:
                 for group in GROUPS
             )
             solution.put(c.index, without_surplus(c, *rows))
+        if has_searched and len(unfinished) > self.params.repair_jobs:
+            unfinished = set()
         self._complete(solution, unfinished, budget)
 
     def _complete(self, solution: PartialSolution, unfinished: set[int], budget: Budget) -> None:
-        """Put the unfinished jobs back if they are few, then any others that fit; offer it."""
+        """Put the unfinished jobs back, a few at a time, then any others that fit; offer it."""
         params = self.params
         due = sorted(self.model.jobs[i].index for i in unfinished)
         budget = budget.within(max(params.repair_limit, params.repair_share * budget.left))
-        groups = deque([due] if 0 < len(due) <= params.repair_jobs else [])
+        most = params.repair_jobs
+        groups = deque(due[k : k + most] for k in range(0, len(due), most))
         while groups and not budget.passed:
             group = groups.popleft()
             part = budget.within(params.repair_model_limit)
@@ -267,11 +273,10 @@ class PrimalHeuristic:
 
     def _ranks(self) -> FloatArray:
         """Worth of a unit by job, 1 to 10: where not all fit, the same few jobs go without."""
-        total = np.maximum(self.model.capacity("worker").sum(axis=0), 1e-300)
-        size = (self.model.demand("worker") / total).max(axis=1)
+        sizes = self.model.sizes("worker").tolist()
         density = [
-            max(c.utility.values()) / max(c.work * take, 1e-300)
-            for c, take in zip(self.model.jobs, size.tolist(), strict=True)
+            max(c.utility.values()) / max(c.work * size, 1e-300)
+            for c, size in zip(self.model.jobs, sizes, strict=True)
         ]
         ranks = np.argsort(np.argsort(density, kind="stable"), kind="stable")
         return 1.0 + 9.0 * ranks / max(1, len(ranks) - 1)

@@ -95,14 +95,14 @@ class Shortfall:
         return math.fsum(c.utility[slot] for c, slot in pairs if slot >= 0)
 
     def search(self, start: Fill, least: float, budget: Budget) -> Fill:
-        """Fill slots anew until no job lacks work, or the jobs together are worth too little.
+        """Fill slots anew until no job lacks work, or there is no hope of a gain.
 
         Parameters
         ----------
         start : Fill
             What was placed of a plan; it is not changed.
         least : float
-            What they must be worth more than.
+            What the jobs that are due must be worth more than together.
         budget : Budget
             When to stop; no search takes longer than ``params.limit``.
 
@@ -187,12 +187,7 @@ class Shortfall:
 
     def _sizes(self) -> FloatArray:
         """The largest share of all servers that a worker and its parameter servers take, (I,)."""
-        share = np.zeros(len(self.model.jobs))
-        each = {"worker": 1.0, "ps": np.array([c.job.ps_per_worker for c in self.model.jobs])}
-        for group in GROUPS:
-            total = self.model.capacity(group).sum(axis=0)
-            demand = self.model.demand(group)
-            parts = np.divide(demand, total, out=np.zeros_like(demand), where=total > 0)
-            share = np.maximum(share, parts.max(axis=1, initial=0.0) * each[group])
+        ps_of_one = np.array([c.job.ps_per_worker for c in self.model.jobs])
+        share = np.maximum(self.model.sizes("worker"), self.model.sizes("ps") * ps_of_one)
         weights: FloatArray = np.maximum(share, LIGHTEST * share.max(initial=1e-300))
         return weights

@@ -248,7 +248,7 @@ def test_what_a_solver_leaves_within_its_tolerance_does_not_keep_a_solve_going(
 def test_unfinished_jobs_that_are_too_many_at_once_are_put_back_by_fewer(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    run = decomposition(tight(*[1.0] * 8))
+    run = decomposition(tight(*[1.0] * 9))
     asked: list[list[int]] = []
 
     def slow(
@@ -258,8 +258,8 @@ def test_unfinished_jobs_that_are_too_many_at_once_are_put_back_by_fewer(
         return (solution, False) if len(jobs) > 2 else reinsert(solution, jobs, budget)
 
     monkeypatch.setattr(primal, "reinsert", slow)
-    run.primal._complete(PartialSolution(run.model.arrays), set(range(8)), Budget())
-    assert sorted(k for jobs in asked if len(jobs) <= 2 for k in jobs) == list(range(8))
+    run.primal._complete(PartialSolution(run.model.arrays), set(range(9)), Budget())
+    assert sorted(k for jobs in asked if len(jobs) <= 2 for k in jobs) == list(range(9))
 
 
 @pytest.mark.usefixtures("_unaided")

@@ -22,7 +22,7 @@ from oasis.model.rounding import FloatArray, IntArray
 from oasis.solvers import Status
 from oasis.solvers.budget import Budget
 from offline.benders import subproblem as placing
-from offline.benders.subproblem import place, place_by_patterns
+from offline.benders.subproblem import place
 from offline.patterns.cuts import Cut, CutGenerator
 from offline.patterns.params import CutParams
 from offline.patterns.patterns import PatternPool
@@ -291,17 +291,22 @@ def test_patterns_place_what_the_largest_first_does_not(monkeypatch: pytest.Monk
         place(slot.capacity, slot.demand, slot.most, NO_LIMIT, PARAMS)
 
 
-@pytest.mark.parametrize("search", [place_by_patterns, place])
-def test_what_is_worth_most_is_placed_where_not_all_fits(
-    search: Callable[..., tuple[IntArray, bool]],
-) -> None:
+@pytest.mark.parametrize(
+    "search",
+    [
+        lambda *given: placing._by_patterns(*given, PARAMS),
+        lambda *given: placing._by_servers(*given)[0],
+    ],
+    ids=["_by_patterns", "_by_servers"],
+)
+def test_what_is_worth_most_is_placed_where_not_all_fits(search: Callable[..., IntArray]) -> None:
     """Two resources, so that no order of sizes says which items to leave out."""
     capacity, demand = np.array([[2.0, 2.0]]), np.array([[1.0, 0.0], [1.0, 1.0], [0.0, 1.0]])
     counts, worth = np.array([2, 1, 2]), np.array([1.0, 5.0, 1.0])
-    units, _ = search(capacity, demand, counts, NO_LIMIT, PARAMS, worth)
+    units = search(capacity, demand, counts, NO_LIMIT, worth)
     assert units[:, 0].tolist() == [1, 1, 1]
     worth = np.array([3.0, 5.0, 3.0])
-    units, _ = search(capacity, demand, counts, NO_LIMIT, PARAMS, worth)
+    units = search(capacity, demand, counts, NO_LIMIT, worth)
     assert units[:, 0].tolist() == [2, 0, 2]
 
 

@@ -26,6 +26,7 @@ from offline.benders.params import BendersParams, PrimalParams
 from offline.benders.plans import close_plan, whole_plan
 from offline.benders.primal import PrimalHeuristic
 from offline.benders.separation import Separation
+from offline.benders.shortfall import Fill
 from offline.column_generation.params import ConfigurationParams
 from offline.column_generation.solve import COLGEN, solve_configuration
 from offline.heuristics.best_solution import BestSolution
@@ -157,6 +158,13 @@ def test_the_closest_plan_changes_no_more_than_its_rows_ask_for() -> None:
     assert (counts.sum(), counts[1]) == (pytest.approx(2.0), pytest.approx(1.0))
 
 
+def test_the_size_of_a_unit_is_its_largest_share_of_all_servers() -> None:
+    """Of six GPUs; of parameter servers these jobs ask for nothing."""
+    made = model(job("a", 2.0, 5.0), job("b", 3.0, 5.0))
+    assert made.sizes("worker") == pytest.approx([2.0 / 6.0, 3.0 / 6.0])
+    assert made.sizes("ps").tolist() == [0.0, 0.0]
+
+
 def test_the_scale_of_distances_is_what_the_known_plan_takes() -> None:
     made = model(*THREE)
     known = made.values_of({name: Schedule(name, [[0, 0, 1]], []) for name in "ab"})
@@ -221,6 +229,33 @@ def test_a_plan_that_fits_leaves_nothing_to_put_back(monkeypatch: pytest.MonkeyP
     primal = heuristic(*THREE)
     monkeypatch.setattr(module, "reinsert", None)
     assert primal.place(merged_plan("a", "c"), Budget()) == []
+
+
+@pytest.mark.parametrize(("number", "has_searched"), [(8, True), (9, False)])
+def test_jobs_that_lack_work_are_put_back(number: int, has_searched: bool) -> None:
+    assert put_back(number, has_searched=has_searched) == number
+
+
+def test_too_many_jobs_that_lack_work_after_a_search_are_not_put_back_by_highs() -> None:
+    assert put_back(9, has_searched=True) == 0
+
+
+def put_back(number: int, *, has_searched: bool) -> int:
+    """How many of so many jobs, none of which has a place yet, HiGHS is asked to put back."""
+    primal = heuristic(*(job(f"j{k}", 1.0, 1.0) for k in range(number)), horizon=2)
+    asked: list[int] = []
+
+    def noted(solution: PartialSolution, jobs: list[int], _: Budget) -> tuple[Any, bool]:
+        asked.extend(jobs)
+        return solution, True
+
+    nothing = [primal.shortfall.slots.empty()] * 2
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "reinsert", noted)
+        primal._offer(
+            Fill.of(nothing, np.zeros(number, np.int64)), Budget(), has_searched=has_searched
+        )
+    return len(asked)
 
 
 def test_a_job_that_finds_some_of_its_places_gets_none_of_them() -> None:

@@ -20,6 +20,11 @@ from offline.patterns.params import CutParams
 CLUSTER = Cluster(("gpu",), (Server("w", {"gpu": 3.0}),), (Server("p", {"gpu": 1.0}),), 1.0)
 
 
+def work() -> Budget:
+    """A limit in work, which no machine is too slow for."""
+    return Budget.of(None, 60.0)
+
+
 def job(name: str, gpus: float, work: int, value: float, due: int, most: int = 1) -> Job:
     """`work` worker-slots, at most `most` at once, worth something until slot `due`."""
     deadline = Deadline(value, float(due))
@@ -48,7 +53,7 @@ def test_work_that_found_no_place_moves_to_another_slot() -> None:
     run = search(*PAIR, horizon=2)
     start = fill(run, [1, 1, 1], [1, 0, 1], [0, 0, 1])  # b is due, and runs nowhere
     assert start.shortfall(run.work).tolist() == [0, 1, 0]
-    found = run.search(start, 0.0, Budget())
+    found = run.search(start, 0.0, work())
     assert not found.shortfall(run.work).any()
     assert found.workers.tolist() == [[1, 0, 1], [0, 1, 1]]
     assert start.workers.tolist() == [[1, 0, 1], [0, 0, 1]]  # the start is not changed
@@ -60,14 +65,14 @@ def test_others_give_way_where_they_fit_elsewhere() -> None:
     thin = [job(f"thin{k}", 1.0, 1, 1.0, due=1) for k in range(2)]
     run = search(wide, *thin, horizon=2)
     start = fill(run, [0, 1, 1], [0, 1, 1], [0, 0, 0])
-    found = run.search(start, 0.0, Budget())
+    found = run.search(start, 0.0, work())
     assert found.workers.tolist() == [[1, 0, 0], [0, 1, 1]]
 
 
 def test_a_job_that_cannot_make_it_completes_later_where_that_costs_little() -> None:
     slow = Job("slow", 0, 1, 1, 1, 1.0, 0.0, {"gpu": 3.0}, {}, Sigmoid(10.0, 0.1, 5.0))
     run = search(slow, job("first", 3.0, 1, 50.0, due=0), horizon=3)
-    found = run.search(fill(run, [0, 0], [0, 1], [0, 0], [0, 0]), 0.0, Budget())
+    found = run.search(fill(run, [0, 0], [0, 1], [0, 0], [0, 0]), 0.0, work())
     assert found.due.tolist() == [1, 0]
     assert found.workers.tolist() == [[0, 1], [1, 0], [0, 0]]
 
@@ -88,7 +93,7 @@ def test_a_job_that_cannot_make_it_at_all_leaves_and_gives_up_its_places() -> No
 def test_nothing_is_tried_for_a_plan_that_can_gain_nothing() -> None:
     run = search(*PAIR, horizon=2)
     start = fill(run, [1, 1, 1], [1, 0, 1], [0, 0, 1])
-    assert run.search(start, 14.0, Budget()) is start
+    assert run.search(start, 14.0, work()) is start
 
 
 def test_nothing_is_tried_without_time() -> None:
@@ -110,14 +115,14 @@ def test_the_fill_with_the_worthiest_finished_jobs_is_kept(
         seen.append(here.workers[0].tolist())
 
     monkeypatch.setattr(run, "_round", noted)
-    found = run.search(fill(run, [0, 0], [1, 0]), 0.0, Budget())
+    found = run.search(fill(run, [0, 0], [1, 0]), 0.0, work())
     assert [0, 1] in seen
     assert found.workers.tolist() == [[1, 0]]
 
 
 def test_what_the_last_round_finds_counts() -> None:
     run = search(*PAIR, horizon=2, rounds=1)
-    found = run.search(fill(run, [1, 1, 1], [1, 0, 1], [0, 0, 1]), 0.0, Budget())
+    found = run.search(fill(run, [1, 1, 1], [1, 0, 1], [0, 0, 1]), 0.0, work())
     assert not found.shortfall(run.work).any()
 
 
@@ -140,7 +145,7 @@ def test_a_job_that_lacks_work_weighs_more_until_others_give_way(
         for k, (worker, due) in enumerate(shares)
     )
     run = search(*jobs, horizon=2, cluster=cluster, growth=growth, rounds=rounds)
-    found = run.search(fill(run, [0, 1, 1], [0, 1, 1], [0, 0, 0]), 0.0, Budget())
+    found = run.search(fill(run, [0, 1, 1], [0, 1, 1], [0, 0, 0]), 0.0, work())
     assert found.shortfall(run.work).any() != is_whole
 
 
@@ -148,7 +153,7 @@ def test_a_job_that_takes_next_to_nothing_makes_up_for_its_work_too() -> None:
     free = Job("free", 0, 2, 1, 1, 1.0, 0.0, {}, {}, Deadline(1.0, 2.0))
     run = search(*PAIR, free, horizon=3)
     start = fill(run, [1, 1, 1, 2], [1, 0, 1, 0], [0, 0, 1, 0], [0, 0, 0, 1])
-    found = run.search(start, 0.0, Budget())
+    found = run.search(start, 0.0, work())
     assert not found.shortfall(run.work).any()
 
 
@@ -163,7 +168,7 @@ def test_a_search_that_gets_nowhere_ends(monkeypatch: pytest.MonkeyPatch) -> Non
     run = search(*PAIR, horizon=2, hopeless=3, concession=0.0)
     rounds: list[int] = []
     monkeypatch.setattr(run, "_round", lambda *_: rounds.append(1))
-    run.search(fill(run, [0, 0, 1], [1, 0, 1], [0, 0, 1]), 0.0, Budget())
+    run.search(fill(run, [0, 0, 1], [1, 0, 1], [0, 0, 1]), 0.0, work())
     assert len(rounds) == 3
 
 
@@ -172,7 +177,7 @@ def test_jobs_may_give_in_after_every_third_round(monkeypatch: pytest.MonkeyPatc
     calls: list[str] = []
     monkeypatch.setattr(run, "_round", lambda *_: calls.append("round"))
     monkeypatch.setattr(run, "_relent", lambda *_: calls.append("relent"))
-    run.search(fill(run, [1, 1, 1], [1, 0, 1], [0, 0, 1]), 0.0, Budget())
+    run.search(fill(run, [1, 1, 1], [1, 0, 1], [0, 0, 1]), 0.0, work())
     three = ["round"] * 3
     assert calls == [*three, "relent", *three, "relent", "round"]
 
@@ -185,7 +190,7 @@ def test_a_slot_is_asked_for_no_more_than_a_job_still_needs(
     start = fill(run, [3, 3, 3], [1, 0, 1], [0, 0, 1], [0, 0, 1], [0, 0, 0])
     asked: list[list[int]] = []
     monkeypatch.setattr(run.slots, "best", lambda most, *_: asked.append(most.tolist()))
-    run._round(start, run._sizes(), Budget())
+    run._round(start, run._sizes(), work())
     assert sorted(asked) == [[0, 1, 0]] * 3 + [[1, 1, 0]]
 
 
