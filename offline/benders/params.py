@@ -44,7 +44,7 @@ class PrimalParams(Params):
     least_squeeze : float
         Least share of a slot's room that the next plan leaves free where counts did not fit.
     few_cuts : int
-        Where no more counts than this were cut off, their slots have less room in the next plan, too.
+        Where no more counts than this were cut off, the next plan has less room for them, too.
     """
 
     plans: Number = 12
