@@ -117,6 +117,11 @@ class SolveState:
         return self._best[1]
 
     @property
+    def found_by(self) -> str:
+        """The phase in which `schedules` were found."""
+        return self._best[2]
+
+    @property
     def bound(self) -> float:
         return self._proof[0]
 

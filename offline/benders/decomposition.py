@@ -16,15 +16,10 @@ from oasis.solvers import Solution, Status, highs
 from oasis.solvers.budget import Budget
 from oasis.solvers.relaxation import Relaxation
 from oasis.solvers.running import RunningSolve
-from offline.benders.master import CountModel
 from offline.benders.params import BendersParams
+from offline.benders.parts import Parts
 from offline.benders.plans import close_plan
-from offline.benders.primal import PrimalHeuristic
-from offline.benders.replanning import Replanning
-from offline.benders.separation import Separation
-from offline.heuristics.alternation import Alternation
-from offline.heuristics.best_solution import BestSolution
-from offline.heuristics.fix_and_optimise import Neighbourhoods
+from offline.processes.helper import Helper
 from offline.state import Phase
 
 SAFETY = 1e-9  # relative, on top of a relaxation's value, for HiGHS's tolerances
@@ -51,40 +46,18 @@ class Decomposition:
 
     Parameters
     ----------
-    model : CountModel
-        The master.
-    separation : Separation
-        Finds what it does not know yet.
-    primal : PrimalHeuristic
-        Makes schedules of its plans.
-    neighbourhoods : Neighbourhoods
-        Is told which jobs a plan wants.
-    searches : Alternation
-        Improve the best schedules while it is solved, `neighbourhoods` among them.
-    best : BestSolution
-        The best schedules, which all of these share.
+    parts : Parts
+        The master, its cuts, and the searches for schedules.
     params : BendersParams
         How the time is spent.
-    replanning : Replanning, optional
-        That of `searches`, which begins at the relaxation where the horizon is short; without
-        it, whole counts are tried before any master.
     """
 
-    def __init__(
-        self,
-        model: CountModel,
-        separation: Separation,
-        primal: PrimalHeuristic,
-        neighbourhoods: Neighbourhoods,
-        searches: Alternation,
-        best: BestSolution,
-        params: BendersParams,
-        replanning: Replanning | None = None,
-    ) -> None:
-        self.model, self.separation, self.primal = model, separation, primal
-        self.neighbourhoods, self.searches = neighbourhoods, searches
-        self.best, self.params, self.replanning = best, params, replanning
-        self.state, self.budget = best.state, best.state.budget
+    def __init__(self, parts: Parts, params: BendersParams) -> None:
+        self.parts, self.params = parts, params
+        self.model, self.separation, self.primal = parts.model, parts.separation, parts.primal
+        self.best, self.replanning = parts.best, parts.replanning
+        self.state, self.budget = self.best.state, self.best.state.budget
+        self._helper: Helper | None = None
         self._level = 0
         self._tolerance = params.master.first_gap
         self._near: list[pulp.LpConstraint] = []
@@ -94,8 +67,14 @@ class Decomposition:
         """Whether there is no time left, or nothing left to prove."""
         return self.budget.passed or self.best.is_proven
 
-    def run(self) -> Status:
-        """Solve until it is done; why it ended."""
+    def run(self, helper: Helper | None = None) -> Status:
+        """Solve until it is done; why it ended.
+
+        With a `helper`, a second process looks for schedules as long as that works.
+        """
+        self._helper = helper
+        if helper is not None:
+            self.separation.share(helper.partner)
         relaxed = self.cut_the_relaxation()
         if self.replanning is None:
             self.try_whole()
@@ -104,6 +83,11 @@ class Decomposition:
         while not self.is_done:
             self.cycle()
         return Status.OPTIMAL if self.best.is_proven else self.budget.status
+
+    @property
+    def _is_helped(self) -> bool:
+        """Whether another process looks for schedules."""
+        return self._helper is not None and self._helper.is_working
 
     def cut_the_relaxation(self) -> Mapping[str, float]:
         """Solve the master's relaxation and cut off what cannot be placed, again and again.
@@ -150,8 +134,11 @@ class Decomposition:
             return
         self._tolerance /= 2
         plan = self.model.completions(solution.values)
-        self.neighbourhoods.wanted = [self.model.index[name] for name in plan]
+        self.parts.neighbourhoods.wanted = [self.model.index[name] for name in plan]
         self._near = self.model.near(plan, params.window)
+        if self._helper is not None and self._is_helped:
+            slots = {name: [slot, slot + params.window + 1] for name, slot in plan.items()}
+            self._helper.partner.tell({"plan": slots})
         refining = self.budget.share(params.refine_share)
         cuts = self.refine(solution, refining) or self.search_near_plan()
         lowered = before - self.state.bound
@@ -163,12 +150,17 @@ class Decomposition:
         self._tolerance = 0.0
 
     def _master_and_meanwhile(self, tolerance: float) -> Solution:
-        """Solve a master, and look for schedules as long as it runs or that pays."""
+        """Solve a master, and look for schedules as long as it runs or that pays.
+
+        Where another process looks for them, this one waits.
+        """
         params = self.params.master
         limit = self.budget.limit or 0.0
         is_last = self.budget.left < params.last_share * limit
         part = self.budget.share(1.0 if is_last else params.share)
         with self._start(tolerance, part) as master:
+            if self._is_helped:
+                return self._finish(master)
             if self._near and self.budget.left > params.primal_until * limit:
                 self.search_near_plan()
             pays = True
@@ -189,9 +181,12 @@ class Decomposition:
     def search_near_plan(self) -> int:
         """Schedules close to the last plan; the number of cuts that came of it.
 
-        Over a long horizon there are too many slots to place: nothing is tried.
+        Over a long horizon there are too many slots to place, and where another process looks for
+        schedules, it knows the plan: nothing is tried.
         """
         near, self._near = self._near, []
+        if self._is_helped:
+            return 0
         if self.replanning is not None and not self.replanning.is_whole:
             return 0
         self.state.enter(Phase.PLANS)
@@ -232,7 +227,7 @@ class Decomposition:
         """Search from the best schedules; the share of the open interval that this has closed."""
         self.best.catch_up()
         before = self.best.value
-        self.searches.search(self.budget.within(self.params.patch_limit))
+        self.parts.searches.search(self.budget.within(self.params.patch_limit))
         return (self.best.value - before) / max(self.state.bound - before, 1e-300)
 
     def refine(self, solution: Solution, budget: Budget) -> int:

@@ -54,7 +54,7 @@ class Filling:
         placed : mapping of int to variable
             Units of each item in the model.
         """
-        covers: dict[int, list[pulp.LpAffineExpression]] = {i: [] for i in placed}
+        covers: dict[int, dict[pulp.LpVariable, int]] = {i: {} for i in placed}
         chosen: list[list[pulp.LpVariable]] = []
         for k, rows in enumerate(patterns):
             most = int(servers.number[k])
@@ -64,11 +64,11 @@ class Filling:
             ]
             chosen.append(here)
             problem.addConstraint(pulp.lpSum(here) <= most)
-            for i, j in zip(*np.nonzero(rows.T), strict=True):
-                if int(i) in covers:
-                    covers[int(i)].append(int(rows[j, i]) * here[j])
+            for i, j in np.argwhere(rows.T).tolist():
+                if i in covers:
+                    covers[i][here[j]] = int(rows[j, i])
         for i, variable in placed.items():
-            problem.addConstraint(variable <= pulp.lpSum(covers[i]))
+            problem.addConstraint(variable <= pulp.LpAffineExpression(covers[i]))
         return cls(servers, patterns, chosen)
 
     def units(

@@ -89,7 +89,7 @@ class ShortfallParams(Params):
         Share of the lightest worker's weight by which heavier workers of a slot may be missed.
     """
 
-    limit: Amount = 25.0
+    limit: Amount = 10.0
     slot_limit: Amount = 0.5
     rounds: Number = 40
     patience: Number = 3
@@ -266,6 +266,11 @@ class BendersParams(Params):
         Most seconds (or units of work) for either of these, also without a limit.
     patch_limit : float
         Limit of neighbourhoods between two looks at a running master.
+    processes : int
+        2: where there is a second core and the limit is in seconds, schedules are looked for in a
+        process of its own beside the masters of a large problem; 1: never.
+    process_limit : float
+        Such a process is not started with fewer seconds left.
     pays : float
         Share of the difference of bound and incumbent; neighbourhoods that close as much go on,
         whether a master runs or not.
@@ -299,4 +304,6 @@ class BendersParams(Params):
     search_share: Share = 0.03
     search_limit: Amount = 5.0
     patch_limit: Amount = 3.0
+    processes: Number = 2
+    process_limit: Amount = 5.0
     pays: Amount = 0.02

@@ -13,10 +13,11 @@ from oasis.solvers.budget import Budget
 from offline.benders.master import CountModel
 from offline.benders.subproblem import place
 from offline.model.arrays import GROUPS
-from offline.patterns.cuts import CutGenerator
+from offline.patterns.cuts import Cut, CutGenerator
 from offline.patterns.params import CutParams
 from offline.patterns.patterns import PatternPool
 from offline.patterns.server_classes import classes
+from offline.processes.messages import Message, Partner
 
 
 class Separation:
@@ -42,6 +43,13 @@ class Separation:
             )
             for group in GROUPS
         }
+        self._partner: Partner | None = None
+        self._heard: list[Message] = []
+
+    def share(self, partner: Partner) -> None:
+        """Tell another process of new cuts from now on, and take up those that it tells of."""
+        self._partner = partner
+        partner.on("cuts", self._heard.append)
 
     def cut(
         self, values: Mapping[str, float], budget: Budget, slots: range | None = None
@@ -50,6 +58,7 @@ class Separation:
 
         With `slots`, those of these slots alone.
         """
+        self._take_up()
         slots = range(self.model.arrays.horizon) if slots is None else slots
         rows: list[pulp.LpConstraint] = []
         open_slots: list[tuple[str, int, FloatArray]] = []
@@ -64,9 +73,21 @@ class Separation:
                 broken = self._broken(group, slot, counts)  # by a cut of a slot before
                 if not broken:
                     cut = self._generators[group].separate(counts, budget)
-                    broken = [] if cut is None else self.model.add(group, cut, [slot])
+                    broken = [] if cut is None else self._learnt(group, cut, [slot])
                 rows += broken
         return self._added(rows)
+
+    def _learnt(self, group: str, cut: Cut, slots: Iterable[int]) -> list[pulp.LpConstraint]:
+        """Rows of a new cut for these slots."""
+        if self._partner is not None:
+            self._partner.tell({"cuts": group, "weights": cut.weights.tolist()})
+        return self.model.add(group, cut, slots)
+
+    def _take_up(self) -> None:
+        """Take note of the cuts of the other process; rows come of those that are violated."""
+        heard, self._heard[:] = self._heard.copy(), []
+        for message in heard:
+            self.model.add(message["cuts"], Cut(np.array(message["weights"])), [])
 
     def _broken(self, group: str, slot: int, counts: FloatArray) -> list[pulp.LpConstraint]:
         """Rows of known cuts that the counts (I,) of a slot break."""
@@ -78,7 +99,7 @@ class Separation:
         """Whether patterns cut off counts (I,) of a group; if so, in all these slots."""
         cut = self._generators[group].separate(counts.astype(float), budget)
         if cut is not None:
-            self._added(self.model.add(group, cut, slots))
+            self._added(self._learnt(group, cut, slots))
         return cut is not None
 
     def forbid(self, group: str, counts: IntArray, slots: Iterable[int], budget: Budget) -> None:

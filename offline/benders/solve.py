@@ -23,22 +23,18 @@ from oasis.certify.verify import verify
 from oasis.model.instance import Instance
 from oasis.solvers import SolveProgress, Status
 from offline.benders.decomposition import Decomposition
-from offline.benders.master import CountModel
 from offline.benders.params import BendersParams
-from offline.benders.primal import PrimalHeuristic
-from offline.benders.replanning import Replanning
-from offline.benders.separation import Separation
+from offline.benders.parts import Parts
 from offline.column_generation.bound import solve_configuration_lp
-from offline.heuristics.alternation import Alternation
 from offline.heuristics.best_solution import BestSolution
 from offline.heuristics.dual_values import DualValues
-from offline.heuristics.fix_and_optimise import Neighbourhoods
 from offline.heuristics.insertion import insert_in_orders
 from offline.heuristics.partial_solution import PartialSolution
 from offline.heuristics.ruin_and_recreate import ruin_and_recreate
 from offline.heuristics.window_search import WindowSearch
 from offline.method import Method
 from offline.model.arrays import OfflineArrays
+from offline.processes.helper import Helper, Task, has_second_core
 from offline.result import OfflineResult
 from offline.state import Phase, SolveState
 from offline.warm_start import OnlinePrices, Start, WarmStart
@@ -85,7 +81,16 @@ def _run(
     instance: Instance, start: WarmStart, state: SolveState, params: BendersParams, seed: int
 ) -> Status:
     assert start.prices is not None
-    return prepared(instance, start.prices, state, params, np.random.default_rng(seed)).run()
+    decomposition = prepared(instance, start.prices, state, params, np.random.default_rng(seed))
+    parts, left = decomposition.parts, state.budget.left
+    is_large = parts.replanning is not None and left > params.process_limit
+    if params.processes < 2 or state.budget.is_repeatable or not (is_large and has_second_core()):
+        return decomposition.run()
+    duals = parts.neighbourhoods.duals
+    prices = duals.worker_prices, duals.ps_prices
+    task = Task("schedules", Phase.REPLANNING, params, seed, prices)
+    with Helper(instance, state, task, head_start=0.0) as helper:
+        return decomposition.run(helper)
 
 
 def prepared(
@@ -131,30 +136,9 @@ def prepared(
     insert_in_orders(arrays, duals, best, rng, part, params.insertion)
     state.enter(Phase.RUIN_AND_RECREATE)
     ruin_and_recreate(duals, best, rng, part, params.ruin)
-    model = CountModel(arrays)
-    state.proved(model.trivial_bound, Phase.TRIVIAL)
-    separation = Separation(model, params.cuts)
-    neighbourhoods = Neighbourhoods(duals, best, rng, params.neighbourhood)
-    primal = PrimalHeuristic(model, separation, best, duals, rng, params.primal, params.shortfall)
-    searches = [
-        (Phase.NEIGHBOURHOODS, neighbourhoods.search),
-        (Phase.WINDOWS, windows.search),
-    ]
-    replanning = None
-    if model.size > params.master.whole_size:
-        steering = params.replanning
-        replanning = Replanning(model, separation, primal, best, duals, rng, steering)
-        searches.insert(0, (Phase.REPLANNING, replanning.search))
-    return Decomposition(
-        model,
-        separation,
-        primal,
-        neighbourhoods,
-        Alternation(searches, best, params.alternation),
-        best,
-        params,
-        replanning,
-    )
+    parts = Parts.of(arrays, duals, best, windows, rng, params)
+    state.proved(parts.model.trivial_bound, Phase.TRIVIAL)
+    return Decomposition(parts, params)
 
 
 BENDERS = Method("benders", BendersParams, _run, needs_prices=True)

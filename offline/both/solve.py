@@ -2,28 +2,26 @@
 
 Neither is faster on all small instances: where identical servers make the one slow, the other is
 quick, and the reverse. With a second core and a limit in seconds the compact model runs in a
-process of its own (`offline.both.helper`), and both share schedules and bounds. With one core, or
-where the same result is asked for on every machine (a limit in work), the decomposition has its
+process of its own (`offline.processes.helper`), and both share schedules and bounds. With one core,
+or where the same result is asked for on every machine (a limit in work), the decomposition has its
 share of the limit first, and the compact model goes on from what that knows.
 """
 
 from __future__ import annotations
 
-import multiprocessing
-import os
-import sys
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from oasis.model.instance import Instance
 from oasis.solvers import SolveProgress, Status
 from offline.benders.solve import BENDERS
-from offline.both.helper import Helper
 from offline.both.params import BothParams
 from offline.method import Method, P
 from offline.model.milp import MILP
+from offline.processes.helper import Helper, Task, has_second_core
 from offline.result import OfflineResult
-from offline.state import SolveState
+from offline.state import Phase, SolveState
 from offline.warm_start import Start, WarmStart
 
 
@@ -71,25 +69,10 @@ def _run(
 ) -> Status:
     if state.budget.is_repeatable or not has_second_core():
         return _in_turn(instance, start, state, params, seed)
-    with Helper(instance, state, params.milp, seed, params.head_start):
-        return BENDERS.run(instance, start, state, params.benders, seed)
-
-
-def has_second_core() -> bool:
-    """Whether a second process would have a core of its own, as far as this one can know.
-
-    A process that another one started with `multiprocessing`, such as a worker of a sweep, shares
-    the cores with its siblings. A program that contains the interpreter cannot start another.
-
-    Examples
-    --------
-    >>> from offline.both.solve import has_second_core
-    >>> has_second_core() in (True, False)
-    True
-    """
-    affinity = getattr(os, "sched_getaffinity", None)
-    cores = os.cpu_count() or 1 if affinity is None else len(affinity(0))
-    return cores > 1 and multiprocessing.parent_process() is None and bool(sys.executable)
+    task = Task("compact model", Phase.COMPACT, params.milp, seed)
+    benders = replace(params.benders, processes=1)
+    with Helper(instance, state, task, params.head_start):
+        return BENDERS.run(instance, start, state, benders, seed)
 
 
 def _in_turn(

@@ -96,8 +96,10 @@ class PatternPool:
                 left -= take[:, None] * np.where(take[:, None] > 0, share, 0.0)
             is_better = units @ weights > best @ weights
             best[is_better] = units[is_better]
-        for k, row in enumerate(best):
-            if not self._fits(k, row):
+        # a sum clearly below the limit needs no second look
+        is_close = best @ self.demand > self.capacity * LIMIT * (1.0 - CLOSE)
+        for k in np.flatnonzero(is_close.any(axis=1)).tolist():
+            if not self._fits(k, best[k]):
                 best[k] = 0
         for known, row in zip(self.patterns, best, strict=True):
             known[row.tobytes()] = row
@@ -160,6 +162,7 @@ class PatternPool:
 
 
 def _maximal(rows: IntArray) -> IntArray:
-    rows = np.unique(rows, axis=0)
-    kept: IntArray = rows[(rows[:, None] <= rows).all(axis=2).sum(axis=1) == 1]
+    """Rows (P, I), all different, that are not below another one."""
+    is_below = (rows[:, None] <= rows).all(axis=2)
+    kept: IntArray = rows[is_below.sum(axis=1) == 1]
     return kept

@@ -21,11 +21,12 @@ from oasis import Constant
 from oasis.model.errors import SolverError
 from oasis.solvers import Status
 from offline import BothParams, solve, solve_benders, solve_both, solve_brute_force
-from offline.both import helper
 from offline.both import solve as both
-from offline.both.child import Child, plain
-from offline.both.helper import Helper
 from offline.both.params import BothParams as Params
+from offline.processes import helper
+from offline.processes.child import Child
+from offline.processes.helper import Helper
+from offline.processes.messages import plain
 from offline.result import OfflineResult
 from offline.state import Phase, SolveState
 
@@ -228,7 +229,8 @@ PROGRAM = """
 import sys, time
 import oasis
 from offline import BothParams, solve_both
-from offline.both import helper, solve
+from offline.both import solve
+from offline.processes import helper
 solve.has_second_core = lambda: True
 start = helper._started
 def noted():
@@ -323,6 +325,7 @@ def test_auto_runs_both_where_neither_is_best() -> None:
 def test_the_process_says_what_it_learns(capsys: pytest.CaptureFixture[str]) -> None:
     start = solve_benders(TINY, work_limit=0.0)
     problem = {
+        "task": "compact model",
         "instance": oasis.model.instance_file.instance_to_dict(TINY),
         "schedules": plain(start.schedules),
         "params": {},
@@ -366,6 +369,7 @@ def test_the_process_takes_up_what_it_is_told_and_does_not_tell_it_again(
 ) -> None:
     optimum = solve_brute_force(TINY)
     problem = {
+        "task": "compact model",
         "instance": oasis.model.instance_file.instance_to_dict(TINY),
         "schedules": [],
         "params": {},

@@ -1,0 +1,78 @@
+"""The parts of the decomposition, put together: master, cuts, and the searches for schedules."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from offline.benders.master import CountModel
+from offline.benders.params import BendersParams
+from offline.benders.primal import PrimalHeuristic
+from offline.benders.replanning import Replanning
+from offline.benders.separation import Separation
+from offline.heuristics.alternation import Alternation
+from offline.heuristics.best_solution import BestSolution
+from offline.heuristics.dual_values import DualValues
+from offline.heuristics.fix_and_optimise import Neighbourhoods
+from offline.heuristics.window_search import WindowSearch
+from offline.model.arrays import OfflineArrays
+from offline.state import Phase
+
+
+class Parts(NamedTuple):
+    """What the masters and the search for schedules work with.
+
+    Parameters
+    ----------
+    model : CountModel
+        The master.
+    separation : Separation
+        Finds what it does not know yet.
+    primal : PrimalHeuristic
+        Makes schedules of its plans.
+    neighbourhoods : Neighbourhoods
+        Is told which jobs a plan wants.
+    replanning : Replanning or None
+        The search over plans; None where whole counts are tried before any master.
+    searches : Alternation
+        The searches that improve the best schedules, in turn.
+    best : BestSolution
+        The best schedules, which all of these share.
+    """
+
+    model: CountModel
+    separation: Separation
+    primal: PrimalHeuristic
+    neighbourhoods: Neighbourhoods
+    replanning: Replanning | None
+    searches: Alternation
+    best: BestSolution
+
+    @classmethod
+    def of(
+        cls,
+        arrays: OfflineArrays,
+        duals: DualValues,
+        best: BestSolution,
+        windows: WindowSearch,
+        rng: np.random.Generator,
+        params: BendersParams,
+    ) -> Parts:
+        """Make them for a problem, with these prices and schedules to start from."""
+        model = CountModel(arrays)
+        separation = Separation(model, params.cuts)
+        neighbourhoods = Neighbourhoods(duals, best, rng, params.neighbourhood)
+        given = model, separation, best, duals, rng
+        primal = PrimalHeuristic(*given, params.primal, params.shortfall)
+        searches = [
+            (Phase.NEIGHBOURHOODS, neighbourhoods.search),
+            (Phase.WINDOWS, windows.search),
+        ]
+        replanning = None
+        if model.size > params.master.whole_size:
+            steering = params.replanning
+            replanning = Replanning(model, separation, primal, best, duals, rng, steering)
+            searches.insert(0, (Phase.REPLANNING, replanning.search))
+        turns = Alternation(searches, best, params.alternation)
+        return cls(model, separation, primal, neighbourhoods, replanning, turns, best)

@@ -1,0 +1,101 @@
+"""The search for schedules in a process of its own, beside the masters of another one.
+
+It tells the other process of better schedules and of cuts that it needed on the way, and hears of
+schedules, bounds, cuts and plans.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from functools import partial
+
+import numpy as np
+import pulp
+
+from oasis.certify.verify import verify
+from oasis.model.instance import Instance
+from oasis.solvers import Status
+from offline.benders.params import BendersParams
+from offline.benders.parts import Parts
+from offline.heuristics.best_solution import BestSolution
+from offline.heuristics.dual_values import DualValues
+from offline.heuristics.partial_solution import PartialSolution
+from offline.heuristics.window_search import WindowSearch
+from offline.model.arrays import OfflineArrays
+from offline.processes.messages import Message, Partner
+from offline.state import Phase, SolveState
+from offline.warm_start import WarmStart
+
+
+class ScheduleSearch:
+    """Searches in turn, and close to the plans that the other process tells of.
+
+    Parameters
+    ----------
+    parts : Parts
+        The searches, and what they work with.
+    params : BendersParams
+        How the time is spent.
+    partner : Partner
+        The other process.
+    """
+
+    def __init__(self, parts: Parts, params: BendersParams, partner: Partner) -> None:
+        self.parts, self.params = parts, params
+        self._plans: deque[dict[str, range]] = deque(maxlen=1)
+        parts.separation.share(partner)
+        partner.on("plan", self._take_plan)
+
+    def run(self) -> Status:
+        """Search until there is no time left, or nothing left to gain."""
+        best = self.parts.best
+        budget = best.state.budget
+        while not (budget.passed or best.is_proven):
+            best.catch_up()
+            if self._plans:
+                self._near(self._plans.pop())
+            self.parts.searches.search(budget.within(self.params.patch_limit))
+        return Status.OPTIMAL if best.is_proven else budget.status
+
+    def _take_plan(self, message: Message) -> None:
+        """Keep a plan until its turn comes; only the last one counts."""
+        self._plans.append({name: range(*slots) for name, slots in message["plan"].items()})
+
+    def _near(self, slots: dict[str, range]) -> None:
+        """Look for schedules close to a plan: around one that a replanning can do whole."""
+        parts = self.parts
+        parts.neighbourhoods.wanted = [parts.model.index[name] for name in slots]
+
+
+def search_for_schedules(
+    instance: Instance,
+    start: WarmStart,
+    state: SolveState,
+    params: BendersParams,
+    seed: int,
+    partner: Partner,
+) -> Status:
+    """Look for schedules until the budget is spent; a task of a second process.
+
+    Parameters
+    ----------
+    instance : Instance
+        The problem.
+    start : WarmStart
+        With the prices that guide the searches.
+    state : SolveState
+        With an incumbent; is told of better ones.
+    params : BendersParams
+        How the time is spent.
+    seed : int
+        Of all random choices.
+    partner : Partner
+        The other process.
+    """
+    assert start.prices is not None
+    arrays, rng = OfflineArrays.of(instance), np.random.default_rng(seed)
+    best = BestSolution(PartialSolution(arrays, state.schedules), state, partial(verify, instance))
+    duals = DualValues.of(arrays, start.prices.worker, start.prices.ps, params.priority)
+    windows = WindowSearch(arrays, best, rng, params.windows)
+    parts = Parts.of(arrays, duals, best, windows, rng, params)
+    return ScheduleSearch(parts, params, partner).run()

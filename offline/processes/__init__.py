@@ -1,0 +1,1 @@
+"""A second process beside a solve: what it works on, and what the two tell each other."""
