@@ -1,0 +1,188 @@
+"""Schedules that a second process looks for while the masters are solved."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+
+import oasis
+from oasis.model.instance_file import instance_to_dict
+from oasis.solvers import Status
+from oasis.solvers.budget import Budget
+from offline import BendersParams, solve_benders, solve_brute_force
+from offline.benders import solve as benders
+from offline.benders.decomposition import Decomposition
+from offline.benders.master import CountModel
+from offline.benders.parts import Parts
+from offline.benders.searching import search_for_schedules
+from offline.benders.separation import Separation
+from offline.model.arrays import OfflineArrays
+from offline.patterns.params import CutParams
+from offline.processes import child as second
+from offline.processes import helper
+from offline.processes.child import Child
+from offline.processes.messages import Message, Partner, line, plain
+from offline.state import Phase, SolveState
+from offline.warm_start import OnlinePrices, WarmStart
+
+TINY = oasis.generate("testbed", jobs=3, worker_servers=1, ps_servers=1, horizon=4, seed=3)
+LARGE = BendersParams.from_dict({"master": {"whole_size": 0}, "process_limit": 0.0})
+SECONDS = 60.0  # for a process to start on a loaded machine, and much more
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="POSIX processes")
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[subprocess.Popen[str]]:
+    """Every process that a solve starts, on a machine of two cores."""
+    made: list[subprocess.Popen[str]] = []
+    start = helper._started
+
+    def noted() -> subprocess.Popen[str]:
+        made.append(start())
+        return made[-1]
+
+    monkeypatch.setattr(benders, "has_second_core", lambda: True)
+    monkeypatch.setattr(helper, "_started", noted)
+    return made
+
+
+def idle(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let this process do nothing, so that all that is learnt comes from the other one."""
+
+    def wait(self: Decomposition, _: Any = None) -> Status:
+        while not self.is_done:
+            time.sleep(0.01)
+        return self.budget.status
+
+    monkeypatch.setattr(Decomposition, "run", wait)
+    for name in ("insert_in_orders", "ruin_and_recreate"):
+        monkeypatch.setattr(benders, name, lambda *_: None)
+    monkeypatch.setattr(benders.WindowSearch, "start", lambda *_: None)
+
+
+def test_the_other_process_alone_finds_the_enumerated_optimum(
+    monkeypatch: pytest.MonkeyPatch, started: list[subprocess.Popen[str]]
+) -> None:
+    optimum = solve_brute_force(TINY).objective
+    idle(monkeypatch)
+    found = solve_benders(TINY, SECONDS, params=LARGE, warm_start={}, no_improvement=15.0)
+    assert found.objective == pytest.approx(optimum, rel=1e-9)
+    assert found.objective_by in (Phase.REPLANNING, Phase.NEIGHBOURHOODS, Phase.WINDOWS)
+    assert found.parameters["processes"] == 2
+    assert [process.returncode in (0, -signal.SIGKILL) for process in started] == [True]
+
+
+def test_a_search_that_fails_is_reported_and_made_here(
+    monkeypatch: pytest.MonkeyPatch, started: list[subprocess.Popen[str]]
+) -> None:
+    monkeypatch.setattr(helper, "CHILD", "import sys; sys.stdin.readline(); sys.exit(7)")
+    result = solve_benders(TINY, SECONDS, params=LARGE, warm_start={})
+    assert result.status is Status.OPTIMAL
+    if started:  # unless it was proven before the process was missed
+        assert result.parameters.get("schedules_failed") in (None, "its process ended with 7")
+
+
+@pytest.mark.parametrize(
+    ("params", "limit"),
+    [
+        ({"processes": 1}, {"time_limit": SECONDS}),
+        ({"process_limit": 2 * SECONDS}, {"time_limit": SECONDS}),
+        ({}, {"work_limit": 5.0}),
+    ],
+)
+def test_no_second_process(
+    started: list[subprocess.Popen[str]], params: dict[str, Any], limit: dict[str, float]
+) -> None:
+    given = LARGE.to_dict() | params
+    result = solve_benders(TINY, params=given, **limit)
+    assert result.status is Status.OPTIMAL
+    assert not started
+    assert "processes" not in result.parameters
+
+
+def problem() -> dict[str, Any]:
+    """The task as the first line of the process has it, without schedules to start from."""
+    arrays = OfflineArrays.of(TINY)
+    shape = arrays.horizon, 1, len(TINY.cluster.resources)
+    return {
+        "task": "schedules",
+        "instance": instance_to_dict(TINY),
+        "schedules": [],
+        "params": LARGE.to_dict(),
+        "seed": 0,
+        "seconds": 5.0,
+        "bound": 1e6,
+        "prices": [np.zeros(shape).tolist(), np.zeros(shape).tolist()],
+    }
+
+
+def test_the_process_tells_of_schedules_until_they_meet_the_bound(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    optimum = solve_brute_force(TINY)
+    search = Child(problem())
+    search.news.put(line({"bound": optimum.objective * (1 + 1e-9)}))
+    search.news.put(line({"plan": {job: [0, 4] for job in optimum.schedules}}))
+    search.run()
+    said = [json.loads(text) for text in capsys.readouterr().out.splitlines()]
+    assert said[-1] == {"status": "optimal"}
+    told = [message for message in said if "schedules" in message]
+    assert told
+    assert all(message["by"] in set(Phase) for message in told)
+    assert search.state.incumbent == pytest.approx(optimum.objective)
+
+
+def test_a_search_ends_with_its_seconds() -> None:
+    state = SolveState(Budget(0.0))
+    state.found(0.0, {})
+    arrays = OfflineArrays.of(TINY)
+    free = np.zeros((arrays.horizon, 1, len(TINY.cluster.resources)))
+    start = WarmStart({}, OnlinePrices(free, free, {}))
+    status = search_for_schedules(TINY, start, state, LARGE, 0, Partner(lambda _: None))
+    assert status is Status.TIME_LIMIT
+
+
+def test_messages_wait_for_who_takes_them() -> None:
+    taken: list[Message] = []
+    partner = Partner(lambda _: None)
+    partner.pass_on({"cuts": "worker", "weights": [1.0]})
+    partner.on("cuts", taken.append)
+    partner.pass_on({"cuts": "ps", "weights": [2.0]})
+    assert [message["cuts"] for message in taken] == ["worker", "ps"]
+
+
+def test_a_cut_of_one_side_is_one_of_the_other() -> None:
+    arrays = OfflineArrays.of(TINY)
+    one, other = (Separation(CountModel(arrays), CutParams()) for _ in range(2))
+    hears = Partner(lambda _: None)
+    other.share(hears)
+    one.share(Partner(lambda text: hears.pass_on(json.loads(text))))
+    most = np.array([c.parallel for c in one.model.jobs], dtype=np.int64) * 50
+    group = next(g for g in ("worker", "ps") if one.cut_off(g, most, range(0), Budget()))
+    known = len(other.model.cuts[group])
+    values = {variable.name: 0.0 for variable in other.model.problem.variables()}
+    assert not other.cut(values, Budget())
+    assert len(other.model.cuts[group]) == known + 1
+    assert (other.model.cuts[group][-1].weights == one.model.cuts[group][-1].weights).all()
+
+
+def test_parts_of_a_small_problem_have_no_replanning() -> None:
+    """Whole counts are tried before any master there."""
+    assert second.TASKS.keys() == {"compact model", "schedules"}
+    state = SolveState(Budget())
+    state.found(0.0, {})
+    rng = np.random.default_rng(0)
+    free = np.zeros((4, 1, len(TINY.cluster.resources)))
+    prices = OnlinePrices(free, free, {})
+    small = benders.prepared(TINY, prices, state, BendersParams(), rng).parts
+    assert isinstance(small, Parts)
+    assert small.replanning is None
+    assert plain({}) == []
