@@ -23,6 +23,15 @@ Limits = Mapping[str, tuple[float, float]]  # least and most value of a variable
 FORGIVEN = 1e-9  # by which a row without variables may miss its limits, as in HiGHS
 
 
+def narrowed(limits: Limits, further: Limits) -> Limits:
+    """Both limits at once, those of each variable in one of them or both."""
+    found = dict(limits)
+    for name, (least, most) in further.items():
+        lower, upper = found.get(name, (-math.inf, math.inf))
+        found[name] = max(lower, least), min(upper, most)
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class RowArrays:
     """Rows of a model, one after the other; entry e of row r has starts[r] <= e < starts[r + 1].
