@@ -21,7 +21,7 @@ from offline.benders.params import BendersParams, PrimalParams
 from offline.benders.plans import close_plan
 from offline.benders.separation import Separation
 from offline.model.arrays import GROUPS, OfflineArrays
-from tests.strategies import fewer, more, small_instances
+from tests.strategies import crowded_instances, fewer, more, small_instances
 
 PARAMS = PrimalParams(distance_gap=0.0)
 SLACK = 1e-6
@@ -74,7 +74,7 @@ def assert_keeps(model: CountModel, limits: Limits, values: Mapping[str, float])
         assert row.getUb() is None or used <= row.getUb() + SLACK
 
 
-@given(small_instances(), st.data())
+@given(crowded_instances(most_jobs=6, most_slots=6), st.data())
 @more(3)
 def test_what_is_left_open_is_worth_what_the_whole_master_is_worth(
     instance: Instance, data: st.DataObject
@@ -91,6 +91,9 @@ def test_what_is_left_open_is_worth_what_the_whole_master_is_worth(
         near = narrowed(near, model.kept(known, slots))
     elif data.draw(st.booleans()):
         near = narrowed(near, model.held(known, slots))
+    else:
+        fixed = data.draw(st.lists(st.sampled_from(sorted(known)), unique=True))
+        near = narrowed(near, {name: (known[name], known[name]) for name in fixed})
     kinds = st.sampled_from([pulp.LpInteger, pulp.LpContinuous])
     model.require(data.draw(kinds), data.draw(kinds))
     separation = Separation(model, BendersParams().cuts)

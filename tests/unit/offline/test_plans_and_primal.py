@@ -88,6 +88,13 @@ def test_the_master_plans_by_total_capacity() -> None:
     assert solution.status is Status.OPTIMAL
 
 
+def test_cuts_that_are_found_after_a_plan_hold_in_the_next() -> None:
+    made = model(*THREE)
+    first = close_plan(made, {}, Budget(), PARAMS)
+    assert Separation(made, CUTS).cut(first.values, Budget())
+    assert close_plan(made, {}, Budget(), PARAMS).objective == pytest.approx(9.0)
+
+
 def test_limits_hold_for_this_plan_alone() -> None:
     made = model(*THREE)
     near = made.near({"b": 0}, 0)
