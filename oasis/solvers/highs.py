@@ -1,4 +1,4 @@
-"""HiGHS, through highspy: one call for linear and mixed-integer programs in PuLP's form.
+"""HiGHS, through highspy: one call for linear and mixed-integer programs, of PuLP or as arrays.
 
 It reads HiGHS's own model status. PuLP's ``LpStatus`` says "Optimal" for a solve that ran out of
 time, and its HiGHS interface negates the objective to maximise, so that the bound comes back with
@@ -18,6 +18,7 @@ import pulp
 
 from oasis.solvers import Solution, SolveProgress, Status
 from oasis.solvers.answers import accept, check_proof, is_closed, solution_of
+from oasis.solvers.arrays import ArrayModel
 from oasis.solvers.budget import Budget
 from oasis.solvers.exchange import Exchange
 from oasis.solvers.running import RunningSolve
@@ -48,7 +49,7 @@ CHECK_WORK, CHECK_WORK_PER_ENTRY = 1e-3, 6e-7
 
 
 def solve(
-    problem: pulp.LpProblem,
+    problem: pulp.LpProblem | ArrayModel,
     *,
     budget: Budget | None = None,
     node_limit: int | None = None,
@@ -62,7 +63,7 @@ def solve(
     row_scale: float = 1.0,
     exchange: Exchange | None = None,
 ) -> Solution:
-    """Solve a PuLP model with HiGHS, to a gap of zero unless something else is asked for.
+    """Solve a model with HiGHS, to a gap of zero unless something else is asked for.
 
     One thread and a fixed seed: a solve that ends before its time limit gives the same solution
     every time. Ctrl-C ends the solve, not the program: the result then says `INTERRUPTED` and
@@ -71,7 +72,7 @@ def solve(
 
     Parameters
     ----------
-    problem : pulp.LpProblem
+    problem : pulp.LpProblem or ArrayModel
         Linear or mixed-integer; it is not modified.
     budget : Budget, optional
         What may be spent, in seconds or in work; the work done is charged to it.
@@ -123,7 +124,7 @@ def solve(
 
 
 def start(
-    problem: pulp.LpProblem,
+    problem: pulp.LpProblem | ArrayModel,
     *,
     budget: Budget | None = None,
     node_limit: int | None = None,
@@ -138,21 +139,21 @@ def start(
 ) -> RunningSolve:
     """Begin what `solve` does and return at once; the model may change meanwhile."""
     budget = Budget() if budget is None else budget
-    variables = problem.variables()
-    scale = objective_scale(problem)
+    model = problem if isinstance(problem, ArrayModel) else ArrayModel.of(problem)
+    names = model.names
+    scale = objective_scale(model)
     highs = configured(None if budget.is_repeatable else budget.left, node_limit, presolve, seed)
     share = budget.stopping.gap if is_whole_problem else 0.0
     accept(highs.setOptionValue("mip_abs_gap", gap * scale), "refused the gap")
     accept(highs.setOptionValue("mip_rel_gap", share), "refused the gap")
-    lp = translated(problem, variables, scale, row_scale)
+    lp = translated(model, scale, row_scale)
     accept(highs.passModel(lp), "refused the model")
     if warm_start is not None:
-        values = np.array([warm_start.get(variable.name, 0.0) for variable in variables])
-        columns = np.arange(len(variables), dtype=np.int32)
-        accept(highs.setSolution(len(variables), columns, values), "refused the warm start")
-    is_mip = any(variable.cat == pulp.LpInteger for variable in variables)
-    names = [variable.name for variable in variables]
-    worst = math.inf if problem.sense == pulp.LpMaximize else -math.inf
+        values = np.array([warm_start.get(name, 0.0) for name in names])
+        columns = np.arange(len(names), dtype=np.int32)
+        accept(highs.setSolution(len(names), columns, values), "refused the warm start")
+    is_mip = bool(model.is_whole.any())
+    worst = math.inf if model.maximise else -math.inf
 
     def read() -> Solution:
         solution = solution_of(highs, names, scale, is_mip=is_mip)
@@ -162,7 +163,7 @@ def start(
             check_proof(solution, scale)
         return solution
 
-    entries = len(lp.a_matrix_.value_)
+    entries = len(model.rows.values)
     budget.charge(SOLVE_WORK + SOLVE_WORK_PER_ENTRY * entries)
     check_work = CHECK_WORK + CHECK_WORK_PER_ENTRY * entries
     return RunningSolve(

@@ -14,6 +14,7 @@ import pulp
 
 from oasis.solvers import Solution, Status, highs
 from oasis.solvers.answers import accept
+from oasis.solvers.arrays import ArrayModel
 from oasis.solvers.budget import Budget
 from oasis.solvers.lp import run_to_optimum
 from oasis.solvers.translation import objective_scale, translated
@@ -36,11 +37,12 @@ class Relaxation:
     """
 
     def __init__(self, problem: pulp.LpProblem) -> None:
-        self._names = [variable.name for variable in problem.variables()]
+        model = ArrayModel.of(problem)
+        self._names = model.names
         self._index = {variable: k for k, variable in enumerate(problem.variables())}
-        self._scale = objective_scale(problem)
+        self._scale = objective_scale(model)
         self._highs = highs.configured(None, None, presolve=True, seed=0)
-        lp = translated(problem, problem.variables(), self._scale)
+        lp = translated(model, self._scale)
         lp.integrality_ = [_CONTINUOUS] * len(self._names)
         accept(self._highs.passModel(lp), "refused the model")
 

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import pulp
 
 from oasis.solvers import Solution, Status, highs
+from oasis.solvers.arrays import Limits
 from oasis.solvers.budget import Budget
 from oasis.solvers.relaxation import Relaxation
 from oasis.solvers.running import RunningSolve
@@ -60,7 +61,7 @@ class Decomposition:
         self._helper: Helper | None = None
         self._level = 0
         self._tolerance = params.master.first_gap
-        self._near: list[pulp.LpConstraint] = []
+        self._near: Limits = {}
 
     @property
     def is_done(self) -> bool:
@@ -184,7 +185,7 @@ class Decomposition:
         Over a long horizon there are too many slots to place, and where another process looks for
         schedules, it knows the plan: nothing is tried.
         """
-        near, self._near = self._near, []
+        near, self._near = self._near, {}
         if self._is_helped:
             return 0
         if self.replanning is not None and not self.replanning.is_whole:

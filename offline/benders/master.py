@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
 from itertools import chain, product
 
 import numpy as np
@@ -18,6 +19,7 @@ import pulp
 from oasis.model import rounding
 from oasis.model.rounding import FloatArray, IntArray
 from oasis.model.schedule import COUNT, SERVER, SLOT, Schedule, placements
+from oasis.solvers.arrays import ArrayModel, GrowingModel, Limits
 from offline.model import constraints
 from offline.model.arrays import GROUPS, OfflineArrays
 from offline.model.capacities import fewer, share_row
@@ -53,6 +55,7 @@ class CountModel(ScheduleModel):
             for row in constraints.of_job(c, constraints.work_by_completion):
                 self.problem.addConstraint(row)
         self.cuts: dict[str, list[Cut]] = {group: [] for group in GROUPS}
+        self._growing = GrowingModel(self.problem)
         self._placed: set[tuple[str, int, int]] = set()
         self._forbidden: list[list[tuple[str, str, int]]] = []
         for group in GROUPS:
@@ -119,22 +122,34 @@ class CountModel(ScheduleModel):
             )
         return rows
 
-    def near(self, plan: Mapping[str, int], window: int) -> list[pulp.LpConstraint]:
-        """Rows that keep completions within `window` slots after those of `plan`; no other jobs."""
+    def read(self, further: Iterable[pulp.LpConstraint] = ()) -> ArrayModel:
+        """The model as arrays, with all rows that it has by now and further ones."""
+        return self._growing.read(further)
+
+    def near(self, plan: Mapping[str, int], window: int) -> Limits:
+        """Limits that keep completions within `window` slots after those of `plan`."""
         return self.completing(
             {name: range(first, first + window + 1) for name, first in plan.items()}
         )
 
-    def completing(self, slots: Mapping[str, range]) -> list[pulp.LpConstraint]:
-        """Rows by which each job completes in its slots or not at all; others do not."""
-        rows = []
+    def completing(self, slots: Mapping[str, range]) -> Limits:
+        """Limits by which each job completes in its slots or not at all; others do not.
+
+        Where it follows that a job does not run in a slot, its counts there are 0.
+        """
+        limits: dict[str, tuple[float, float]] = {}
         for c in self.jobs:
             allowed = slots.get(c.job.id, range(0))
-            rows.append(pulp.lpSum(v for t, v in c.done.items() if t not in allowed) <= 0)
-        return rows
+            may = {slot: slot in allowed for slot in c.done}
+            limits |= {v.name: (0.0, float(may[slot])) for slot, v in c.done.items()}
+            last = max((slot for slot in may if may[slot]), default=-1)
+            counts = chain(c.workers.items(), c.ps.items())
+            limits |= {v.name: (0.0, 0.0) for (slot, _), v in counts if slot > last}
+            limits |= {v.name: (0.0, 0.0) for slot, v in c.runs.items() if slot > last}
+        return limits
 
-    def around(self, values: Mapping[str, float], window: int) -> list[pulp.LpConstraint]:
-        """Rows by which jobs complete where they do in a relaxation, between, or soon after.
+    def around(self, values: Mapping[str, float], window: int) -> Limits:
+        """Limits by which jobs complete where they do in a relaxation, between, or soon after.
 
         `values` are those of a solution whose completions may be fractions: a job has the slots
         from its first one to `window` slots after its last.
@@ -173,55 +188,34 @@ class CountModel(ScheduleModel):
                     is_later = before is not None and slot >= before
                     variable.cat = pulp.LpContinuous if is_later else category
 
-    def held(self, values: Mapping[str, float], slots: range) -> Iterator[pulp.LpConstraint]:
-        """Rows by which no count of these slots exceeds what it is in `values`, rounded.
+    def held(self, values: Mapping[str, float], slots: range) -> Limits:
+        """Limits by which no count of these slots exceeds what it is in `values`, rounded.
 
         `values` are those of a solution in which the counts of these slots are whole numbers.
         """
+        names = (name for slot, name in self._counts() if slot in slots)
+        return {name: (0.0, round(values.get(name, 0.0))) for name in names}
+
+    def kept(self, values: Mapping[str, float], slots: range) -> Limits:
+        """Limits by which every count outside of these slots is what it is in `values`."""
+        names = (name for slot, name in self._counts() if slot not in slots)
+        return {name: (now, now) for name in names for now in [round(values.get(name, 0.0))]}
+
+    def _counts(self) -> Iterator[tuple[int, str]]:
+        """Slot and name of every count."""
         for c, group in product(self.jobs, GROUPS):
             for (slot, _), variable in c.units(group).items():
-                if slot in slots:
-                    yield variable <= round(values.get(variable.name, 0.0))
+                yield slot, variable.name
 
-    def kept(self, values: Mapping[str, float], slots: range) -> Iterator[pulp.LpConstraint]:
-        """Rows by which every count outside of these slots is what it is in `values`."""
-        for c, group in product(self.jobs, GROUPS):
-            for (slot, _), variable in c.units(group).items():
-                if slot not in slots:
-                    yield variable == round(values.get(variable.name, 0.0))
-
-    def distance(self, problem: pulp.LpProblem, values: Mapping[str, float]) -> float:
-        """Replace the objective of a copy of the model: as few changes of counts as possible.
-
-        Each unit more or less than in `values`, in any slot, counts as its size (`sizes`).
-
-        Parameters
-        ----------
-        problem : pulp.LpProblem
-            The copy; it gets more variables.
-        values : mapping of str to float
-            Of the variables, by name, for whole counts.
-
-        Returns
-        -------
-        float
-            What all units in `values` count together.
-        """
-        terms, scale = [], 0.0
-        for group in GROUPS:
-            for c, size in zip(self.jobs, self.sizes(group).tolist(), strict=True):
-                for variable in c.units(group).values():
-                    now = round(values.get(variable.name, 0.0))
-                    scale += now * size
-                    if now == 0:
-                        terms.append(size * variable)
-                        continue
-                    apart = problem.add_variable(f"apart_{variable.name}", 0)
-                    problem.addConstraint(apart >= variable - now)
-                    problem.addConstraint(apart >= now - variable)
-                    terms.append(size * apart)
-        problem.setObjective(-pulp.lpSum(terms))
-        return scale
+    @cached_property
+    def size_of(self) -> dict[str, float]:
+        """The size (`sizes`) of a unit of each count, by its name."""
+        return {
+            variable.name: size
+            for group in GROUPS
+            for c, size in zip(self.jobs, self.sizes(group).tolist(), strict=True)
+            for variable in c.units(group).values()
+        }
 
     def completions(self, values: Mapping[str, float]) -> dict[str, int]:
         """When each job completes that does."""

@@ -130,11 +130,17 @@ class ReplanningParams(Params):
         Share of the difference of bound and incumbent that a plan must be worth more.
     gap : float
         Share of that difference at which a plan in fractions is good enough.
-    ambition : float
-        Share of what the plan in fractions gains that the one in whole numbers must gain, at
-        first: more after one that led to better schedules, less after any other.
+    ambition, least_ambition, most_ambition : float
+        Share of what the plan in fractions gains that a step towards it must gain: at first, at
+        least and at most. It is halved after a step that led to no better schedules.
+    bolder : float
+        Factor on that share after a step that led to better schedules.
+    failures : int
+        So many steps that led to none end the walk to a plan.
     lower : float
         A plan that could not be placed is followed by one that gains less by this share at least.
+    least_tries : int
+        Plans in fractions of one turn, at least.
     tries : int
         Most plans in fractions of one neighbourhood without a better schedule.
     rounds, cuts_limit : int and float
@@ -157,14 +163,19 @@ class ReplanningParams(Params):
     random_share: Share = 0.3
     least_gain: Share = 0.01
     gap: Share = 0.05
-    ambition: Share = 0.5
+    ambition: Share = 0.25
+    least_ambition: Share = 0.1
+    most_ambition: Share = 0.6
+    bolder: Amount = 1.25
+    failures: Number = 2
     lower: Share = 0.25
+    least_tries: Number = 3
     tries: Number = 8
     rounds: Number = 6
     cuts_limit: Amount = 8.0
     window: Count = 2
     primal: PrimalParams = field(
-        default_factory=lambda: PrimalParams(plan_limit=5.0, patience=5, slots_at_once=25)
+        default_factory=lambda: PrimalParams(plan_limit=2.0, patience=2, slots_at_once=25)
     )
 
 

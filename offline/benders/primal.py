@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
-import pulp
 
 from oasis.model.rounding import FloatArray, IntArray
 from oasis.model.schedule import Schedule
+from oasis.solvers.arrays import Limits
 from oasis.solvers.budget import Budget
 from offline.benders.master import CountModel
 from offline.benders.params import PrimalParams, ShortfallParams
@@ -88,20 +88,20 @@ class PrimalHeuristic:
 
     def search(
         self,
-        near: Sequence[pulp.LpConstraint],
+        near: Limits,
         budget: Budget,
         gain: float | None = None,
         params: PrimalParams | None = None,
         slots: range | None = None,
     ) -> int:
-        """Plan within the rows `near` and place the plan, again and again, until all of it fits.
+        """Plan within the limits `near` and place the plan, again and again, until all of it fits.
 
         Where counts of a slot do not fit, the next plan has cuts, or less room in that slot.
 
         Parameters
         ----------
-        near : sequence of pulp.LpConstraint
-            Which plans are close enough.
+        near : mapping of str to (float, float)
+            Which plans are close enough: limits of variables of the master, by name.
         budget : Budget
             When to stop.
         gain : float, optional
@@ -126,12 +126,12 @@ class PrimalHeuristic:
             if budget.passed or self.best.is_proven or idle >= params.patience:
                 break
             known = self.best.value
-            rows, start = near, None
+            rows, start = list(self.model.within(room)), None
             if gain is not None:
-                rows = [*near, *self.model.worth(known + gain)]
+                rows += self.model.worth(known + gain)
                 start = self.model.values_of(self.best.solution.by_id)
             gap = params.plan_gap * max(0.0, self.best.state.bound - known)
-            solution = whole_plan(self.model, rows, budget, params, room, gap, slots, start)
+            solution = whole_plan(self.model, near, budget, params, rows, gap, slots, start)
             if not solution.values:
                 break
             misfits = self.place(self.model.schedules_of(solution.values), budget)

@@ -22,11 +22,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
+from dataclasses import replace
+from itertools import count
 
 import numpy as np
 import pulp
 
 from oasis.solvers import Solution, Status
+from oasis.solvers.arrays import Limits, narrowed
 from oasis.solvers.budget import Budget
 from offline.benders.master import CountModel
 from offline.benders.params import ReplanningParams
@@ -73,32 +76,37 @@ class Replanning:
         self._size = params.first_jobs
         self._ambition = params.ambition
         self._tries = 0  # left to the neighbourhood
-        self._rows: list[pulp.LpConstraint] = []  # of the neighbourhood
-        self._kept: list[pulp.LpConstraint] = []  # those of counts that may not change
+        self._near: Limits = {}  # of the neighbourhood
+        self._kept: Limits = {}  # those of counts that may not change
         self._slots = range(model.arrays.horizon)  # whose counts may change
         self._known = math.nan  # value of the schedules that it is a neighbourhood of
         self._most = math.inf  # what its next plan may be worth
 
-    def begin(self, rows: list[pulp.LpConstraint], slots: range | None = None) -> None:
-        """Make the plans within these rows the neighbourhood; with `slots`, only those are open."""
+    def begin(self, near: Limits, slots: range | None = None) -> None:
+        """Make the plans within these limits the neighbourhood; only `slots` are open, if given."""
         self._known, self._most = self.best.value, math.inf
         self._tries = self.params.tries
         self._slots = range(self.model.arrays.horizon) if slots is None else slots
         known = self.model.values_of(self.best.solution.by_id)
-        self._kept = list(self.model.kept(known, self._slots))
-        self._rows = [*rows, *self._kept]
+        self._kept = self.model.kept(known, self._slots)
+        self._near = narrowed(near, self._kept)
 
     def search(self, budget: Budget) -> bool:
         """Improve the best schedules until the budget or the bound is reached.
 
-        A try that has begun may go on beyond the budget, by `limit` at most, as long as the solve
-        has time. Returns whether there was anything to try: a job that can be worth something.
+        There are a few tries at least, if the solve has the time. A try that has begun may go on
+        beyond the budget, by `limit` at most, as long as the solve has time. Returns whether there
+        was anything to try: a job that can be worth something.
         """
-        while self.model.jobs and not (budget.passed or self.best.is_proven):
+        solve = self.best.state.budget
+        for number in count():
+            is_over = solve.passed or (budget.passed and number >= self.params.least_tries)
+            if is_over or self.best.is_proven or not self.model.jobs:
+                break
             if self._tries <= 0 or self.best.value != self._known:
                 free, slots = self._chosen()
-                self.begin(self._rows_around(free, slots), slots)
-            self._try(self.best.state.budget.within(self.params.limit))
+                self.begin(self._limits_around(free, slots), slots)
+            self._try(solve.within(self.params.limit))
             if self.best.value != self._known and self.is_whole:
                 # the same neighbourhood may have better ones still
                 self._known, self._tries = self.best.value, self.params.tries
@@ -107,9 +115,9 @@ class Replanning:
     def _try(self, budget: Budget) -> None:
         """Plan in fractions, refine that plan, and look for schedules close to it."""
         params, known, gain = self.params, self._known, self._gain
-        rows = [*self._rows, *self.model.worth(known + gain, self._most)]
+        rows = self.model.worth(known + gain, self._most)
         part = budget.within(params.plan_limit)
-        solution = self._plan(rows, part, params.gap * self._left)
+        solution = self._plan(self._near, rows, part, params.gap * self._left)
         if self._most == math.inf:
             self._adapt(solution)
         self._tries -= 1
@@ -118,18 +126,31 @@ class Replanning:
             return
         self._most = solution.objective - params.lower * (solution.objective - known)
         plan = self.model.completions(solution.values)
-        near = [*self.model.near(plan, params.window), *self._kept]
-        value = self._refined(solution, [*near, *self.model.worth(known + gain)], budget)
+        near = narrowed(self.model.near(plan, params.window), self._kept)
+        value = self._refined(solution, near, self.model.worth(known + gain), budget)
         if value is not None:
-            before = self.best.value
-            self.place(near, budget, self._ambition * (value - known))
-            is_better = self.best.value > before
-            self._ambition = min(1.0, self._ambition * 1.25) if is_better else self._ambition / 1.5
+            self._walk(near, value, budget)
 
-    def place(
-        self, near: Sequence[pulp.LpConstraint], budget: Budget, gain: float | None = None
-    ) -> int:
-        """Better schedules by plans in whole numbers within these rows; the number of new cuts."""
+    def _walk(self, near: Limits, value: float, budget: Budget) -> None:
+        """Better and better schedules close to a plan worth `value`, in steps towards it.
+
+        A step that leads to none is followed by a shorter one, until too many have failed.
+        """
+        params, failures = self.params, 0
+        while failures < params.failures and not budget.passed:
+            before = self.best.value
+            gain = self._ambition * (value - before)
+            if gain < self._gain:
+                return
+            self.place(near, budget, gain)
+            if self.best.value > before:
+                self._ambition = min(params.most_ambition, self._ambition * params.bolder)
+            else:
+                self._ambition = max(params.least_ambition, self._ambition / 2)
+                failures += 1
+
+    def place(self, near: Limits, budget: Budget, gain: float | None = None) -> int:
+        """Better schedules by whole plans within these limits; the number of new cuts."""
         gain = self._gain if gain is None else max(self._gain, gain)
         return self.primal.search(near, budget, gain, self.params.primal, self._slots)
 
@@ -149,11 +170,16 @@ class Replanning:
         return self.params.least_gain * self._left
 
     def _plan(
-        self, rows: Sequence[pulp.LpConstraint], budget: Budget, gap: float = 0.0
+        self,
+        near: Limits,
+        rows: Sequence[pulp.LpConstraint],
+        budget: Budget,
+        gap: float = 0.0,
     ) -> Solution:
-        """The best plan within these rows, counts in fractions."""
+        """The best plan within these limits and rows, counts in fractions."""
         self.model.require(pulp.LpContinuous, pulp.LpContinuous)
-        return close_plan(self.model, rows, budget, self.params.primal, gap=gap)
+        params = replace(self.params.primal, plan_limit=self.params.plan_limit)
+        return close_plan(self.model, near, budget, params, rows, gap)
 
     def _adapt(self, solution: Solution) -> None:
         """Free more jobs next time if that was solved, fewer if not."""
@@ -164,7 +190,11 @@ class Replanning:
             self._size = max(params.fewest_jobs, self._size - params.shrinkage)
 
     def _refined(
-        self, solution: Solution, near: Sequence[pulp.LpConstraint], budget: Budget
+        self,
+        solution: Solution,
+        near: Limits,
+        rows: Sequence[pulp.LpConstraint],
+        budget: Budget,
     ) -> float | None:
         """Cut off what violates cuts close to a plan; what is left of its value, if any is."""
         value = solution.objective
@@ -172,7 +202,7 @@ class Replanning:
         for _ in range(self.params.rounds):
             if budget.passed or not self.separation.cut(solution.values, budget, self._slots):
                 break
-            solution = self._plan(near, budget)
+            solution = self._plan(near, rows, budget)
             if not solution.values:
                 return value if budget.passed else None
             value = solution.objective
@@ -184,8 +214,8 @@ class Replanning:
         first = min(max(0, int(slot) - span // 3), max(0, horizon - span))
         return range(first, min(horizon, first + span))
 
-    def _rows_around(self, free: Collection[int], slots: range) -> list[pulp.LpConstraint]:
-        """Rows that keep all but the free jobs from completing later than they do now.
+    def _limits_around(self, free: Collection[int], slots: range) -> Limits:
+        """Limits that keep all but the free jobs from completing later than they do now.
 
         Completions after `slots` stay as they are.
         """

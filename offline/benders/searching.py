@@ -10,7 +10,6 @@ from collections import deque
 from functools import partial
 
 import numpy as np
-import pulp
 
 from oasis.certify.verify import verify
 from oasis.model.instance import Instance
@@ -23,7 +22,7 @@ from offline.heuristics.partial_solution import PartialSolution
 from offline.heuristics.window_search import WindowSearch
 from offline.model.arrays import OfflineArrays
 from offline.processes.messages import Message, Partner
-from offline.state import Phase, SolveState
+from offline.state import SolveState
 from offline.warm_start import WarmStart
 
 

@@ -38,6 +38,7 @@ from tests.oracle.test_benders import (
     SMALL,
     Patience,
     assert_satisfies,
+    assert_within,
     feasible,
     hurried,
     misfits,
@@ -198,9 +199,11 @@ def test_counts_become_whole_slot_after_slot_and_never_more(instance: Instance) 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(plans, "close_plan", noted)
         params = PrimalParams(slots_at_once=1)
-        found = whole_plan(model, near, Budget(), params, {}, 0.0, range(instance.horizon))
+        found = whole_plan(model, near, Budget(), params, [], 0.0, range(instance.horizon))
     assert len(stages) == instance.horizon
-    assert_satisfies(model, near, {name: round(v) for name, v in found.values.items()})
+    whole = {name: round(v) for name, v in found.values.items()}
+    assert_satisfies(model, model.problem.constraints(), whole)
+    assert_within(near, whole)
     for group, slot in product(GROUPS, range(instance.horizon)):
         counts = np.array([model.counts(stage.values, group, slot) for stage in stages[slot:]])
         assert counts == pytest.approx(np.rint(counts), abs=1e-6)

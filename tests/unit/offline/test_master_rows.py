@@ -9,7 +9,7 @@ import pytest
 from oasis import Cluster, Constant, Instance, Job, Schedule, Server
 from oasis.model.rounding import CAPACITY_TOLERANCE
 from offline.benders.master import CountModel, merged
-from offline.model.arrays import OfflineArrays
+from offline.model.arrays import GROUPS, OfflineArrays
 from offline.patterns.cuts import Cut
 
 BANDWIDTH = "bandwidth_gbps"
@@ -95,22 +95,32 @@ def test_room_is_left_only_in_the_slots_that_ask_for_it(model: CountModel) -> No
 
 def test_held_counts_are_rounded_and_unnamed_ones_nothing(model: CountModel) -> None:
     a0, a1, b1 = name(model, "a", "worker", 0), *(name(model, j, "worker", 1) for j in "ab")
-    rows = read(model.held({a0: 1.9999999, a1: 3.0, b1: 1.0}, range(1)))
-    limits = {variable: upper for terms, _, upper in rows for variable in terms}
-    assert limits == {a0: 2, name(model, "a", "ps", 0): 0}
-    rows = read(model.held({b1: 1.0000001}, range(1, 2)))
-    limits = {variable: upper for terms, _, upper in rows for variable in terms}
-    assert limits == {a1: 0, b1: 1, name(model, "a", "ps", 1): 0, name(model, "b", "ps", 1): 0}
+    limits = model.held({a0: 1.9999999, a1: 3.0, b1: 1.0}, range(1))
+    assert limits == {a0: (0, 2), name(model, "a", "ps", 0): (0, 0)}
+    limits = model.held({b1: 1.0000001}, range(1, 2))
+    of_ps = {name(model, j, "ps", 1): (0, 0) for j in "ab"}
+    assert limits == {a1: (0, 0), b1: (0, 1)} | of_ps
 
 
-def test_rows_near_a_plan_leave_later_completions_of_its_jobs_alone(model: CountModel) -> None:
+def test_kept_counts_are_rounded_and_those_of_the_slots_are_open(model: CountModel) -> None:
+    a0, a1, b1 = name(model, "a", "worker", 0), *(name(model, j, "worker", 1) for j in "ab")
+    limits = model.kept({a0: 1.9999999, a1: 3.0, b1: 1.0}, range(1, 2))
+    assert limits == {a0: (2, 2), name(model, "a", "ps", 0): (0, 0)}
+
+
+def test_limits_near_a_plan_leave_later_completions_of_its_jobs_alone(model: CountModel) -> None:
+    """Jobs that do not complete have no counts either, others none after they complete."""
     done = [{t: v.name for t, v in c.done.items()} for c in model.jobs]
-    rows = read(model.near({"a": 0}, 0))
-    assert rows == [({done[0][1]: 1.0}, None, 0), ({done[1][1]: 1.0}, None, 0)]
-    rows = read(model.near({"a": 0, "b": 1}, 1))
-    assert [terms for terms, _, _ in rows] == [{}, {}]
-    rows = read(model.near({"a": 1}, 5))
-    assert set(rows[0][0]) == set(done[0].values()) - {done[0][1]}
+    of_a, of_b = ([name(model, j, group, 1) for group in GROUPS] for j in "ab")
+    limits = model.near({"a": 0}, 0)
+    assert limits == dict.fromkeys([done[0][1], done[1][1], *of_a, *of_b], (0, 0)) | {
+        done[0][0]: (0, 1)
+    }
+    limits = model.near({"a": 0, "b": 1}, 1)
+    assert limits == dict.fromkeys([*done[0].values(), *done[1].values()], (0, 1))
+    limits = model.near({"a": 1}, 5)
+    assert [t for t, u in done[0].items() if limits[u] == (0, 1)] == [1]
+    assert not limits.keys() & set(of_a)
 
 
 def test_completion_is_where_its_variable_is_above_one_half(model: CountModel) -> None:

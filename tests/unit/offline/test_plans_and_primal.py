@@ -23,7 +23,7 @@ from offline.benders import plans
 from offline.benders import primal as module
 from offline.benders.master import CountModel
 from offline.benders.params import BendersParams, PrimalParams
-from offline.benders.plans import close_plan, whole_plan
+from offline.benders.plans import close_plan, closest, whole_plan
 from offline.benders.primal import PrimalHeuristic
 from offline.benders.separation import Separation
 from offline.benders.shortfall import Fill
@@ -83,26 +83,35 @@ def heuristic(*jobs: Job, horizon: int = 1, params: PrimalParams = PARAMS) -> Pr
 
 
 def test_the_master_plans_by_total_capacity() -> None:
-    solution = close_plan(model(*THREE), [], Budget(), PARAMS)
+    solution = close_plan(model(*THREE), {}, Budget(), PARAMS)
     assert solution.objective == pytest.approx(12.0)
     assert solution.status is Status.OPTIMAL
 
 
-def test_further_rows_hold_for_this_plan_alone() -> None:
+def test_cuts_that_are_found_after_a_plan_hold_in_the_next() -> None:
+    made = model(*THREE)
+    first = close_plan(made, {}, Budget(), PARAMS)
+    assert Separation(made, CUTS).cut(first.values, Budget())
+    assert close_plan(made, {}, Budget(), PARAMS).objective == pytest.approx(9.0)
+
+
+def test_limits_hold_for_this_plan_alone() -> None:
     made = model(*THREE)
     near = made.near({"b": 0}, 0)
     rows = len(made.problem.constraints())
     first = close_plan(made, near, Budget(), PARAMS)
     assert len(made.problem.constraints()) == rows
     assert first.objective is not None
-    assert close_plan(made, [], Budget(), PARAMS).objective == pytest.approx(12.0)
+    assert close_plan(made, {}, Budget(), PARAMS).objective == pytest.approx(12.0)
 
 
 def test_a_slot_with_less_room_holds_less() -> None:
     """Four jobs of 2 on six GPUs: three of them; on two thirds of that, two; on nothing, none."""
     four = (*THREE, job("d", 2.0, 2.0))
     for share, value in ((1.0, 12.0), (2 / 3, 9.0), (0.0, 0.0)):
-        solution = close_plan(model(*four), [], Budget(), PARAMS, {("worker", 0): share})
+        made = model(*four)
+        rows = list(made.within({("worker", 0): share}))
+        solution = close_plan(made, {}, Budget(), PARAMS, rows)
         assert solution.objective == pytest.approx(value)
 
 
@@ -117,7 +126,7 @@ def test_relax_and_fix_makes_all_counts_whole_a_few_slots_at_a_time() -> None:
         require(workers, ps, before)
 
     made.require = noted  # type: ignore[method-assign]
-    solution = whole_plan(made, [], Budget(), PrimalParams(slots_at_once=3), {}, 0.0, range(4))
+    solution = whole_plan(made, {}, Budget(), PrimalParams(slots_at_once=3), [], 0.0, range(4))
     assert steps == [3, 4]
     assert solution.objective == pytest.approx(10.0)
     for slot in range(4):
@@ -137,7 +146,7 @@ def test_relax_and_fix_ends_with_a_step_that_finds_nothing(
 
     monkeypatch.setattr(plans, "close_plan", nothing)
     made = model(*THREE, horizon=4)
-    found = whole_plan(made, [], Budget(), PrimalParams(slots_at_once=1), {}, 0.0, range(4))
+    found = whole_plan(made, {}, Budget(), PrimalParams(slots_at_once=1), [], 0.0, range(4))
     assert found.status is Status.TIME_LIMIT
     assert calls == 1
 
@@ -146,14 +155,14 @@ def test_ctrl_c_while_planning_is_not_swallowed(monkeypatch: pytest.MonkeyPatch)
     stopped: Any = SimpleNamespace(status=Status.INTERRUPTED, values={})
     monkeypatch.setattr(plans.highs, "solve", lambda *_, **__: stopped)
     with pytest.raises(KeyboardInterrupt):
-        close_plan(model(*THREE), [], Budget(), PARAMS)
+        close_plan(model(*THREE), {}, Budget(), PARAMS)
 
 
 def test_the_closest_plan_changes_no_more_than_its_rows_ask_for() -> None:
     """One of three equal jobs must join the one that runs: the others stay as they are."""
     made = model(*(job(f"j{k}", 1.0, 5.0) for k in range(3)))
     known = made.values_of({"j1": Schedule("j1", [[0, 0, 1]], [])})
-    solution = close_plan(made, made.worth(10.0, 10.0), Budget(), PARAMS, known=known)
+    solution = close_plan(made, {}, Budget(), PARAMS, made.worth(10.0, 10.0), known=known)
     counts = made.counts(solution.values, "worker", 0)
     assert (counts.sum(), counts[1]) == (pytest.approx(2.0), pytest.approx(1.0))
 
@@ -168,7 +177,8 @@ def test_the_size_of_a_unit_is_its_largest_share_of_all_servers() -> None:
 def test_the_scale_of_distances_is_what_the_known_plan_takes() -> None:
     made = model(*THREE)
     known = made.values_of({name: Schedule(name, [[0, 0, 1]], []) for name in "ab"})
-    assert made.distance(made.problem.copy(), known) == pytest.approx(4.0 / 6.0)
+    _, scale = closest(made.read(), known, made.size_of)
+    assert scale == pytest.approx(4.0 / 6.0)
 
 
 def test_counts_outside_of_the_slots_are_kept() -> None:
@@ -180,7 +190,7 @@ def test_counts_outside_of_the_slots_are_kept() -> None:
     made = CountModel(OfflineArrays.of(Instance(2, ONE, pair)))
     made.require(pulp.LpInteger, pulp.LpInteger)
     known = made.values_of({"a": Schedule("a", [[0, 0, 1]], [])})
-    solution = close_plan(made, list(made.kept(known, range(1, 2))), Budget(), PARAMS)
+    solution = close_plan(made, made.kept(known, range(1, 2)), Budget(), PARAMS)
     assert [made.counts(solution.values, "worker", t).tolist() for t in (0, 1)] == [[1, 0], [0, 1]]
     assert solution.objective == pytest.approx(14.0)
 
@@ -306,14 +316,14 @@ def test_a_misfit_leaves_so_much_room_free_as_it_lacked() -> None:
 
 def test_the_search_ends_with_the_best_schedules() -> None:
     primal = heuristic(*THREE)
-    added = primal.search([], Budget())
+    added = primal.search({}, Budget())
     assert added >= 1  # the counts (1, 1, 1) are cut off
     assert primal.best.value == pytest.approx(9.0)
 
 
 def test_a_search_without_time_plans_nothing() -> None:
     primal = heuristic(*THREE)
-    assert primal.search([], Budget.of(None, 0.0)) == 0
+    assert primal.search({}, Budget.of(None, 0.0)) == 0
     assert primal.best.value == 0.0
 
 

@@ -6,13 +6,13 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import pulp
 import pytest
 
 from oasis import Cluster, Deadline, Instance, Job, Server
 from oasis.certify.verify import verify
 from oasis.model.schedule import Schedule, placements
 from oasis.solvers import Solution, Status
+from oasis.solvers.arrays import Limits
 from oasis.solvers.budget import Budget
 from offline.benders.master import CountModel
 from offline.benders.params import BendersParams, ReplanningParams
@@ -71,21 +71,20 @@ def test_it_frees_more_jobs_than_ruin_and_recreate_takes_out() -> None:
     assert list(free.best.solution.by_id) == ["big"]
 
 
-def completions(run: Replanning, rows: list[pulp.LpConstraint]) -> list[list[int]]:
-    """Slots in which each job may complete, by rows of `CountModel.completing`."""
-    barred = [{variable.name for variable, _ in row.items()} for row in rows]
+def completions(run: Replanning, limits: Limits) -> list[list[int]]:
+    """Slots in which each job may complete, by limits of `CountModel.completing`."""
     return [
-        [t for t, variable in c.done.items() if variable.name not in names]
-        for c, names in zip(run.model.jobs, barred, strict=True)
+        [t for t, variable in c.done.items() if limits[variable.name] == (0.0, 1.0)]
+        for c in run.model.jobs
     ]
 
 
 def test_the_others_may_complete_earlier_but_not_later() -> None:
     known = {"a": Schedule("a", placements([(2, 0, 2)]), placements([]))}
     run = search(job("a", 2, 3, 1.0), job("b", 2, 3, 1.0), horizon=4, known=known)
-    assert completions(run, run._rows_around(set(), range(4))) == [[0, 1, 2], []]
-    assert completions(run, run._rows_around({1}, range(4))) == [[0, 1, 2], [0, 1, 2, 3]]
-    assert completions(run, run._rows_around({0}, range(4))) == [[0, 1, 2, 3], []]
+    assert completions(run, run._limits_around(set(), range(4))) == [[0, 1, 2], []]
+    assert completions(run, run._limits_around({1}, range(4))) == [[0, 1, 2], [0, 1, 2, 3]]
+    assert completions(run, run._limits_around({0}, range(4))) == [[0, 1, 2, 3], []]
 
 
 def test_of_a_long_horizon_only_a_window_is_open() -> None:
@@ -98,11 +97,11 @@ def test_of_a_long_horizon_only_a_window_is_open() -> None:
     run = search(*jobs, horizon=8, known=known, span=3)
     slots = run._window(3.0)
     assert (slots, run.is_whole) == (range(2, 5), False)
-    assert completions(run, run._rows_around({2}, slots)) == [[0, 1], [6], [0, 1, 2, 3, 4]]
-    run.begin([], slots)
-    kept = {(row.constant, *[v.name for v, _ in row.items()]) for row in run._rows}
-    assert {(-2, "y_0_0_1"), (-2, "y_1_0_6"), (0, "y_2_0_0")} <= kept
-    assert not {name for _, name in kept if name.endswith(("_2", "_3", "_4"))}
+    assert completions(run, run._limits_around({2}, slots)) == [[0, 1], [6], [0, 1, 2, 3, 4]]
+    run.begin({}, slots)
+    assert run._near["y_0_0_1"] == run._near["y_1_0_6"] == (2, 2)
+    assert run._near["y_2_0_0"] == (0, 0)
+    assert not [name for name in run._near if name.endswith(("_2", "_3", "_4"))]
 
 
 def test_cuts_and_whole_counts_leave_what_lies_outside_of_the_window(
@@ -110,16 +109,13 @@ def test_cuts_and_whole_counts_leave_what_lies_outside_of_the_window(
 ) -> None:
     known = {"a": Schedule("a", placements([(1, 0, 2)]), placements([]))}
     run = search(job("a", 2, 7, 1.0), job("b", 2, 7, 1.0, 3), horizon=8, known=known, span=3)
-    asked: list[list[str]] = []
-    monkeypatch.setattr(
-        run.primal, "search", lambda near, *_: asked.append([str(row) for row in near])
-    )
-    run.begin(run._rows_around({1}, range(3, 6)), range(3, 6))
+    asked: list[Limits] = []
+    monkeypatch.setattr(run.primal, "search", lambda near, *_: asked.append(near))
+    run.begin(run._limits_around({1}, range(3, 6)), range(3, 6))
     run._try(run.best.state.budget)
     [near] = asked
-    assert "y_0_0_1 = 2" in near
-    assert "y_1_0_6 = 0" in near
-    assert not any(row.startswith("y_1_0_4 =") for row in near)
+    assert (near["y_0_0_1"], near["y_1_0_6"]) == ((2, 2), (0, 0))
+    assert "y_1_0_4" not in near
 
 
 @pytest.mark.parametrize(

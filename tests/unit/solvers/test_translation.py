@@ -11,6 +11,7 @@ import pytest
 from oasis.model.errors import SolverError
 from oasis.solvers import Solution, Status, knapsack
 from oasis.solvers.answers import accept, check_proof, is_closed
+from oasis.solvers.arrays import ArrayModel
 from oasis.solvers.budget import Budget, WorkCounter
 from oasis.solvers.translation import objective_scale, translated
 
@@ -28,7 +29,7 @@ def model() -> pulp.LpProblem:
 
 def test_a_model_keeps_its_sense_limits_and_entries() -> None:
     problem = model()
-    lp = translated(problem, problem.variables(), 0.5)
+    lp = translated(ArrayModel.of(problem), 0.5)
     assert lp.sense_ == highspy.ObjSense.kMaximize
     assert (lp.offset_, list(lp.col_cost_)) == (2.5, [24.0, 0.5])
     assert (list(lp.col_lower_), list(lp.col_upper_)) == ([0.0, -math.inf], [3.0, math.inf])
@@ -39,10 +40,10 @@ def test_a_model_keeps_its_sense_limits_and_entries() -> None:
 
 
 def test_the_largest_cost_is_scaled_to_about_one_by_a_power_of_two() -> None:
-    scale = objective_scale(model())
+    scale = objective_scale(ArrayModel.of(model()))
     assert math.frexp(scale)[0] == 0.5
     assert 0.5 <= 48 * scale <= 1.0
-    assert objective_scale(pulp.LpProblem("empty", pulp.LpMaximize)) == 1.0
+    assert objective_scale(ArrayModel.of(pulp.LpProblem("empty", pulp.LpMaximize))) == 1.0
 
 
 def test_an_optimum_away_from_its_bound_is_no_proof() -> None:
@@ -77,7 +78,7 @@ def test_only_rows_with_fractions_are_scaled() -> None:
     problem.addConstraint(2 * x + 3 * y <= 5)
     problem.addConstraint(0.5 * x + 3 * y <= 5.5)
     problem.addConstraint(0.25 * x + y >= 0.75)
-    lp = translated(problem, [x, y], 1.0, 4.0)
+    lp = translated(ArrayModel.of(problem), 1.0, 4.0)
     assert list(lp.a_matrix_.value_) == [2.0, 3.0, 2.0, 12.0, 1.0, 4.0]
     assert list(lp.row_upper_) == [5.0, 22.0, math.inf]
     assert list(lp.row_lower_) == [-math.inf, -math.inf, 3.0]

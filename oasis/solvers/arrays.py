@@ -1,0 +1,264 @@
+"""Linear and mixed-integer models as arrays: what PuLP keeps in dictionaries, read once.
+
+A model that grows row by row is read the same way, and its parts are made without PuLP: with other
+limits of its variables, with further rows, and without the variables that have only one value left.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+
+import numpy as np
+import numpy.typing as npt
+import pulp
+
+from oasis.model.rounding import FloatArray, IntArray
+
+BoolArray = npt.NDArray[np.bool_]
+Limits = Mapping[str, tuple[float, float]]  # least and most value of a variable, by its name
+
+FORGIVEN = 1e-9  # by which a row without variables may miss its limits, as in HiGHS
+
+
+def narrowed(limits: Limits, further: Limits) -> Limits:
+    """Both limits at once, those of each variable in one of them or both."""
+    found = dict(limits)
+    for name, (least, most) in further.items():
+        lower, upper = found.get(name, (-math.inf, math.inf))
+        found[name] = max(lower, least), min(upper, most)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class RowArrays:
+    """Rows of a model, one after the other; entry e of row r has starts[r] <= e < starts[r + 1].
+
+    Parameters
+    ----------
+    starts : (M + 1,) int array
+        Where the entries of each row begin.
+    columns, values : (E,) arrays
+        Variable and coefficient of each entry.
+    lower, upper : (M,) arrays
+        Limits of each row, infinite where it has none.
+    """
+
+    starts: IntArray
+    columns: IntArray
+    values: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+
+    @property
+    def row_of(self) -> IntArray:
+        """The row of each entry, shape (E,)."""
+        return np.repeat(np.arange(len(self.lower)), np.diff(self.starts))
+
+    def sums(self, terms: FloatArray) -> FloatArray:
+        """Of one number for each entry, shape (E,), the sum in each row, shape (M,)."""
+        sums: FloatArray = np.bincount(self.row_of, terms, len(self.lower)).astype(float)
+        return sums
+
+    def chosen(self, rows: BoolArray, entries: BoolArray) -> RowArrays:
+        """Some rows (M,) with some of their entries (E,)."""
+        is_left = entries & rows[self.row_of]
+        lengths = np.bincount(self.row_of[is_left], minlength=len(rows))[rows]
+        return replace(
+            self,
+            starts=np.append(0, np.cumsum(lengths)),
+            columns=self.columns[is_left],
+            values=self.values[is_left],
+            lower=self.lower[rows],
+            upper=self.upper[rows],
+        )
+
+    def followed_by(self, others: RowArrays) -> RowArrays:
+        """These rows and then the others, which are over the same variables."""
+        return RowArrays(
+            np.append(self.starts, self.starts[-1] + others.starts[1:]),
+            np.append(self.columns, others.columns),
+            np.append(self.values, others.values),
+            np.append(self.lower, others.lower),
+            np.append(self.upper, others.upper),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayModel:
+    """A linear or mixed-integer model.
+
+    Parameters
+    ----------
+    names : list of str
+        Of the N variables.
+    costs : (N,) array
+        Coefficients of the objective.
+    constant : float
+        What the objective has besides.
+    lower, upper : (N,) arrays
+        Limits of the variables, infinite where there are none.
+    is_whole : (N,) bool array
+        Which variables are whole numbers.
+    rows : RowArrays
+        The rows.
+    maximise : bool
+        Whether the objective is maximised.
+    """
+
+    names: list[str]
+    costs: FloatArray
+    constant: float
+    lower: FloatArray
+    upper: FloatArray
+    is_whole: BoolArray
+    rows: RowArrays
+    maximise: bool
+
+    @classmethod
+    def of(cls, problem: pulp.LpProblem) -> ArrayModel:
+        """A model of PuLP, variables in the order that PuLP gives them."""
+        reader = RowReader(problem.variables())
+        return reader.model(problem, reader.read(problem.constraints()))
+
+    def limited(self, limits: Limits) -> ArrayModel:
+        """The model with narrower limits for some variables; names that it lacks say nothing."""
+        lower, upper = self.lower.copy(), self.upper.copy()
+        found = [(k, limits[name]) for k, name in enumerate(self.names) if name in limits]
+        columns = np.array([k for k, _ in found], np.int64)
+        narrower = np.array([pair for _, pair in found], float).reshape(-1, 2)
+        lower[columns] = np.maximum(lower[columns], narrower[:, 0])
+        upper[columns] = np.minimum(upper[columns], narrower[:, 1])
+        return replace(self, lower=lower, upper=upper)
+
+    @property
+    def is_fixed(self) -> BoolArray:
+        """Which variables have one value only, shape (N,)."""
+        fixed: BoolArray = self.lower == self.upper
+        return fixed
+
+    @property
+    def fixed(self) -> dict[str, float]:
+        """The variables with one value only, by name."""
+        columns = np.flatnonzero(self.is_fixed).tolist()
+        return {self.names[k]: float(self.lower[k]) for k in columns}
+
+    def without_fixed(self) -> ArrayModel:
+        """The same model without its fixed variables, whose values go into limits and costs.
+
+        Rows that hold whatever the other variables are go, too. A row that cannot hold stays, if
+        need be without variables; where all variables are fixed, the first one stays, because
+        HiGHS looks at no row of a model without columns.
+        """
+        is_open = ~self.is_fixed
+        if not is_open.any():
+            is_open[:1] = True
+        rows, is_left = self.rows, is_open[self.rows.columns]
+        values = np.where(is_open, 0.0, self.lower)
+        given = rows.sums(rows.values * values[rows.columns])
+        rows = replace(rows, lower=rows.lower - given, upper=rows.upper - given)
+        ends = self.lower[rows.columns], self.upper[rows.columns]
+        least, most = (
+            rows.sums(np.where(is_left, rows.values * np.where(rows.values > 0, *pair), 0.0))
+            for pair in (ends, ends[::-1])
+        )
+        is_empty = rows.sums(is_left.astype(float)) == 0
+        slack = np.where(is_empty, FORGIVEN, 0.0)
+        can_fail = (least < rows.lower - slack) | (most > rows.upper + slack)
+        rows = rows.chosen(can_fail, is_left)
+        number = np.cumsum(is_open) - 1
+        return replace(
+            self,
+            names=[
+                name for name, is_here in zip(self.names, is_open.tolist(), strict=True) if is_here
+            ],
+            costs=self.costs[is_open],
+            constant=self.constant + float(self.costs @ values),
+            lower=self.lower[is_open],
+            upper=self.upper[is_open],
+            is_whole=self.is_whole[is_open],
+            rows=replace(rows, columns=number[rows.columns]),
+        )
+
+
+class RowReader:
+    """Reads rows of PuLP into arrays; each variable has the number of its first appearance.
+
+    Parameters
+    ----------
+    variables : iterable of pulp.LpVariable
+        The first ones.
+    """
+
+    def __init__(self, variables: Iterable[pulp.LpVariable] = ()) -> None:
+        self.variables: list[pulp.LpVariable] = []
+        self._numbers: dict[int, int] = {}  # by identity: PuLP's own hash takes far longer
+        self._meet(variables)
+
+    def read(self, rows: Sequence[pulp.LpConstraint]) -> RowArrays:
+        """These rows, without coefficients of 0."""
+        columns = self._meet(chain.from_iterable(row.keys() for row in rows))
+        values = np.fromiter(chain.from_iterable(row.values() for row in rows), float, len(columns))
+        lengths = np.fromiter(map(len, rows), np.int64, len(rows))
+        return RowArrays(
+            np.append(0, np.cumsum(lengths)),
+            columns,
+            values,
+            _limits((row.getLb() for row in rows), -math.inf),
+            _limits((row.getUb() for row in rows), math.inf),
+        ).chosen(np.ones(len(rows), bool), values != 0)
+
+    def model(self, problem: pulp.LpProblem, rows: RowArrays) -> ArrayModel:
+        """The model with these rows; objective and variables are those of `problem` by now."""
+        objective = problem.objective or pulp.LpAffineExpression()
+        costs = dict(zip(self._meet(objective.keys()).tolist(), objective.values(), strict=True))
+        count = len(self.variables)
+        return ArrayModel(
+            [variable.name for variable in self.variables],
+            np.array([costs.get(k, 0.0) for k in range(count)], float),
+            float(objective.constant),
+            _limits((variable.lowBound for variable in self.variables), -math.inf),
+            _limits((variable.upBound for variable in self.variables), math.inf),
+            np.array([variable.cat == pulp.LpInteger for variable in self.variables], bool),
+            rows,
+            problem.sense == pulp.LpMaximize,
+        )
+
+    def _meet(self, variables: Iterable[pulp.LpVariable]) -> IntArray:
+        """Their numbers, new ones for variables that were not met before."""
+        met = list(variables)
+        keys = list(map(id, met))
+        for key, variable in dict(zip(keys, met, strict=True)).items():
+            if key not in self._numbers:
+                self._numbers[key] = len(self.variables)
+                self.variables.append(variable)
+        return np.fromiter(map(self._numbers.__getitem__, keys), np.int64, len(keys))
+
+
+class GrowingModel:
+    """A model of PuLP that only grows, as arrays: each row is read once.
+
+    Parameters
+    ----------
+    problem : pulp.LpProblem
+        The model; rows may be added to it later on.
+    """
+
+    def __init__(self, problem: pulp.LpProblem) -> None:
+        self.problem = problem
+        self._reader = RowReader()
+        self._rows = self._reader.read([])
+
+    def read(self, further: Iterable[pulp.LpConstraint] = ()) -> ArrayModel:
+        """The model as it is now, with further rows that are not its own."""
+        new = self.problem.constraints()[len(self._rows.lower) :]
+        if new:
+            self._rows = self._rows.followed_by(self._reader.read(new))
+        rows = self._rows.followed_by(self._reader.read(list(further)))
+        return self._reader.model(self.problem, rows)
+
+
+def _limits(values: Iterable[float | None], missing: float) -> FloatArray:
+    return np.array([missing if value is None else value for value in values], float)

@@ -1,0 +1,130 @@
+"""Models as arrays: read from PuLP row by row, and without the variables that are fixed."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pulp
+import pytest
+
+from oasis.solvers import Status, highs
+from oasis.solvers.arrays import ArrayModel, GrowingModel, RowArrays
+
+
+def model() -> pulp.LpProblem:
+    """Maximise 3 x + 2 y + z + 1 with x + y + z <= 4, x - y >= -1 and x, y, z of at most 3."""
+    problem = pulp.LpProblem("some", pulp.LpMaximize)
+    x, y, z = (problem.add_variable(name, 0, 3, pulp.LpInteger) for name in "xyz")
+    problem.setObjective(3 * x + 2 * y + z + 1)
+    problem.addConstraint(x + y + z <= 4)
+    problem.addConstraint(x - y >= -1)
+    return problem
+
+
+def read(found: ArrayModel) -> list[tuple[dict[str, float], float, float]]:
+    """Coefficients by variable, lower and upper limit of every row."""
+    rows = found.rows
+    spans = zip(rows.starts.tolist(), rows.starts[1:].tolist(), strict=False)
+    terms = [
+        {found.names[rows.columns[e]]: float(rows.values[e]) for e in range(*span)}
+        for span in spans
+    ]
+    return list(zip(terms, rows.lower.tolist(), rows.upper.tolist(), strict=True))
+
+
+def test_a_model_is_read_with_its_rows_and_limits() -> None:
+    found = ArrayModel.of(model())
+    assert (found.names, found.costs.tolist(), found.constant) == (["x", "y", "z"], [3, 2, 1], 1.0)
+    assert read(found) == [
+        ({"x": 1.0, "y": 1.0, "z": 1.0}, -math.inf, 4.0),
+        ({"x": 1.0, "y": -1.0}, -1.0, math.inf),
+    ]
+    assert found.maximise
+    assert found.is_whole.all()
+
+
+def test_coefficients_of_nothing_are_left_out() -> None:
+    problem = model()
+    x, y, _ = problem.variables()
+    problem.addConstraint(0 * x + 2 * y <= 5)
+    assert read(ArrayModel.of(problem))[-1] == ({"y": 2.0}, -math.inf, 5.0)
+
+
+def test_fixed_variables_become_part_of_limits_and_costs() -> None:
+    found = ArrayModel.of(model()).limited({"y": (2, 2), "nobody": (1, 1)})
+    assert found.fixed == {"y": 2.0}
+    part = found.without_fixed()
+    assert (part.names, part.costs.tolist(), part.constant) == (["x", "z"], [3, 1], 5.0)
+    assert read(part) == [
+        ({"x": 1.0, "z": 1.0}, -math.inf, 2.0),
+        ({"x": 1.0}, 1.0, math.inf),
+    ]
+    assert highs.solve(part).objective == highs.solve(found).objective == 11.0
+
+
+def test_limits_are_never_widened() -> None:
+    found = ArrayModel.of(model()).limited({"x": (-1, 2), "y": (1, 9)})
+    assert (found.lower.tolist(), found.upper.tolist()) == ([0, 1, 0], [2, 3, 3])
+
+
+def test_rows_that_hold_anyway_are_left_out() -> None:
+    part = ArrayModel.of(model()).limited({"y": (0, 1), "x": (0, 0)}).without_fixed()
+    assert read(part) == []
+    part = ArrayModel.of(model()).limited({"y": (0, 1), "x": (1, 1)}).without_fixed()
+    assert read(part) == [({"y": 1.0, "z": 1.0}, -math.inf, 3.0)]
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [
+        {"x": (0, 0), "y": (2, 2)},
+        {"x": (0, 0), "y": (2, 2), "z": (0, 0)},
+        {"x": (2, 2), "y": (1, 1), "z": (2, 2)},
+        {"x": (2, 1)},
+    ],
+)
+def test_what_is_broken_without_open_variables_is_infeasible(
+    limits: dict[str, tuple[float, float]],
+) -> None:
+    part = ArrayModel.of(model()).limited(limits).without_fixed()
+    solution = highs.solve(part)
+    assert (solution.status, solution.objective) == (Status.INFEASIBLE, None)
+
+
+def test_where_all_is_fixed_its_value_is_the_optimum() -> None:
+    limits = {"x": (1, 1), "y": (1, 1), "z": (2, 2)}
+    solution = highs.solve(ArrayModel.of(model()).limited(limits).without_fixed())
+    assert (solution.status, solution.objective) == (Status.OPTIMAL, 8.0)
+
+
+def test_a_growing_model_has_the_rows_so_far_and_further_ones_once() -> None:
+    problem = model()
+    x, y, _ = problem.variables()
+    growing = GrowingModel(problem)
+    assert read(growing.read()) == read(ArrayModel.of(problem))
+    problem.addConstraint(x + 2 * y <= 3)
+    own = read(growing.read([x <= 1]))
+    assert own[2:] == [({"x": 1.0, "y": 2.0}, -math.inf, 3.0), ({"x": 1.0}, -math.inf, 1.0)]
+    assert read(growing.read()) == own[:3] == read(ArrayModel.of(problem))
+
+
+def test_a_growing_model_knows_the_kinds_of_its_variables_by_now() -> None:
+    problem = model()
+    growing = GrowingModel(problem)
+    growing.read()
+    problem.variables()[1].cat = pulp.LpContinuous
+    assert growing.read().is_whole.tolist() == [True, False, True]
+
+
+def test_chosen_rows_keep_their_order_and_may_become_empty() -> None:
+    rows = RowArrays(
+        np.array([0, 2, 3, 3]),
+        np.array([0, 1, 0]),
+        np.array([1.0, 2.0, 3.0]),
+        np.zeros(3),
+        np.ones(3),
+    )
+    left = rows.chosen(np.array([True, True, False]), np.array([True, False, False]))
+    assert (left.starts.tolist(), left.columns.tolist()) == ([0, 1, 1], [0])
+    assert rows.sums(rows.values).tolist() == [3.0, 3.0, 0.0]
