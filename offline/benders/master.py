@@ -9,7 +9,7 @@ with a hundredth of the variables.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cached_property
 from itertools import chain, product
 
@@ -126,20 +126,26 @@ class CountModel(ScheduleModel):
         """The model as arrays, with all rows that it has by now and further ones."""
         return self._growing.read(further)
 
-    def near(self, plan: Mapping[str, int], window: int) -> Limits:
-        """Limits that keep completions within `window` slots after those of `plan`."""
-        return self.completing(
-            {name: range(first, first + window + 1) for name, first in plan.items()}
-        )
+    def near(
+        self, plan: Mapping[str, int], window: int, known: Mapping[str, int] | None = None
+    ) -> Limits:
+        """Limits that keep completions within `window` slots after those of `plan`.
 
-    def completing(self, slots: Mapping[str, range]) -> Limits:
+        With the completions `known` of other schedules, each job may complete as it does there.
+        """
+        slots = {name: {*range(first, first + window + 1)} for name, first in plan.items()}
+        for name, slot in (known or {}).items():
+            slots.setdefault(name, set()).add(slot)
+        return self.completing(slots)
+
+    def completing(self, slots: Mapping[str, Collection[int]]) -> Limits:
         """Limits by which each job completes in its slots or not at all; others do not.
 
         Where it follows that a job does not run in a slot, its counts there are 0.
         """
         limits: dict[str, tuple[float, float]] = {}
         for c in self.jobs:
-            allowed = slots.get(c.job.id, range(0))
+            allowed = slots.get(c.job.id, ())
             may = {slot: slot in allowed for slot in c.done}
             limits |= {v.name: (0.0, float(may[slot])) for slot, v in c.done.items()}
             last = max((slot for slot in may if may[slot]), default=-1)
@@ -216,6 +222,12 @@ class CountModel(ScheduleModel):
             for c, size in zip(self.jobs, self.sizes(group).tolist(), strict=True)
             for variable in c.units(group).values()
         }
+
+    def value_of(self, values: Mapping[str, float]) -> float:
+        """Utility of a solution with whole completions."""
+        done = self.completions(values)
+        jobs = ((c, done.get(c.job.id)) for c in self.jobs)
+        return math.fsum(c.utility[slot] for c, slot in jobs if slot is not None)
 
     def completions(self, values: Mapping[str, float]) -> dict[str, int]:
         """When each job completes that does."""

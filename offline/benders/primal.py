@@ -25,7 +25,7 @@ from offline.benders.separation import Separation
 from offline.benders.shortfall import Fill, Shortfall
 from offline.benders.slot_model import SlotModel, Units
 from offline.benders.subproblem import place, place_by_patterns
-from offline.heuristics.best_solution import BestSolution
+from offline.heuristics.best_solution import BestSolution, is_better
 from offline.heuristics.dual_values import DualValues
 from offline.heuristics.neighbourhood import reinsert
 from offline.heuristics.partial_solution import PartialSolution
@@ -90,7 +90,7 @@ class PrimalHeuristic:
         self,
         near: Limits,
         budget: Budget,
-        gain: float | None = None,
+        radius: float | None = None,
         params: PrimalParams | None = None,
         slots: range | None = None,
     ) -> int:
@@ -104,10 +104,10 @@ class PrimalHeuristic:
             Which plans are close enough: limits of variables of the master, by name.
         budget : Budget
             When to stop.
-        gain : float, optional
-            How much more than the best schedules a plan must be worth; it is then the one that
-            changes the fewest of their counts. By default, it is the best plan, and may be worth
-            less than they are.
+        radius : float, optional
+            The share of the counts of the best schedules, weighed by what a unit takes, that a plan
+            may change; a plan that is worth no more than they are is then not placed. By default,
+            any plan is close enough, and it may be worth less.
         params : PrimalParams, optional
             How often to plan, and how; by default, those of the heuristic.
         slots : range, optional
@@ -126,15 +126,20 @@ class PrimalHeuristic:
             if budget.passed or self.best.is_proven or idle >= params.patience:
                 break
             known = self.best.value
-            rows, start = list(self.model.within(room)), None
-            if gain is not None:
-                rows += self.model.worth(known + gain)
-                start = self.model.values_of(self.best.solution.by_id)
+            rows = list(self.model.within(room))
             gap = params.plan_gap * max(0.0, self.best.state.bound - known)
-            solution = whole_plan(self.model, near, budget, params, rows, gap, slots, start)
+            given = self.model, near, budget, params, rows, gap, slots
+            if radius is None:
+                solution = whole_plan(*given)
+            else:
+                start = self.model.values_of(self.best.solution.by_id)
+                solution = whole_plan(*given, start, radius)
             if not solution.values:
                 break
-            misfits = self.place(self.model.schedules_of(solution.values), budget)
+            if radius is not None and not is_better(self.model.value_of(solution.values), known):
+                break
+            plan = self.model.schedules_of(solution.values)
+            misfits = self.place(plan, budget)
             idle = 0 if self.best.value > known else idle + 1
             is_window = len(slots) < self.model.arrays.horizon
             if not misfits or (is_window and self.best.value > known):

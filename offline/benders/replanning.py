@@ -21,7 +21,7 @@ Fischetti and Monaci, Proximity search for 0-1 mixed-integer convex programming,
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import count
 
@@ -74,7 +74,7 @@ class Replanning:
         self.model, self.separation, self.primal = model, separation, primal
         self.best, self.duals, self.rng, self.params = best, duals, rng, params
         self._size = params.first_jobs
-        self._ambition = params.ambition
+        self._radius = params.first_step
         self._tries = 0  # left to the neighbourhood
         self._near: Limits = {}  # of the neighbourhood
         self._kept: Limits = {}  # those of counts that may not change
@@ -129,30 +129,33 @@ class Replanning:
         near = narrowed(self.model.near(plan, params.window), self._kept)
         value = self._refined(solution, near, self.model.worth(known + gain), budget)
         if value is not None:
-            self._walk(near, value, budget)
+            self._walk(plan, budget)
 
-    def _walk(self, near: Limits, value: float, budget: Budget) -> None:
-        """Better and better schedules close to a plan worth `value`, in steps towards it.
+    def _walk(self, plan: Mapping[str, int], budget: Budget) -> None:
+        """Better and better schedules between the best ones and a plan, in steps towards it.
 
-        A step that leads to none is followed by a shorter one, until too many have failed.
+        Each job completes as in the best schedules or close to the plan, and only so many counts
+        may change at once. A step that leads to nothing better is followed by a shorter one, until
+        too many have failed.
         """
         params, failures = self.params, 0
         while failures < params.failures and not budget.passed:
             before = self.best.value
-            gain = self._ambition * (value - before)
-            if gain < self._gain:
-                return
-            self.place(near, budget, gain)
+            known = {k: s.completion for k, s in self.best.solution.by_id.items()}
+            between = self.model.near(plan, params.window, known)
+            self.place(narrowed(between, self._kept), budget, self._radius)
             if self.best.value > before:
-                self._ambition = min(params.most_ambition, self._ambition * params.bolder)
+                self._radius = min(params.largest_step, self._radius * params.bolder)
             else:
-                self._ambition = max(params.least_ambition, self._ambition / 2)
+                self._radius = max(params.smallest_step, self._radius / 2)
                 failures += 1
 
-    def place(self, near: Limits, budget: Budget, gain: float | None = None) -> int:
-        """Better schedules by whole plans within these limits; the number of new cuts."""
-        gain = self._gain if gain is None else max(self._gain, gain)
-        return self.primal.search(near, budget, gain, self.params.primal, self._slots)
+    def place(self, near: Limits, budget: Budget, radius: float | None = None) -> int:
+        """Better schedules by whole plans within these limits; the number of new cuts.
+
+        With a `radius`, by plans that change no more than this share of the counts.
+        """
+        return self.primal.search(near, budget, radius, self.params.primal, self._slots)
 
     @property
     def is_whole(self) -> bool:

@@ -15,6 +15,7 @@ from offline.benders import decomposition as module
 from offline.benders.decomposition import Decomposition
 from offline.benders.master import CountModel
 from offline.benders.params import BendersParams
+from offline.benders.parts import Parts
 from offline.benders.separation import Separation
 from offline.benders.solve import solve_benders
 from offline.heuristics.best_solution import BestSolution
@@ -36,7 +37,7 @@ def run() -> Decomposition:
     model = CountModel(arrays)
     none: Any = SimpleNamespace()
     separation = Separation(model, PARAMS.cuts)
-    return Decomposition(model, separation, none, none, none, best, PARAMS)
+    return Decomposition(Parts(model, separation, none, none, None, none, best), PARAMS)
 
 
 class Bounds:
