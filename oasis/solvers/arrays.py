@@ -64,8 +64,9 @@ class RowArrays:
 
     def chosen(self, rows: BoolArray, entries: BoolArray) -> RowArrays:
         """Some rows (M,) with some of their entries (E,)."""
-        is_left = entries & rows[self.row_of]
-        lengths = np.bincount(self.row_of[is_left], minlength=len(rows))[rows]
+        row_of = self.row_of
+        is_left = entries & rows[row_of]
+        lengths = np.bincount(row_of[is_left], minlength=len(rows))[rows]
         return replace(
             self,
             starts=np.append(0, np.cumsum(lengths)),
@@ -155,19 +156,17 @@ class ArrayModel:
         is_open = ~self.is_fixed
         if not is_open.any():
             is_open[:1] = True
-        rows, is_left = self.rows, is_open[self.rows.columns]
         values = np.where(is_open, 0.0, self.lower)
-        given = rows.sums(rows.values * values[rows.columns])
+        given = self.rows.sums(self.rows.values * values[self.rows.columns])
+        rows = self.rows.chosen(np.ones(len(given), bool), is_open[self.rows.columns])
         rows = replace(rows, lower=rows.lower - given, upper=rows.upper - given)
         ends = self.lower[rows.columns], self.upper[rows.columns]
         least, most = (
-            rows.sums(np.where(is_left, rows.values * np.where(rows.values > 0, *pair), 0.0))
-            for pair in (ends, ends[::-1])
+            rows.sums(rows.values * np.where(rows.values > 0, *pair)) for pair in (ends, ends[::-1])
         )
-        is_empty = rows.sums(is_left.astype(float)) == 0
-        slack = np.where(is_empty, FORGIVEN, 0.0)
+        slack = np.where(np.diff(rows.starts) == 0, FORGIVEN, 0.0)
         can_fail = (least < rows.lower - slack) | (most > rows.upper + slack)
-        rows = rows.chosen(can_fail, is_left)
+        rows = rows.chosen(can_fail, np.ones(len(rows.columns), bool))
         number = np.cumsum(is_open) - 1
         return replace(
             self,

@@ -169,7 +169,7 @@ class CountModel(ScheduleModel):
 
     def worth(self, least: float, most: float = math.inf) -> list[pulp.LpConstraint]:
         """Rows by which a plan is worth so much at least, and at most."""
-        total = constraints.total_utility(self.jobs)
+        total = self.problem.objective
         return [total >= least] + ([total <= most] if most < math.inf else [])
 
     def within(self, room: Mapping[tuple[str, int], float]) -> Iterator[pulp.LpConstraint]:
