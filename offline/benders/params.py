@@ -36,8 +36,10 @@ class PrimalParams(Params):
     repair_limit, repair_share : float
         For the unfinished jobs of a plan: the longer of these seconds and this share of the rest.
     repair_jobs, repair_model_limit : int and float
-        How many of these are put back together, and how long HiGHS may take for that. Where a
-        search for what jobs lack has left more of them unfinished, HiGHS puts none back.
+        How many of these are put back together, and how long HiGHS may take for that.
+    searched_jobs : int
+        Where a search for what jobs lack has left more of them unfinished than these, HiGHS puts
+        none back.
     least_squeeze : float
         Least share of a slot's room that the next plan leaves free where counts did not fit.
     few_cuts : int
@@ -54,6 +56,7 @@ class PrimalParams(Params):
     repair_share: Share = 0.1
     repair_jobs: Number = 8
     repair_model_limit: Amount = 3.0
+    searched_jobs: Count = 3
     least_squeeze: Share = 0.01
     few_cuts: Count = 3
 
@@ -85,7 +88,7 @@ class ShortfallParams(Params):
         Share of the lightest worker's weight by which heavier workers of a slot may be missed.
     """
 
-    limit: Amount = 10.0
+    limit: Amount = 6.0
     slot_limit: Amount = 0.5
     rounds: Number = 40
     patience: Number = 3
@@ -128,12 +131,13 @@ class ReplanningParams(Params):
         Share of that difference at which a plan in fractions is good enough.
     first_step, smallest_step, largest_step : float
         Share of the counts of the best schedules, weighed by what a unit takes, that a step
-        towards a plan may change: at first, at least and at most. It is halved after a step that
-        led to nothing better.
+        towards a plan may change: at first, at least and at most. It is halved after a plan that
+        could not be placed, and doubled where there was no better plan. 2 is any change: all units
+        leave, and as many come.
     bolder : float
         Factor on that share after a step that led to better schedules.
     failures : int
-        So many steps that led to nothing better end the walk to a plan.
+        So many plans that could not be placed end the walk to a plan in fractions.
     lower : float
         A plan that could not be placed is followed by one that gains less by this share at least.
     least_tries : int
@@ -162,7 +166,7 @@ class ReplanningParams(Params):
     gap: Share = 0.05
     first_step: Share = 0.05
     smallest_step: Share = 0.01
-    largest_step: Share = 0.3
+    largest_step: Amount = 2.0
     bolder: Amount = 1.5
     failures: Number = 3
     lower: Share = 0.25

@@ -98,7 +98,8 @@ def nearby(
 ) -> ArrayModel:
     """The model with one more limit: how much the counts may differ from known ones.
 
-    Each unit more or less than in `known`, in any slot, counts as its size.
+    Each unit more or less than in `known`, in any slot, counts as its size; counts that are fixed
+    do not.
 
     Parameters
     ----------
@@ -109,10 +110,11 @@ def nearby(
     size_of : mapping of str to float
         Of a unit of each count, by its name.
     radius : float
-        The limit, a share of what all units in `known` count together.
+        The limit, a share of what all units in `known` count together that are not fixed.
     """
     sizes = np.array([size_of.get(name, 0.0) for name in model.names])
     now = np.array([round(known.get(name, 0.0)) for name in model.names], float)
+    sizes[model.is_fixed] = 0.0
     most = radius * float(sizes @ now)
     # a count of 0 now is its own change, any other one needs a variable for it
     columns, new = np.flatnonzero((sizes > 0) & (now > 0)), np.flatnonzero((sizes > 0) & (now == 0))

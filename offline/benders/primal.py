@@ -11,11 +11,13 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 
 from oasis.model.rounding import FloatArray, IntArray
 from oasis.model.schedule import Schedule
+from oasis.solvers import Status
 from oasis.solvers.arrays import Limits
 from oasis.solvers.budget import Budget
 from offline.benders.master import CountModel
@@ -33,6 +35,9 @@ from offline.model.arrays import GROUPS
 from offline.model.schedule_model import without_surplus
 
 
+SOLVED = (Status.OPTIMAL, Status.GAP_LIMIT, Status.INFEASIBLE)
+
+
 @dataclass(frozen=True, slots=True)
 class Misfit:
     """Counts (I,) of a group that were not placed, those that were, and the slots that ask."""
@@ -46,6 +51,24 @@ class Misfit:
     def key(self) -> tuple[str, bytes]:
         """The group and the counts."""
         return self.group, self.counts.tobytes()
+
+
+class Outcome(NamedTuple):
+    """What came of a search close to a plan.
+
+    Parameters
+    ----------
+    plans : int
+        How many were placed.
+    cuts : int
+        How many are new.
+    is_solved : bool
+        Whether HiGHS had the time to find the best plan, or to say that there is none.
+    """
+
+    plans: int
+    cuts: int
+    is_solved: bool
 
 
 class PrimalHeuristic:
@@ -93,7 +116,7 @@ class PrimalHeuristic:
         radius: float | None = None,
         params: PrimalParams | None = None,
         slots: range | None = None,
-    ) -> int:
+    ) -> Outcome:
         """Plan within the limits `near` and place the plan, again and again, until all of it fits.
 
         Where counts of a slot do not fit, the next plan has cuts, or less room in that slot.
@@ -115,13 +138,14 @@ class PrimalHeuristic:
 
         Returns
         -------
-        int
-            Number of new cuts.
+        Outcome
+            With 0 plans if HiGHS has found none that is good enough.
         """
         params = self.params if params is None else params
         slots = range(self.model.arrays.horizon) if slots is None else slots
         room: dict[tuple[str, int], float] = {}
-        added = idle = 0
+        added = idle = placed = 0
+        is_solved = True
         for _ in range(params.plans):
             if budget.passed or self.best.is_proven or idle >= params.patience:
                 break
@@ -134,12 +158,14 @@ class PrimalHeuristic:
             else:
                 start = self.model.values_of(self.best.solution.by_id)
                 solution = whole_plan(*given, start, radius)
+            is_solved = solution.status in SOLVED
             if not solution.values:
                 break
             if radius is not None and not is_better(self.model.value_of(solution.values), known):
                 break
             plan = self.model.schedules_of(solution.values)
             misfits = self.place(plan, budget)
+            placed += 1
             idle = 0 if self.best.value > known else idle + 1
             is_window = len(slots) < self.model.arrays.horizon
             if not misfits or (is_window and self.best.value > known):
@@ -149,7 +175,7 @@ class PrimalHeuristic:
             for misfit in misfits:
                 if len(cut) <= params.few_cuts or misfit.key not in cut:
                     self._squeeze(room, misfit)
-        return added
+        return Outcome(placed, added, is_solved)
 
     def _cut_off(self, misfits: Sequence[Misfit], budget: Budget) -> set[tuple[str, bytes]]:
         """Cut off the counts that patterns do not cover, in every slot; which ones."""
@@ -232,7 +258,7 @@ class PrimalHeuristic:
                 for group in GROUPS
             )
             solution.put(c.index, without_surplus(c, *rows))
-        if has_searched and len(unfinished) > self.params.repair_jobs:
+        if has_searched and len(unfinished) > self.params.searched_jobs:
             unfinished = set()
         self._complete(solution, unfinished, budget)
 

@@ -34,7 +34,7 @@ from oasis.solvers.budget import Budget
 from offline.benders.master import CountModel
 from offline.benders.params import ReplanningParams
 from offline.benders.plans import close_plan
-from offline.benders.primal import PrimalHeuristic
+from offline.benders.primal import Outcome, PrimalHeuristic
 from offline.benders.separation import Separation
 from offline.heuristics.best_solution import BestSolution
 from offline.heuristics.dual_values import DualValues
@@ -74,7 +74,6 @@ class Replanning:
         self.model, self.separation, self.primal = model, separation, primal
         self.best, self.duals, self.rng, self.params = best, duals, rng, params
         self._size = params.first_jobs
-        self._radius = params.first_step
         self._tries = 0  # left to the neighbourhood
         self._near: Limits = {}  # of the neighbourhood
         self._kept: Limits = {}  # those of counts that may not change
@@ -135,23 +134,29 @@ class Replanning:
         """Better and better schedules between the best ones and a plan, in steps towards it.
 
         Each job completes as in the best schedules or close to the plan, and only so many counts
-        may change at once. A step that leads to nothing better is followed by a shorter one, until
-        too many have failed.
+        may change at once: more after a step that led to better schedules, or within which there
+        is no better plan, fewer after a plan that was not found in time or could not be placed,
+        until that has happened too often.
         """
         params, failures = self.params, 0
+        step = params.first_step
         while failures < params.failures and not budget.passed:
             before = self.best.value
             known = {k: s.completion for k, s in self.best.solution.by_id.items()}
             between = self.model.near(plan, params.window, known)
-            self.place(narrowed(between, self._kept), budget, self._radius)
+            outcome = self.place(narrowed(between, self._kept), budget, step)
             if self.best.value > before:
-                self._radius = min(params.largest_step, self._radius * params.bolder)
-            else:
-                self._radius = max(params.smallest_step, self._radius / 2)
+                step = min(params.largest_step, step * params.bolder)
+            elif outcome.plans or not outcome.is_solved:
                 failures += 1
+                step = max(params.smallest_step, step / 2)
+            elif step < params.largest_step:
+                step = min(params.largest_step, step * 2)
+            else:
+                break
 
-    def place(self, near: Limits, budget: Budget, radius: float | None = None) -> int:
-        """Better schedules by whole plans within these limits; the number of new cuts.
+    def place(self, near: Limits, budget: Budget, radius: float | None = None) -> Outcome:
+        """Better schedules by whole plans within these limits.
 
         With a `radius`, by plans that change no more than this share of the counts.
         """
