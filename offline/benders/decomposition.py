@@ -193,7 +193,7 @@ class Decomposition:
         self.state.enter(Phase.PLANS)
         budget = self.budget.share(self.params.master.primal_share)
         search = self.primal.search if self.replanning is None else self.replanning.place
-        return search(near, budget).cuts
+        return search(near, budget)
 
     def try_whole(self) -> None:
         """The best plans of whole counts, one after the other, while that is quick."""

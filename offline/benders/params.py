@@ -31,6 +31,9 @@ class PrimalParams(Params):
         Slots whose counts become whole together.
     plan_gap : float
         Share of the difference of bound and incumbent at which a plan is good enough.
+    distance_gap : float
+        For a plan close to the best schedules: share of their counts, weighed by what a unit takes,
+        by which a closer one may be missed.
     placement_limit : float
         For placing the counts of one slot by patterns.
     repair_limit, repair_share : float
@@ -51,6 +54,7 @@ class PrimalParams(Params):
     plan_limit: Amount = 3.0
     slots_at_once: Number = 5
     plan_gap: Share = 0.1
+    distance_gap: Share = 0.02
     placement_limit: Amount = 0.5
     repair_limit: Amount = 10.0
     repair_share: Share = 0.1
@@ -129,15 +133,13 @@ class ReplanningParams(Params):
         Share of the difference of bound and incumbent that a plan must be worth more.
     gap : float
         Share of that difference at which a plan in fractions is good enough.
-    first_step, smallest_step, largest_step : float
-        Share of the counts of the best schedules, weighed by what a unit takes, that a step
-        towards a plan may change: at first, at least and at most. It is halved after a plan that
-        could not be placed, and doubled where there was no better plan. 2 is any change: all units
-        leave, and as many come.
+    ambition, most_ambition : float
+        Share of what a plan in fractions gains that a step towards it must gain: at first, and at
+        most. It is halved after a step that led to no better schedules.
     bolder : float
-        Factor on that share after a step that led to better schedules.
+        Factor on that share after a step that did.
     failures : int
-        So many plans that could not be placed end the walk to a plan in fractions.
+        So many steps that led to no better schedules end the walk to a plan.
     lower : float
         A plan that could not be placed is followed by one that gains less by this share at least.
     least_tries : int
@@ -164,9 +166,8 @@ class ReplanningParams(Params):
     random_share: Share = 0.3
     least_gain: Share = 0.01
     gap: Share = 0.05
-    first_step: Share = 0.05
-    smallest_step: Share = 0.01
-    largest_step: Amount = 2.0
+    ambition: Share = 0.25
+    most_ambition: Share = 0.6
     bolder: Amount = 1.5
     failures: Number = 3
     lower: Share = 0.25
@@ -176,9 +177,7 @@ class ReplanningParams(Params):
     cuts_limit: Amount = 8.0
     window: Count = 2
     primal: PrimalParams = field(
-        default_factory=lambda: PrimalParams(
-            plan_limit=2.0, patience=2, slots_at_once=25, plan_gap=0.02
-        )
+        default_factory=lambda: PrimalParams(plan_limit=3.0, patience=2, slots_at_once=25)
     )
 
 

@@ -24,7 +24,6 @@ def whole_plan(
     gap: float,
     slots: range,
     known: Mapping[str, float] | None = None,
-    radius: float = 1.0,
 ) -> Solution:
     """A good plan in whole numbers: relax-and-fix, from the first slots to the last.
 
@@ -35,7 +34,7 @@ def whole_plan(
     for first in slots[:: params.slots_at_once]:
         last = min(first + params.slots_at_once, slots.stop)
         model.require(pulp.LpInteger, pulp.LpInteger, last)
-        solution = close_plan(model, near, budget, params, rows, gap, known, radius)
+        solution = close_plan(model, near, budget, params, rows, gap, known)
         if not solution.values:
             break
         near = narrowed(near, model.held(solution.values, range(first, last)))
@@ -50,9 +49,8 @@ def close_plan(
     rows: Sequence[pulp.LpConstraint] = (),
     gap: float = 0.0,
     known: Mapping[str, float] | None = None,
-    radius: float = 1.0,
 ) -> Solution:
-    """The best plan of the master within limits and rows; with `known`, of those close to that.
+    """The best plan of the master within limits and rows; with `known`, the one closest to it.
 
     HiGHS gets what the limits leave open, and no more.
 
@@ -71,9 +69,8 @@ def close_plan(
     gap : float
         Difference of bound and plan at which to stop, in utility.
     known : mapping of str to float, optional
-        Values of a plan that the new one is close to; HiGHS starts from it.
-    radius : float
-        With `known`, the share of its counts, weighed by what a unit takes, that may change.
+        Values of a plan. The plan that is found then changes the fewest counts, weighed by what a
+        unit takes; the rows say what it must be worth.
 
     Returns
     -------
@@ -81,11 +78,11 @@ def close_plan(
         With the values of all variables of the master, or none.
     """
     within = model.read(rows).limited(near)
-    start: Mapping[str, float] | None = None
     if known is not None:
-        within, start = nearby(within, known, model.size_of, radius), known
-    part, reduced = budget.within(params.plan_limit), within.without_fixed()
-    solution = highs.solve(reduced, budget=part, gap=gap, proof=False, warm_start=start)
+        within, scale = closest(within, known, model.size_of)
+        gap = params.distance_gap * scale
+    part = budget.within(params.plan_limit)
+    solution = highs.solve(within.without_fixed(), budget=part, gap=gap, proof=False)
     if solution.status is Status.INTERRUPTED:
         raise KeyboardInterrupt
     if solution.objective is None:
@@ -93,53 +90,51 @@ def close_plan(
     return replace(solution, values={**within.fixed, **solution.values})
 
 
-def nearby(
-    model: ArrayModel, known: Mapping[str, float], size_of: Mapping[str, float], radius: float
-) -> ArrayModel:
-    """The model with one more limit: how much the counts may differ from known ones.
+def closest(
+    model: ArrayModel, known: Mapping[str, float], size_of: Mapping[str, float]
+) -> tuple[ArrayModel, float]:
+    """The model with another objective: as few changes of counts as possible.
 
-    Each unit more or less than in `known`, in any slot, counts as its size; counts that are fixed
-    do not.
+    Each unit more or less than in `known`, in any slot, counts as its size.
 
     Parameters
     ----------
     model : ArrayModel
-        A model; the new one has more variables, each of which is 0 at `known`.
+        A model; the new one has more variables.
     known : mapping of str to float
         Values of the variables, by name, for whole counts.
     size_of : mapping of str to float
         Of a unit of each count, by its name.
-    radius : float
-        The limit, a share of what all units in `known` count together that are not fixed.
+
+    Returns
+    -------
+    tuple of ArrayModel and float
+        The model, and what all units in `known` count together.
     """
     sizes = np.array([size_of.get(name, 0.0) for name in model.names])
     now = np.array([round(known.get(name, 0.0)) for name in model.names], float)
-    sizes[model.is_fixed] = 0.0
-    most = radius * float(sizes @ now)
+    scale, is_fixed = float(sizes @ now), model.is_fixed
+    moved = float(sizes[is_fixed] @ np.abs(model.lower - now)[is_fixed])
+    sizes[is_fixed] = 0.0
     # a count of 0 now is its own change, any other one needs a variable for it
-    columns, new = np.flatnonzero((sizes > 0) & (now > 0)), np.flatnonzero((sizes > 0) & (now == 0))
+    columns = np.flatnonzero((sizes > 0) & (now > 0))
     number, before = len(columns), now[columns]
     apart = len(model.names) + np.arange(number)
-    changes = RowArrays(
+    rows = RowArrays(
         starts=2 * np.arange(2 * number + 1),
         columns=np.column_stack([apart, columns, apart, columns]).ravel(),
         values=np.tile([1.0, -1.0, 1.0, 1.0], number),  # apart >= count - now, apart >= now - count
         lower=np.column_stack([-before, before]).ravel(),
         upper=np.full(2 * number, np.inf),
     )
-    distance = RowArrays(
-        starts=np.array([0, number + len(new)]),
-        columns=np.append(apart, new),
-        values=np.append(sizes[columns], sizes[new]),
-        lower=np.array([-np.inf]),
-        upper=np.array([most]),
-    )
-    return replace(
+    changes = replace(
         model,
         names=[*model.names, *(f"apart_{model.names[k]}" for k in columns.tolist())],
-        costs=np.append(model.costs, np.zeros(number)),
+        costs=-np.append(np.where(now > 0, 0.0, sizes), sizes[columns]),
+        constant=-moved,
         lower=np.append(model.lower, np.zeros(number)),
         upper=np.append(model.upper, np.full(number, np.inf)),
         is_whole=np.append(model.is_whole, np.zeros(number, bool)),
-        rows=model.rows.followed_by(changes).followed_by(distance),
+        rows=model.rows.followed_by(rows),
     )
+    return changes, scale

@@ -11,13 +11,11 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import NamedTuple
 
 import numpy as np
 
 from oasis.model.rounding import FloatArray, IntArray
 from oasis.model.schedule import Schedule
-from oasis.solvers import Status
 from oasis.solvers.arrays import Limits
 from oasis.solvers.budget import Budget
 from offline.benders.master import CountModel
@@ -27,15 +25,12 @@ from offline.benders.separation import Separation
 from offline.benders.shortfall import Fill, Shortfall
 from offline.benders.slot_model import SlotModel, Units
 from offline.benders.subproblem import place, place_by_patterns
-from offline.heuristics.best_solution import BestSolution, is_better
+from offline.heuristics.best_solution import BestSolution
 from offline.heuristics.dual_values import DualValues
 from offline.heuristics.neighbourhood import reinsert
 from offline.heuristics.partial_solution import PartialSolution
 from offline.model.arrays import GROUPS
 from offline.model.schedule_model import without_surplus
-
-
-SOLVED = (Status.OPTIMAL, Status.GAP_LIMIT, Status.INFEASIBLE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,24 +46,6 @@ class Misfit:
     def key(self) -> tuple[str, bytes]:
         """The group and the counts."""
         return self.group, self.counts.tobytes()
-
-
-class Outcome(NamedTuple):
-    """What came of a search close to a plan.
-
-    Parameters
-    ----------
-    plans : int
-        How many were placed.
-    cuts : int
-        How many are new.
-    is_solved : bool
-        Whether HiGHS had the time to find the best plan, or to say that there is none.
-    """
-
-    plans: int
-    cuts: int
-    is_solved: bool
 
 
 class PrimalHeuristic:
@@ -113,10 +90,10 @@ class PrimalHeuristic:
         self,
         near: Limits,
         budget: Budget,
-        radius: float | None = None,
+        gain: float | None = None,
         params: PrimalParams | None = None,
         slots: range | None = None,
-    ) -> Outcome:
+    ) -> int:
         """Plan within the limits `near` and place the plan, again and again, until all of it fits.
 
         Where counts of a slot do not fit, the next plan has cuts, or less room in that slot.
@@ -127,10 +104,10 @@ class PrimalHeuristic:
             Which plans are close enough: limits of variables of the master, by name.
         budget : Budget
             When to stop.
-        radius : float, optional
-            The share of the counts of the best schedules, weighed by what a unit takes, that a plan
-            may change; a plan that is worth no more than they are is then not placed. By default,
-            any plan is close enough, and it may be worth less.
+        gain : float, optional
+            How much more than the best schedules a plan must be worth; it is then the one that
+            changes the fewest of their counts. By default, it is the best plan, and may be worth
+            less than they are.
         params : PrimalParams, optional
             How often to plan, and how; by default, those of the heuristic.
         slots : range, optional
@@ -138,34 +115,27 @@ class PrimalHeuristic:
 
         Returns
         -------
-        Outcome
-            With 0 plans if HiGHS has found none that is good enough.
+        int
+            Number of new cuts.
         """
         params = self.params if params is None else params
         slots = range(self.model.arrays.horizon) if slots is None else slots
         room: dict[tuple[str, int], float] = {}
-        added = idle = placed = 0
-        is_solved = True
+        added = idle = 0
         for _ in range(params.plans):
             if budget.passed or self.best.is_proven or idle >= params.patience:
                 break
             known = self.best.value
-            rows = list(self.model.within(room))
-            gap = params.plan_gap * max(0.0, self.best.state.bound - known)
-            given = self.model, near, budget, params, rows, gap, slots
-            if radius is None:
-                solution = whole_plan(*given)
-            else:
+            rows, start = list(self.model.within(room)), None
+            if gain is not None:
+                rows += self.model.worth(known + gain)
                 start = self.model.values_of(self.best.solution.by_id)
-                solution = whole_plan(*given, start, radius)
-            is_solved = solution.status in SOLVED
+            gap = params.plan_gap * max(0.0, self.best.state.bound - known)
+            solution = whole_plan(self.model, near, budget, params, rows, gap, slots, start)
             if not solution.values:
-                break
-            if radius is not None and not is_better(self.model.value_of(solution.values), known):
                 break
             plan = self.model.schedules_of(solution.values)
             misfits = self.place(plan, budget)
-            placed += 1
             idle = 0 if self.best.value > known else idle + 1
             is_window = len(slots) < self.model.arrays.horizon
             if not misfits or (is_window and self.best.value > known):
@@ -175,7 +145,7 @@ class PrimalHeuristic:
             for misfit in misfits:
                 if len(cut) <= params.few_cuts or misfit.key not in cut:
                     self._squeeze(room, misfit)
-        return Outcome(placed, added, is_solved)
+        return added
 
     def _cut_off(self, misfits: Sequence[Misfit], budget: Budget) -> set[tuple[str, bytes]]:
         """Cut off the counts that patterns do not cover, in every slot; which ones."""

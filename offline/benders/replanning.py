@@ -34,7 +34,7 @@ from oasis.solvers.budget import Budget
 from offline.benders.master import CountModel
 from offline.benders.params import ReplanningParams
 from offline.benders.plans import close_plan
-from offline.benders.primal import Outcome, PrimalHeuristic
+from offline.benders.primal import PrimalHeuristic
 from offline.benders.separation import Separation
 from offline.heuristics.best_solution import BestSolution
 from offline.heuristics.dual_values import DualValues
@@ -128,39 +128,39 @@ class Replanning:
         near = narrowed(self.model.near(plan, params.window), self._kept)
         value = self._refined(solution, near, self.model.worth(known + gain), budget)
         if value is not None:
-            self._walk(plan, budget)
+            self._walk(plan, value, budget)
 
-    def _walk(self, plan: Mapping[str, int], budget: Budget) -> None:
-        """Better and better schedules between the best ones and a plan, in steps towards it.
+    def _walk(self, plan: Mapping[str, int], value: float, budget: Budget) -> None:
+        """Better and better schedules between the best ones and a plan worth `value`, in steps.
 
-        Each job completes as in the best schedules or close to the plan, and only so many counts
-        may change at once: more after a step that led to better schedules, or within which there
-        is no better plan, fewer after a plan that was not found in time or could not be placed,
-        until that has happened too often.
+        Each job completes as in the best schedules or close to the plan, so that a step takes over
+        as much of the plan as its gain needs. A step that led to better schedules is followed by
+        one that asks for more, any other by one that asks for less, until too many have failed.
         """
         params, failures = self.params, 0
-        step = params.first_step
+        ambition = params.ambition
         while failures < params.failures and not budget.passed:
-            before = self.best.value
-            known = {k: s.completion for k, s in self.best.solution.by_id.items()}
-            between = self.model.near(plan, params.window, known)
-            outcome = self.place(narrowed(between, self._kept), budget, step)
-            if self.best.value > before:
-                step = min(params.largest_step, step * params.bolder)
-            elif outcome.plans or not outcome.is_solved:
-                failures += 1
-                step = max(params.smallest_step, step / 2)
-            elif step < params.largest_step:
-                step = min(params.largest_step, step * 2)
-            else:
+            before, current = self.best.value, self.best.solution.by_id
+            gain = ambition * (value - before)
+            if gain < self._gain:
                 break
+            known = {name: schedule.completion for name, schedule in current.items()}
+            kept = self.model.kept(self.model.values_of(current), self._slots)
+            between = narrowed(self.model.near(plan, params.window, known), kept)
+            self.place(between, budget, gain)
+            if self.best.value > before:
+                ambition = min(params.most_ambition, ambition * params.bolder)
+            else:
+                ambition /= 2
+                failures += 1
 
-    def place(self, near: Limits, budget: Budget, radius: float | None = None) -> Outcome:
-        """Better schedules by whole plans within these limits.
+    def place(self, near: Limits, budget: Budget, gain: float | None = None) -> int:
+        """Better schedules by whole plans within these limits; the number of new cuts.
 
-        With a `radius`, by plans that change no more than this share of the counts.
+        With a `gain`, by plans that are worth so much more, and change as little as that takes.
         """
-        return self.primal.search(near, budget, radius, self.params.primal, self._slots)
+        gain = self._gain if gain is None else gain
+        return self.primal.search(near, budget, gain, self.params.primal, self._slots)
 
     @property
     def is_whole(self) -> bool:
