@@ -177,7 +177,7 @@ class ReplanningParams(Params):
     cuts_limit: Amount = 8.0
     window: Count = 2
     primal: PrimalParams = field(
-        default_factory=lambda: PrimalParams(plan_limit=3.0, patience=2, slots_at_once=25)
+        default_factory=lambda: PrimalParams(plan_limit=2.0, patience=2, slots_at_once=25)
     )
 
 

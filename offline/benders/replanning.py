@@ -93,13 +93,14 @@ class Replanning:
     def search(self, budget: Budget) -> bool:
         """Improve the best schedules until the budget or the bound is reached.
 
-        There are a few tries at least, if the solve has the time. A try that has begun may go on
+        There are a few tries at least, if there is time for any. A try that has begun may go on
         beyond the budget, by `limit` at most, as long as the solve has time. Returns whether there
         was anything to try: a job that can be worth something.
         """
         solve = self.best.state.budget
         for number in count():
-            is_over = solve.passed or (budget.passed and number >= self.params.least_tries)
+            has_begun = 0 < number < self.params.least_tries
+            is_over = solve.passed or (budget.passed and not has_begun)
             if is_over or self.best.is_proven or not self.model.jobs:
                 break
             if self._tries <= 0 or self.best.value != self._known:

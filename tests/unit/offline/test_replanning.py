@@ -108,7 +108,8 @@ def test_cuts_and_whole_counts_leave_what_lies_outside_of_the_window(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     known = {"a": Schedule("a", placements([(1, 0, 2)]), placements([]))}
-    run = search(job("a", 2, 7, 1.0), job("b", 2, 7, 1.0, 3), horizon=8, known=known, span=3)
+    jobs = job("a", 2, 7, 1.0), job("b", 2, 7, 1.0, 3)
+    run = search(*jobs, horizon=8, known=known, span=3, failures=1)
     asked: list[Limits] = []
     monkeypatch.setattr(run.primal, "search", lambda near, *_: asked.append(near))
     run.begin(run._limits_around({1}, range(3, 6)), range(3, 6))
@@ -126,21 +127,46 @@ def test_a_window_lies_about_its_slot_within_the_horizon(slot: float, slots: ran
     assert search(BIG, horizon=8)._window(slot) == range(8)
 
 
-@pytest.mark.parametrize(("gain", "ambition"), [(1.0, 0.625), (0.0, 1 / 3)])
-def test_plans_ask_for_more_after_one_that_was_placed_and_for_less_after_one_that_was_not(
-    gain: float, ambition: float, monkeypatch: pytest.MonkeyPatch
+def test_steps_to_a_plan_ask_for_more_after_one_that_was_placed_and_for_less_after_others(
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    run = search(*SMALL, BIG, horizon=4, known=FULL)
+    """From 8 to a plan worth 12: a quarter of the gain, then more of what is left, then less."""
+    run = search(*SMALL, BIG, horizon=4, known=FULL, failures=3, most_ambition=0.3)
+    run.begin({})
+    asked: list[float] = []
 
-    def placed(*_: object) -> None:
-        if gain:
+    def placed(*given: Any) -> int:
+        asked.append(given[2])
+        if len(asked) == 1:
             everything = {"big": Schedule("big", placements([(t, 0, 2) for t in range(4)]), [])}
             run.best.offer(PartialSolution(run.model.arrays, everything))
+        return 0
 
     monkeypatch.setattr(run.primal, "search", placed)
-    run.begin(run.model.completing({c.job.id: range(4) for c in run.model.jobs}))
-    run._try(run.best.state.budget)
-    assert run._ambition == pytest.approx(ambition)
+    run._walk({"big": 3}, 12.0, run.best.state.budget)
+    assert asked == pytest.approx([0.25 * 4, 0.3 * 2, 0.15 * 2, 0.075 * 2])
+
+
+def test_a_walk_ends_where_too_little_is_left_to_gain(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = search(*SMALL, BIG, horizon=4, known=FULL, least_gain=0.5)
+    run.begin({})
+    asked: list[float] = []
+    monkeypatch.setattr(run.primal, "search", lambda *given: asked.append(given[2]))
+    run._walk({"big": 3}, 10.0, run.best.state.budget)  # the bound is 18, so it must gain 5
+    assert not asked
+
+
+def test_a_step_lets_jobs_complete_as_they_do_or_close_to_the_plan(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    known = {"a": Schedule("a", placements([(1, 0, 2)]), placements([]))}
+    jobs = (job("a", 2, 7, 1.0), job("b", 2, 7, 1.0), job("c", 2, 7, 1.0))
+    run = search(*jobs, horizon=8, known=known, window=1, failures=1)
+    run.begin({})
+    asked: list[Limits] = []
+    monkeypatch.setattr(run.primal, "search", lambda near, *_: asked.append(near))
+    run._walk({"a": 5, "b": 3}, 3.0, run.best.state.budget)
+    assert completions(run, asked[0]) == [[1, 5, 6], [3, 4], []]
 
 
 def test_jobs_are_free_about_one_that_does_not_run() -> None:
@@ -180,9 +206,9 @@ def test_a_plan_that_finds_no_place_is_followed_by_one_that_asks_for_less(
     run.begin(run.model.completing({c.job.id: range(4) for c in run.model.jobs}))
     run._try(run.best.state.budget)
     assert run._most == pytest.approx(10.0 - 0.25 * 2.0)
-    assert asked == [pytest.approx(0.5 * (10.0 - 8.0))]
+    assert asked == pytest.approx([0.25 * 2.0, 0.125 * 2.0, 0.0625 * 2.0])
     run._try(run.best.state.budget)  # nothing is worth between 8.1 and 9.5
-    assert (run._tries, len(asked)) == (0, 1)
+    assert (run._tries, len(asked)) == (0, 3)
 
 
 def test_it_begins_where_it_is_told_to() -> None:
