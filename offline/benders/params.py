@@ -140,12 +140,11 @@ class ReplanningParams(Params):
         Factor on that share after a step that did.
     failures : int
         So many steps that led to no better schedules end the walk to a plan.
-    lower : float
-        A plan that could not be placed is followed by one that gains less by this share at least.
+    radius, most_radius : float
+        Share of the counts of the best schedules, weighed by what a unit takes, that schedules
+        between them and a plan may change: at first, and at most.
     least_tries : int
         Plans in fractions of one turn, at least.
-    tries : int
-        Most plans in fractions of one neighbourhood without a better schedule.
     rounds, cuts_limit : int and float
         Most rounds of cuts around a plan, and how long these may take.
     window : int
@@ -169,10 +168,10 @@ class ReplanningParams(Params):
     ambition: Share = 0.25
     most_ambition: Share = 0.6
     bolder: Amount = 1.5
-    failures: Number = 3
-    lower: Share = 0.25
+    failures: Number = 2
+    radius: Share = 0.05
+    most_radius: Amount = 0.2
     least_tries: Number = 3
-    tries: Number = 3
     rounds: Number = 6
     cuts_limit: Amount = 8.0
     window: Count = 2

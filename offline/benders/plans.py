@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import pulp
 
+from oasis.model.rounding import FloatArray
 from oasis.solvers import Solution, Status, highs
 from oasis.solvers.arrays import ArrayModel, Limits, RowArrays, narrowed
 from oasis.solvers.budget import Budget
@@ -24,6 +26,7 @@ def whole_plan(
     gap: float,
     slots: range,
     known: Mapping[str, float] | None = None,
+    radius: float | None = None,
 ) -> Solution:
     """A good plan in whole numbers: relax-and-fix, from the first slots to the last.
 
@@ -34,7 +37,7 @@ def whole_plan(
     for first in slots[:: params.slots_at_once]:
         last = min(first + params.slots_at_once, slots.stop)
         model.require(pulp.LpInteger, pulp.LpInteger, last)
-        solution = close_plan(model, near, budget, params, rows, gap, known)
+        solution = close_plan(model, near, budget, params, rows, gap, known, radius)
         if not solution.values:
             break
         near = narrowed(near, model.held(solution.values, range(first, last)))
@@ -49,6 +52,7 @@ def close_plan(
     rows: Sequence[pulp.LpConstraint] = (),
     gap: float = 0.0,
     known: Mapping[str, float] | None = None,
+    radius: float | None = None,
 ) -> Solution:
     """The best plan of the master within limits and rows; with `known`, the one closest to it.
 
@@ -71,6 +75,9 @@ def close_plan(
     known : mapping of str to float, optional
         Values of a plan. The plan that is found then changes the fewest counts, weighed by what a
         unit takes; the rows say what it must be worth.
+    radius : float, optional
+        With `known`, the share of its counts, weighed in the same way, that may change: of such
+        plans the best one is found, and HiGHS starts from `known`.
 
     Returns
     -------
@@ -79,10 +86,19 @@ def close_plan(
     """
     within = model.read(rows).limited(near)
     if known is not None:
-        within, scale = closest(within, known, model.size_of)
-        gap = params.distance_gap * scale
+        compared = Comparison.of(within, known, model.size_of)
+        if radius is None:
+            within, gap = compared.closest(), params.distance_gap * compared.scale
+        else:
+            within = compared.within(radius)
     part = budget.within(params.plan_limit)
-    solution = highs.solve(within.without_fixed(), budget=part, gap=gap, proof=False)
+    solution = highs.solve(
+        within.without_fixed(),
+        budget=part,
+        gap=gap,
+        proof=False,
+        warm_start=None if radius is None else known,
+    )
     if solution.status is Status.INTERRUPTED:
         raise KeyboardInterrupt
     if solution.objective is None:
@@ -90,51 +106,83 @@ def close_plan(
     return replace(solution, values={**within.fixed, **solution.values})
 
 
-def closest(
-    model: ArrayModel, known: Mapping[str, float], size_of: Mapping[str, float]
-) -> tuple[ArrayModel, float]:
-    """The model with another objective: as few changes of counts as possible.
+class Comparison(NamedTuple):
+    """A model that knows how much a plan changes of known counts.
 
-    Each unit more or less than in `known`, in any slot, counts as its size.
+    Each unit more or less than in the known plan, in any slot, counts as its size.
 
     Parameters
     ----------
     model : ArrayModel
-        A model; the new one has more variables.
-    known : mapping of str to float
-        Values of the variables, by name, for whole counts.
-    size_of : mapping of str to float
-        Of a unit of each count, by its name.
-
-    Returns
-    -------
-    tuple of ArrayModel and float
-        The model, and what all units in `known` count together.
+        With more variables, the changes of counts above 0, each of which is 0 at the known plan.
+    sizes : (N,) float array
+        What a unit of each variable counts, 0 for counts that may be above 0 now.
+    moved : float
+        What the limits change in any case.
+    scale : float
+        What all units of the known plan count together.
     """
-    sizes = np.array([size_of.get(name, 0.0) for name in model.names])
-    now = np.array([round(known.get(name, 0.0)) for name in model.names], float)
-    scale, is_fixed = float(sizes @ now), model.is_fixed
-    moved = float(sizes[is_fixed] @ np.abs(model.lower - now)[is_fixed])
-    sizes[is_fixed] = 0.0
-    # a count of 0 now is its own change, any other one needs a variable for it
-    columns = np.flatnonzero((sizes > 0) & (now > 0))
-    number, before = len(columns), now[columns]
-    apart = len(model.names) + np.arange(number)
-    rows = RowArrays(
-        starts=2 * np.arange(2 * number + 1),
-        columns=np.column_stack([apart, columns, apart, columns]).ravel(),
-        values=np.tile([1.0, -1.0, 1.0, 1.0], number),  # apart >= count - now, apart >= now - count
-        lower=np.column_stack([-before, before]).ravel(),
-        upper=np.full(2 * number, np.inf),
-    )
-    changes = replace(
-        model,
-        names=[*model.names, *(f"apart_{model.names[k]}" for k in columns.tolist())],
-        costs=-np.append(np.where(now > 0, 0.0, sizes), sizes[columns]),
-        constant=-moved,
-        lower=np.append(model.lower, np.zeros(number)),
-        upper=np.append(model.upper, np.full(number, np.inf)),
-        is_whole=np.append(model.is_whole, np.zeros(number, bool)),
-        rows=model.rows.followed_by(rows),
-    )
-    return changes, scale
+
+    model: ArrayModel
+    sizes: FloatArray
+    moved: float
+    scale: float
+
+    @classmethod
+    def of(
+        cls, model: ArrayModel, known: Mapping[str, float], size_of: Mapping[str, float]
+    ) -> Comparison:
+        """Compare the plans of a model with a known one.
+
+        Parameters
+        ----------
+        model : ArrayModel
+            A model; it is not changed.
+        known : mapping of str to float
+            Values of the variables, by name, for whole counts.
+        size_of : mapping of str to float
+            Of a unit of each count, by its name.
+        """
+        sizes = np.array([size_of.get(name, 0.0) for name in model.names])
+        now = np.array([round(known.get(name, 0.0)) for name in model.names], float)
+        scale, is_fixed = float(sizes @ now), model.is_fixed
+        moved = float(sizes[is_fixed] @ np.abs(model.lower - now)[is_fixed])
+        sizes[is_fixed] = 0.0
+        # a count of 0 now is its own change, any other one needs a variable for it
+        columns = np.flatnonzero((sizes > 0) & (now > 0))
+        number, before = len(columns), now[columns]
+        apart = len(model.names) + np.arange(number)
+        rows = RowArrays(  # apart >= count - now and apart >= now - count
+            starts=2 * np.arange(2 * number + 1),
+            columns=np.column_stack([apart, columns, apart, columns]).ravel(),
+            values=np.tile([1.0, -1.0, 1.0, 1.0], number),
+            lower=np.column_stack([-before, before]).ravel(),
+            upper=np.full(2 * number, np.inf),
+        )
+        larger = replace(
+            model,
+            names=[*model.names, *(f"apart_{model.names[k]}" for k in columns.tolist())],
+            costs=np.append(model.costs, np.zeros(number)),
+            lower=np.append(model.lower, np.zeros(number)),
+            upper=np.append(model.upper, np.full(number, np.inf)),
+            is_whole=np.append(model.is_whole, np.zeros(number, bool)),
+            rows=model.rows.followed_by(rows),
+        )
+        counted = np.append(np.where(now > 0, 0.0, sizes), sizes[columns])
+        return cls(larger, counted, moved, scale)
+
+    def closest(self) -> ArrayModel:
+        """The model whose objective is as few changes as possible."""
+        return replace(self.model, costs=-self.sizes, constant=-self.moved)
+
+    def within(self, radius: float) -> ArrayModel:
+        """The model with its own objective, and changes of this share of the scale at most."""
+        columns = np.flatnonzero(self.sizes)
+        row = RowArrays(
+            starts=np.array([0, len(columns)]),
+            columns=columns,
+            values=self.sizes[columns],
+            lower=np.array([-np.inf]),
+            upper=np.array([radius * self.scale - self.moved]),
+        )
+        return replace(self.model, rows=self.model.rows.followed_by(row))

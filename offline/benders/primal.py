@@ -25,7 +25,7 @@ from offline.benders.separation import Separation
 from offline.benders.shortfall import Fill, Shortfall
 from offline.benders.slot_model import SlotModel, Units
 from offline.benders.subproblem import place, place_by_patterns
-from offline.heuristics.best_solution import BestSolution
+from offline.heuristics.best_solution import BestSolution, is_better
 from offline.heuristics.dual_values import DualValues
 from offline.heuristics.neighbourhood import reinsert
 from offline.heuristics.partial_solution import PartialSolution
@@ -93,6 +93,7 @@ class PrimalHeuristic:
         gain: float | None = None,
         params: PrimalParams | None = None,
         slots: range | None = None,
+        radius: float | None = None,
     ) -> int:
         """Plan within the limits `near` and place the plan, again and again, until all of it fits.
 
@@ -112,6 +113,9 @@ class PrimalHeuristic:
             How often to plan, and how; by default, those of the heuristic.
         slots : range, optional
             Outside of these `near` leaves nothing open.
+        radius : float, optional
+            The share of the counts of the best schedules, weighed by what a unit takes, that a plan
+            may change; one that is worth no more than they are is then not placed.
 
         Returns
         -------
@@ -129,12 +133,16 @@ class PrimalHeuristic:
             rows, start = list(self.model.within(room)), None
             if gain is not None:
                 rows += self.model.worth(known + gain)
+            if gain is not None or radius is not None:
                 start = self.model.values_of(self.best.solution.by_id)
             gap = params.plan_gap * max(0.0, self.best.state.bound - known)
-            solution = whole_plan(self.model, near, budget, params, rows, gap, slots, start)
-            if not solution.values:
+            given = self.model, near, budget, params, rows, gap, slots
+            values = whole_plan(*given, start, radius).values
+            if not values:
                 break
-            plan = self.model.schedules_of(solution.values)
+            if radius is not None and not is_better(self.model.value_of(values), known):
+                break
+            plan = self.model.schedules_of(values)
             misfits = self.place(plan, budget)
             idle = 0 if self.best.value > known else idle + 1
             is_window = len(slots) < self.model.arrays.horizon

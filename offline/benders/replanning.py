@@ -20,7 +20,6 @@ Fischetti and Monaci, Proximity search for 0-1 mixed-integer convex programming,
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import count
@@ -74,21 +73,15 @@ class Replanning:
         self.model, self.separation, self.primal = model, separation, primal
         self.best, self.duals, self.rng, self.params = best, duals, rng, params
         self._size = params.first_jobs
-        self._tries = 0  # left to the neighbourhood
+        self._is_new = False  # the neighbourhood: nobody has searched it
         self._near: Limits = {}  # of the neighbourhood
-        self._kept: Limits = {}  # those of counts that may not change
         self._slots = range(model.arrays.horizon)  # whose counts may change
-        self._known = math.nan  # value of the schedules that it is a neighbourhood of
-        self._most = math.inf  # what its next plan may be worth
 
     def begin(self, near: Limits, slots: range | None = None) -> None:
         """Make the plans within these limits the neighbourhood; only `slots` are open, if given."""
-        self._known, self._most = self.best.value, math.inf
-        self._tries = self.params.tries
+        self._is_new = True
         self._slots = range(self.model.arrays.horizon) if slots is None else slots
-        known = self.model.values_of(self.best.solution.by_id)
-        self._kept = self.model.kept(known, self._slots)
-        self._near = narrowed(near, self._kept)
+        self._near = narrowed(near, self._outside())
 
     def search(self, budget: Budget) -> bool:
         """Improve the best schedules until the budget or the bound is reached.
@@ -103,62 +96,74 @@ class Replanning:
             is_over = solve.passed or (budget.passed and not has_begun)
             if is_over or self.best.is_proven or not self.model.jobs:
                 break
-            if self._tries <= 0 or self.best.value != self._known:
+            if not self._is_new:
                 free, slots = self._chosen()
                 self.begin(self._limits_around(free, slots), slots)
+            self._is_new = False
             self._try(solve.within(self.params.limit))
-            if self.best.value != self._known and self.is_whole:
-                # the same neighbourhood may have better ones still
-                self._known, self._tries = self.best.value, self.params.tries
         return bool(self.model.jobs)
 
     def _try(self, budget: Budget) -> None:
         """Plan in fractions, refine that plan, and look for schedules close to it."""
-        params, known, gain = self.params, self._known, self._gain
-        rows = self.model.worth(known + gain, self._most)
+        params, known, gain = self.params, self.best.value, self._gain
+        rows = self.model.worth(known + gain)
         part = budget.within(params.plan_limit)
         solution = self._plan(self._near, rows, part, params.gap * self._left)
-        if self._most == math.inf:
-            self._adapt(solution)
-        self._tries -= 1
-        if solution.objective is None or not solution.values:
-            self._tries = 0
+        self._adapt(solution)
+        if not solution.values:
             return
-        self._most = solution.objective - params.lower * (solution.objective - known)
         plan = self.model.completions(solution.values)
-        near = narrowed(self.model.near(plan, params.window), self._kept)
-        value = self._refined(solution, near, self.model.worth(known + gain), budget)
+        near = narrowed(self.model.near(plan, params.window), self._outside())
+        value = self._refined(solution, near, rows, budget)
         if value is not None:
             self._walk(plan, value, budget)
+            self._mix(plan, budget)
 
     def _walk(self, plan: Mapping[str, int], value: float, budget: Budget) -> None:
-        """Better and better schedules between the best ones and a plan worth `value`, in steps.
+        """Better and better schedules close to a plan worth `value`, in steps towards it.
 
-        Each job completes as in the best schedules or close to the plan, so that a step takes over
-        as much of the plan as its gain needs. A step that led to better schedules is followed by
-        one that asks for more, any other by one that asks for less, until too many have failed.
+        The plan of a step completes its jobs where this plan does, or soon after, and gains a share
+        of what is left to gain: more after a step that led to better schedules, less after another
+        one.
         """
-        params, failures = self.params, 0
-        ambition = params.ambition
+        params, ambition, failures = self.params, self.params.ambition, 0
         while failures < params.failures and not budget.passed:
-            before, current = self.best.value, self.best.solution.by_id
+            before = self.best.value
             gain = ambition * (value - before)
             if gain < self._gain:
                 break
-            known = {name: schedule.completion for name, schedule in current.items()}
-            kept = self.model.kept(self.model.values_of(current), self._slots)
-            between = narrowed(self.model.near(plan, params.window, known), kept)
-            self.place(between, budget, gain)
+            near = self.model.near(plan, params.window)
+            self.place(narrowed(near, self._outside()), budget, gain)
             if self.best.value > before:
                 ambition = min(params.most_ambition, ambition * params.bolder)
             else:
                 ambition /= 2
                 failures += 1
 
+    def _mix(self, plan: Mapping[str, int], budget: Budget) -> None:
+        """Better schedules between the best ones and a plan, as long as there are any.
+
+        Each job completes as it does now, or where the plan completes it, or soon after, and only a
+        small share of the counts may change: a larger one after a step that led nowhere.
+        """
+        params, radius = self.params, self.params.radius
+        while radius <= params.most_radius and not budget.passed:
+            before, current = self.best.value, self.best.solution.by_id
+            known = {name: schedule.completion for name, schedule in current.items()}
+            between = self.model.near(plan, params.window, known)
+            steering, near = params.primal, narrowed(between, self._outside())
+            self.primal.search(near, budget, None, steering, self._slots, radius)
+            if self.best.value == before:
+                radius *= 2
+
+    def _outside(self) -> Limits:
+        """Limits that keep all counts outside of the open slots as they are now."""
+        return self.model.kept(self.model.values_of(self.best.solution.by_id), self._slots)
+
     def place(self, near: Limits, budget: Budget, gain: float | None = None) -> int:
         """Better schedules by whole plans within these limits; the number of new cuts.
 
-        With a `gain`, by plans that are worth so much more, and change as little as that takes.
+        They are worth so much more by `gain` at least, and change as little as that takes.
         """
         gain = self._gain if gain is None else gain
         return self.primal.search(near, budget, gain, self.params.primal, self._slots)

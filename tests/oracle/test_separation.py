@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -178,7 +179,7 @@ def test_a_job_that_misses_one_slot_of_its_plan_is_not_kept() -> None:
         name: Schedule(name, placements([(t, 0, 1) for t in here]), placements([]))
         for name, here in slots.items()
     }
-    misfits = run.primal.place(plan, Budget())
+    misfits = run.primal.place(plan, Budget(), math.inf)
     assert [misfit.slots for misfit in misfits] == [[0]]
     assert "j0" not in run.best.solution.by_id
     assert run.best.value == 4.0

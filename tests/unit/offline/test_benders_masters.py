@@ -37,9 +37,8 @@ def decomposition(left: float = LIMIT, **parts: Any) -> Any:
     state.saw_bound = None
     best = SimpleNamespace(value=10.0, is_proven=False, catch_up=lambda: None)
     fields = {"params": PARAMS, "budget": budget, "state": state, "best": best, "_level": 0}
-    for name, value in (
-        {**fields, "_near": [], "_tolerance": 0.25, "replanning": None} | parts
-    ).items():
+    fields |= {"_near": [], "_tolerance": 0.25, "replanning": None, "_helper": None}
+    for name, value in (fields | parts).items():
         setattr(run, name, value)
     return run
 
@@ -53,7 +52,7 @@ def test_looking_around_tells_which_share_of_the_open_interval_it_has_closed(
     def search(budget: Any) -> None:
         run.best.value += gained
 
-    run = decomposition(searches=SimpleNamespace(search=search))
+    run = decomposition(parts=SimpleNamespace(searches=SimpleNamespace(search=search)))
     run.state.bound, run.budget.within = bound, lambda limit: limit
     assert run.look_around() == share
 
@@ -80,12 +79,13 @@ def test_each_master_is_twice_as_exact_and_exact_where_nothing_was_cut(
         return SimpleNamespace(values={"x": 1.0}, status=Status.TIME_LIMIT)
 
     plan = SimpleNamespace(completions=lambda values: {"a": 1}, near=lambda plan, window: ["row"])
-    run = decomposition(_master_and_meanwhile=master, model=plan, neighbourhoods=SimpleNamespace())
+    parts = SimpleNamespace(neighbourhoods=SimpleNamespace())
+    run = decomposition(_master_and_meanwhile=master, model=plan, parts=parts)
     plan.index = {"a": 7}
     run.refine, run.search_near_plan = lambda solution, budget: cuts, lambda: 0
     run.cycle()
     assert (run._tolerance, run._level) == (tolerance, 0)
-    assert (run.neighbourhoods.wanted, run._near) == ([7], ["row"])
+    assert (run.parts.neighbourhoods.wanted, run._near) == ([7], ["row"])
 
 
 @pytest.mark.parametrize("near", [[], ["row"]])

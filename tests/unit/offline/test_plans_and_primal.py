@@ -23,7 +23,7 @@ from offline.benders import plans
 from offline.benders import primal as module
 from offline.benders.master import CountModel
 from offline.benders.params import BendersParams, PrimalParams
-from offline.benders.plans import close_plan, closest, whole_plan
+from offline.benders.plans import Comparison, close_plan, whole_plan
 from offline.benders.primal import PrimalHeuristic
 from offline.benders.separation import Separation
 from offline.benders.shortfall import Fill
@@ -177,8 +177,19 @@ def test_the_size_of_a_unit_is_its_largest_share_of_all_servers() -> None:
 def test_the_scale_of_distances_is_what_the_known_plan_takes() -> None:
     made = model(*THREE)
     known = made.values_of({name: Schedule(name, [[0, 0, 1]], []) for name in "ab"})
-    _, scale = closest(made.read(), known, made.size_of)
-    assert scale == pytest.approx(4.0 / 6.0)
+    compared = Comparison.of(made.read(), known, made.size_of)
+    assert compared.scale == pytest.approx(4.0 / 6.0)
+
+
+@pytest.mark.parametrize(("radius", "runs"), [(0.9, [0, 1]), (1.1, [0, 2]), (2.1, [1, 2])])
+def test_no_more_changes_than_the_radius_allows(radius: float, runs: list[int]) -> None:
+    """Two of three jobs of equal size fit; the two that run are worth least."""
+    jobs = (job("j0", 3.0, 5.0), job("j1", 3.0, 4.0), job("j2", 3.0, 6.0))
+    made = model(*jobs)
+    made.require(pulp.LpInteger, pulp.LpInteger)
+    known = made.values_of({name: Schedule(name, [[0, 0, 1]], []) for name in ("j0", "j1")})
+    solution = close_plan(made, {}, Budget(), PARAMS, known=known, radius=radius)
+    assert np.flatnonzero(made.counts(solution.values, "worker", 0)).tolist() == runs
 
 
 def test_counts_outside_of_the_slots_are_kept() -> None:
@@ -241,13 +252,13 @@ def test_a_plan_that_fits_leaves_nothing_to_put_back(monkeypatch: pytest.MonkeyP
     assert primal.place(merged_plan("a", "c"), Budget()) == []
 
 
-@pytest.mark.parametrize(("number", "has_searched"), [(8, True), (9, False)])
+@pytest.mark.parametrize(("number", "has_searched"), [(3, True), (9, False)])
 def test_jobs_that_lack_work_are_put_back(number: int, has_searched: bool) -> None:
     assert put_back(number, has_searched=has_searched) == number
 
 
 def test_too_many_jobs_that_lack_work_after_a_search_are_not_put_back_by_highs() -> None:
-    assert put_back(9, has_searched=True) == 0
+    assert put_back(4, has_searched=True) == 0
 
 
 def put_back(number: int, *, has_searched: bool) -> int:
