@@ -92,7 +92,7 @@ class ShortfallParams(Params):
         Share of the lightest worker's weight by which heavier workers of a slot may be missed.
     """
 
-    limit: Amount = 6.0
+    limit: Amount = 5.0
     slot_limit: Amount = 0.5
     rounds: Number = 40
     patience: Number = 3
@@ -176,7 +176,7 @@ class ReplanningParams(Params):
     cuts_limit: Amount = 8.0
     window: Count = 2
     primal: PrimalParams = field(
-        default_factory=lambda: PrimalParams(plan_limit=2.0, patience=2, slots_at_once=25)
+        default_factory=lambda: PrimalParams(plan_limit=2.0, patience=1, slots_at_once=25)
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -65,7 +66,7 @@ def test_it_frees_more_jobs_than_ruin_and_recreate_takes_out() -> None:
     budget = stuck.best.state.budget.within(2.0)
     ruin_and_recreate(stuck.duals, stuck.best, stuck.rng, budget, RuinParams())
     assert stuck.best.value == 8.0
-    free = search(*SMALL, BIG, horizon=4, known=FULL, tries=1)
+    free = search(*SMALL, BIG, horizon=4, known=FULL)
     free.search(free.best.state.budget.within(1.0))
     assert free.best.value == 10.0
     assert list(free.best.solution.by_id) == ["big"]
@@ -114,9 +115,10 @@ def test_cuts_and_whole_counts_leave_what_lies_outside_of_the_window(
     monkeypatch.setattr(run.primal, "search", lambda near, *_: asked.append(near))
     run.begin(run._limits_around({1}, range(3, 6)), range(3, 6))
     run._try(run.best.state.budget)
-    [near] = asked
-    assert (near["y_0_0_1"], near["y_1_0_6"]) == ((2, 2), (0, 0))
-    assert "y_1_0_4" not in near
+    assert len(asked) > 1  # one of the walk to the plan, others of the mix with it
+    for near in asked:
+        assert (near["y_0_0_1"], near["y_1_0_6"]) == ((2, 2), (0, 0))
+        assert "y_1_0_4" not in near
 
 
 @pytest.mark.parametrize(
@@ -156,17 +158,24 @@ def test_a_walk_ends_where_too_little_is_left_to_gain(monkeypatch: pytest.Monkey
     assert not asked
 
 
-def test_a_step_lets_jobs_complete_as_they_do_or_close_to_the_plan(
+def test_a_mix_lets_jobs_complete_as_they_do_or_close_to_the_plan(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     known = {"a": Schedule("a", placements([(1, 0, 2)]), placements([]))}
     jobs = (job("a", 2, 7, 1.0), job("b", 2, 7, 1.0), job("c", 2, 7, 1.0))
-    run = search(*jobs, horizon=8, known=known, window=1, failures=1)
+    run = search(*jobs, horizon=8, known=known, window=1, radius=0.1, most_radius=0.5)
     run.begin({})
     asked: list[Limits] = []
-    monkeypatch.setattr(run.primal, "search", lambda near, *_: asked.append(near))
-    run._walk({"a": 5, "b": 3}, 3.0, run.best.state.budget)
+    radii: list[float] = []
+
+    def noted(near: Limits, *given: Any) -> None:
+        asked.append(near)
+        radii.append(given[-1])
+
+    monkeypatch.setattr(run.primal, "search", noted)
+    run._mix({"a": 5, "b": 3}, run.best.state.budget)
     assert completions(run, asked[0]) == [[1, 5, 6], [3, 4], []]
+    assert radii == [0.1, 0.2, 0.4]
 
 
 def test_jobs_are_free_about_one_that_does_not_run() -> None:
@@ -197,18 +206,31 @@ def test_no_fewer_jobs_than_the_fewest_are_free() -> None:
     assert run._size == 4
 
 
-def test_a_plan_that_finds_no_place_is_followed_by_one_that_asks_for_less(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    run = search(*SMALL, BIG, horizon=4, known=FULL, lower=0.25)
-    asked: list[float] = []
-    monkeypatch.setattr(run.primal, "search", lambda *given: asked.append(given[2]))
+def test_a_plan_in_fractions_is_approached_and_then_mixed(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = search(*SMALL, BIG, horizon=4, known=FULL)
+    done: list[Any] = []
+    monkeypatch.setattr(run, "_walk", lambda *given: done.append(given[:2]))
+    monkeypatch.setattr(run, "_mix", lambda *given: done.append(given[:1]))
     run.begin(run.model.completing({c.job.id: range(4) for c in run.model.jobs}))
     run._try(run.best.state.budget)
-    assert run._most == pytest.approx(10.0 - 0.25 * 2.0)
-    assert asked == pytest.approx([0.25 * 2.0, 0.125 * 2.0, 0.0625 * 2.0])
-    run._try(run.best.state.budget)  # nothing is worth between 8.1 and 9.5
-    assert (run._tries, len(asked)) == (0, 3)
+    assert done == [({"big": 3}, pytest.approx(10.0)), ({"big": 3},)]
+
+
+def test_each_try_has_a_new_neighbourhood_but_the_one_that_was_asked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run = search(*SMALL, BIG, horizon=4, known=FULL, least_tries=3)
+    tried: list[Limits] = []
+    monkeypatch.setattr(run, "_try", lambda _: tried.append(run._near))
+    asked = run.model.completing({"big": range(4)})
+    run.begin(asked)
+    budget = run.best.state.budget
+    monkeypatch.setattr(type(budget), "passed", property(lambda _: len(tried) > 0))
+    monkeypatch.setattr(
+        run.best.state, "budget", SimpleNamespace(passed=False, within=lambda _: None)
+    )
+    assert run.search(budget)
+    assert [near == asked for near in tried] == [True, False, False]
 
 
 def test_it_begins_where_it_is_told_to() -> None:
