@@ -7,6 +7,7 @@ While a master is solved, schedules are looked for, close to the plan before or 
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -23,6 +24,7 @@ from offline.benders.plans import close_plan
 from offline.processes.helper import Helper
 from offline.state import Phase
 
+WAIT = 0.1  # seconds between two looks at a master beside which another process works
 SAFETY = 1e-9  # relative, on top of a relaxation's value, for HiGHS's tolerances
 UNFINISHED = Solution(Status.INTERRUPTED, None, math.inf, math.inf, {})
 
@@ -138,8 +140,7 @@ class Decomposition:
         self.parts.neighbourhoods.wanted = [self.model.index[name] for name in plan]
         self._near = self.model.near(plan, params.window)
         if self._helper is not None and self._is_helped:
-            slots = {name: [slot, slot + params.window + 1] for name, slot in plan.items()}
-            self._helper.partner.tell({"plan": slots})
+            self._helper.partner.tell({"wanted": list(plan)})
         refining = self.budget.share(params.refine_share)
         cuts = self.refine(solution, refining) or self.search_near_plan()
         lowered = before - self.state.bound
@@ -153,13 +154,16 @@ class Decomposition:
     def _master_and_meanwhile(self, tolerance: float) -> Solution:
         """Solve a master, and look for schedules as long as it runs or that pays.
 
-        Where another process looks for them, this one waits.
+        Where another process looks for them, this one waits as long as that works.
         """
         params = self.params.master
         limit = self.budget.limit or 0.0
         is_last = self.budget.left < params.last_share * limit
         part = self.budget.share(1.0 if is_last else params.share)
         with self._start(tolerance, part) as master:
+            while self._is_helped and self._is_awaited(master) and not self.is_done:
+                self._note(master)
+                time.sleep(WAIT)
             if self._is_helped:
                 return self._finish(master)
             if self._near and self.budget.left > params.primal_until * limit:
@@ -182,12 +186,12 @@ class Decomposition:
     def search_near_plan(self) -> int:
         """Schedules close to the last plan; the number of cuts that came of it.
 
-        Over a long horizon there are too many slots to place, and where another process looks for
-        schedules, it knows the plan: nothing is tried.
+        Nothing is tried over a long horizon, which has too many slots to place, and where another
+        process looks for schedules.
         """
-        near, self._near = self._near, {}
         if self._is_helped:
             return 0
+        near, self._near = self._near, {}
         if self.replanning is not None and not self.replanning.is_whole:
             return 0
         self.state.enter(Phase.PLANS)

@@ -176,7 +176,9 @@ class ReplanningParams(Params):
     cuts_limit: Amount = 8.0
     window: Count = 2
     primal: PrimalParams = field(
-        default_factory=lambda: PrimalParams(plan_limit=2.0, patience=1, slots_at_once=25)
+        default_factory=lambda: PrimalParams(
+            plan_limit=2.0, patience=1, slots_at_once=25, plan_gap=0.01
+        )
     )
 
 
@@ -279,7 +281,7 @@ class BendersParams(Params):
     patch_limit : float
         Limit of neighbourhoods between two looks at a running master.
     processes : int
-        2: where there is a second core and the limit is in seconds, schedules are looked for in a
+        2: where there is a second core, and unless work is limited, schedules are looked for in a
         process of its own beside the masters of a large problem; 1: never.
     process_limit : float
         Such a process is not started with fewer seconds left.

@@ -54,7 +54,7 @@ def close_plan(
     known: Mapping[str, float] | None = None,
     radius: float | None = None,
 ) -> Solution:
-    """The best plan of the master within limits and rows; with `known`, the one closest to it.
+    """The best plan of the master within limits and rows, or the one closest to a known one.
 
     HiGHS gets what the limits leave open, and no more.
 
@@ -116,7 +116,8 @@ class Comparison(NamedTuple):
     model : ArrayModel
         With more variables, the changes of counts above 0, each of which is 0 at the known plan.
     sizes : (N,) float array
-        What a unit of each variable counts, 0 for counts that may be above 0 now.
+        What a unit of each variable counts: 0 for fixed variables, and for counts above 0 in the
+        known plan, whose changes have variables of their own.
     moved : float
         What the limits change in any case.
     scale : float

@@ -6,16 +6,19 @@ others may complete earlier or leave, but not complete later, and the counts of 
 every slot. Over a long horizon only a window of it is open: counts before and after it stay, and
 so do jobs that complete after it or began before it.
 
-A plan in fractions says which completions are worth a try, cuts around it say so more exactly. Of
-the plans in whole numbers that gain enough, the one that changes the fewest counts is placed slot
-by slot, because most of it has its place already.
+A plan in fractions says which completions are worth a try, cuts around it say so more exactly. Then
+schedules walk towards that plan: of the plans in whole numbers that gain enough, the one that
+changes the fewest counts is placed slot by slot, because most of it has its place already. At the
+end both are mixed: of the plans that complete each job as the one or the other and that change only
+a few counts, the best is placed.
 
 References
 ----------
 Shaw, Using constraint programming and local search methods to solve vehicle routing problems,
 CP 1998.
+Fischetti and Lodi, Local branching, Mathematical Programming 98, 2003: the mix.
 Fischetti and Monaci, Proximity search for 0-1 mixed-integer convex programming, J. Heuristics
-20(6), 2014.
+20(6), 2014: the walk.
 """
 
 from __future__ import annotations
@@ -27,6 +30,7 @@ from itertools import count
 import numpy as np
 import pulp
 
+from oasis.model.schedule import SLOT
 from oasis.solvers import Solution, Status
 from oasis.solvers.arrays import Limits, narrowed
 from oasis.solvers.budget import Budget
@@ -86,8 +90,8 @@ class Replanning:
     def search(self, budget: Budget) -> bool:
         """Improve the best schedules until the budget or the bound is reached.
 
-        There are a few tries at least, if there is time for any. A try that has begun may go on
-        beyond the budget, by `limit` at most, as long as the solve has time. Returns whether there
+        There are a few tries at least, if there is time for any, and each may take `limit`, as long
+        as the solve has time, even if that is beyond the budget. Returns whether there
         was anything to try: a job that can be worth something.
         """
         solve = self.best.state.budget
@@ -107,8 +111,7 @@ class Replanning:
         """Plan in fractions, refine that plan, and look for schedules close to it."""
         params, known, gain = self.params, self.best.value, self._gain
         rows = self.model.worth(known + gain)
-        part = budget.within(params.plan_limit)
-        solution = self._plan(self._near, rows, part, params.gap * self._left)
+        solution = self._plan(self._near, rows, budget, params.gap * self._left)
         self._adapt(solution)
         if not solution.values:
             return
@@ -127,13 +130,12 @@ class Replanning:
         one.
         """
         params, ambition, failures = self.params, self.params.ambition, 0
-        while failures < params.failures and not budget.passed:
+        while failures < params.failures and not self._is_over(budget):
             before = self.best.value
-            gain = ambition * (value - before)
-            if gain < self._gain:
+            if value - before < self._gain:
                 break
-            near = self.model.near(plan, params.window)
-            self.place(narrowed(near, self._outside()), budget, gain)
+            near = self.model.near(plan, params.window, self._completions(only_outside=True))
+            self.place(narrowed(near, self._outside()), budget, ambition * (value - before))
             if self.best.value > before:
                 ambition = min(params.most_ambition, ambition * params.bolder)
             else:
@@ -147,14 +149,27 @@ class Replanning:
         small share of the counts may change: a larger one after a step that led nowhere.
         """
         params, radius = self.params, self.params.radius
-        while radius <= params.most_radius and not budget.passed:
-            before, current = self.best.value, self.best.solution.by_id
-            known = {name: schedule.completion for name, schedule in current.items()}
-            between = self.model.near(plan, params.window, known)
+        while 0 < radius <= params.most_radius and not self._is_over(budget):
+            before = self.best.value
+            between = self.model.near(plan, params.window, self._completions())
             steering, near = params.primal, narrowed(between, self._outside())
             self.primal.search(near, budget, None, steering, self._slots, radius)
             if self.best.value == before:
                 radius *= 2
+
+    def _is_over(self, budget: Budget) -> bool:
+        """Whether there is no time left, or nothing left to gain."""
+        return budget.passed or self.best.is_proven
+
+    def _completions(self, *, only_outside: bool = False) -> dict[str, int]:
+        """When jobs complete in the best schedules; those alone that run outside the open slots."""
+        found = {}
+        for name, schedule in self.best.solution.by_id.items():
+            slots = schedule.workers[:, SLOT]
+            is_inside = self._slots.start <= slots.min() and slots.max() < self._slots.stop
+            if not (only_outside and is_inside):
+                found[name] = schedule.completion
+        return found
 
     def _outside(self) -> Limits:
         """Limits that keep all counts outside of the open slots as they are now."""
@@ -165,7 +180,7 @@ class Replanning:
 
         They are worth so much more by `gain` at least, and change as little as that takes.
         """
-        gain = self._gain if gain is None else gain
+        gain = self._gain if gain is None else max(self._gain, gain)
         return self.primal.search(near, budget, gain, self.params.primal, self._slots)
 
     @property

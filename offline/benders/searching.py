@@ -1,12 +1,11 @@
 """The search for schedules in a process of its own, beside the masters of another one.
 
 It tells the other process of better schedules and of cuts that it needed on the way, and hears of
-schedules, bounds, cuts and plans.
+schedules, bounds, cuts, and the jobs that the plans of the masters complete.
 """
 
 from __future__ import annotations
 
-from collections import deque
 from functools import partial
 
 import numpy as np
@@ -27,7 +26,7 @@ from offline.warm_start import WarmStart
 
 
 class ScheduleSearch:
-    """Searches in turn, and close to the plans that the other process tells of.
+    """Searches in turn, which invite the jobs that the other process wants more often.
 
     Parameters
     ----------
@@ -41,9 +40,8 @@ class ScheduleSearch:
 
     def __init__(self, parts: Parts, params: BendersParams, partner: Partner) -> None:
         self.parts, self.params = parts, params
-        self._plans: deque[dict[str, range]] = deque(maxlen=1)
         parts.separation.share(partner)
-        partner.on("plan", self._take_plan)
+        partner.on("wanted", self._take_wanted)
 
     def run(self) -> Status:
         """Search until there is no time left, or nothing left to gain."""
@@ -51,19 +49,12 @@ class ScheduleSearch:
         budget = best.state.budget
         while not (budget.passed or best.is_proven):
             best.catch_up()
-            if self._plans:
-                self._near(self._plans.pop())
             self.parts.searches.search(budget.within(self.params.patch_limit))
         return Status.OPTIMAL if best.is_proven else budget.status
 
-    def _take_plan(self, message: Message) -> None:
-        """Keep a plan until its turn comes; only the last one counts."""
-        self._plans.append({name: range(*slots) for name, slots in message["plan"].items()})
-
-    def _near(self, slots: dict[str, range]) -> None:
-        """Look for schedules close to a plan: around one that a replanning can do whole."""
-        parts = self.parts
-        parts.neighbourhoods.wanted = [parts.model.index[name] for name in slots]
+    def _take_wanted(self, message: Message) -> None:
+        index = self.parts.model.index
+        self.parts.neighbourhoods.wanted = [index[name] for name in message["wanted"]]
 
 
 def search_for_schedules(

@@ -54,7 +54,9 @@ def solve_benders(
 ) -> OfflineResult:
     """Solve the offline problem by logic-based Benders decomposition; see `offline.solve`.
 
-    Without a limit it ends only with a proof.
+    Without a limit it ends only with a proof. ``result.parameters`` has ``processes`` where a
+    second one looked for schedules, and ``schedule_search_failed`` with the reason if that failed
+    and this process went on alone.
 
     Examples
     --------
@@ -88,7 +90,7 @@ def _run(
         return decomposition.run()
     duals = parts.neighbourhoods.duals
     prices = duals.worker_prices, duals.ps_prices
-    task = Task("schedules", Phase.REPLANNING, params, seed, prices)
+    task = Task("schedule search", Phase.REPLANNING, params, seed, prices)
     with Helper(instance, state, task, head_start=0.0) as helper:
         return decomposition.run(helper)
 

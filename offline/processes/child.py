@@ -53,7 +53,7 @@ def _compact(
 
 TASKS: Mapping[str, tuple[Callable[[Mapping[str, Any]], Any], Work]] = {
     "compact model": (CompactParams.from_dict, _compact),
-    "schedules": (BendersParams.from_dict, search_for_schedules),
+    "schedule search": (BendersParams.from_dict, search_for_schedules),
 }
 
 
@@ -95,6 +95,7 @@ class Child:
             given = self.instance, self.start, self.state, self.params, self.seed, self.partner
             status = self._work(*given)
         except OasisError as error:
+            self._report()  # schedules that refute a bound are what it is about
             self.partner.tell({"error": f"{type(error).__name__}: {error}"})
             return
         self._report()

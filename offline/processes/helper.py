@@ -52,8 +52,7 @@ class Task:
     name : str
         A key of `offline.processes.child.TASKS`.
     phase : Phase
-        Gets the credit for bounds that it proves, and for schedules of which it does not say who
-        has found them.
+        Gets the credit for what it finds and proves, unless it says who has found it.
     params : Params
         What steers it.
     seed : int
@@ -104,7 +103,7 @@ class Helper:
         self._head_start = head_start
         self._messages: queue.SimpleQueue[Message] = queue.SimpleQueue()
         self._outbox: queue.SimpleQueue[str | None] = queue.SimpleQueue()
-        self.partner = Partner(self._outbox.put)
+        self.partner = Partner(self._send)
         takers = {
             "schedules": self._take_schedules,
             "bound": self._take_bound,
@@ -208,17 +207,23 @@ class Helper:
         }
         return line(problem)
 
+    def _send(self, text: str) -> None:
+        """Pass on a line, unless nobody would read it."""
+        if self.is_working:
+            self._outbox.put(text)
+
     def _take_schedules(self, message: Message) -> None:
         state = self.state
         found = schedules_by_job(message["schedules"])
         try:
             state.found(verify(self.instance, found), found, message.get("by", self.task.phase))
         except VerificationError as error:
-            raise SolverError(f"HiGHS returned an infeasible solution: {error}") from error
+            raise SolverError(f"the second process found infeasible schedules: {error}") from error
         if state.schedules is found:
             self._told = found  # it knows
 
     def _take_bound(self, message: Message) -> None:
+        self._told_bound = min(self._told_bound, message["bound"])  # it knows
         self.state.proved(message["bound"], self.task.phase)
 
     def _take_status(self, message: Message) -> None:

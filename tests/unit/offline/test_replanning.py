@@ -154,8 +154,10 @@ def test_a_walk_ends_where_too_little_is_left_to_gain(monkeypatch: pytest.Monkey
     run.begin({})
     asked: list[float] = []
     monkeypatch.setattr(run.primal, "search", lambda *given: asked.append(given[2]))
-    run._walk({"big": 3}, 10.0, run.best.state.budget)  # the bound is 18, so it must gain 5
+    run._walk({"big": 3}, 12.9, run.best.state.budget)  # the bound is 18, so it must gain 5
     assert not asked
+    run._walk({"big": 3}, 13.1, run.best.state.budget)
+    assert asked == [5.0, 5.0]
 
 
 def test_a_mix_lets_jobs_complete_as_they_do_or_close_to_the_plan(

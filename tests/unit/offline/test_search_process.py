@@ -7,6 +7,8 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import nullcontext
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -25,14 +27,14 @@ from offline.benders.searching import search_for_schedules
 from offline.benders.separation import Separation
 from offline.model.arrays import OfflineArrays
 from offline.patterns.params import CutParams
-from offline.processes import child as second
 from offline.processes import helper
 from offline.processes.child import Child
-from offline.processes.messages import Message, Partner, line, plain
+from offline.processes.messages import Message, Partner, line
 from offline.state import Phase, SolveState
 from offline.warm_start import OnlinePrices, WarmStart
 
 TINY = oasis.generate("testbed", jobs=3, worker_servers=1, ps_servers=1, horizon=4, seed=3)
+HARD = oasis.generate("testbed", jobs=14, seed=2)  # not proven within a minute
 LARGE = BendersParams.from_dict({"master": {"whole_size": 0}, "process_limit": 0.0})
 SECONDS = 60.0  # for a process to start on a loaded machine, and much more
 
@@ -83,11 +85,54 @@ def test_the_other_process_alone_finds_the_enumerated_optimum(
 def test_a_search_that_fails_is_reported_and_made_here(
     monkeypatch: pytest.MonkeyPatch, started: list[subprocess.Popen[str]]
 ) -> None:
+    """The process is gone before the masters begin, and they look for schedules themselves."""
     monkeypatch.setattr(helper, "CHILD", "import sys; sys.stdin.readline(); sys.exit(7)")
-    result = solve_benders(TINY, SECONDS, params=LARGE, warm_start={})
-    assert result.status is Status.OPTIMAL
-    if started:  # unless it was proven before the process was missed
-        assert result.parameters.get("schedules_failed") in (None, "its process ended with 7")
+    run, looked = Decomposition.run, Decomposition.look_around
+    searches: list[float] = []
+
+    def after(self: Decomposition, other: Any = None) -> Status:
+        while self.state.notes.get("schedule_search_failed") is None:
+            assert not self.budget.passed
+            time.sleep(0.01)
+        return run(self, other)
+
+    def noted(self: Decomposition) -> float:
+        searches.append(self.best.value)
+        return looked(self)
+
+    monkeypatch.setattr(Decomposition, "run", after)
+    monkeypatch.setattr(Decomposition, "look_around", noted)
+    result = solve_benders(HARD, 4.0, params=LARGE)
+    assert result.parameters["schedule_search_failed"] == "its process ended with 7"
+    assert len(started) == 1
+    assert searches
+
+
+def test_a_search_that_ends_during_a_master_is_gone_on_with_here() -> None:
+    run = benders.prepared(TINY, *nothing_known(), LARGE, np.random.default_rng(0))
+    working = iter([True, True, False, False])
+    run._helper = SimpleNamespace(is_working=True)  # type: ignore[assignment]
+    looked: list[float] = []
+    with pytest.MonkeyPatch.context() as patch:
+        helped = property(lambda _: next(working, False))
+        patch.setattr(Decomposition, "_is_helped", helped)
+        patch.setattr(Decomposition, "is_done", property(lambda _: len(looked) > 1))
+        patch.setattr(run, "look_around", lambda: looked.append(0.0) or 1.0)
+        patch.setattr(run, "_is_awaited", lambda _: True)
+        patch.setattr(run, "_note", lambda _: None)
+        patch.setattr(run, "_finish", lambda master: "finished")
+        patch.setattr(run, "_start", lambda *_: nullcontext())
+        assert run._master_and_meanwhile(0.0) == "finished"
+    assert len(looked) == 2
+
+
+def test_schedules_that_refute_a_bound_are_told_before_the_error(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    optimum = solve_brute_force(TINY).objective
+    Child(problem() | {"bound": 0.6 * optimum}).run()
+    said = [next(iter(json.loads(text))) for text in capsys.readouterr().out.splitlines()]
+    assert said == ["schedules", "error"]
 
 
 @pytest.mark.parametrize(
@@ -99,7 +144,7 @@ def test_a_search_that_fails_is_reported_and_made_here(
     ],
 )
 def test_no_second_process(
-    started: list[subprocess.Popen[str]], params: dict[str, Any], limit: dict[str, float]
+    started: list[subprocess.Popen[str]], params: dict[str, Any], limit: dict[str, Any]
 ) -> None:
     given = LARGE.to_dict() | params
     result = solve_benders(TINY, params=given, **limit)
@@ -108,12 +153,20 @@ def test_no_second_process(
     assert "processes" not in result.parameters
 
 
+def nothing_known() -> tuple[OnlinePrices, SolveState]:
+    """Prices of 0, and no schedules."""
+    state = SolveState(Budget())
+    state.found(0.0, {})
+    free = np.zeros((4, 1, len(TINY.cluster.resources)))
+    return OnlinePrices(free, free, {}), state
+
+
 def problem() -> dict[str, Any]:
     """The task as the first line of the process has it, without schedules to start from."""
     arrays = OfflineArrays.of(TINY)
     shape = arrays.horizon, 1, len(TINY.cluster.resources)
     return {
-        "task": "schedules",
+        "task": "schedule search",
         "instance": instance_to_dict(TINY),
         "schedules": [],
         "params": LARGE.to_dict(),
@@ -130,7 +183,7 @@ def test_the_process_tells_of_schedules_until_they_meet_the_bound(
     optimum = solve_brute_force(TINY)
     search = Child(problem())
     search.news.put(line({"bound": optimum.objective * (1 + 1e-9)}))
-    search.news.put(line({"plan": {job: [0, 4] for job in optimum.schedules}}))
+    search.news.put(line({"wanted": list(optimum.schedules)}))
     search.run()
     said = [json.loads(text) for text in capsys.readouterr().out.splitlines()]
     assert said[-1] == {"status": "optimal"}
@@ -176,13 +229,7 @@ def test_a_cut_of_one_side_is_one_of_the_other() -> None:
 
 def test_parts_of_a_small_problem_have_no_replanning() -> None:
     """Whole counts are tried before any master there."""
-    assert second.TASKS.keys() == {"compact model", "schedules"}
-    state = SolveState(Budget())
-    state.found(0.0, {})
     rng = np.random.default_rng(0)
-    free = np.zeros((4, 1, len(TINY.cluster.resources)))
-    prices = OnlinePrices(free, free, {})
-    small = benders.prepared(TINY, prices, state, BendersParams(), rng).parts
-    assert isinstance(small, Parts)
-    assert small.replanning is None
-    assert plain({}) == []
+    parts = benders.prepared(TINY, *nothing_known(), BendersParams(), rng).parts
+    assert isinstance(parts, Parts)
+    assert parts.replanning is None
