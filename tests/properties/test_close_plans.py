@@ -32,6 +32,7 @@ def whole(
     limits: Limits,
     rows: list[pulp.LpConstraint],
     known: Mapping[str, float] | None,
+    radius: float | None = None,
 ) -> Solution:
     """The best plan, all variables left to HiGHS: limits are rows, changes have variables."""
     problem = model.problem.copy()
@@ -43,7 +44,7 @@ def whole(
             problem.addConstraint(variable >= least)
             problem.addConstraint(variable <= most)
     if known is not None:
-        changes = []
+        changes, scale = [], 0.0
         for group in GROUPS:
             for c, size in zip(model.jobs, model.sizes(group).tolist(), strict=True):
                 for variable in c.units(group).values():
@@ -51,7 +52,11 @@ def whole(
                     problem.addConstraint(apart >= variable - known.get(variable.name, 0.0))
                     problem.addConstraint(apart >= known.get(variable.name, 0.0) - variable)
                     changes.append(size * apart)
-        problem.setObjective(-pulp.lpSum(changes))
+                    scale += size * known.get(variable.name, 0.0)
+        if radius is None:
+            problem.setObjective(-pulp.lpSum(changes))
+        else:
+            problem.addConstraint(pulp.lpSum(changes) <= radius * scale)
     return highs.solve(problem)
 
 
@@ -101,10 +106,11 @@ def test_what_is_left_open_is_worth_what_the_whole_master_is_worth(
         share = data.draw(st.sampled_from([1.0, 1.0, 0.75]))
         rows = list(model.within(dict.fromkeys(product(GROUPS, range(horizon)), share)))
         rows += model.worth(data.draw(st.sampled_from([0.0, 0.1, 0.5])) * model.trivial_bound)
-        is_distance = data.draw(st.booleans())
-        start = known if is_distance else None
-        found = close_plan(model, near, Budget(), PARAMS, rows, 0.0, start)
-        expected = whole(model, near, rows, start)
+        start, radius = data.draw(
+            st.sampled_from([(None, None), (known, None), (known, 0.0), (known, 0.3), (known, 1.5)])
+        )
+        found = close_plan(model, near, Budget(), PARAMS, rows, 0.0, start, radius)
+        expected = whole(model, near, rows, start, radius)
         assert found.status is expected.status
         if expected.objective is None:
             assert found.values == {}

@@ -20,11 +20,12 @@ from oasis.solvers import Status
 from oasis.solvers.budget import Budget
 from offline import BendersParams, solve_benders, solve_brute_force
 from offline.benders import solve as benders
-from offline.benders.decomposition import Decomposition
+from offline.benders.decomposition import UNFINISHED, Decomposition
 from offline.benders.master import CountModel
 from offline.benders.parts import Parts
 from offline.benders.searching import search_for_schedules
 from offline.benders.separation import Separation
+from offline.heuristics.window_search import WindowSearch
 from offline.model.arrays import OfflineArrays
 from offline.patterns.params import CutParams
 from offline.processes import helper
@@ -67,7 +68,7 @@ def idle(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Decomposition, "run", wait)
     for name in ("insert_in_orders", "ruin_and_recreate"):
         monkeypatch.setattr(benders, name, lambda *_: None)
-    monkeypatch.setattr(benders.WindowSearch, "start", lambda *_: None)
+    monkeypatch.setattr(WindowSearch, "start", lambda *_: None)
 
 
 def test_the_other_process_alone_finds_the_enumerated_optimum(
@@ -113,16 +114,21 @@ def test_a_search_that_ends_during_a_master_is_gone_on_with_here() -> None:
     working = iter([True, True, False, False])
     run._helper = SimpleNamespace(is_working=True)  # type: ignore[assignment]
     looked: list[float] = []
+
+    def look() -> float:
+        looked.append(0.0)
+        return 1.0
+
     with pytest.MonkeyPatch.context() as patch:
         helped = property(lambda _: next(working, False))
         patch.setattr(Decomposition, "_is_helped", helped)
         patch.setattr(Decomposition, "is_done", property(lambda _: len(looked) > 1))
-        patch.setattr(run, "look_around", lambda: looked.append(0.0) or 1.0)
+        patch.setattr(run, "look_around", look)
         patch.setattr(run, "_is_awaited", lambda _: True)
         patch.setattr(run, "_note", lambda _: None)
-        patch.setattr(run, "_finish", lambda master: "finished")
+        patch.setattr(run, "_finish", lambda _: UNFINISHED)
         patch.setattr(run, "_start", lambda *_: nullcontext())
-        assert run._master_and_meanwhile(0.0) == "finished"
+        assert run._master_and_meanwhile(0.0) is UNFINISHED
     assert len(looked) == 2
 
 
