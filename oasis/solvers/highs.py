@@ -86,7 +86,7 @@ def solve(
         meet the criteria of that (`oasis.solvers.stopping`): HiGHS then stops at their gap, and,
         where the budget counts work, when it has not improved anything for so long.
     warm_start : mapping of str to float, optional
-        Value of each variable by name, 0 where left out; HiGHS ignores an infeasible one.
+        Value of each variable by name, 0 where left out; an infeasible one is ignored.
     on_progress : callable, optional
         Called in the calling thread, about ten times a second; what it raises ends the solve.
     presolve : bool
@@ -151,7 +151,8 @@ def start(
     if warm_start is not None:
         values = np.array([warm_start.get(name, 0.0) for name in names])
         columns = np.arange(len(names), dtype=np.int32)
-        accept(highs.setSolution(len(names), columns, values), "refused the warm start")
+        if ((values >= model.lower) & (values <= model.upper)).all():  # else HiGHS would refuse it
+            accept(highs.setSolution(len(names), columns, values), "refused the warm start")
     is_mip = bool(model.is_whole.any())
     worst = math.inf if model.maximise else -math.inf
 

@@ -140,7 +140,7 @@ class Decomposition:
         self.parts.neighbourhoods.wanted = [self.model.index[name] for name in plan]
         self._near = self.model.near(plan, params.window)
         if self._helper is not None and self._is_helped:
-            self._helper.partner.tell({"wanted": list(plan)})
+            self._helper.partner.tell({"plan": plan})
         refining = self.budget.share(params.refine_share)
         cuts = self.refine(solution, refining) or self.search_near_plan()
         lowered = before - self.state.bound

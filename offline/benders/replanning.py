@@ -41,6 +41,7 @@ from offline.benders.primal import PrimalHeuristic
 from offline.benders.separation import Separation
 from offline.heuristics.best_solution import BestSolution
 from offline.heuristics.dual_values import DualValues
+from offline.state import Phase
 
 
 class Replanning:
@@ -141,6 +142,21 @@ class Replanning:
             else:
                 ambition /= 2
                 failures += 1
+
+    def mix(self, plan: Mapping[str, int], budget: Budget) -> None:
+        """Mix the best schedules with a plan of a master, where the whole horizon can be open.
+
+        Parameters
+        ----------
+        plan : mapping of str to int
+            When each job completes that does.
+        budget : Budget
+            When to stop.
+        """
+        if self.is_whole:
+            self._slots = range(self.model.arrays.horizon)
+            self.best.state.enter(Phase.PLANS)
+            self._mix(plan, budget.within(self.params.limit))
 
     def _mix(self, plan: Mapping[str, int], budget: Budget) -> None:
         """Better schedules between the best ones and a plan, as long as there are any.

@@ -1,11 +1,12 @@
 """The search for schedules in a process of its own, beside the masters of another one.
 
 It tells the other process of better schedules and of cuts that it needed on the way, and hears of
-schedules, bounds, cuts, and the jobs that the plans of the masters complete.
+schedules, bounds, cuts, and the plans of the masters.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from functools import partial
 
 import numpy as np
@@ -26,7 +27,7 @@ from offline.warm_start import WarmStart
 
 
 class ScheduleSearch:
-    """Searches in turn, which invite the jobs that the other process wants more often.
+    """Searches in turn, and mixes of the best schedules with the plans of the other process.
 
     Parameters
     ----------
@@ -41,7 +42,8 @@ class ScheduleSearch:
     def __init__(self, parts: Parts, params: BendersParams, partner: Partner) -> None:
         self.parts, self.params = parts, params
         parts.separation.share(partner)
-        partner.on("wanted", self._take_wanted)
+        self._plans: deque[dict[str, int]] = deque(maxlen=1)
+        partner.on("plan", self._take_plan)
 
     def run(self) -> Status:
         """Search until there is no time left, or nothing left to gain."""
@@ -49,12 +51,16 @@ class ScheduleSearch:
         budget = best.state.budget
         while not (budget.passed or best.is_proven):
             best.catch_up()
+            if self._plans and self.parts.replanning is not None:
+                self.parts.replanning.mix(self._plans.pop(), budget)
             self.parts.searches.search(budget.within(self.params.patch_limit))
         return Status.OPTIMAL if best.is_proven else budget.status
 
-    def _take_wanted(self, message: Message) -> None:
-        index = self.parts.model.index
-        self.parts.neighbourhoods.wanted = [index[name] for name in message["wanted"]]
+    def _take_plan(self, message: Message) -> None:
+        """Keep a plan until its turn comes; only the last one counts."""
+        plan = dict(message["plan"])
+        self._plans.append(plan)
+        self.parts.neighbourhoods.wanted = [self.parts.model.index[name] for name in plan]
 
 
 def search_for_schedules(

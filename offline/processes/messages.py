@@ -6,7 +6,7 @@ A message is a JSON object; its first key says what kind of message it is:
 schedules   better schedules, as `Schedule.to_dict` writes them, and ``by`` whom
 bound       a lower upper bound
 cuts        a cut of the master: its group, and the weight of each job
-wanted      the jobs that a plan of the master completes
+plan        when the jobs complete in a plan of the master
 status      the process has ended its work, and why
 error       it could not go on
 ==========  ===================================================================
@@ -21,7 +21,7 @@ from typing import Any
 from oasis.model.schedule import Schedule
 
 Message = Mapping[str, Any]
-KINDS = ("schedules", "bound", "cuts", "wanted", "status", "error")
+KINDS = ("schedules", "bound", "cuts", "plan", "status", "error")
 
 
 class Partner:

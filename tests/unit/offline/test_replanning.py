@@ -180,6 +180,18 @@ def test_a_mix_lets_jobs_complete_as_they_do_or_close_to_the_plan(
     assert radii == [0.1, 0.2, 0.4]
 
 
+@pytest.mark.parametrize(("span", "slots"), [(8, [range(8)]), (3, [])])
+def test_a_plan_of_a_master_is_mixed_in_where_the_whole_horizon_is_open(
+    span: int, slots: list[range], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = search(BIG, horizon=8, span=span)
+    run.begin({}, range(2, 4))
+    asked: list[range] = []
+    monkeypatch.setattr(run, "_mix", lambda *_: asked.append(run._slots))
+    run.mix({"big": 3}, run.best.state.budget)
+    assert asked == slots
+
+
 def test_jobs_are_free_about_one_that_does_not_run() -> None:
     """Where half of four may be new, both of those outside are; of the others, the nearest."""
     new = [job(f"n{k}", 2, 5, 1.0, arrival=4) for k in range(2)]

@@ -151,8 +151,10 @@ def test_the_warm_start_is_the_first_solution():
     assert again.objective >= good.objective - 1e-6
 
 
-def test_an_infeasible_warm_start_is_ignored():
-    solution = highs.solve(small(), warm_start={"x": 2, "y": 2})
+@pytest.mark.parametrize("start", [{"x": 2, "y": 2}, {"x": 1e9}, {"y": -1}])
+def test_an_infeasible_warm_start_is_ignored(start):
+    """It breaks a row, or the limits of a variable, which HiGHS itself would refuse."""
+    solution = highs.solve(small(), warm_start=start)
     assert solution.objective == pytest.approx(15)
 
 
