@@ -24,7 +24,7 @@ from offline.benders.plans import whole_plan
 from offline.benders.separation import Separation
 from offline.benders.shortfall import Fill, Shortfall
 from offline.benders.slot_model import SlotModel, Units
-from offline.benders.subproblem import place, place_by_patterns
+from offline.benders.subproblem import adjusted, place, place_by_patterns
 from offline.heuristics.best_solution import BestSolution, is_better
 from offline.heuristics.dual_values import DualValues
 from offline.heuristics.neighbourhood import reinsert
@@ -177,7 +177,8 @@ class PrimalHeuristic:
 
         A slot with the counts of the best schedules has the places that it has there. With
         `seconds`, any other is placed for so long, or until what it holds is proven to be most.
-        Without, it is placed by patterns alone, and jobs that lack work look for it in other slots.
+        Without, it is placed by few changes of what the best schedules have there, else by patterns
+        alone, and jobs that lack work look for it in other slots.
 
         Returns
         -------
@@ -190,7 +191,13 @@ class PrimalHeuristic:
         for group, slot, counts in self._counts(plan):
             if (known[slot][group].sum(axis=1) == counts).all():
                 continue
-            units[slot][group] = placed = self._units(group, counts, budget, seconds)
+            placed = None
+            if seconds is None:
+                resources = self.model.capacity(group), self.model.demand(group)
+                placed = adjusted(*resources, known[slot][group], counts)
+            if placed is None:
+                placed = self._units(group, counts, budget, seconds)
+            units[slot][group] = placed
             if (placed.sum(axis=1) < counts).any():
                 misfit = Misfit(group, counts, placed.sum(axis=1), [])
                 misfits.setdefault(misfit.key, misfit).slots.append(slot)

@@ -17,6 +17,7 @@ from oasis.solvers import Status, highs
 from oasis.solvers.budget import Budget
 from offline.benders.filling import Filling
 from offline.benders.master import CountModel
+from offline.benders.subproblem import at_most
 from offline.model.arrays import GROUPS
 from offline.model.constraints import ps_ratio
 from offline.patterns.cuts import CutGenerator
@@ -135,8 +136,8 @@ class SlotModel:
 
     def _within(self, known: Units, most: IntArray) -> Units:
         """Of units that fit, those of the workers that are still asked for."""
-        workers = _at_most(known["worker"], most)
-        return {"worker": workers, "ps": _at_most(known["ps"], self.ps_of(workers.sum(axis=1)))}
+        workers = at_most(known["worker"], most)
+        return {"worker": workers, "ps": at_most(known["ps"], self.ps_of(workers.sum(axis=1)))}
 
     def _patterns(
         self, group: str, wanted: IntArray, known: IntArray, budget: Budget
@@ -173,10 +174,3 @@ class SlotModel:
             needed = self.model.jobs[i].job.ps_needed(np.arange(workers[i] + 1))
             workers[i] = int(np.flatnonzero(needed <= served[i])[-1])
         return self._within(units, workers)
-
-
-def _at_most(units: IntArray, most: IntArray) -> IntArray:
-    """Units (I, S), as many of each item as `most` (I,) says, those of the first servers."""
-    before = np.cumsum(units, axis=1) - units
-    kept: IntArray = np.clip(most[:, None] - before, 0, units)
-    return kept

@@ -165,3 +165,23 @@ def _greedy(capacity: FloatArray, demand: FloatArray, counts: IntArray) -> IntAr
         units[i, order] = np.clip(counts[i] - before, 0, room)
         left -= units[i][:, None] * demand[i]
     return units
+
+
+def adjusted(
+    capacity: FloatArray, demand: FloatArray, known: IntArray, counts: IntArray
+) -> IntArray | None:
+    """Counts (I,) on the servers by few changes of known units (I, S); None if greed fails.
+
+    What is known of them stays where it is, and the rest is placed where there is room.
+    """
+    kept = at_most(known, counts)
+    left = np.maximum(capacity - kept.T @ demand, 0.0)
+    units: IntArray = kept + _greedy(left, demand, counts - kept.sum(axis=1))
+    return units if (units.sum(axis=1) == counts).all() else None
+
+
+def at_most(units: IntArray, most: IntArray) -> IntArray:
+    """Units (I, S), as many of each item as `most` (I,) says, those of the first servers."""
+    before = np.cumsum(units, axis=1) - units
+    kept: IntArray = np.clip(most[:, None] - before, 0, units)
+    return kept
