@@ -25,12 +25,14 @@ from offline.benders.separation import Separation
 from offline.benders.shortfall import Fill, Shortfall
 from offline.benders.slot_model import SlotModel, Units
 from offline.benders.subproblem import adjusted, place, place_by_patterns
-from offline.heuristics.best_solution import BestSolution, is_better
+from offline.heuristics.best_solution import BestSolution
 from offline.heuristics.dual_values import DualValues
 from offline.heuristics.neighbourhood import reinsert
 from offline.heuristics.partial_solution import PartialSolution
 from offline.model.arrays import GROUPS
 from offline.model.schedule_model import without_surplus
+
+ROUNDING = 1e-6  # relative: by which HiGHS may miss what a plan must be worth
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,16 +108,16 @@ class PrimalHeuristic:
         budget : Budget
             When to stop.
         gain : float, optional
-            How much more than the best schedules a plan must be worth; it is then the one that
-            changes the fewest of their counts. By default, it is the best plan, and may be worth
-            less than they are.
+            How much more than the best schedules a plan must be worth; without a `radius`, it is
+            then the one that changes the fewest of their counts. By default, it is the best plan,
+            and may be worth less than they are.
         params : PrimalParams, optional
             How often to plan, and how; by default, those of the heuristic.
         slots : range, optional
             Outside of these `near` leaves nothing open.
         radius : float, optional
-            The share of the counts of the best schedules, weighed by what a unit takes, that a plan
-            may change; one that is worth no more than they are is then not placed.
+            With a `gain`, the share of the counts of the best schedules, weighed by what a unit
+            takes, that a plan may change; it is the best of these.
 
         Returns
         -------
@@ -132,15 +134,14 @@ class PrimalHeuristic:
             known = self.best.value
             rows, start = list(self.model.within(room)), None
             if gain is not None:
-                rows += self.model.worth(known + gain)
-            if gain is not None or radius is not None:
                 start = self.model.values_of(self.best.solution.by_id)
+                rows += self.model.worth(known + gain) if radius is None else []
             gap = params.plan_gap * max(0.0, self.best.state.bound - known)
             given = self.model, near, budget, params, rows, gap, slots
             values = whole_plan(*given, start, radius).values
             if not values:
                 break
-            if radius is not None and not is_better(self.model.value_of(values), known):
+            if gain is not None and self.model.value_of(values) < (known + gain) * (1 - ROUNDING):
                 break
             plan = self.model.schedules_of(values)
             misfits = self.place(plan, budget)

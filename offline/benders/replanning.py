@@ -169,7 +169,7 @@ class Replanning:
             before = self.best.value
             between = self.model.near(plan, params.window, self._completions())
             steering, near = params.primal, narrowed(between, self._outside())
-            self.primal.search(near, budget, None, steering, self._slots, radius)
+            self.primal.search(near, budget, self._gain, steering, self._slots, radius)
             if self.best.value == before:
                 radius *= 2
 
