@@ -40,6 +40,8 @@ FEASIBILITY = 1e-9
 # digit. CBC, which gets the same models for comparison, errs on such rows.
 ROW_SCALE = 1024.0
 
+ROUNDING = 1e-6  # by which a solution of HiGHS may miss the limits of a variable
+
 NO_NODE_LIMIT = 2**31 - 1  # HiGHS's own default
 
 # Work of one solve, and between two of HiGHS's checks whether it should stop, which come at the
@@ -150,9 +152,10 @@ def start(
     accept(highs.passModel(lp), "refused the model")
     if warm_start is not None:
         values = np.array([warm_start.get(name, 0.0) for name in names])
-        columns = np.arange(len(names), dtype=np.int32)
-        if ((values >= model.lower) & (values <= model.upper)).all():  # else HiGHS would refuse it
-            accept(highs.setSolution(len(names), columns, values), "refused the warm start")
+        within = np.clip(values, model.lower, model.upper)
+        if np.allclose(values, within, rtol=0.0, atol=ROUNDING):  # HiGHS refuses it otherwise
+            columns = np.arange(len(names), dtype=np.int32)
+            accept(highs.setSolution(len(names), columns, within), "refused the warm start")
     is_mip = bool(model.is_whole.any())
     worst = math.inf if model.maximise else -math.inf
 

@@ -52,7 +52,7 @@ def test_schedules_verify_and_values_rise_to_the_optimum_at_most(
     duals = DualValues.of(arrays, free, ps_free, PARAMS.priority)
     rng, separation = np.random.default_rng(seed), Separation(model, PARAMS.cuts)
     primal = PrimalHeuristic(model, separation, best, duals, rng, PARAMS.primal)
-    params = ReplanningParams(first_jobs=len(arrays.jobs), tries=3, span=span)
+    params = ReplanningParams(first_jobs=len(arrays.jobs), least_tries=3, span=span)
     search = Replanning(model, separation, primal, best, duals, rng, params)
     search.search(state.budget.within(0.5))
     assert values == sorted(values)

@@ -27,6 +27,7 @@ from offline.benders.plans import Comparison, close_plan, whole_plan
 from offline.benders.primal import PrimalHeuristic
 from offline.benders.separation import Separation
 from offline.benders.shortfall import Fill
+from offline.benders.subproblem import adjusted
 from offline.column_generation.params import ConfigurationParams
 from offline.column_generation.solve import COLGEN, solve_configuration
 from offline.heuristics.best_solution import BestSolution
@@ -181,9 +182,9 @@ def test_the_scale_of_distances_is_what_the_known_plan_takes() -> None:
     assert compared.scale == pytest.approx(4.0 / 6.0)
 
 
-@pytest.mark.parametrize(("radius", "runs"), [(0.9, [0, 1]), (1.1, [0, 2]), (2.1, [1, 2])])
+@pytest.mark.parametrize(("radius", "runs"), [(0.9, [0, 1]), (1.1, [0, 2]), (2.1, [0, 2])])
 def test_no_more_changes_than_the_radius_allows(radius: float, runs: list[int]) -> None:
-    """Two of three jobs of equal size fit; the two that run are worth least."""
+    """Two of three jobs of equal size fit: for another one of them, half of the units leave."""
     jobs = (job("j0", 3.0, 5.0), job("j1", 3.0, 4.0), job("j2", 3.0, 6.0))
     made = model(*jobs)
     made.require(pulp.LpInteger, pulp.LpInteger)
@@ -289,10 +290,24 @@ def test_a_job_that_finds_some_of_its_places_gets_none_of_them() -> None:
     assert primal.best.value == pytest.approx(9.0)
 
 
+def test_a_slot_that_loses_a_unit_keeps_the_places_of_the_others() -> None:
+    """Known units of the first item stay on both servers; the second has room beside them."""
+    capacity, demand = np.array([[3.0], [3.0]]), np.array([[2.0], [1.0]])
+    known = np.array([[1, 1], [0, 0]])
+    found = adjusted(capacity, demand, known, np.array([2, 2]))
+    assert found is not None
+    assert found.tolist() == [[1, 1], [1, 1]]
+    fewer = adjusted(capacity, demand, known, np.array([1, 3]))
+    assert fewer is not None
+    assert (fewer.sum(axis=1).tolist(), int(fewer[0, 0])) == ([1, 3], 1)
+    assert adjusted(capacity, demand, known, np.array([2, 3])) is None
+
+
 def test_a_slot_of_the_same_counts_is_placed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     long = tuple(job(name, 2.0, 5.0, slots=3) for name in "ab")
     primal = heuristic(*long, horizon=3)
     asked = []
+    monkeypatch.setattr(module, "adjusted", lambda *_: None)
     place = module.place_by_patterns
     monkeypatch.setattr(
         module, "place_by_patterns", lambda *given: asked.append(given) or place(*given)
