@@ -21,7 +21,7 @@ from offline.benders.params import BendersParams, PrimalParams
 from offline.benders.plans import close_plan
 from offline.benders.separation import Separation
 from offline.model.arrays import GROUPS, OfflineArrays
-from tests.strategies import crowded_instances, fewer, more, small_instances
+from tests.strategies import crowded_instances, fewer, small_instances
 
 PARAMS = PrimalParams(distance_gap=0.0)
 SLACK = 1e-6
@@ -80,7 +80,6 @@ def assert_keeps(model: CountModel, limits: Limits, values: Mapping[str, float])
 
 
 @given(crowded_instances(most_jobs=6, most_slots=6), st.data())
-@more(3)
 def test_what_is_left_open_is_worth_what_the_whole_master_is_worth(
     instance: Instance, data: st.DataObject
 ) -> None:
