@@ -77,6 +77,8 @@ class CompetitiveRatio(Summarised):
         """A lower bound on the ratio; None if P = 0."""
         if not self.is_complete:  # P may still grow, but no schedule is worth more than OPT
             return self._over_online(self.online_utility)
+        if not self.proven:  # Ctrl-C can end the solve before it knows the schedules of the run
+            return self._over_online(max(self.offline.objective, self.online_utility))
         return self._over_online(self.offline.objective)
 
     @property

@@ -121,6 +121,10 @@ class RunningSolve:
         """Whether `finish` would return at once."""
         return self._done.is_set()
 
+    def wait(self) -> bool:
+        """Wait for the end for `POLL_SECONDS` at most; whether `finish` would return at once."""
+        return self._done.wait(POLL_SECONDS)
+
     def stop(self) -> None:
         """Ask HiGHS to end and wait for it, at most two seconds."""
         self._stop.set()

@@ -1,13 +1,13 @@
 """The loop of the decomposition: masters one after the other, cuts and schedules between them.
 
 Counts are fractions at first, which is a relaxation too: completions decide most of the bound.
-While a master is solved, schedules are looked for, close to the plan before or to the best ones.
+While a master is solved, schedules are looked for, close to the plan before or to the best ones:
+in a second process if there is one (`offline.benders.searching`), here otherwise.
 """
 
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -24,7 +24,6 @@ from offline.benders.plans import close_plan
 from offline.processes.helper import Helper
 from offline.state import Phase
 
-WAIT = 0.1  # seconds between two looks at a master beside which another process works
 SAFETY = 1e-9  # relative, on top of a relaxation's value, for HiGHS's tolerances
 UNFINISHED = Solution(Status.INTERRUPTED, None, math.inf, math.inf, {})
 
@@ -161,9 +160,8 @@ class Decomposition:
         is_last = self.budget.left < params.last_share * limit
         part = self.budget.share(1.0 if is_last else params.share)
         with self._start(tolerance, part) as master:
-            while self._is_helped and self._is_awaited(master) and not self.is_done:
+            while self._is_helped and not (self.is_done or master.wait()):
                 self._note(master)
-                time.sleep(WAIT)
             if self._is_helped:
                 return self._finish(master)
             if self._near and self.budget.left > params.primal_until * limit:

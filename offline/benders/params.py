@@ -280,9 +280,9 @@ class BendersParams(Params):
         Most seconds (or units of work) for either of these, also without a limit.
     patch_limit : float
         Limit of neighbourhoods between two looks at a running master.
-    processes : int
-        2: where there is a second core, and unless work is limited, schedules are looked for in a
-        process of its own beside the masters of a large problem; 1: never.
+    second_process : bool
+        Whether schedules are looked for in a process of its own beside the masters of a large
+        problem, where there is a second core and unless work is limited.
     process_limit : float
         Such a process is not started with fewer seconds left.
     pays : float
@@ -318,6 +318,6 @@ class BendersParams(Params):
     search_share: Share = 0.03
     search_limit: Amount = 5.0
     patch_limit: Amount = 3.0
-    processes: Number = 2
+    second_process: bool = True
     process_limit: Amount = 5.0
     pays: Amount = 0.02

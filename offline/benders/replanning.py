@@ -168,8 +168,8 @@ class Replanning:
         while 0 < radius <= params.most_radius and not self._is_over(budget):
             before = self.best.value
             between = self.model.near(plan, params.window, self._completions())
-            steering, near = params.primal, narrowed(between, self._outside())
-            self.primal.search(near, budget, self._gain, steering, self._slots, radius)
+            near = narrowed(between, self._outside())
+            self.primal.search(near, budget, self._gain, params.primal, self._slots, radius)
             if self.best.value == before:
                 radius *= 2
 

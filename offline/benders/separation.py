@@ -85,7 +85,8 @@ class Separation:
 
     def _take_up(self) -> None:
         """Take note of the cuts of the other process; rows come of those that are violated."""
-        heard, self._heard[:] = self._heard.copy(), []
+        heard = self._heard.copy()
+        self._heard.clear()
         for message in heard:
             self.model.add(message["cuts"], Cut(np.array(message["weights"])), [])
 

@@ -86,7 +86,8 @@ def _run(
     decomposition = prepared(instance, start.prices, state, params, np.random.default_rng(seed))
     parts, left = decomposition.parts, state.budget.left
     is_large = parts.replanning is not None and left > params.process_limit
-    if params.processes < 2 or state.budget.is_repeatable or not (is_large and has_second_core()):
+    may_start = params.second_process and not state.budget.is_repeatable
+    if not (is_large and may_start and has_second_core()):
         return decomposition.run()
     duals = parts.neighbourhoods.duals
     prices = duals.worker_prices, duals.ps_prices

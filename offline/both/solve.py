@@ -70,7 +70,7 @@ def _run(
     if state.budget.is_repeatable or not has_second_core():
         return _in_turn(instance, start, state, params, seed)
     task = Task("compact model", Phase.COMPACT, params.milp, seed)
-    benders = replace(params.benders, processes=1)
+    benders = replace(params.benders, second_process=False)
     with Helper(instance, state, task, params.head_start):
         return BENDERS.run(instance, start, state, benders, seed)
 

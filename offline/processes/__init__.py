@@ -1,1 +1,1 @@
-"""A second process beside a solve: what it works on, and what the two tell each other."""
+"""A second process beside a solve: how it starts and ends, and what the two tell each other."""

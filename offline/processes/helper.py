@@ -38,7 +38,7 @@ from offline.state import Phase, SolveState
 
 LOGGER = logging.getLogger(__name__)
 
-CHILD = "from offline.processes.child import main; main()"
+CHILD = "from offline.tasks import main; main()"
 EXIT_SECONDS = 5.0  # for a process that was killed to be gone
 TOLD_BEFORE = 1e-5  # relative: a bound that is lower by less than this is not sent
 
@@ -50,7 +50,7 @@ class Task:
     Parameters
     ----------
     name : str
-        A key of `offline.processes.child.TASKS`.
+        A key of `offline.tasks.TASKS`.
     phase : Phase
         Gets the credit for what it finds and proves, unless it says who has found it.
     params : Params
@@ -193,7 +193,8 @@ class Helper:
     def _problem(self) -> str:
         """The first line that the process reads."""
         self._told, self._told_bound = self.state.schedules, self.state.bound
-        budget, task = self.state.budget, self.task  # `budget.left` would ask for this again
+        budget, task = self.state.budget, self.task
+        # not `budget.left`, which calls `listen`, and that is what this is called by
         left = None if budget.limit is None else max(0.0, budget.limit - budget.elapsed)
         problem = {
             "task": task.name,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 import oasis
@@ -9,6 +11,7 @@ from experiments import competitive_ratio
 from experiments.cli.job_table import print_jobs
 from experiments.evaluation.job_comparison import compare_jobs
 from experiments.evaluation.policies import RIVALS, make_policy
+from oasis.solvers import Status
 from offline import solve
 
 INSTANCE = oasis.generate("testbed", jobs=4, worker_servers=3, seed=1)
@@ -48,6 +51,14 @@ def test_the_interval_of_an_unproven_ratio_contains_what_the_policy_earned_itsel
     assert result.lower == pytest.approx(1.0)
     assert result.upper is not None
     assert result.upper > 1.0
+
+
+def test_a_solve_that_ended_before_it_knew_any_schedules_leaves_a_ratio_of_one_at_least() -> None:
+    result = competitive_ratio(INSTANCE, method="milp")
+    unknown = replace(result.offline, status=Status.INTERRUPTED, objective=0.0, schedules={})
+    ended = replace(result, offline=unknown)
+    assert ended.lower == 1.0
+    assert ended.upper == result.upper
 
 
 def test_the_table_of_jobs_names_the_policy(capsys: pytest.CaptureFixture[str]) -> None:

@@ -24,11 +24,11 @@ from offline import BothParams, solve, solve_benders, solve_both, solve_brute_fo
 from offline.both import solve as both
 from offline.both.params import BothParams as Params
 from offline.processes import helper
-from offline.processes.child import Child
 from offline.processes.helper import Helper
 from offline.processes.messages import plain
 from offline.result import OfflineResult
 from offline.state import Phase, SolveState
+from offline.tasks import Child
 
 ROOT = Path(__file__).parents[3]
 TINY = oasis.generate("testbed", jobs=3, worker_servers=1, ps_servers=1, horizon=4, seed=3)
@@ -42,20 +42,6 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="POSIX processes
 @pytest.fixture
 def two_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(both, "has_second_core", lambda: True)
-
-
-@pytest.fixture
-def started(monkeypatch: pytest.MonkeyPatch) -> list[subprocess.Popen[str]]:
-    """Every process that a solve starts."""
-    made: list[subprocess.Popen[str]] = []
-    start = helper._started
-
-    def noted() -> subprocess.Popen[str]:
-        made.append(start())
-        return made[-1]
-
-    monkeypatch.setattr(helper, "_started", noted)
-    return made
 
 
 def idle(monkeypatch: pytest.MonkeyPatch, during: Callable[[], None] = lambda: None) -> None:

@@ -83,7 +83,7 @@ def test_ctrl_c_ends_the_decomposition_where_it_comes(
     if phase == NEIGHBOURHOODS:
         monkeypatch.setattr(Alternation, "search", with_turns)
     size = MasterParams().whole_size if phase == WHOLE else 0
-    params = BendersParams(master=MasterParams(whole_size=size), processes=1)
+    params = BendersParams(master=MasterParams(whole_size=size), second_process=False)
     elapsed = Budget.elapsed.fget
     assert elapsed is not None
     clock = property(ctrl_c.before(AT_A_LOOK_AT_THE_CLOCK, elapsed))
