@@ -183,16 +183,19 @@ class CountModel(ScheduleModel):
                 terms = self._terms(group, number, slot)
                 yield pulp.lpSum(w * v for w, v in terms) <= limit
 
-    def require(self, workers: str, ps: str, before: int | None = None) -> None:
-        """Let counts be ``pulp.LpInteger`` or ``pulp.LpContinuous``; completions stay binary.
-
-        Those of slots from `before` on are continuous whatever is asked for.
-        """
+    def require(self, workers: str, ps: str) -> None:
+        """Let counts be ``pulp.LpInteger`` or ``pulp.LpContinuous``; completions stay binary."""
         for c in self.jobs:
             for category, variables in ((workers, c.workers), (ps, c.ps)):
+                for variable in variables.values():
+                    variable.cat = category
+
+    def require_whole(self, workers: range, ps: range) -> None:
+        """Let the workers and parameter servers of these slots be integers, others fractions."""
+        for c in self.jobs:
+            for slots, variables in ((workers, c.workers), (ps, c.ps)):
                 for (slot, _), variable in variables.items():
-                    is_later = before is not None and slot >= before
-                    variable.cat = pulp.LpContinuous if is_later else category
+                    variable.cat = pulp.LpInteger if slot in slots else pulp.LpContinuous
 
     def held(self, values: Mapping[str, float], slots: range) -> Limits:
         """Limits by which no count of these slots exceeds what it is in `values`, rounded.

@@ -104,6 +104,37 @@ class ShortfallParams(Params):
 
 
 @dataclass(frozen=True, slots=True)
+class DiveParams(Params):
+    """What steers a dive, which places a plan in fractions slot by slot.
+
+    Parameters
+    ----------
+    window : int
+        Slots that a job may complete later than in the plan.
+    plan_limit : float
+        For planning once; seconds or units of work.
+    look_ahead : int
+        Slots in which parameter servers are whole numbers, the one to place and those after it.
+    gap : float
+        Share of the difference of bound and incumbent at which a plan is good enough.
+    rounds : int
+        Most times that cuts are added for a slot.
+    slot_limit : float
+        For placing the counts of a slot.
+    slot_gap : float
+        Share of the lightest worker's weight by which heavier workers of a slot may be missed.
+    """
+
+    window: Count = 2
+    plan_limit: Amount = 10.0
+    look_ahead: Number = 1
+    gap: Share = 0.03
+    rounds: Count = 5
+    slot_limit: Amount = 3.0
+    slot_gap: Share = 0.1
+
+
+@dataclass(frozen=True, slots=True)
 class ReplanningParams(Params):
     """What steers the large neighbourhood search over counts.
 
@@ -271,6 +302,8 @@ class BendersParams(Params):
         What steers the way from plans to schedules.
     shortfall : ShortfallParams
         What steers the search for places of the work that a plan's jobs lack.
+    dive : DiveParams
+        What steers the dives from plans in fractions to schedules.
     replanning : ReplanningParams
         What steers the search over counts, where the master is too large to be tried whole.
     prices_share, search_share : float
@@ -313,6 +346,7 @@ class BendersParams(Params):
     cuts: CutParams = field(default_factory=CutParams)
     primal: PrimalParams = field(default_factory=PrimalParams)
     shortfall: ShortfallParams = field(default_factory=ShortfallParams)
+    dive: DiveParams = field(default_factory=DiveParams)
     replanning: ReplanningParams = field(default_factory=ReplanningParams)
     prices_share: Share = 0.05
     search_share: Share = 0.03

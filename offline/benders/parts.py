@@ -64,7 +64,7 @@ class Parts(NamedTuple):
         separation = Separation(model, params.cuts)
         neighbourhoods = Neighbourhoods(duals, best, rng, params.neighbourhood)
         given = model, separation, best, duals, rng
-        primal = PrimalHeuristic(*given, params.primal, params.shortfall)
+        primal = PrimalHeuristic(*given, params.primal, params.shortfall, params.dive)
         searches = [
             (Phase.NEIGHBOURHOODS, neighbourhoods.search),
             (Phase.WINDOWS, windows.search),

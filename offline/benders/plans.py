@@ -36,7 +36,7 @@ def whole_plan(
     """
     for first in slots[:: params.slots_at_once]:
         last = min(first + params.slots_at_once, slots.stop)
-        model.require(pulp.LpInteger, pulp.LpInteger, last)
+        model.require_whole(range(last), range(last))
         solution = close_plan(model, near, budget, params, rows, gap, known, radius)
         if not solution.values:
             break

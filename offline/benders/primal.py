@@ -16,10 +16,11 @@ import numpy as np
 
 from oasis.model.rounding import FloatArray, IntArray
 from oasis.model.schedule import Schedule
-from oasis.solvers.arrays import Limits
+from oasis.solvers.arrays import Limits, narrowed
 from oasis.solvers.budget import Budget
+from offline.benders.dive import Dive
 from offline.benders.master import CountModel
-from offline.benders.params import PrimalParams, ShortfallParams
+from offline.benders.params import DiveParams, PrimalParams, ShortfallParams
 from offline.benders.plans import whole_plan
 from offline.benders.separation import Separation
 from offline.benders.shortfall import Fill, Shortfall
@@ -69,6 +70,8 @@ class PrimalHeuristic:
         How long, and how often.
     shortfall : ShortfallParams, optional
         What steers the search for places of the work that a plan's jobs lack.
+    dive : DiveParams, optional
+        What steers the dives.
     """
 
     def __init__(
@@ -80,11 +83,14 @@ class PrimalHeuristic:
         rng: np.random.Generator,
         params: PrimalParams,
         shortfall: ShortfallParams | None = None,
+        dive: DiveParams | None = None,
     ) -> None:
         self.model, self.separation, self.best = model, separation, best
         self.duals, self.rng, self.params = duals, rng, params
         slots = SlotModel(model, separation.params)
         self.shortfall = Shortfall(model, slots, rng, shortfall or ShortfallParams())
+        weights = self.shortfall.weights
+        self._dive = Dive(model, separation, slots, weights, dive or DiveParams())
         self._worth = self._ranks()
         self._placements: dict[tuple[str, bytes], tuple[IntArray, bool]] = {}
 
@@ -155,6 +161,48 @@ class PrimalHeuristic:
                 if len(cut) <= params.few_cuts or misfit.key not in cut:
                     self._squeeze(room, misfit)
         return added
+
+    def dive(
+        self,
+        plan: Mapping[str, int],
+        budget: Budget,
+        gain: float = 0.0,
+        slots: range | None = None,
+    ) -> int:
+        """Better schedules by a dive close to a plan (`offline.benders.dive`).
+
+        Parameters
+        ----------
+        plan : mapping of str to int
+            When each job completes that does.
+        budget : Budget
+            When to stop.
+        gain : float
+            The dive ends when what is left of the plan is not worth so much more than the best
+            schedules.
+        slots : range, optional
+            Outside of these counts stay as they are in the best schedules.
+
+        Returns
+        -------
+        int
+            Number of new cuts.
+        """
+        params, known, before = self._dive.params, self.best.value, self._dive.cuts
+        near, units = self.model.near(plan, params.window), self._known_units()
+        if slots is None:
+            slots = range(self.model.arrays.horizon)
+        else:
+            start = self.model.values_of(self.best.solution.by_id)
+            near = narrowed(near, self.model.kept(start, slots))
+        gap = params.gap * max(0.0, self.best.state.bound - known)
+        found = self._dive.search(near, units, slots, known + gain, gap, budget)
+        if found is not None:
+            units, done = found
+            due = np.array([done.get(c.job.id, -1) for c in self.model.jobs])
+            fill = Fill.of(map(self.shortfall.slots.consistent, units), due)
+            self._offer(fill, budget, has_searched=False)
+        return self._dive.cuts - before
 
     def _cut_off(self, misfits: Sequence[Misfit], budget: Budget) -> set[tuple[str, bytes]]:
         """Cut off the counts that patterns do not cover, in every slot; which ones."""

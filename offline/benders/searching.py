@@ -7,6 +7,7 @@ schedules, bounds, cuts, and the plans of the masters.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping
 from functools import partial
 
 import numpy as np
@@ -14,6 +15,7 @@ import numpy as np
 from oasis.certify.verify import verify
 from oasis.model.instance import Instance
 from oasis.solvers import Status
+from oasis.solvers.budget import Budget
 from offline.benders.params import BendersParams
 from offline.benders.parts import Parts
 from offline.heuristics.best_solution import BestSolution
@@ -22,7 +24,7 @@ from offline.heuristics.partial_solution import PartialSolution
 from offline.heuristics.window_search import WindowSearch
 from offline.model.arrays import OfflineArrays
 from offline.processes.messages import Message, Partner
-from offline.state import SolveState
+from offline.state import Phase, SolveState
 from offline.warm_start import WarmStart
 
 
@@ -51,10 +53,17 @@ class ScheduleSearch:
         budget = best.state.budget
         while not (budget.passed or best.is_proven):
             best.catch_up()
-            if self._plans and self.parts.replanning is not None:
-                self.parts.replanning.mix(self._plans.pop(), budget)
+            if self._plans:
+                self._approach(self._plans.pop(), budget)
             self.parts.searches.search(budget.within(self.params.patch_limit))
         return Status.OPTIMAL if best.is_proven else budget.status
+
+    def _approach(self, plan: Mapping[str, int], budget: Budget) -> None:
+        """Schedules close to a plan of the other process, and between it and the best ones."""
+        self.parts.best.state.enter(Phase.PLANS)
+        self.parts.primal.dive(plan, budget)
+        if self.parts.replanning is not None:
+            self.parts.replanning.mix(plan, budget)
 
     def _take_plan(self, message: Message) -> None:
         """Keep a plan until its turn comes; only the last one counts."""

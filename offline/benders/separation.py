@@ -52,21 +52,27 @@ class Separation:
         partner.on("cuts", self._heard.append)
 
     def cut(
-        self, values: Mapping[str, float], budget: Budget, slots: range | None = None
+        self,
+        values: Mapping[str, float],
+        budget: Budget,
+        slots: range | None = None,
+        new: range | None = None,
     ) -> list[pulp.LpConstraint]:
         """Rows that a solution of the master violates: of known cuts, else of new ones.
 
-        With `slots`, those of these slots alone.
+        With `slots`, those of these slots alone, and new cuts are looked for in the slots `new`
+        alone.
         """
         self._take_up()
         slots = range(self.model.arrays.horizon) if slots is None else slots
+        new = slots if new is None else new
         rows: list[pulp.LpConstraint] = []
         open_slots: list[tuple[str, int, FloatArray]] = []
         for group, slot in product(GROUPS, slots):
             counts = self.model.counts(values, group, slot)
             broken = self._broken(group, slot, counts)
             rows += broken
-            if not broken:
+            if not broken and slot in new:
                 open_slots.append((group, slot, counts))
         if not rows:
             for group, slot, counts in open_slots:

@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -112,7 +113,7 @@ class Shortfall:
             The one whose finished jobs are worth most.
         """
         params, fill, best = self.params, start.copy(), start
-        weights = sizes = self._sizes()
+        weights = sizes = self.weights
         value = self.value(start, finished=True)
         budget = budget.within(params.limit)
         fewest, idle = math.inf, 0
@@ -185,7 +186,8 @@ class Shortfall:
                 fill.units[slot][group][job] = 0
         fill.workers[:, job] = 0
 
-    def _sizes(self) -> FloatArray:
+    @cached_property
+    def weights(self) -> FloatArray:
         """The largest share of all servers that a worker and its parameter servers take, (I,)."""
         ps_of_one = np.array([c.job.ps_per_worker for c in self.model.jobs])
         share = np.maximum(self.model.sizes("worker"), self.model.sizes("ps") * ps_of_one)

@@ -1,0 +1,177 @@
+"""Schedules from a plan in fractions: one slot after the other in whole numbers, placed at once.
+
+The next slot gets whole counts, those of later slots stay fractions, and the MILP says which jobs
+still complete in time. Then the counts find their servers, before the slot after it is planned. So
+what does not fit in one slot moves to later ones, and no plan is without a place in the end. Few
+slots cost anything, because there are many ways to make up for a worker in fractions: each slot
+first tries to keep all completions of the slot before.
+
+References
+----------
+Pochet and Wolsey, Production Planning by Mixed Integer Programming, Springer 2006, section 3.6:
+relax-and-fix.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pulp
+
+from oasis.model.rounding import FloatArray
+from oasis.solvers import Solution
+from oasis.solvers.arrays import Limits, narrowed
+from oasis.solvers.budget import Budget
+from offline.benders.master import CountModel
+from offline.benders.params import DiveParams, PrimalParams
+from offline.benders.plans import close_plan
+from offline.benders.separation import Separation
+from offline.benders.slot_model import SlotModel, Units
+
+
+class Dive:
+    """A dive over some slots of a master; `search` makes one.
+
+    Parameters
+    ----------
+    model : CountModel
+        The master.
+    separation : Separation
+        Of its cuts.
+    slots : SlotModel
+        Finds servers for the counts of a slot.
+    weights : (I,) float array
+        Of a worker of each job, positive: where not all fit, the heaviest do.
+    params : DiveParams
+        How long each part may take.
+    """
+
+    def __init__(
+        self,
+        model: CountModel,
+        separation: Separation,
+        slots: SlotModel,
+        weights: FloatArray,
+        params: DiveParams,
+    ) -> None:
+        self.model, self.separation, self.slots = model, separation, slots
+        self.weights, self.params = weights, params
+        self._plan_params = PrimalParams(plan_limit=params.plan_limit)
+        self.cuts = 0  # all that were added
+
+    def search(
+        self,
+        near: Limits,
+        known: Sequence[Units],
+        slots: range,
+        least: float,
+        gap: float,
+        budget: Budget,
+    ) -> tuple[list[Units], Mapping[str, int]] | None:
+        """Place slot by slot what is worth most within limits.
+
+        Parameters
+        ----------
+        near : mapping of str to (float, float)
+            Limits of variables of the master. Outside of `slots` they leave only the known counts.
+        known : sequence of mapping of str to (I, S) int array
+            Units on the servers by slot, and group; those outside of `slots` stay.
+        slots : range
+            Which slots to place.
+        least : float
+            The dive ends when what is left is not worth more than this.
+        gap : float
+            Difference of bound and plan at which to stop, in utility.
+        budget : Budget
+            When to stop.
+
+        Returns
+        -------
+        units : list of mapping of str to (I, S) int array
+            Units on the servers, by slot and group.
+        completions : mapping of str to int
+            When each job completes that does, in the last plan. One may lack what the last slot
+            had no place for.
+        None if the dive ended before the last slot.
+        """
+        units = list(known)
+        self.model.require(pulp.LpContinuous, pulp.LpContinuous)
+        values = self._cut(slots, near, gap, budget, slots)
+        for slot in slots:
+            if values is None:
+                return None
+            ahead = range(slot, slot + self.params.look_ahead)
+            self.model.require_whole(range(slot, slot + 1), ahead)
+            later = range(slot, slots.stop)
+            values = self._planned(later, near, values, gap, budget)
+            if values is None or self.model.value_of(values) <= least:
+                return None
+            found = self._placed(slot, values, budget)
+            if found is None:
+                return None
+            units[slot] = found
+            near = narrowed(near, self._at_most(slot, found))
+        return None if values is None else (units, self.model.completions(values))
+
+    def _planned(
+        self,
+        slots: range,
+        near: Limits,
+        before: Mapping[str, float],
+        gap: float,
+        budget: Budget,
+    ) -> Mapping[str, float] | None:
+        """Values of a plan that breaks no cut in the first of these slots; None if none is found.
+
+        Completions stay as they were `before`, if that is possible.
+        """
+        same = narrowed(near, self._completing_as(before))
+        values = self._cut(slots, same, 0.0, budget, slots[:1])
+        if values is not None:
+            return values
+        return self._cut(slots, near, gap, budget, slots[:1])
+
+    def _cut(
+        self, slots: range, near: Limits, gap: float, budget: Budget, new: range
+    ) -> Mapping[str, float] | None:
+        """Plan, cut off what breaks a cut in these slots, and plan again; a few times.
+
+        New cuts are looked for in the slots `new` alone.
+        """
+        values = self._solved(near, gap, budget).values
+        for _ in range(self.params.rounds):
+            if not values or budget.passed:
+                break
+            rows = self.separation.cut(values, budget, slots, new)
+            self.cuts += len(rows)
+            if not rows:
+                break
+            values = self._solved(near, gap, budget).values
+        return values or None
+
+    def _solved(self, near: Limits, gap: float, budget: Budget) -> Solution:
+        return close_plan(self.model, near, budget, self._plan_params, (), gap)
+
+    def _completing_as(self, values: Mapping[str, float]) -> Limits:
+        """Limits by which the same jobs complete, in the same slots."""
+        slots = self.model.completions(values)
+        limits = self.model.completing({name: [slot] for name, slot in slots.items()})
+        done = (c.done[slots[c.job.id]].name for c in self.model.jobs if c.job.id in slots)
+        return limits | dict.fromkeys(done, (1.0, 1.0))
+
+    def _placed(self, slot: int, values: Mapping[str, float], budget: Budget) -> Units | None:
+        """The workers of a slot on servers, with their parameter servers, as many as fit."""
+        wanted = np.rint(self.model.counts(values, "worker", slot)).astype(np.int64)
+        part = budget.within(self.params.slot_limit)
+        empty = self.slots.empty()
+        return self.slots.best(wanted, self.weights, empty, part, self.params.slot_gap)
+
+    def _at_most(self, slot: int, units: Units) -> Limits:
+        """Limits by which a slot has no more workers than were placed there."""
+        placed = units["worker"].sum(axis=1).tolist()
+        return {
+            c.workers[slot, 0].name: (0.0, float(number))
+            for c, number in zip(self.model.jobs, placed, strict=True)
+            if (slot, 0) in c.workers
+        }
