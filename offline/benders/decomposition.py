@@ -81,7 +81,9 @@ class Decomposition:
         if self.replanning is None:
             self.try_whole()
         elif self.replanning.is_whole:
-            self.replanning.begin(self.model.around(relaxed, self.params.master.window))
+            around = self.model.around(relaxed, self.params.master.window)
+            self.replanning.begin(self.model.completing(around))
+            self._tell(around)
         while not self.is_done:
             self.cycle()
         return Status.OPTIMAL if self.best.is_proven else self.budget.status
@@ -90,6 +92,12 @@ class Decomposition:
     def _is_helped(self) -> bool:
         """Whether another process looks for schedules."""
         return self._helper is not None and self._helper.is_working
+
+    def _tell(self, plan: Mapping[str, range]) -> None:
+        """Tell another process when jobs could complete, if one looks for schedules."""
+        if self._helper is not None and self._is_helped:
+            ends = {name: [slots.start, slots.stop - 1] for name, slots in plan.items()}
+            self._helper.partner.tell({"plan": ends})
 
     def cut_the_relaxation(self) -> Mapping[str, float]:
         """Solve the master's relaxation and cut off what cannot be placed, again and again.
@@ -138,8 +146,7 @@ class Decomposition:
         plan = self.model.completions(solution.values)
         self.parts.neighbourhoods.wanted = [self.model.index[name] for name in plan]
         self._near = self.model.near(plan, params.window)
-        if self._helper is not None and self._is_helped:
-            self._helper.partner.tell({"plan": plan})
+        self._tell({name: range(slot, slot + params.window + 1) for name, slot in plan.items()})
         refining = self.budget.share(params.refine_share)
         cuts = self.refine(solution, refining) or self.search_near_plan()
         lowered = before - self.state.bound
@@ -184,17 +191,14 @@ class Decomposition:
     def search_near_plan(self) -> int:
         """Schedules close to the last plan; the number of cuts that came of it.
 
-        Nothing is tried over a long horizon, which has too many slots to place, and where another
-        process looks for schedules.
+        Nothing is tried where another process looks for schedules.
         """
         if self._is_helped:
             return 0
         near, self._near = self._near, {}
-        if self.replanning is not None and not self.replanning.is_whole:
-            return 0
         self.state.enter(Phase.PLANS)
         budget = self.budget.share(self.params.master.primal_share)
-        search = self.primal.search if self.replanning is None else self.replanning.place
+        search = self.primal.search if self.replanning is None else self.primal.dive
         return search(near, budget)
 
     def try_whole(self) -> None:

@@ -15,6 +15,7 @@ relax-and-fix.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import product
 
 import numpy as np
 import pulp
@@ -28,6 +29,7 @@ from offline.benders.params import DiveParams, PrimalParams
 from offline.benders.plans import close_plan
 from offline.benders.separation import Separation
 from offline.benders.slot_model import SlotModel, Units
+from offline.model.arrays import GROUPS
 
 
 class Dive:
@@ -97,7 +99,12 @@ class Dive:
         """
         units = list(known)
         self.model.require(pulp.LpContinuous, pulp.LpContinuous)
-        values = self._cut(slots, near, gap, budget, slots)
+        values = self._solved(near, gap, budget).values or None
+        if values is not None:
+            near = narrowed(
+                near, self.model.near(self.model.completions(values), self.params.window)
+            )
+            values = self._cut(slots, near, gap, budget, slots)
         for slot in slots:
             if values is None:
                 return None
@@ -124,34 +131,57 @@ class Dive:
     ) -> Mapping[str, float] | None:
         """Values of a plan that breaks no cut in the first of these slots; None if none is found.
 
-        Completions stay as they were `before`, if that is possible.
+        What is far away stays as it was `before`, and so do completions, if that is possible; else
+        completions may change if that costs little, or else everything may.
         """
-        same = narrowed(near, self._completing_as(before))
-        values = self._cut(slots, same, 0.0, budget, slots[:1])
-        if values is not None:
-            return values
-        return self._cut(slots, near, gap, budget, slots[:1])
+        new = slots[:1]
+        same, soon = self._completing_as(before), self._kept_from(slots[self.params.span :], before)
+        values = self._cut(slots, narrowed(near, soon | same), 0.0, budget, new)
+        if values is None and soon:
+            rows = self.model.worth(self.model.value_of(before) - gap)
+            values = self._cut(slots, narrowed(near, soon), gap, budget, new, rows)
+        if values is None:
+            values = self._cut(slots, near, gap, budget, new)
+        return values
 
     def _cut(
-        self, slots: range, near: Limits, gap: float, budget: Budget, new: range
+        self,
+        slots: range,
+        near: Limits,
+        gap: float,
+        budget: Budget,
+        new: range,
+        rows: Sequence[pulp.LpConstraint] = (),
     ) -> Mapping[str, float] | None:
         """Plan, cut off what breaks a cut in these slots, and plan again; a few times.
 
         New cuts are looked for in the slots `new` alone.
         """
-        values = self._solved(near, gap, budget).values
+        values = self._solved(near, gap, budget, rows).values
         for _ in range(self.params.rounds):
             if not values or budget.passed:
                 break
-            rows = self.separation.cut(values, budget, slots, new)
-            self.cuts += len(rows)
-            if not rows:
+            broken = self.separation.cut(values, budget, slots, new)
+            self.cuts += len(broken)
+            if not broken:
                 break
-            values = self._solved(near, gap, budget).values
+            values = self._solved(near, gap, budget, rows).values
         return values or None
 
-    def _solved(self, near: Limits, gap: float, budget: Budget) -> Solution:
-        return close_plan(self.model, near, budget, self._plan_params, (), gap)
+    def _solved(
+        self, near: Limits, gap: float, budget: Budget, rows: Sequence[pulp.LpConstraint] = ()
+    ) -> Solution:
+        return close_plan(self.model, near, budget, self._plan_params, rows, gap)
+
+    def _kept_from(self, slots: range, values: Mapping[str, float]) -> Limits:
+        """Limits by which the counts of these slots stay what they are, fractions or not."""
+        return {
+            variable.name: (now, now)
+            for c, group in product(self.model.jobs, GROUPS)
+            for (slot, _), variable in c.units(group).items()
+            if slot in slots
+            for now in [max(0.0, values[variable.name])]
+        }
 
     def _completing_as(self, values: Mapping[str, float]) -> Limits:
         """Limits by which the same jobs complete, in the same slots."""

@@ -154,18 +154,18 @@ class CountModel(ScheduleModel):
             limits |= {v.name: (0.0, 0.0) for slot, v in c.runs.items() if slot > last}
         return limits
 
-    def around(self, values: Mapping[str, float], window: int) -> Limits:
-        """Limits by which jobs complete where they do in a relaxation, between, or soon after.
+    def around(self, values: Mapping[str, float], window: int) -> dict[str, range]:
+        """Where jobs complete in a relaxation: from the first such slot to soon after the last.
 
-        `values` are those of a solution whose completions may be fractions: a job has the slots
-        from its first one to `window` slots after its last.
+        `values` are those of a solution whose completions may be fractions, and soon after is
+        `window` slots at most.
         """
         slots = {}
         for c in self.jobs:
             some = [t for t, variable in c.done.items() if values.get(variable.name, 0.0) > SOME]
             if some:
                 slots[c.job.id] = range(min(some), max(some) + window + 1)
-        return self.completing(slots)
+        return slots
 
     def worth(self, least: float, most: float = math.inf) -> list[pulp.LpConstraint]:
         """Rows by which a plan is worth so much at least, and at most."""

@@ -110,7 +110,9 @@ class DiveParams(Params):
     Parameters
     ----------
     window : int
-        Slots that a job may complete later than in the plan.
+        Slots that a job may complete later than in the first plan.
+    span : int
+        Slots whose counts may change first; later ones only if that does not help.
     plan_limit : float
         For planning once; seconds or units of work.
     look_ahead : int
@@ -126,6 +128,7 @@ class DiveParams(Params):
     """
 
     window: Count = 2
+    span: Number = 25
     plan_limit: Amount = 10.0
     look_ahead: Number = 1
     gap: Share = 0.03

@@ -16,7 +16,7 @@ import numpy as np
 
 from oasis.model.rounding import FloatArray, IntArray
 from oasis.model.schedule import Schedule
-from oasis.solvers.arrays import Limits, narrowed
+from oasis.solvers.arrays import Limits
 from oasis.solvers.budget import Budget
 from offline.benders.dive import Dive
 from offline.benders.master import CountModel
@@ -164,45 +164,40 @@ class PrimalHeuristic:
 
     def dive(
         self,
-        plan: Mapping[str, int],
+        near: Limits,
         budget: Budget,
         gain: float = 0.0,
         slots: range | None = None,
     ) -> int:
-        """Better schedules by a dive close to a plan (`offline.benders.dive`).
+        """Better schedules by a dive within the limits `near` (`offline.benders.dive`).
 
         Parameters
         ----------
-        plan : mapping of str to int
-            When each job completes that does.
+        near : mapping of str to (float, float)
+            Limits of variables of the master, by name.
         budget : Budget
             When to stop.
         gain : float
             The dive ends when what is left of the plan is not worth so much more than the best
             schedules.
         slots : range, optional
-            Outside of these counts stay as they are in the best schedules.
+            Outside of these `near` leaves nothing open.
 
         Returns
         -------
         int
             Number of new cuts.
         """
-        params, known, before = self._dive.params, self.best.value, self._dive.cuts
-        near, units = self.model.near(plan, params.window), self._known_units()
-        if slots is None:
-            slots = range(self.model.arrays.horizon)
-        else:
-            start = self.model.values_of(self.best.solution.by_id)
-            near = narrowed(near, self.model.kept(start, slots))
-        gap = params.gap * max(0.0, self.best.state.bound - known)
-        found = self._dive.search(near, units, slots, known + gain, gap, budget)
+        dive, known = self._dive, self.best.value
+        before, slots = dive.cuts, range(self.model.arrays.horizon) if slots is None else slots
+        gap = dive.params.gap * max(0.0, self.best.state.bound - known)
+        found = dive.search(near, self._known_units(), slots, known + gain, gap, budget)
         if found is not None:
             units, done = found
             due = np.array([done.get(c.job.id, -1) for c in self.model.jobs])
             fill = Fill.of(map(self.shortfall.slots.consistent, units), due)
             self._offer(fill, budget, has_searched=False)
-        return self._dive.cuts - before
+        return dive.cuts - before
 
     def _cut_off(self, misfits: Sequence[Misfit], budget: Budget) -> set[tuple[str, bytes]]:
         """Cut off the counts that patterns do not cover, in every slot; which ones."""

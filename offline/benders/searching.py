@@ -44,7 +44,7 @@ class ScheduleSearch:
     def __init__(self, parts: Parts, params: BendersParams, partner: Partner) -> None:
         self.parts, self.params = parts, params
         parts.separation.share(partner)
-        self._plans: deque[dict[str, int]] = deque(maxlen=1)
+        self._plans: deque[dict[str, range]] = deque(maxlen=1)
         partner.on("plan", self._take_plan)
 
     def run(self) -> Status:
@@ -58,16 +58,17 @@ class ScheduleSearch:
             self.parts.searches.search(budget.within(self.params.patch_limit))
         return Status.OPTIMAL if best.is_proven else budget.status
 
-    def _approach(self, plan: Mapping[str, int], budget: Budget) -> None:
+    def _approach(self, plan: Mapping[str, range], budget: Budget) -> None:
         """Schedules close to a plan of the other process, and between it and the best ones."""
         self.parts.best.state.enter(Phase.PLANS)
-        self.parts.primal.dive(plan, budget)
+        self.parts.primal.dive(self.parts.model.completing(plan), budget)
         if self.parts.replanning is not None:
-            self.parts.replanning.mix(plan, budget)
+            exact = {name: slots.start for name, slots in plan.items()}
+            self.parts.replanning.mix(exact, budget)
 
     def _take_plan(self, message: Message) -> None:
         """Keep a plan until its turn comes; only the last one counts."""
-        plan = dict(message["plan"])
+        plan = {name: range(first, last + 1) for name, (first, last) in message["plan"].items()}
         self._plans.append(plan)
         self.parts.neighbourhoods.wanted = [self.parts.model.index[name] for name in plan]
 

@@ -6,7 +6,7 @@ A message is a JSON object; its first key says what kind of message it is:
 schedules   better schedules, as `Schedule.to_dict` writes them, and ``by`` whom
 bound       a lower upper bound
 cuts        a cut of the master: its group, and the weight of each job
-plan        when the jobs complete in a plan of the master
+plan        of each job that completes in a plan, the first and the last slot for that
 status      the process has ended its work, and why
 error       it could not go on
 ==========  ===================================================================

@@ -144,10 +144,10 @@ def test_kinds_of_counts_are_set_by_group_and_slot(model: CountModel) -> None:
     for c in model.jobs:
         assert {v.cat for v in c.workers.values()} == {whole}
         assert {v.cat for v in c.ps.values()} == {fraction}
-    model.require(whole, whole, before=1)
+    model.require_whole(range(1), range(1, 2))
     a = model.jobs[0]
     assert [a.workers[t, 0].cat for t in (0, 1)] == [whole, fraction]
-    assert [a.ps[t, 0].cat for t in (0, 1)] == [whole, fraction]
+    assert [a.ps[t, 0].cat for t in (0, 1)] == [fraction, whole]
 
 
 def test_forbidden_counts_ask_for_one_unit_less_of_some_job(model: CountModel) -> None:

@@ -118,17 +118,17 @@ def test_a_slot_with_less_room_holds_less() -> None:
 
 def test_relax_and_fix_makes_all_counts_whole_a_few_slots_at_a_time() -> None:
     jobs = tuple(job(f"j{k}", 1.5, 5.0, workers=2, slots=2) for k in range(2))
-    steps: list[int | None] = []
+    steps: list[tuple[range, range]] = []
     made = model(*jobs, horizon=4, whole=False)
-    require = made.require
+    require_whole = made.require_whole
 
-    def noted(workers: str, ps: str, before: int | None = None) -> None:
-        steps.append(before)
-        require(workers, ps, before)
+    def noted(workers: range, ps: range) -> None:
+        steps.append((workers, ps))
+        require_whole(workers, ps)
 
-    made.require = noted  # type: ignore[method-assign]
+    made.require_whole = noted  # type: ignore[method-assign]
     solution = whole_plan(made, {}, Budget(), PrimalParams(slots_at_once=3), [], 0.0, range(4))
-    assert steps == [3, 4]
+    assert steps == [(range(3), range(3)), (range(4), range(4))]
     assert solution.objective == pytest.approx(10.0)
     for slot in range(4):
         counts = made.counts(solution.values, "worker", slot)

@@ -186,7 +186,8 @@ def test_the_process_tells_of_schedules_until_they_meet_the_bound(
     optimum = solve_brute_force(TINY)
     search = Child(problem())
     search.news.put(line({"bound": optimum.objective * (1 + 1e-9)}))
-    search.news.put(line({"plan": {name: s.completion for name, s in optimum.schedules.items()}}))
+    ends = {name: [s.completion] * 2 for name, s in optimum.schedules.items()}
+    search.news.put(line({"plan": ends}))
     search.run()
     said = [json.loads(text) for text in capsys.readouterr().out.splitlines()]
     assert said[-1] == {"status": "optimal"}

@@ -1,0 +1,175 @@
+"""Dives whose slots can be followed by hand: what is planned, placed, and left for later slots."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+
+import oasis
+from oasis import Cluster, Deadline, Instance, Job, Server
+from oasis.model.rounding import IntArray
+from oasis.model.utility import Sigmoid
+from oasis.solvers.arrays import narrowed
+from oasis.solvers.budget import Budget
+from offline.benders.dive import Dive
+from offline.benders.master import CountModel
+from offline.benders.params import DiveParams
+from offline.benders.separation import Separation
+from offline.benders.slot_model import SlotModel, Units
+from offline.model.arrays import OfflineArrays
+from offline.patterns.params import CutParams
+
+ONE = Cluster(("gpu",), (Server("w", {"gpu": 3.0}),), (Server("p", {"gpu": 1.0}),), 1.0)
+TWO = Cluster(
+    ("gpu",),
+    (Server("w0", {"gpu": 3.0}), Server("w1", {"gpu": 3.0})),
+    (Server("p", {"gpu": 1.0}),),
+    1.0,
+)
+
+
+def work() -> Budget:
+    """A limit in work, which no machine is too slow for."""
+    return Budget.of(None, 60.0)
+
+
+def job(name: str, gpus: float, work: int, value: float, due: int, most: int = 1) -> Job:
+    """`work` worker-slots, at most `most` at once, worth something until slot `due`."""
+    deadline = Deadline(value, float(due))
+    return Job(name, 0, work // most, most, 1, 1.0, 0.0, {"gpu": gpus}, {}, deadline)
+
+
+def dive(*jobs: Job, horizon: int, cluster: Cluster = ONE, **params: float) -> Dive:
+    model = CountModel(OfflineArrays.of(Instance(horizon, cluster, jobs)))
+    weights = np.ones(len(model.jobs))
+    separation = Separation(model, CutParams())
+    return Dive(model, separation, SlotModel(model, CutParams()), weights, DiveParams(**params))
+
+
+def nothing(run: Dive) -> list[Units]:
+    return [run.slots.empty() for _ in range(run.model.arrays.horizon)]
+
+
+def search(
+    run: Dive, least: float = 0.0, slots: range | None = None
+) -> tuple[list[Units], Mapping[str, int]] | None:
+    """A dive in which every job may complete whenever it can."""
+    slots = range(run.model.arrays.horizon) if slots is None else slots
+    return run.search({}, nothing(run), slots, least, 0.0, work())
+
+
+def workers(units: list[Units]) -> list[list[int]]:
+    return [here["worker"].sum(axis=1).tolist() for here in units]
+
+
+def three(*values: float) -> list[Job]:
+    """Jobs of one worker of 2 GPUs, worth so much."""
+    return [job(name, 2.0, 1, value, due=3) for name, value in zip("abc", values, strict=True)]
+
+
+# Two jobs of two GPUs and one of one, on three GPUs: the pair cannot run together.
+PAIR = (job("a", 2.0, 1, 5.0, due=3), job("b", 2.0, 1, 4.0, due=3), job("c", 1.0, 2, 3.0, due=3))
+
+
+def test_every_slot_is_placed_and_every_job_completes() -> None:
+    found = search(dive(*PAIR, horizon=2))
+    assert found is not None
+    units, done = found
+    first, second = workers(units)
+    assert sorted([first, second]) == [[0, 1, 1], [1, 0, 1]]
+    assert set(done) == {"a", "b", "c"}
+
+
+def test_it_ends_when_what_is_left_is_not_worth_more() -> None:
+    assert search(dive(*PAIR, horizon=2), least=11.9) is not None
+    assert search(dive(*PAIR, horizon=2), least=12.0) is None
+
+
+def test_what_finds_no_server_is_left_for_the_next_slot() -> None:
+    """Three workers of 2 on two servers of 3: by total capacity all fit, one by one only two."""
+    found = search(dive(*three(5.0, 4.0, 3.0), horizon=2, cluster=TWO, rounds=0))
+    assert found is not None
+    units, done = found
+    assert [sum(here) for here in workers(units)] == [2, 1]
+    assert set(done) == {"a", "b", "c"}
+
+
+def test_cuts_tell_before_that_something_finds_no_server() -> None:
+    """In one slot, the job that is worth least is left out, not any of them."""
+    run = dive(*three(3.0, 4.0, 5.0), horizon=1, cluster=TWO)
+    found = search(run)
+    assert found is not None
+    assert run.cuts > 0
+    assert found[1] == {"b": 0, "c": 0}
+    assert workers(found[0]) == [[0, 1, 1]]
+
+
+def test_slots_outside_stay_as_they_are() -> None:
+    run = dive(*PAIR, horizon=2)
+    known = nothing(run)
+    known[0]["worker"][:, 0] = first = np.array([0, 1, 1])
+    schedule = {f"y_{i}_0_0": float(n) for i, n in enumerate(first.tolist())}
+    near = narrowed({}, run.model.kept(schedule, range(1, 2)))
+    found = run.search(near, known, range(1, 2), 0.0, 0.0, work())
+    assert found is not None
+    units, done = found
+    assert workers(units) == [[0, 1, 1], [1, 0, 1]]
+    assert set(done) == {"a", "b", "c"}
+
+
+def test_completions_stay_where_that_is_possible(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A job that is worth less the later it completes loses nothing from one slot to the next."""
+    jobs = [
+        Job(f"j{k}", 0, 2, 1, 1, 1.0, 0.0, {"gpu": 1.0}, {}, Sigmoid(10.0, 1.0, 2.0))
+        for k in range(4)
+    ]
+    run = dive(*jobs, horizon=4)
+    values: list[float] = []
+    planned = Dive._planned
+
+    def noted(self: Dive, *given: object) -> Mapping[str, float] | None:
+        found = planned(self, *given)  # type: ignore[arg-type]
+        assert found is not None
+        values.append(self.model.value_of(found))
+        return found
+
+    monkeypatch.setattr(Dive, "_planned", noted)
+    found = search(run)
+    assert found is not None
+    assert len(values) == 4
+    assert values == sorted(values, reverse=True)
+    pairs = zip(run.model.jobs, (found[1][f"j{k}"] for k in range(4)), strict=True)
+    assert sum(c.utility[slot] for c, slot in pairs) == pytest.approx(values[-1])
+
+
+def test_parameter_servers_of_the_slots_ahead_are_whole() -> None:
+    seen: list[tuple[range, range]] = []
+    run = dive(*PAIR, horizon=3, look_ahead=2)
+    require = run.model.require_whole
+    run.model.require_whole = lambda *slots: (seen.append(slots), require(*slots))[1]  # type: ignore
+    search(run)
+    assert seen[0] == (range(1), range(2))
+    assert seen[2] == (range(2, 3), range(2, 4))
+
+
+def test_without_time_there_is_no_dive() -> None:
+    run = dive(*PAIR, horizon=2)
+    assert run.search({}, nothing(run), range(2), 0.0, 0.0, Budget(0.0)) is None
+
+
+def total(units: Units, group: str) -> IntArray:
+    counts: IntArray = units[group].sum(axis=1)
+    return counts
+
+
+def test_workers_come_with_their_parameter_servers() -> None:
+    instance = oasis.generate("testbed", jobs=4, seed=1)
+    run = dive(*instance.jobs, horizon=instance.horizon, cluster=instance.cluster)
+    found = search(run)
+    assert found is not None
+    needed = [run.slots.ps_of(total(here, "worker")) for here in found[0]]
+    assert np.sum(needed) > 0
+    for here, least in zip(found[0], needed, strict=True):
+        assert (least <= total(here, "ps")).all()
