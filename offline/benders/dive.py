@@ -1,15 +1,14 @@
 """Schedules from a plan in fractions: one slot after the other in whole numbers, placed at once.
 
-The next slot gets whole counts, those of later slots stay fractions, and the MILP says which jobs
-still complete in time. Then the counts find their servers, before the slot after it is planned. So
-what does not fit in one slot moves to later ones, and no plan is without a place in the end. Few
-slots cost anything, because there are many ways to make up for a worker in fractions: each slot
-first tries to keep all completions of the slot before.
+The next slot gets whole counts, while those of later slots stay fractions, and the MILP says which
+jobs still complete in time. Then the counts find their servers, before the slot after it is
+planned. So what finds no server in one slot moves to later ones, and what comes out in the end has
+a place. Most slots cost no utility, because later ones can make up for what a job gets less. So all
+completions stay at first, and only where that is impossible may they change.
 
 References
 ----------
-Pochet and Wolsey, Production Planning by Mixed Integer Programming, Springer 2006, section 3.6:
-relax-and-fix.
+Pochet and Wolsey, Production Planning by Mixed Integer Programming, Springer 2006: relax-and-fix.
 """
 
 from __future__ import annotations
@@ -136,7 +135,7 @@ class Dive:
         """
         new = slots[:1]
         same, soon = self._completing_as(before), self._kept_from(slots[self.params.span :], before)
-        values = self._cut(slots, narrowed(near, soon | same), 0.0, budget, new)
+        values = self._cut(slots, narrowed(near, narrowed(soon, same)), 0.0, budget, new)
         if values is None and soon:
             rows = self.model.worth(self.model.value_of(before) - gap)
             values = self._cut(slots, narrowed(near, soon), gap, budget, new, rows)
@@ -188,7 +187,7 @@ class Dive:
         slots = self.model.completions(values)
         limits = self.model.completing({name: [slot] for name, slot in slots.items()})
         done = (c.done[slots[c.job.id]].name for c in self.model.jobs if c.job.id in slots)
-        return limits | dict.fromkeys(done, (1.0, 1.0))
+        return {**limits, **dict.fromkeys(done, (1.0, 1.0))}
 
     def _placed(self, slot: int, values: Mapping[str, float], budget: Budget) -> Units | None:
         """The workers of a slot on servers, with their parameter servers, as many as fit."""

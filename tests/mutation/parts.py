@@ -135,6 +135,16 @@ PARTS = (
             U + "offline/test_shortfall.py",
         ),
     ),
+    Part(
+        "dives",
+        ("offline/benders/dive.py", "offline/benders/plans.py"),
+        (
+            U + "offline/test_dive.py",
+            U + "offline/test_plans_and_primal.py",
+            P + "test_dives.py",
+            P + "test_close_plans.py",
+        ),
+    ),
 )
 
 
