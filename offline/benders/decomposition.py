@@ -22,6 +22,7 @@ from offline.benders.params import BendersParams
 from offline.benders.parts import Parts
 from offline.benders.plans import close_plan
 from offline.processes.helper import Helper
+from offline.processes.messages import Message
 from offline.state import Phase
 
 SAFETY = 1e-9  # relative, on top of a relaxation's value, for HiGHS's tolerances
@@ -83,7 +84,8 @@ class Decomposition:
         elif self.replanning.is_whole:
             around = self.model.around(relaxed, self.params.master.window)
             self.replanning.begin(self.model.completing(around))
-            self._tell(around)
+            ends = {name: [slots.start, slots.stop - 1] for name, slots in around.items()}
+            self._tell({"relaxation": ends})
         while not self.is_done:
             self.cycle()
         return Status.OPTIMAL if self.best.is_proven else self.budget.status
@@ -93,11 +95,10 @@ class Decomposition:
         """Whether another process looks for schedules."""
         return self._helper is not None and self._helper.is_working
 
-    def _tell(self, plan: Mapping[str, range]) -> None:
-        """Tell another process when jobs could complete, if one looks for schedules."""
+    def _tell(self, message: Message) -> None:
+        """Tell the process that looks for schedules, if there is one."""
         if self._helper is not None and self._is_helped:
-            ends = {name: [slots.start, slots.stop - 1] for name, slots in plan.items()}
-            self._helper.partner.tell({"plan": ends})
+            self._helper.partner.tell(message)
 
     def cut_the_relaxation(self) -> Mapping[str, float]:
         """Solve the master's relaxation and cut off what cannot be placed, again and again.
@@ -146,7 +147,7 @@ class Decomposition:
         plan = self.model.completions(solution.values)
         self.parts.neighbourhoods.wanted = [self.model.index[name] for name in plan]
         self._near = self.model.near(plan, params.window)
-        self._tell({name: range(slot, slot + params.window + 1) for name, slot in plan.items()})
+        self._tell({"plan": plan})
         refining = self.budget.share(params.refine_share)
         cuts = self.refine(solution, refining) or self.search_near_plan()
         lowered = before - self.state.bound

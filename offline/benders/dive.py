@@ -13,13 +13,13 @@ Pochet and Wolsey, Production Planning by Mixed Integer Programming, Springer 20
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 
 import numpy as np
 import pulp
 
-from oasis.model.rounding import FloatArray
+from oasis.model.rounding import FloatArray, IntArray
 from oasis.solvers import Solution
 from oasis.solvers.arrays import Limits, narrowed
 from oasis.solvers.budget import Budget
@@ -32,7 +32,7 @@ from offline.model.arrays import GROUPS
 
 
 class Dive:
-    """A dive over some slots of a master; `search` makes one.
+    """Makes dives from plans of a master; each `search` is one.
 
     Parameters
     ----------
@@ -43,9 +43,14 @@ class Dive:
     slots : SlotModel
         Finds servers for the counts of a slot.
     weights : (I,) float array
-        Of a worker of each job, positive: where not all fit, the heaviest do.
+        Of a worker of each job, positive: where not all find a server, the heaviest do.
     params : DiveParams
         How long each part may take.
+
+    Attributes
+    ----------
+    cuts : int
+        How many rows all dives have added to the master.
     """
 
     def __init__(
@@ -57,33 +62,22 @@ class Dive:
         params: DiveParams,
     ) -> None:
         self.model, self.separation, self.slots = model, separation, slots
-        self.weights, self.params = weights, params
+        self.weights, self.params, self.cuts = weights, params, 0
         self._plan_params = PrimalParams(plan_limit=params.plan_limit)
-        self.cuts = 0  # all that were added
 
     def search(
-        self,
-        near: Limits,
-        known: Sequence[Units],
-        slots: range,
-        least: float,
-        gap: float,
-        budget: Budget,
+        self, near: Limits, least: Callable[[], float], gap: float, budget: Budget
     ) -> tuple[list[Units], Mapping[str, int]] | None:
         """Place slot by slot what is worth most within limits.
 
         Parameters
         ----------
         near : mapping of str to (float, float)
-            Limits of variables of the master. Outside of `slots` they leave only the known counts.
-        known : sequence of mapping of str to (I, S) int array
-            Units on the servers by slot, and group; those outside of `slots` stay.
-        slots : range
-            Which slots to place.
-        least : float
-            The dive ends when what is left is not worth more than this.
+            Limits of variables of the master.
+        least : callable
+            Says what the dive must be worth more than; when it cannot any more, it ends.
         gap : float
-            Difference of bound and plan at which to stop, in utility.
+            Difference of bound and first plan at which to stop, in utility.
         budget : Budget
             When to stop.
 
@@ -96,27 +90,29 @@ class Dive:
             had no place for.
         None if the dive ended before the last slot.
         """
-        units = list(known)
+        slots = range(self.model.arrays.horizon)
+        units: list[Units] = []
+        lacking = np.array([c.work for c in self.model.jobs], dtype=np.int64)
         self.model.require(pulp.LpContinuous, pulp.LpContinuous)
         values = self._solved(near, gap, budget).values or None
         if values is not None:
-            near = narrowed(
-                near, self.model.near(self.model.completions(values), self.params.window)
-            )
+            plan = self.model.completions(values)
+            near = narrowed(near, self.model.near(plan, self.params.window))
             values = self._cut(slots, near, gap, budget, slots)
         for slot in slots:
             if values is None:
                 return None
             ahead = range(slot, slot + self.params.look_ahead)
             self.model.require_whole(range(slot, slot + 1), ahead)
-            later = range(slot, slots.stop)
-            values = self._planned(later, near, values, gap, budget)
-            if values is None or self.model.value_of(values) <= least:
+            left = self.model.value_of(values) - least()
+            values = self._planned(slots[slot:], near, values, self.params.gap * left, budget)
+            if values is None or self.model.value_of(values) <= least():
                 return None
-            found = self._placed(slot, values, budget)
+            found = self._placed(slot, values, lacking, budget)
             if found is None:
                 return None
-            units[slot] = found
+            units.append(found)
+            lacking -= found["worker"].sum(axis=1)
             near = narrowed(near, self._at_most(slot, found))
         return None if values is None else (units, self.model.completions(values))
 
@@ -130,15 +126,19 @@ class Dive:
     ) -> Mapping[str, float] | None:
         """Values of a plan that breaks no cut in the first of these slots; None if none is found.
 
-        What is far away stays as it was `before`, and so do completions, if that is possible; else
-        completions may change if that costs little, or else everything may.
+        All completions stay as they were `before`, if that is possible. Else they may change as
+        long as that costs at most `gap`, or else at any cost. Far slots stay as they were as long
+        as something else helps.
         """
-        new = slots[:1]
-        same, soon = self._completing_as(before), self._kept_from(slots[self.params.span :], before)
-        values = self._cut(slots, narrowed(near, narrowed(soon, same)), 0.0, budget, new)
-        if values is None and soon:
+        close, new = slots[: self.params.span], slots[:1]
+        same, far = self._completing_as(before), self._kept(slots[self.params.span :], before)
+        unchanged = narrowed(near, same)
+        values = self._cut(close, narrowed(unchanged, far), 0.0, budget, new)
+        if values is None and far:
+            values = self._cut(slots, unchanged, 0.0, budget, new)
+        if values is None and far:
             rows = self.model.worth(self.model.value_of(before) - gap)
-            values = self._cut(slots, narrowed(near, soon), gap, budget, new, rows)
+            values = self._cut(close, narrowed(near, far), gap, budget, new, rows)
         if values is None:
             values = self._cut(slots, near, gap, budget, new)
         return values
@@ -172,7 +172,7 @@ class Dive:
     ) -> Solution:
         return close_plan(self.model, near, budget, self._plan_params, rows, gap)
 
-    def _kept_from(self, slots: range, values: Mapping[str, float]) -> Limits:
+    def _kept(self, slots: range, values: Mapping[str, float]) -> Limits:
         """Limits by which the counts of these slots stay what they are, fractions or not."""
         return {
             variable.name: (now, now)
@@ -189,9 +189,15 @@ class Dive:
         done = (c.done[slots[c.job.id]].name for c in self.model.jobs if c.job.id in slots)
         return {**limits, **dict.fromkeys(done, (1.0, 1.0))}
 
-    def _placed(self, slot: int, values: Mapping[str, float], budget: Budget) -> Units | None:
-        """The workers of a slot on servers, with their parameter servers, as many as fit."""
-        wanted = np.rint(self.model.counts(values, "worker", slot)).astype(np.int64)
+    def _placed(
+        self, slot: int, values: Mapping[str, float], lacking: IntArray, budget: Budget
+    ) -> Units | None:
+        """The workers of a slot on servers, with their parameter servers, as many as fit.
+
+        A plan may have more workers than a job needs; none gets more than it is `lacking` (I,).
+        """
+        planned = np.rint(self.model.counts(values, "worker", slot)).astype(np.int64)
+        wanted = np.minimum(planned, np.maximum(lacking, 0))
         part = budget.within(self.params.slot_limit)
         empty = self.slots.empty()
         return self.slots.best(wanted, self.weights, empty, part, self.params.slot_gap)

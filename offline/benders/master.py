@@ -155,10 +155,10 @@ class CountModel(ScheduleModel):
         return limits
 
     def around(self, values: Mapping[str, float], window: int) -> dict[str, range]:
-        """Where jobs complete in a relaxation: from the first such slot to soon after the last.
+        """By job id, where jobs complete in a relaxation: from the first slot to after the last.
 
-        `values` are those of a solution whose completions may be fractions, and soon after is
-        `window` slots at most.
+        `values` are those of a solution whose completions may be fractions. Each range ends
+        `window` slots after the last slot in which a part of the job completes.
         """
         slots = {}
         for c in self.jobs:

@@ -118,9 +118,12 @@ class DiveParams(Params):
     look_ahead : int
         Slots in which parameter servers are whole numbers, the one to place and those after it.
     gap : float
-        Share of the difference of bound and incumbent at which a plan is good enough.
+        Share of what is left to gain at which a plan is good enough: for the first plan, of the
+        difference of bound and incumbent; for a slot, of what the plan before is worth more than
+        the incumbent.
     rounds : int
-        Most times that cuts are added for a slot.
+        Most times that cuts are added and a plan is made again, for the first plan and for each
+        attempt of a slot.
     slot_limit : float
         For placing the counts of a slot.
     slot_gap : float
@@ -156,8 +159,9 @@ class ReplanningParams(Params):
     invited_share : float
         Share of the free jobs that do not run yet.
     span : int
-        Slots whose counts may change in a neighbourhood. Over a longer horizon, plans of the
-        relaxation and of the masters are not placed.
+        Slots whose counts may change in a neighbourhood. Over a longer horizon, the search does
+        not begin around the relaxation, and plans of the masters are not mixed with the best
+        schedules.
     spread : int
         A neighbourhood lies at the arrival of a job that does not run yet, or up to one slot less
         than this later.

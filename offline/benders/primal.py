@@ -162,36 +162,14 @@ class PrimalHeuristic:
                     self._squeeze(room, misfit)
         return added
 
-    def dive(
-        self,
-        near: Limits,
-        budget: Budget,
-        gain: float = 0.0,
-        slots: range | None = None,
-    ) -> int:
+    def dive(self, near: Limits, budget: Budget) -> int:
         """Better schedules by a dive within the limits `near` (`offline.benders.dive`).
 
-        Parameters
-        ----------
-        near : mapping of str to (float, float)
-            Limits of variables of the master, by name.
-        budget : Budget
-            When to stop.
-        gain : float
-            The dive ends when what is left of the plan is not worth so much more than the best
-            schedules.
-        slots : range, optional
-            Outside of these `near` leaves nothing open.
-
-        Returns
-        -------
-        int
-            Number of new cuts.
+        Returns the number of new cuts.
         """
-        dive, known = self._dive, self.best.value
-        before, slots = dive.cuts, range(self.model.arrays.horizon) if slots is None else slots
-        gap = dive.params.gap * max(0.0, self.best.state.bound - known)
-        found = dive.search(near, self._known_units(), slots, known + gain, gap, budget)
+        dive, before = self._dive, self._dive.cuts
+        gap = dive.params.gap * max(0.0, self.best.state.bound - self.best.value)
+        found = dive.search(near, lambda: self.best.value, gap, budget)
         if found is not None:
             units, done = found
             due = np.array([done.get(c.job.id, -1) for c in self.model.jobs])

@@ -6,7 +6,6 @@ schedules, bounds, cuts, and the plans of the masters.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Mapping
 from functools import partial
 
@@ -44,8 +43,10 @@ class ScheduleSearch:
     def __init__(self, parts: Parts, params: BendersParams, partner: Partner) -> None:
         self.parts, self.params = parts, params
         parts.separation.share(partner)
-        self._plans: deque[dict[str, range]] = deque(maxlen=1)
+        self._plan: Mapping[str, int] | None = None
+        self._relaxation: Mapping[str, range] | None = None
         partner.on("plan", self._take_plan)
+        partner.on("relaxation", self._take_relaxation)
 
     def run(self) -> Status:
         """Search until there is no time left, or nothing left to gain."""
@@ -53,24 +54,37 @@ class ScheduleSearch:
         budget = best.state.budget
         while not (budget.passed or best.is_proven):
             best.catch_up()
-            if self._plans:
-                self._approach(self._plans.pop(), budget)
+            self._approach(budget)
             self.parts.searches.search(budget.within(self.params.patch_limit))
         return Status.OPTIMAL if best.is_proven else budget.status
 
-    def _approach(self, plan: Mapping[str, range], budget: Budget) -> None:
-        """Schedules close to a plan of the other process, and between it and the best ones."""
+    def _approach(self, budget: Budget) -> None:
+        """Schedules close to what the other process told of last, a plan rather than a relaxation.
+
+        A plan is mixed with the best schedules, too.
+        """
+        plan, relaxation = self._plan, self._relaxation
+        self._plan = self._relaxation = None
+        if plan is None and relaxation is None:
+            return
+        model = self.parts.model
         self.parts.best.state.enter(Phase.PLANS)
-        self.parts.primal.dive(self.parts.model.completing(plan), budget)
+        if plan is None:
+            self.parts.primal.dive(model.completing(relaxation or {}), budget)
+            return
+        self.parts.primal.dive(model.near(plan, self.params.master.window), budget)
         if self.parts.replanning is not None:
-            exact = {name: slots.start for name, slots in plan.items()}
-            self.parts.replanning.mix(exact, budget)
+            self.parts.replanning.mix(plan, budget)
 
     def _take_plan(self, message: Message) -> None:
         """Keep a plan until its turn comes; only the last one counts."""
-        plan = {name: range(first, last + 1) for name, (first, last) in message["plan"].items()}
-        self._plans.append(plan)
+        self._plan = plan = dict(message["plan"])
         self.parts.neighbourhoods.wanted = [self.parts.model.index[name] for name in plan]
+
+    def _take_relaxation(self, message: Message) -> None:
+        """Keep when jobs complete in a relaxation until its turn comes."""
+        ends = message["relaxation"].items()
+        self._relaxation = {name: range(first, last + 1) for name, (first, last) in ends}
 
 
 def search_for_schedules(

@@ -6,7 +6,8 @@ A message is a JSON object; its first key says what kind of message it is:
 schedules   better schedules, as `Schedule.to_dict` writes them, and ``by`` whom
 bound       a lower upper bound
 cuts        a cut of the master: its group, and the weight of each job
-plan        of each job that completes in a plan, the first and the last slot for that
+plan        when the jobs complete in a plan of the master
+relaxation  of each job that may complete, the first and the last slot for that
 status      the process has ended its work, and why
 error       it could not go on
 ==========  ===================================================================
@@ -21,7 +22,7 @@ from typing import Any
 from oasis.model.schedule import Schedule
 
 Message = Mapping[str, Any]
-KINDS = ("schedules", "bound", "cuts", "plan", "status", "error")
+KINDS = ("schedules", "bound", "cuts", "plan", "relaxation", "status", "error")
 
 
 class Partner:

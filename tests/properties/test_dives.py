@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 from hypothesis import assume, given
@@ -11,63 +12,58 @@ from hypothesis import strategies as st
 from oasis import Instance, verify
 from oasis.solvers.budget import Budget
 from offline import solve
-from offline.benders.dive import Dive
-from offline.benders.master import CountModel
 from offline.benders.params import BendersParams, DiveParams
-from offline.benders.separation import Separation
+from offline.benders.parts import Parts
 from offline.benders.shortfall import Fill
-from offline.benders.slot_model import SlotModel
+from offline.heuristics.best_solution import BestSolution
+from offline.heuristics.dual_values import DualValues
 from offline.heuristics.partial_solution import PartialSolution
-from offline.model.arrays import GROUPS, OfflineArrays
-from offline.model.schedule_model import without_surplus
+from offline.heuristics.window_search import WindowSearch
+from offline.model.arrays import OfflineArrays
+from offline.state import SolveState
 from tests.strategies import crowded_instances
 
 SLACK = 1e-6
 
 
-def solution_of(model: CountModel, fill: Fill) -> PartialSolution:
-    """The jobs that have all of their work, on the servers where the slots have them."""
-    solution = PartialSolution(model.arrays)
-    work = np.array([c.work for c in model.jobs])
-    for i, c in enumerate(model.jobs):
-        if fill.due[i] >= 0 and fill.shortfall(work)[i] == 0:
-            rows = (
-                [
-                    (slot, server, count)
-                    for slot, here in enumerate(fill.units)
-                    for server, count in enumerate(here[group][i].tolist())
-                    if count
-                ]
-                for group in GROUPS
-            )
-            solution.put(c.index, without_surplus(c, *rows))
-    return solution
+def parts_of(instance: Instance, params: BendersParams) -> Parts:
+    """The parts of the decomposition, with prices of 0 and no schedules, and work to spend."""
+    state, arrays = SolveState(Budget.of(None, 1000.0)), OfflineArrays.of(instance)
+    state.found(0.0, {})
+    best = BestSolution(PartialSolution(arrays), state, partial(verify, instance))
+    shapes = (len(group.capacity) for group in (arrays.worker, arrays.ps))
+    resources = len(instance.cluster.resources)
+    prices = (np.zeros((arrays.horizon, servers, resources)) for servers in shapes)
+    duals, rng = DualValues.of(arrays, *prices, params.priority), np.random.default_rng(0)
+    windows = WindowSearch(arrays, best, rng, params.windows)
+    return Parts.of(arrays, duals, best, windows, rng, params)
 
 
-@given(crowded_instances(most_jobs=6, most_slots=6), st.integers(1, 3), st.integers(0, 5))
-def test_a_dive_finds_schedules_that_verify_and_no_more_than_there_is(
-    instance: Instance, ahead: int, rounds: int
+@given(
+    crowded_instances(most_jobs=6, most_slots=6),
+    st.integers(1, 3),
+    st.integers(0, 5),
+    st.integers(1, 3),
+)
+def test_a_dive_is_worth_what_it_says_and_no_more_than_there_is(
+    instance: Instance, ahead: int, rounds: int, span: int
 ) -> None:
-    model = CountModel(OfflineArrays.of(instance))
+    params = BendersParams(dive=DiveParams(look_ahead=ahead, rounds=rounds, span=span))
+    parts = parts_of(instance, params)
+    model, best = parts.model, parts.best
     assume(model.jobs)
-    cuts = BendersParams().cuts
-    slots, separation = SlotModel(model, cuts), Separation(model, cuts)
-    params = DiveParams(look_ahead=ahead, rounds=rounds)
-    run = Dive(model, separation, slots, np.ones(len(model.jobs)), params)
-    nothing = [slots.empty() for _ in range(instance.horizon)]
-    budget = Budget.of(None, 1000.0)
-    found = run.search({}, nothing, range(instance.horizon), -1.0, 0.0, budget)
+    optimum = solve(instance, "milp").objective
+    found = parts.primal._dive.search({}, lambda: -1.0, 0.0, best.state.budget)
     assert found is not None
     units, done = found
-    due = np.array([done.get(c.job.id, -1) for c in model.jobs])
-    fill = Fill.of(units, due)
-    solution = solution_of(model, fill)
-    value = verify(instance, solution.by_id)
-    optimum = solve(instance, "milp").objective
-    assert value <= optimum * (1 + SLACK) + SLACK
+    work = np.array([c.work for c in model.jobs])
+    fill = Fill.of(units, np.array([done.get(c.job.id, -1) for c in model.jobs]))
+    assert (fill.workers.sum(axis=0) <= work).all()
     planned = math.fsum(c.utility[done[c.job.id]] for c in model.jobs if c.job.id in done)
-    lacks = fill.shortfall(np.array([c.work for c in model.jobs])).any()
-    if not lacks:
-        assert value >= planned * (1 - SLACK)  # a job may be done before it is due
-    # only a plan whose last slot found no server for something can be worth more than there is
-    assert lacks or planned <= optimum * (1 + SLACK) + SLACK
+    if not fill.shortfall(work).any():  # else the last slot found no server for something
+        assert planned <= optimum * (1 + SLACK) + SLACK
+    parts.primal.dive({}, best.state.budget)
+    assert verify(instance, best.solution.by_id) == best.value
+    assert best.value <= optimum * (1 + SLACK) + SLACK
+    if not fill.shortfall(work).any():
+        assert best.value >= planned * (1 - SLACK)  # a job may be done before it is due

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
+import pulp
 import pytest
 
 import oasis
 from oasis import Cluster, Deadline, Instance, Job, Server
-from oasis.model.rounding import IntArray
+from oasis.model.rounding import FloatArray, IntArray
 from oasis.model.utility import Sigmoid
-from oasis.solvers.arrays import narrowed
+from oasis.solvers.arrays import Limits
 from oasis.solvers.budget import Budget
 from offline.benders.dive import Dive
 from offline.benders.master import CountModel
@@ -48,16 +50,9 @@ def dive(*jobs: Job, horizon: int, cluster: Cluster = ONE, **params: float) -> D
     return Dive(model, separation, SlotModel(model, CutParams()), weights, DiveParams(**params))
 
 
-def nothing(run: Dive) -> list[Units]:
-    return [run.slots.empty() for _ in range(run.model.arrays.horizon)]
-
-
-def search(
-    run: Dive, least: float = 0.0, slots: range | None = None
-) -> tuple[list[Units], Mapping[str, int]] | None:
+def search(run: Dive, least: float = 0.0) -> tuple[list[Units], Mapping[str, int]] | None:
     """A dive in which every job may complete whenever it can."""
-    slots = range(run.model.arrays.horizon) if slots is None else slots
-    return run.search({}, nothing(run), slots, least, 0.0, work())
+    return run.search({}, lambda: least, 0.0, work())
 
 
 def workers(units: list[Units]) -> list[list[int]]:
@@ -106,42 +101,64 @@ def test_cuts_tell_before_that_something_finds_no_server() -> None:
     assert workers(found[0]) == [[0, 1, 1]]
 
 
-def test_slots_outside_stay_as_they_are() -> None:
-    run = dive(*PAIR, horizon=2)
-    known = nothing(run)
-    known[0]["worker"][:, 0] = first = np.array([0, 1, 1])
-    schedule = {f"y_{i}_0_0": float(n) for i, n in enumerate(first.tolist())}
-    near = narrowed({}, run.model.kept(schedule, range(1, 2)))
-    found = run.search(near, known, range(1, 2), 0.0, 0.0, work())
-    assert found is not None
-    units, done = found
-    assert workers(units) == [[0, 1, 1], [1, 0, 1]]
-    assert set(done) == {"a", "b", "c"}
+def test_it_ends_when_others_have_found_what_is_worth_more() -> None:
+    told = iter([0.0, 0.0, 0.0, 12.0])
+    assert dive(*PAIR, horizon=2).search({}, lambda: next(told), 0.0, work()) is None
+    assert not list(told)
 
 
-def test_completions_stay_where_that_is_possible(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A job that is worth less the later it completes loses nothing from one slot to the next."""
-    jobs = [
-        Job(f"j{k}", 0, 2, 1, 1, 1.0, 0.0, {"gpu": 1.0}, {}, Sigmoid(10.0, 1.0, 2.0))
-        for k in range(4)
-    ]
-    run = dive(*jobs, horizon=4)
-    values: list[float] = []
-    planned = Dive._planned
+def test_no_job_gets_more_workers_than_it_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A plan may have them, because they cost nothing."""
+    run = dive(job("a", 1.0, 3, 5.0, due=3, most=3), horizon=3)
+    counts = CountModel.counts
 
-    def noted(self: Dive, *given: object) -> Mapping[str, float] | None:
-        found = planned(self, *given)  # type: ignore[arg-type]
-        assert found is not None
-        values.append(self.model.value_of(found))
-        return found
+    def more(*given: Any) -> FloatArray:
+        return counts(*given) + 1.0
 
-    monkeypatch.setattr(Dive, "_planned", noted)
+    monkeypatch.setattr(CountModel, "counts", more)
+    monkeypatch.setattr(Separation, "cut", lambda *_: [])
     found = search(run)
     assert found is not None
-    assert len(values) == 4
-    assert values == sorted(values, reverse=True)
-    pairs = zip(run.model.jobs, (found[1][f"j{k}"] for k in range(4)), strict=True)
-    assert sum(c.utility[slot] for c, slot in pairs) == pytest.approx(values[-1])
+    assert sum(here[0] for here in workers(found[0])) == 3
+
+
+def planned(run: Dive, slot: int, limits: Limits, gap: float) -> tuple[dict[str, int], list[int]]:
+    """Completions after the plan of a slot, and how many workers later slots have."""
+    model, slots = run.model, range(run.model.arrays.horizon)
+    model.require(pulp.LpContinuous, pulp.LpContinuous)
+    before = run._cut(slots, {}, 0.0, work(), slots)
+    assert before is not None
+    values = run._planned(slots[slot:], limits, before, gap, work())
+    assert values is not None
+    later = [round(model.counts(values, "worker", t).sum()) for t in slots]
+    return model.completions(values), later
+
+
+LATE = Sigmoid(10.0, 1.0, 1.5)  # worth less in each slot
+
+
+def test_completions_stay_where_they_can_and_change_where_they_must() -> None:
+    """Two jobs of one slot and one of all GPUs each; a slot that is lost delays them."""
+    jobs = [Job(f"j{k}", 0, 1, 1, 1, 1.0, 0.0, {"gpu": 3.0}, {}, LATE) for k in range(2)]
+    run = dive(*jobs, horizon=4)
+    first = {c.workers[0, 0].name: (0.0, 0.0) for c in run.model.jobs}
+    assert sorted(planned(run, 1, {}, 0.0)[0].values()) == [0, 1]
+    assert sorted(planned(run, 1, first, 0.0)[0].values()) == [1, 2]
+
+
+@pytest.mark.parametrize(("gap", "attempts"), [(0.0, [2, 4, 2, 4]), (20.0, [2, 4, 2])])
+def test_far_slots_stay_as_long_as_something_else_helps(gap: float, attempts: list[int]) -> None:
+    """The job can only be done in a slot that is far, and is worth so little less without it."""
+    jobs = [Job(f"j{k}", 0, 1, 1, 1, 1.0, 0.0, {"gpu": 3.0}, {}, LATE) for k in range(2)]
+    run = dive(*jobs, horizon=4, span=2)
+    seen: list[int] = []
+    cut = run._cut
+    run._cut = lambda *given: (seen.append(len(given[0])), cut(*given))[1]  # type: ignore
+    first = {c.workers[t, 0].name: (0.0, 0.0) for c in run.model.jobs for t in (0, 1)}
+    done, later = planned(run, 0, first, gap)
+    assert seen[1:] == attempts
+    assert (sum(later[2:]) > 0) is (gap == 0.0)
+    assert bool(done) is (gap == 0.0)
 
 
 def test_parameter_servers_of_the_slots_ahead_are_whole() -> None:
@@ -156,7 +173,7 @@ def test_parameter_servers_of_the_slots_ahead_are_whole() -> None:
 
 def test_without_time_there_is_no_dive() -> None:
     run = dive(*PAIR, horizon=2)
-    assert run.search({}, nothing(run), range(2), 0.0, 0.0, Budget(0.0)) is None
+    assert run.search({}, lambda: 0.0, 0.0, Budget(0.0)) is None
 
 
 def total(units: Units, group: str) -> IntArray:

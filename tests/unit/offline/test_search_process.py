@@ -23,7 +23,7 @@ from offline.benders import solve as benders
 from offline.benders.decomposition import UNFINISHED, Decomposition
 from offline.benders.master import CountModel
 from offline.benders.parts import Parts
-from offline.benders.searching import search_for_schedules
+from offline.benders.searching import ScheduleSearch, search_for_schedules
 from offline.benders.separation import Separation
 from offline.heuristics.window_search import WindowSearch
 from offline.model.arrays import OfflineArrays
@@ -186,8 +186,7 @@ def test_the_process_tells_of_schedules_until_they_meet_the_bound(
     optimum = solve_brute_force(TINY)
     search = Child(problem())
     search.news.put(line({"bound": optimum.objective * (1 + 1e-9)}))
-    ends = {name: [s.completion] * 2 for name, s in optimum.schedules.items()}
-    search.news.put(line({"plan": ends}))
+    search.news.put(line({"plan": {name: s.completion for name, s in optimum.schedules.items()}}))
     search.run()
     said = [json.loads(text) for text in capsys.readouterr().out.splitlines()]
     assert said[-1] == {"status": "optimal"}
@@ -195,6 +194,32 @@ def test_the_process_tells_of_schedules_until_they_meet_the_bound(
     assert told
     assert all(message["by"] in set(Phase) for message in told)
     assert search.state.incumbent == pytest.approx(optimum.objective)
+
+
+@pytest.mark.parametrize("kind", ["plan", "relaxation", "both"])
+def test_it_dives_from_a_plan_and_mixes_it_or_dives_from_a_relaxation(kind: str) -> None:
+    """A plan takes the turn of a relaxation, and each is approached once."""
+    parts = benders.prepared(TINY, *nothing_known(), LARGE, np.random.default_rng(0)).parts
+    assert parts.replanning is not None
+    done: list[Any] = []
+    partner = Partner(lambda _: None)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(parts.primal, "dive", lambda near, _: done.append(near))
+        patch.setattr(parts.replanning, "mix", lambda plan, _: done.append(plan))
+        search = ScheduleSearch(parts, LARGE, partner)
+        name = parts.model.jobs[0].job.id
+        first, plan, ends = min(parts.model.jobs[0].utility), {}, {name: [0, 3]}
+        if kind != "relaxation":
+            plan = {name: first}
+            partner.pass_on({"plan": plan})
+        if kind != "plan":
+            partner.pass_on({"relaxation": ends})
+        for _ in range(2):
+            search._approach(Budget())
+    if kind == "relaxation":
+        assert done == [parts.model.completing({name: range(4)})]
+    else:
+        assert done == [parts.model.near(plan, LARGE.master.window), plan]
 
 
 def test_a_search_ends_with_its_seconds() -> None:
