@@ -14,6 +14,7 @@ Pochet and Wolsey, Production Planning by Mixed Integer Programming, Springer 20
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -94,7 +95,8 @@ class Dive:
         units: list[Units] = []
         lacking = np.array([c.work for c in self.model.jobs], dtype=np.int64)
         self.model.require(pulp.LpContinuous, pulp.LpContinuous)
-        values = self._solved(near, gap, budget).values or None
+        first = replace(self._plan_params, plan_limit=self.params.first_limit)
+        values = close_plan(self.model, near, budget, first, (), gap).values or None
         if values is not None:
             plan = self.model.completions(values)
             near = narrowed(near, self.model.near(plan, self.params.window))

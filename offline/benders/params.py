@@ -113,8 +113,8 @@ class DiveParams(Params):
         Slots that a job may complete later than in the first plan.
     span : int
         Slots whose counts may change first; later ones only if that does not help.
-    plan_limit : float
-        For planning once; seconds or units of work.
+    first_limit, plan_limit : float
+        For the first plan, and for any other; seconds or units of work.
     look_ahead : int
         Slots in which parameter servers are whole numbers, the one to place and those after it.
     gap : float
@@ -132,7 +132,8 @@ class DiveParams(Params):
 
     window: Count = 2
     span: Number = 25
-    plan_limit: Amount = 10.0
+    first_limit: Amount = 30.0
+    plan_limit: Amount = 5.0
     look_ahead: Number = 1
     gap: Share = 0.03
     rounds: Count = 5
