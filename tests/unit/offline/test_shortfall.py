@@ -190,12 +190,12 @@ def test_a_slot_is_asked_for_no_more_than_a_job_still_needs(
     start = fill(run, [3, 3, 3], [1, 0, 1], [0, 0, 1], [0, 0, 1], [0, 0, 0])
     asked: list[list[int]] = []
     monkeypatch.setattr(run.slots, "best", lambda most, *_: asked.append(most.tolist()))
-    run._round(start, run._sizes(), work())
+    run._round(start, run.weights, work())
     assert sorted(asked) == [[0, 1, 0]] * 3 + [[1, 1, 0]]
 
 
 def test_what_takes_next_to_nothing_still_weighs_something() -> None:
     free = Job("free", 0, 1, 1, 1, 1.0, 0.0, {}, {}, Deadline(1.0, 1.0))
     run = search(free, PAIR[0], horizon=2)
-    assert run._sizes()[0] > 0
-    assert run._sizes()[1] == pytest.approx(2.0 / 3.0)
+    assert run.weights[0] > 0
+    assert run.weights[1] == pytest.approx(2.0 / 3.0)
