@@ -133,7 +133,7 @@ class DiveParams(Params):
     window: Count = 2
     span: Number = 25
     first_limit: Amount = 30.0
-    plan_limit: Amount = 5.0
+    plan_limit: Amount = 10.0
     look_ahead: Number = 1
     gap: Share = 0.03
     rounds: Count = 5
