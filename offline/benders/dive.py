@@ -14,7 +14,6 @@ Pochet and Wolsey, Production Planning by Mixed Integer Programming, Springer 20
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -76,7 +75,8 @@ class Dive:
         near : mapping of str to (float, float)
             Limits of variables of the master.
         least : callable
-            Says what the dive must be worth more than; when it cannot any more, it ends.
+            Returns the utility that the schedules must exceed, asked for anew in every slot. The
+            dive ends once its plan is not worth more.
         gap : float
             Difference of bound and first plan at which to stop, in utility.
         budget : Budget
@@ -95,7 +95,7 @@ class Dive:
         units: list[Units] = []
         lacking = np.array([c.work for c in self.model.jobs], dtype=np.int64)
         self.model.require(pulp.LpContinuous, pulp.LpContinuous)
-        first = replace(self._plan_params, plan_limit=self.params.first_limit)
+        first = PrimalParams(plan_limit=self.params.first_limit)
         values = close_plan(self.model, near, budget, first, (), gap).values or None
         if values is not None:
             plan = self.model.completions(values)

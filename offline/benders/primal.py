@@ -2,7 +2,8 @@
 
 Slots share nothing but the work that is still to do, so each is placed by itself. What finds no
 place in its slot moves to another one (`offline.benders.shortfall`); jobs that still lack work are
-put back whole where there is room. A plan in fractions is for a dive (`offline.benders.dive`).
+put back whole where there is room. From a plan in fractions a dive makes
+schedules (`offline.benders.dive`).
 """
 
 from __future__ import annotations

@@ -191,13 +191,14 @@ class Replanning:
         """Limits that keep all counts outside of the open slots as they are now."""
         return self.model.kept(self.model.values_of(self.best.solution.by_id), self._slots)
 
-    def place(self, near: Limits, budget: Budget, gain: float | None = None) -> int:
-        """Better schedules by whole plans within these limits; the number of new cuts.
+    def place(self, near: Limits, budget: Budget, gain: float) -> None:
+        """Better schedules by whole plans within these limits.
 
-        They are worth so much more by `gain` at least, and change as little as that takes.
+        A plan is worth at least `gain` more than the best schedules, and changes as little as that
+        takes.
         """
-        gain = self._gain if gain is None else max(self._gain, gain)
-        return self.primal.search(near, budget, gain, self.params.primal, self._slots)
+        gain = max(self._gain, gain)
+        self.primal.search(near, budget, gain, self.params.primal, self._slots)
 
     @property
     def is_whole(self) -> bool:

@@ -1,7 +1,7 @@
 """The search for schedules in a process of its own, beside the masters of another one.
 
 It tells the other process of better schedules and of cuts that it needed on the way, and hears of
-schedules, bounds, cuts, and the plans of the masters.
+schedules, bounds, cuts, the completions of the relaxation, and the plans of the masters.
 """
 
 from __future__ import annotations
@@ -59,22 +59,22 @@ class ScheduleSearch:
         return Status.OPTIMAL if best.is_proven else budget.status
 
     def _approach(self, budget: Budget) -> None:
-        """Schedules close to what the other process told of last, a plan rather than a relaxation.
+        """Dive from what the other process has told of since the last time, if there is anything.
 
-        A plan is mixed with the best schedules, too.
+        Where that is both a plan and a relaxation, only the plan counts, and it is mixed with the
+        best schedules, too.
         """
         plan, relaxation = self._plan, self._relaxation
         self._plan = self._relaxation = None
-        if plan is None and relaxation is None:
-            return
-        model = self.parts.model
-        self.parts.best.state.enter(Phase.PLANS)
-        if plan is None:
-            self.parts.primal.dive(model.completing(relaxation or {}), budget)
-            return
-        self.parts.primal.dive(model.near(plan, self.params.master.window), budget)
-        if self.parts.replanning is not None:
-            self.parts.replanning.mix(plan, budget)
+        model, primal = self.parts.model, self.parts.primal
+        if plan is not None:
+            self.parts.best.state.enter(Phase.PLANS)
+            primal.dive(model.near(plan, self.params.master.window), budget)
+            if self.parts.replanning is not None:
+                self.parts.replanning.mix(plan, budget)
+        elif relaxation is not None:
+            self.parts.best.state.enter(Phase.PLANS)
+            primal.dive(model.completing(relaxation), budget)
 
     def _take_plan(self, message: Message) -> None:
         """Keep a plan until its turn comes; only the last one counts."""

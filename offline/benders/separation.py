@@ -60,8 +60,8 @@ class Separation:
     ) -> list[pulp.LpConstraint]:
         """Rows that a solution of the master violates: of known cuts, else of new ones.
 
-        With `slots`, those of these slots alone, and new cuts are looked for in the slots `new`
-        alone.
+        With `slots`, rows are looked for in these slots alone. With `new`, new cuts are looked for
+        in those alone, while known cuts count in all of `slots`.
         """
         self._take_up()
         slots = range(self.model.arrays.horizon) if slots is None else slots

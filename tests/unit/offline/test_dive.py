@@ -10,10 +10,9 @@ import pulp
 import pytest
 
 import oasis
-from oasis import Cluster, Deadline, Instance, Job, Server
+from oasis import Cluster, Instance, Job, Server
 from oasis.model.rounding import FloatArray, IntArray
 from oasis.model.utility import Sigmoid
-from oasis.solvers.arrays import Limits
 from oasis.solvers.budget import Budget
 from offline.benders.dive import Dive
 from offline.benders.master import CountModel
@@ -22,8 +21,8 @@ from offline.benders.separation import Separation
 from offline.benders.slot_model import SlotModel, Units
 from offline.model.arrays import OfflineArrays
 from offline.patterns.params import CutParams
+from tests.unit.offline.test_shortfall import CLUSTER, job, work
 
-ONE = Cluster(("gpu",), (Server("w", {"gpu": 3.0}),), (Server("p", {"gpu": 1.0}),), 1.0)
 TWO = Cluster(
     ("gpu",),
     (Server("w0", {"gpu": 3.0}), Server("w1", {"gpu": 3.0})),
@@ -32,18 +31,7 @@ TWO = Cluster(
 )
 
 
-def work() -> Budget:
-    """A limit in work, which no machine is too slow for."""
-    return Budget.of(None, 60.0)
-
-
-def job(name: str, gpus: float, work: int, value: float, due: int, most: int = 1) -> Job:
-    """`work` worker-slots, at most `most` at once, worth something until slot `due`."""
-    deadline = Deadline(value, float(due))
-    return Job(name, 0, work // most, most, 1, 1.0, 0.0, {"gpu": gpus}, {}, deadline)
-
-
-def dive(*jobs: Job, horizon: int, cluster: Cluster = ONE, **params: float) -> Dive:
+def dive(*jobs: Job, horizon: int, cluster: Cluster = CLUSTER, **params: float) -> Dive:
     model = CountModel(OfflineArrays.of(Instance(horizon, cluster, jobs)))
     weights = np.ones(len(model.jobs))
     separation = Separation(model, CutParams())
@@ -122,43 +110,42 @@ def test_no_job_gets_more_workers_than_it_lacks(monkeypatch: pytest.MonkeyPatch)
     assert sum(here[0] for here in workers(found[0])) == 3
 
 
-def planned(run: Dive, slot: int, limits: Limits, gap: float) -> tuple[dict[str, int], list[int]]:
-    """Completions after the plan of a slot, and how many workers later slots have."""
+LATE = Sigmoid(10.0, 1.0, 1.5)  # worth less in each slot
+# Each takes all GPUs for one slot: the two complete in slots 0 and 1.
+WIDE = [Job(f"j{k}", 0, 1, 1, 1, 1.0, 0.0, {"gpu": 3.0}, {}, LATE) for k in range(2)]
+
+
+def planned(run: Dive, slot: int, closed: range, gap: float) -> tuple[list[int], list[int]]:
+    """Completions after the plan of a slot if closed slots have no worker, and the attempts made.
+
+    Of each attempt, the number of slots whose cuts count.
+    """
     model, slots = run.model, range(run.model.arrays.horizon)
+    near = {c.workers[t, 0].name: (0.0, 0.0) for c in model.jobs for t in closed}
     model.require(pulp.LpContinuous, pulp.LpContinuous)
     before = run._cut(slots, {}, 0.0, work(), slots)
     assert before is not None
-    values = run._planned(slots[slot:], limits, before, gap, work())
+    assert sorted(model.completions(before).values()) == [0, 1]
+    cut, attempts = run._cut, list[int]()
+    run._cut = lambda *given: (attempts.append(len(given[0])), cut(*given))[1]  # type: ignore
+    values = run._planned(slots[slot:], near, before, gap, work())
     assert values is not None
-    later = [round(model.counts(values, "worker", t).sum()) for t in slots]
-    return model.completions(values), later
-
-
-LATE = Sigmoid(10.0, 1.0, 1.5)  # worth less in each slot
+    return sorted(model.completions(values).values()), attempts
 
 
 def test_completions_stay_where_they_can_and_change_where_they_must() -> None:
-    """Two jobs of one slot and one of all GPUs each; a slot that is lost delays them."""
-    jobs = [Job(f"j{k}", 0, 1, 1, 1, 1.0, 0.0, {"gpu": 3.0}, {}, LATE) for k in range(2)]
-    run = dive(*jobs, horizon=4)
-    first = {c.workers[0, 0].name: (0.0, 0.0) for c in run.model.jobs}
-    assert sorted(planned(run, 1, {}, 0.0)[0].values()) == [0, 1]
-    assert sorted(planned(run, 1, first, 0.0)[0].values()) == [1, 2]
+    """Without slot 0 both jobs are a slot late, which the second attempt finds."""
+    assert planned(dive(*WIDE, horizon=4), 1, range(0), 20.0) == ([0, 1], [3])
+    assert planned(dive(*WIDE, horizon=4), 1, range(1), 20.0)[1] == [3, 3]
+    assert planned(dive(*WIDE, horizon=4), 1, range(1), 0.0) == ([1, 2], [3, 3])
 
 
-@pytest.mark.parametrize(("gap", "attempts"), [(0.0, [2, 4, 2, 4]), (20.0, [2, 4, 2])])
-def test_far_slots_stay_as_long_as_something_else_helps(gap: float, attempts: list[int]) -> None:
-    """The job can only be done in a slot that is far, and is worth so little less without it."""
-    jobs = [Job(f"j{k}", 0, 1, 1, 1, 1.0, 0.0, {"gpu": 3.0}, {}, LATE) for k in range(2)]
-    run = dive(*jobs, horizon=4, span=2)
-    seen: list[int] = []
-    cut = run._cut
-    run._cut = lambda *given: (seen.append(len(given[0])), cut(*given))[1]  # type: ignore
-    first = {c.workers[t, 0].name: (0.0, 0.0) for c in run.model.jobs for t in (0, 1)}
-    done, later = planned(run, 0, first, gap)
-    assert seen[1:] == attempts
-    assert (sum(later[2:]) > 0) is (gap == 0.0)
-    assert bool(done) is (gap == 0.0)
+@pytest.mark.parametrize(("gap", "found"), [(0.0, ([2, 3], [2, 4, 2, 4])), (20.0, ([], [2, 4, 2]))])
+def test_far_slots_change_only_where_nothing_else_costs_little(
+    gap: float, found: tuple[list[int], list[int]]
+) -> None:
+    """Both jobs need slots 2 and 3, which are far; to give up both is cheap with the large gap."""
+    assert planned(dive(*WIDE, horizon=4, span=2), 0, range(2), gap) == found
 
 
 def test_parameter_servers_of_the_slots_ahead_are_whole() -> None:
