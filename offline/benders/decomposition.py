@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import pulp
 
+from oasis.model.errors import SolverError
 from oasis.solvers import Solution, Status, highs
 from oasis.solvers.arrays import Limits
 from oasis.solvers.budget import Budget
@@ -25,6 +26,7 @@ from offline.processes.helper import Helper
 from offline.processes.messages import Message
 from offline.state import Phase
 
+REFUTED = 1e-5  # relative; by so much a plan may exceed a bound: what HiGHS forgives in rows
 SAFETY = 1e-9  # relative, on top of a relaxation's value, for HiGHS's tolerances
 UNFINISHED = Solution(Status.INTERRUPTED, None, math.inf, math.inf, {})
 
@@ -64,6 +66,7 @@ class Decomposition:
         self._level = 0
         self._tolerance = params.master.first_gap
         self._near: Limits = {}
+        self._least_bounds = [math.inf] * len(LEVELS)
 
     @property
     def is_done(self) -> bool:
@@ -267,6 +270,7 @@ class Decomposition:
             budget=budget,
             gap=tolerance * max(0.0, self.state.bound - self.best.value),
             warm_start=self.model.values_of(self.best.solution.by_id),
+            is_relaxation=True,
         )
 
     def _finish(self, master: RunningSolve) -> Solution:
@@ -278,10 +282,25 @@ class Decomposition:
             if self.budget.is_repeatable:  # how far it came depends on the machine
                 return UNFINISHED
         solution = master.finish(self.state.saw_bound)
+        self._check(solution)
         self.state.proved(solution.bound)
         if solution.status is Status.INTERRUPTED and not is_stopped:
             raise KeyboardInterrupt
         return solution
+
+    def _check(self, solution: Solution) -> None:
+        """Compare a plan with the bounds of masters before, which had fewer rows.
+
+        Raises
+        ------
+        SolverError
+            If the plan is worth more: HiGHS has then proved a bound that does not hold.
+        """
+        least = min(self._least_bounds[: self._level + 1])
+        if solution.objective is not None and solution.objective > least * (1 + REFUTED):
+            text = f"a plan is worth {solution.objective:.12g}"
+            raise SolverError(f"HiGHS proved {least:.12g} for a master of which {text}")
+        self._least_bounds[self._level] = min(self._least_bounds[self._level], solution.bound)
 
     def _is_awaited(self, master: RunningSolve) -> bool:
         """Whether to go on beside a master that still runs."""

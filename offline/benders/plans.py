@@ -98,6 +98,7 @@ def close_plan(
         gap=gap,
         proof=False,
         warm_start=None if radius is None else known,
+        is_relaxation=True,
     )
     if solution.status is Status.INTERRUPTED:
         raise KeyboardInterrupt

@@ -27,11 +27,20 @@ def total_utility(jobs: Sequence[JobVariables]) -> pulp.LpAffineExpression:
 def admitted_once(c: JobVariables) -> Rows:
     """(11): x_i = sum_t u_i(t) is at most 1."""
     yield pulp.lpSum(c.done.values()) <= 1
+    yield from completed_by(c)
+
+
+def completed_by(c: JobVariables) -> Rows:
+    """A job has completed by a slot if it had before, or completes in it."""
+    before = pulp.lpSum([])
+    for slot, var in c.completed.items():
+        yield var == before + c.done[slot]
+        before = var
 
 
 def training_work(c: JobVariables) -> Rows:
     """(2): sum_t sum_h y_ih(t) >= ceil(W_i) x_i."""
-    yield pulp.lpSum(c.workers.values()) >= pulp.lpSum(c.work * var for var in c.done.values())
+    yield pulp.lpSum(c.workers.values()) >= c.work * c.completed[max(c.completed)]
 
 
 def work_by_completion(c: JobVariables) -> Rows:
@@ -39,9 +48,9 @@ def work_by_completion(c: JobVariables) -> Rows:
 
     For integers the last row says it all; the others tighten the relaxation.
     """
-    for slot in c.done:
+    for slot, completed in c.completed.items():
         had = pulp.lpSum(var for (t, _), var in c.workers.items() if t <= slot)
-        yield had >= pulp.lpSum(c.work * var for t, var in c.done.items() if t <= slot)
+        yield had >= c.work * completed
 
 
 def workers_at_most_chunks(c: JobVariables) -> Rows:

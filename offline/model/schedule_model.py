@@ -56,6 +56,8 @@ class ScheduleModel:
             if schedule is None or schedule.completion not in c.done:
                 continue
             values[c.done[schedule.completion].name] = 1.0
+            for slot, variable in c.completed.items():
+                values[variable.name] = float(slot >= schedule.completion)
             for slot in schedule.workers[:, SLOT].tolist() if c.runs else ():
                 values[c.runs[slot].name] = 1.0
             for rows, variables in ((schedule.workers, c.workers), (schedule.ps, c.ps)):

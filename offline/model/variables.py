@@ -30,6 +30,8 @@ class JobVariables:
         f_i at each completion slot that is worth something.
     done : mapping of int to binary variable
         u_i(t): whether the job completes in slot t.
+    completed : mapping of int to binary variable
+        Whether the job has completed by the end of slot t, for the slots of `done`.
     workers, ps : mapping of (slot, server) to integer variable
         y_ih(t) and z_ik(t).
     runs : mapping of int to binary variable
@@ -42,6 +44,7 @@ class JobVariables:
     parallel: int
     utility: Mapping[int, float]
     done: Mapping[int, pulp.LpVariable]
+    completed: Mapping[int, pulp.LpVariable]
     workers: Mapping[tuple[int, int], pulp.LpVariable]
     ps: Mapping[tuple[int, int], pulp.LpVariable]
     runs: Mapping[int, pulp.LpVariable]
@@ -59,7 +62,8 @@ class JobVariables:
 
     def running(self, slot: int) -> pulp.LpAffineExpression:
         """Whether the job completes in `slot` or later."""
-        return pulp.lpSum(var for t, var in self.done.items() if t >= slot)
+        admitted = self.completed[max(self.completed)]
+        return admitted - self.completed[slot - 1] if slot - 1 in self.completed else +admitted
 
     def units(self, group: str) -> Mapping[tuple[int, int], pulp.LpVariable]:
         """`workers` or `ps`, by the name of the group: "worker" or "ps"."""
@@ -106,6 +110,7 @@ def variables_of(
     if not utility:
         return None
     done = {t: problem.add_variable(f"u_{index}_{t}", 0, 1, pulp.LpInteger) for t in utility}
+    completed = {t: problem.add_variable(f"c_{index}_{t}", 0, 1, pulp.LpInteger) for t in utility}
     if are_merged:
         rooms = [room.sum(keepdims=True) for room in rooms]
     of_workers, of_ps = rooms
@@ -120,7 +125,7 @@ def variables_of(
     )
     slots = range(job.arrival, max(utility) + 1) if job.min_workers > 1 else range(0)
     runs = {t: problem.add_variable(f"w_{index}_{t}", 0, 1, pulp.LpInteger) for t in slots}
-    return JobVariables(index, job, work, parallel, utility, done, workers, ps, runs)
+    return JobVariables(index, job, work, parallel, utility, done, completed, workers, ps, runs)
 
 
 def _parallel(job: Job, room: IntArray, ps_room: IntArray) -> int:
