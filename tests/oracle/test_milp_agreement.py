@@ -74,8 +74,8 @@ def models(first_seed: int, number: int) -> list[CompactModel]:
     return list(islice((model for model in made if model.jobs), number))
 
 
-def assert_solvers_agree(problem: pulp.LpProblem) -> None:
-    found = highs.solve(problem)
+def assert_solvers_agree(problem: pulp.LpProblem, *, is_relaxation: bool = False) -> None:
+    found = highs.solve(problem, is_relaxation=is_relaxation)
     with pytest.MonkeyPatch.context() as patch:  # at 1e-9 it is wrong itself, now and then
         patch.setattr(highs, "FEASIBILITY", 1e-8)
         plain = highs.solve(problem, presolve=False)

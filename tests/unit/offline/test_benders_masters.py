@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import inspect
+import math
 from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from oasis.solvers import Status
+from oasis.model.errors import SolverError
+from oasis.solvers import Solution, Status
 from offline import solve, solve_both, solve_brute_force, solve_configuration, solve_milp
 from offline.benders import decomposition as module
 from offline.benders.decomposition import LEVELS, UNFINISHED, Decomposition
@@ -37,6 +39,7 @@ def decomposition(left: float = LIMIT, **parts: Any) -> Any:
     state.saw_bound = None
     best = SimpleNamespace(value=10.0, is_proven=False, catch_up=lambda: None)
     fields = {"params": PARAMS, "budget": budget, "state": state, "best": best, "_level": 0}
+    fields["_least_bounds"] = [math.inf] * len(LEVELS)
     fields |= {"_near": [], "_tolerance": 0.25, "replanning": None, "_helper": None}
     for name, value in (fields | parts).items():
         setattr(run, name, value)
@@ -109,7 +112,7 @@ def test_the_last_master_gets_all_that_is_left_and_plans_only_while_there_is_tim
 @pytest.mark.parametrize("is_repeatable", [True, False])
 def test_a_master_that_was_stopped_counts_only_where_time_may(is_repeatable: bool) -> None:
     stopped: list[bool] = []
-    solution = SimpleNamespace(bound=15.0, status=Status.INTERRUPTED)
+    solution = Solution(Status.INTERRUPTED, None, 15.0, math.inf, {})
     master = SimpleNamespace(stop=lambda: stopped.append(True), finish=lambda saw: solution)
     proved: list[float] = []
     run = decomposition()
@@ -186,3 +189,18 @@ def test_a_best_plan_that_no_cut_excludes_is_forbidden(is_cut: bool, status: Sta
     run._place(SimpleNamespace(values={}, status=status), run.budget)
     is_forbidden = not is_cut and status is Status.OPTIMAL
     assert forbidden == ([("w", {0: 1}, [2])] if is_forbidden else [])
+
+
+@pytest.mark.parametrize("level", range(len(LEVELS)))
+def test_a_plan_may_not_be_worth_more_than_a_master_with_fewer_rows_allows(level: int) -> None:
+    """Of whole counts a bound says nothing about fractions, but the other way round it does."""
+    run = decomposition(_level=1)
+    run._check(Solution(Status.GAP_LIMIT, 11.0, 12.0, 1.0, {}))
+    run._level = level
+    run._check(Solution(Status.GAP_LIMIT, 12.00001, 13.0, 1.0, {}))
+    above = Solution(Status.GAP_LIMIT, 12.001, 13.0, 1.0, {})
+    if level == 0:
+        run._check(above)
+    else:
+        with pytest.raises(SolverError, match=r"proved 12 for a master of which a plan is worth"):
+            run._check(above)

@@ -114,6 +114,20 @@ def test_jobs_without_variables_can_be_worth_nothing(instance: oasis.Instance) -
             assert made.slots[0] == job.arrival
             assert all(value > 0 for value in made.utility.values())
             assert min(made.done) >= job.arrival
+            assert made.completed.keys() == made.done.keys()
+
+
+@given(all_instances())
+@fewer(3)
+def test_a_job_has_completed_from_its_completion_on(instance: oasis.Instance) -> None:
+    model = CountModel(OfflineArrays.of(instance))
+    run = oasis.simulate(instance, oasis.OASiS.from_instance(instance))
+    values = model.values_of(run.schedules)
+    for c in model.jobs:
+        schedule = run.schedules.get(c.job.id)
+        completion = instance.horizon if schedule is None else schedule.completion
+        for slot, variable in c.completed.items():
+            assert values.get(variable.name, 0.0) == (slot >= completion)
 
 
 def test_a_model_that_takes_too_long_to_build_is_given_up() -> None:
