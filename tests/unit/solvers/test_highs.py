@@ -343,3 +343,14 @@ def test_only_a_relaxation_forgives_as_much_as_highs_does_by_itself(is_relaxatio
     run.finish()
     for name in ("mip_feasibility_tolerance", "primal_feasibility_tolerance"):
         assert run._highs.getOptionValue(name)[1] == tolerance
+
+
+def test_a_relaxation_does_not_leave_out_what_is_a_little_better():
+    """HiGHS by itself takes a solution within its tolerance of the best one for the best one."""
+    problem = pulp.LpProblem("pair", pulp.LpMaximize)
+    x, y = (problem.add_variable(name, 0, 1, pulp.LpInteger) for name in "xy")
+    problem.setObjective(1.0 * x + 1.0000003 * y)
+    problem.addConstraint(2.0 * x + 2.0 * y <= 3.0)
+    found = highs.solve(problem, warm_start={"x": 1.0}, presolve=False, is_relaxation=True)
+    assert found.status is Status.OPTIMAL
+    assert found.objective == found.bound == pytest.approx(1.0000003, rel=1e-9)
