@@ -23,7 +23,7 @@ Fischetti and Monaci, Proximity search for 0-1 mixed-integer convex programming,
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import count
 
@@ -63,6 +63,12 @@ class Replanning:
         Of all choices.
     params : ReplanningParams
         Sizes and times.
+
+    Attributes
+    ----------
+    gives_way : callable
+        Returns whether something better to do has come up, so that a search ends between two of its
+        steps; never at first.
     """
 
     def __init__(
@@ -77,6 +83,7 @@ class Replanning:
     ) -> None:
         self.model, self.separation, self.primal = model, separation, primal
         self.best, self.duals, self.rng, self.params = best, duals, rng, params
+        self.gives_way: Callable[[], bool] = lambda: False
         self._size = params.first_jobs
         self._is_new = False  # the neighbourhood: nobody has searched it
         self._near: Limits = {}  # of the neighbourhood
@@ -91,13 +98,13 @@ class Replanning:
     def search(self, budget: Budget) -> bool:
         """Improve the best schedules until the budget or the bound is reached.
 
-        There are a few tries at least, if there is time for any, and each may take `limit`, as long
-        as the solve has time, even if that is beyond the budget. Returns whether there
-        was anything to try: a job that can be worth something.
+        There are a few tries at least, if there is time for any and the search need not give way,
+        and each may take `limit`, as long as the solve has time, even if that is beyond the budget.
+        Returns whether there was anything to try: a job that can be worth something.
         """
         solve = self.best.state.budget
         for number in count():
-            has_begun = 0 < number < self.params.least_tries
+            has_begun = 0 < number < self.params.least_tries and not self.gives_way()
             is_over = solve.passed or (budget.passed and not has_begun)
             if is_over or self.best.is_proven or not self.model.jobs:
                 break
@@ -119,7 +126,7 @@ class Replanning:
         plan = self.model.completions(solution.values)
         near = narrowed(self.model.near(plan, params.window), self._outside())
         value = self._refined(solution, near, rows, budget)
-        if value is not None:
+        if value is not None and not self._is_over(budget):
             self._walk(plan, value, budget)
             self._mix(plan, budget)
 
@@ -174,8 +181,8 @@ class Replanning:
                 radius *= 2
 
     def _is_over(self, budget: Budget) -> bool:
-        """Whether there is no time left, or nothing left to gain."""
-        return budget.passed or self.best.is_proven
+        """Whether there is no time left, nothing left to gain, or something better to do."""
+        return budget.passed or self.best.is_proven or self.gives_way()
 
     def _completions(self, *, only_outside: bool = False) -> dict[str, int]:
         """When jobs complete in the best schedules; those alone that run outside the open slots."""

@@ -45,6 +45,8 @@ class ScheduleSearch:
         parts.separation.share(partner)
         self._plan: Mapping[str, int] | None = None
         self._relaxation: Mapping[str, range] | None = None
+        if parts.replanning is not None:
+            parts.replanning.gives_way = lambda: self._plan is not None
         partner.on("plan", self._take_plan)
         partner.on("relaxation", self._take_relaxation)
 
