@@ -46,9 +46,7 @@ def test_the_library_lies_in_the_package() -> None:
 
 
 PROVEN = sorted(name for name, record in RECORDS.items() if record.proof == OPTIMAL)
-AGAIN = [
-    pytest.param(name, marks=() if name == CLOSE else pytest.mark.nightly) for name in PROVEN
-]
+AGAIN = [pytest.param(name, marks=() if name == CLOSE else pytest.mark.nightly) for name in PROVEN]
 
 
 @pytest.mark.parametrize("name", AGAIN)

@@ -197,7 +197,10 @@ def test_the_process_tells_of_schedules_until_they_meet_the_bound(
 
 @pytest.mark.parametrize("kind", ["plan", "relaxation", "both"])
 def test_it_dives_from_a_plan_and_mixes_it_or_dives_from_a_relaxation(kind: str) -> None:
-    """A plan takes the turn of a relaxation, and each is approached once."""
+    """A plan takes the turn of a relaxation, and each is approached once.
+
+    Planning again ends for a plan that waits.
+    """
     parts = benders.prepared(TINY, *nothing_known(), LARGE, np.random.default_rng(0)).parts
     assert parts.replanning is not None
     done: list[Any] = []
@@ -213,8 +216,11 @@ def test_it_dives_from_a_plan_and_mixes_it_or_dives_from_a_relaxation(kind: str)
             partner.pass_on({"plan": plan})
         if kind != "plan":
             partner.pass_on({"relaxation": ends})
+        waiting = [parts.replanning.gives_way()]
         for _ in range(2):
             search._approach(Budget())
+        waiting.append(parts.replanning.gives_way())
+    assert waiting == [kind != "relaxation", False]
     if kind == "relaxation":
         assert done == [parts.model.completing({name: range(4)})]
     else:
