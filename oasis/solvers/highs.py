@@ -36,9 +36,9 @@ FEASIBILITY = 1e-9
 
 # HiGHS's default, for relaxations whose bound is what counts. What it forgives makes them a little
 # wider, and their bounds stay bounds. With 1e-9, HiGHS 1.15.1 proved false optima on masters of the
-# decomposition (1200 variables, 95 cuts): 9 of 52 solves, which differed in their seeds, had a bound
-# below a known plan, by up to 3 in 1235. With 1e-6 none of 50 had. HiGHS also leaves out what is
-# better by less than that, as the objective has it: multiplied by this, a billionth remains.
+# decomposition (1200 variables, 95 cuts): 9 of 52 solves, which differed in their seeds, had a
+# bound below a known plan, by up to 3 in 1235. With 1e-6 none of 50 had. HiGHS also leaves out what
+# is better by less than that, as the objective has it: multiplied by this, a billionth remains.
 WIDE = 1e-6
 WIDE_SCALE = 1024.0
 
