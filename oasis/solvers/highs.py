@@ -34,11 +34,12 @@ PRESOLVE_RULE_OFF = 4096 + 8192
 # HiGHS's default would let a server that is short of a millionth of a worker take it.
 FEASIBILITY = 1e-9
 
-# HiGHS's default, for relaxations whose bound is what counts. What it forgives makes them a little
+# HiGHS's default for mixed-integer models, for relaxations: what it forgives makes them a little
 # wider, and their bounds stay bounds. With 1e-9, HiGHS 1.15.1 proved false optima on masters of the
 # decomposition (1200 variables, 95 cuts): 9 of 52 solves, which differed in their seeds, had a
-# bound below a known plan, by up to 3 in 1235. With 1e-6 none of 50 had. HiGHS also leaves out what
-# is better by less than that, as the objective has it: multiplied by this, a billionth remains.
+# bound below a known plan, by up to 3 in 1235. With 1e-6 none of 50 had.
+# HiGHS also drops solutions that are better by less than this in its objective. With the objective
+# multiplied by `WIDE_SCALE`, that is about a billionth of the largest cost.
 WIDE = 1e-6
 WIDE_SCALE = 1024.0
 
@@ -108,8 +109,8 @@ def solve(
     seed : int
         HiGHS's random seed.
     is_relaxation : bool
-        Whether only the bound must be exact, so that a solution may break a row or a whole number
-        by `WIDE` instead of `FEASIBILITY`.
+        Whether solutions need not be exact: rows and whole numbers may be missed by `WIDE` instead
+        of `FEASIBILITY`, and the objective is multiplied by `WIDE_SCALE`.
     row_scale : float
         What rows with coefficients that are no whole numbers are multiplied by. HiGHS lets every
         row exceed its limit by 1e-9: the larger the row, the less that is of it.

@@ -26,7 +26,7 @@ from offline.processes.helper import Helper
 from offline.processes.messages import Message
 from offline.state import Phase
 
-REFUTED = 1e-5  # relative; by so much a plan may exceed a bound: what HiGHS forgives in rows
+REFUTED = 1e-5  # relative; an allowance for what HiGHS forgives in rows
 SAFETY = 1e-9  # relative, on top of a relaxation's value, for HiGHS's tolerances
 UNFINISHED = Solution(Status.INTERRUPTED, None, math.inf, math.inf, {})
 
@@ -289,7 +289,7 @@ class Decomposition:
         return solution
 
     def _check(self, solution: Solution) -> None:
-        """Compare a plan with the bounds of masters before, which had fewer rows.
+        """Compare a plan with the bounds of earlier masters, whose rows the present one has too.
 
         Raises
         ------

@@ -104,9 +104,9 @@ class Replanning:
         """
         solve = self.best.state.budget
         for number in count():
-            has_begun = 0 < number < self.params.least_tries and not self.gives_way()
-            is_over = solve.passed or (budget.passed and not has_begun)
-            if is_over or self.best.is_proven or not self.model.jobs:
+            has_begun = 0 < number < self.params.least_tries
+            is_spent = budget.passed and not has_begun
+            if self._is_over(solve) or is_spent or not self.model.jobs:
                 break
             if not self._is_new:
                 free, slots = self._chosen()
@@ -122,6 +122,9 @@ class Replanning:
         solution = self._plan(self._near, rows, budget, params.gap * self._left)
         self._adapt(solution)
         if not solution.values:
+            return
+        if self.gives_way():
+            self._is_new = True  # nothing has been looked for in this neighbourhood
             return
         plan = self.model.completions(solution.values)
         near = narrowed(self.model.near(plan, params.window), self._outside())

@@ -247,32 +247,33 @@ def test_each_try_has_a_new_neighbourhood_but_the_one_that_was_asked_for(
     assert [near == asked for near in tried] == [True, False, False]
 
 
-@pytest.mark.parametrize("has_come_up", [True, False])
-def test_it_gives_way_between_two_tries_and_before_the_walk_of_one(
-    monkeypatch: pytest.MonkeyPatch, has_come_up: bool
+@pytest.mark.parametrize(("after", "expected"), [(0, []), (1, ["plan"]), (3, ["plan", "walk"])])
+def test_it_gives_way_between_two_steps(
+    monkeypatch: pytest.MonkeyPatch, after: int, expected: list[str]
 ) -> None:
-    run = search(*SMALL, BIG, horizon=4, known=FULL, least_tries=2)
+    """The budget would allow more tries, and the neighbourhood that was given up comes again."""
+    run = search(*SMALL, BIG, horizon=4, known=FULL, least_tries=9)
     steps: list[str] = []
-    plan, around = run._plan, run.model.completing({c.job.id: range(4) for c in run.model.jobs})
+    asked = 0
+    plan = run._plan
 
     def planned(*given: Any) -> Solution:
         steps.append("plan")
         return plan(*given)
 
+    def gives_way() -> bool:
+        nonlocal asked
+        asked += 1
+        return asked > after
+
     monkeypatch.setattr(run, "_plan", planned)
-    monkeypatch.setattr(run, "_chosen", lambda: (set(range(9)), range(4)))
-    monkeypatch.setattr(run, "_limits_around", lambda *_: around)
     monkeypatch.setattr(run, "_walk", lambda *_: steps.append("walk"))
-    monkeypatch.setattr(run, "_mix", lambda *_: steps.append("mix"))
-    run.gives_way = lambda: has_come_up
-
-    class OneStep:
-        """A budget that is spent after the first step."""
-
-        passed = property(lambda _: bool(steps))
-
-    assert run.search(OneStep())  # type: ignore[arg-type]
-    assert steps == (["plan"] if has_come_up else ["plan", "walk", "mix"] * 2)
+    monkeypatch.setattr(run, "_mix", lambda *_: None)
+    run.begin(run.model.completing({c.job.id: range(4) for c in run.model.jobs}))
+    run.gives_way = gives_way
+    assert run.search(run.best.state.budget)
+    assert steps == expected
+    assert run._is_new == (expected != ["plan", "walk"])
 
 
 def test_it_begins_where_it_is_told_to() -> None:
