@@ -84,12 +84,11 @@ class Decomposition:
         relaxed = self.cut_the_relaxation()
         if self.replanning is None:
             self.try_whole()
-        else:
+        elif self.replanning.is_whole:  # over long horizons, a dive from there takes too long
             around = self.model.around(relaxed, self.params.master.window)
             ends = {name: [slots.start, slots.stop - 1] for name, slots in around.items()}
             self._tell({"relaxation": ends})
-            if self.replanning.is_whole:
-                self.replanning.begin(self.model.completing(around))
+            self.replanning.begin(self.model.completing(around))
         while not self.is_done:
             self.cycle()
         return Status.OPTIMAL if self.best.is_proven else self.budget.status
