@@ -13,6 +13,7 @@ Pochet and Wolsey, Production Planning by Mixed Integer Programming, Springer 20
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 
@@ -63,7 +64,6 @@ class Dive:
     ) -> None:
         self.model, self.separation, self.slots = model, separation, slots
         self.weights, self.params, self.cuts = weights, params, 0
-        self._plan_params = PrimalParams(plan_limit=params.plan_limit)
 
     def search(
         self, near: Limits, least: Callable[[], float], gap: float, budget: Budget
@@ -94,85 +94,100 @@ class Dive:
         slots = range(self.model.arrays.horizon)
         units: list[Units] = []
         lacking = np.array([c.work for c in self.model.jobs], dtype=np.int64)
-        self.model.require(pulp.LpContinuous, pulp.LpContinuous)
+        self.model.require_whole(slots[:0], slots[: self.params.look_ahead])
         first = PrimalParams(plan_limit=self.params.first_limit)
-        values = close_plan(self.model, near, budget, first, (), gap).values or None
-        if values is not None:
-            plan = self.model.completions(values)
-            near = narrowed(near, self.model.near(plan, self.params.window))
-            values = self._cut(slots, near, gap, budget, slots)
+        plan = close_plan(self.model, near, budget, first, (), gap).values or None
+        values = self._cut(plan, slots, slots, near, least, budget)
         for slot in slots:
-            if values is None:
-                return None
-            ahead = range(slot, slot + self.params.look_ahead)
-            self.model.require_whole(range(slot, slot + 1), ahead)
-            left = self.model.value_of(values) - least()
-            values = self._planned(slots[slot:], near, values, self.params.gap * left, budget)
             if values is None or self.model.value_of(values) <= least():
                 return None
-            found = self._placed(slot, values, lacking, budget)
+            ahead = range(slot, slot + self.params.look_ahead)
+            self.model.require_whole(slots[slot : slot + 1], ahead)
+            close = slots[slot:], slots[slot : slot + 1]
+            plan = self._again(values, close[0], near, least, budget)
+            values = self._cut(plan, *close, near, least, budget)
+            if values is None or self.model.value_of(values) <= least():
+                return None
+            found = self._placed(slot, near, values, lacking, budget)
             if found is None:
                 return None
-            units.append(found)
-            lacking -= found["worker"].sum(axis=1)
-            near = narrowed(near, self._at_most(slot, found))
+            values, here = found
+            units.append(here)
+            lacking -= here["worker"].sum(axis=1)
+            near = narrowed(near, self._at_most(slot, here))
         return None if values is None else (units, self.model.completions(values))
 
-    def _planned(
-        self,
-        slots: range,
-        near: Limits,
-        before: Mapping[str, float],
-        gap: float,
-        budget: Budget,
-    ) -> Mapping[str, float] | None:
-        """Values of a plan that breaks no cut in the first of these slots; None if none is found.
-
-        All completions stay as they were `before`, if that is possible. Else they may change as
-        long as that costs at most `gap`, or else at any cost. Far slots stay as they were as long
-        as something else helps.
-        """
-        close, new = slots[: self.params.span], slots[:1]
-        same, far = self._completing_as(before), self._kept(slots[self.params.span :], before)
-        unchanged = narrowed(near, same)
-        values = self._cut(close, narrowed(unchanged, far), 0.0, budget, new)
-        if values is None and far:
-            values = self._cut(slots, unchanged, 0.0, budget, new)
-        if values is None and far:
-            rows = self.model.worth(self.model.value_of(before) - gap)
-            values = self._cut(close, narrowed(near, far), gap, budget, new, rows)
-        if values is None:
-            values = self._cut(slots, near, gap, budget, new)
-        return values
+    def wide(self, near: Limits, gap: float, budget: Budget) -> Limits | None:
+        """Limits around the best plan in fractions within wider ones; None if none is found."""
+        self.model.require(pulp.LpContinuous, pulp.LpContinuous)
+        first = PrimalParams(plan_limit=self.params.first_limit)
+        values = close_plan(self.model, near, budget, first, (), gap).values
+        if not values:
+            return None
+        plan = self.model.completions(values)
+        return narrowed(near, self.model.near(plan, self.params.window))
 
     def _cut(
         self,
+        values: Mapping[str, float] | None,
         slots: range,
-        near: Limits,
-        gap: float,
-        budget: Budget,
         new: range,
-        rows: Sequence[pulp.LpConstraint] = (),
+        near: Limits,
+        least: Callable[[], float],
+        budget: Budget,
     ) -> Mapping[str, float] | None:
-        """Plan, cut off what breaks a cut in these slots, and plan again; a few times.
+        """Cut off what breaks a cut in these slots, and plan again; a few times.
 
-        New cuts are looked for in the slots `new` alone.
+        New cuts are looked for in the slots `new` alone. None if there are no values, or no plan.
         """
-        values = self._solved(near, gap, budget, rows).values
         for _ in range(self.params.rounds):
-            if not values or budget.passed:
+            if values is None or budget.passed:
                 break
             broken = self.separation.cut(values, budget, slots, new)
             self.cuts += len(broken)
             if not broken:
                 break
-            values = self._solved(near, gap, budget, rows).values
-        return values or None
+            values = self._again(values, slots, near, least, budget)
+        return values
+
+    def _again(
+        self,
+        before: Mapping[str, float],
+        slots: range,
+        near: Limits,
+        least: Callable[[], float],
+        budget: Budget,
+    ) -> Mapping[str, float] | None:
+        """Values of a plan that loses as little as possible of the one `before`, if any is found.
+
+        All completions stay at first, and the counts of far slots. Then completions may change if
+        that costs next to nothing, and in each further attempt if it costs up to twice as much.
+        Where little may be lost, few completions are open, so that an attempt takes no time.
+        """
+        params = self.params
+        far = self._kept(slots[params.span :], before)
+        same = narrowed(near, self._completing_as(before))
+        for limits in (narrowed(same, far), *([same] if far else [])):
+            values = self._solved(limits, 0.0, budget).values
+            if values:
+                return values
+        value = self.model.value_of(before)
+        room = value - least()
+        limits = narrowed(near, far)
+        for halvings in reversed(range(params.attempts)):
+            loss = room / 2**halvings
+            rows = self.model.worth(value - loss)
+            values = self._solved(limits, params.loss_gap * loss, budget, rows).values
+            if values or budget.passed:
+                return values or None
+            limits = near
+        return None
 
     def _solved(
         self, near: Limits, gap: float, budget: Budget, rows: Sequence[pulp.LpConstraint] = ()
     ) -> Solution:
-        return close_plan(self.model, near, budget, self._plan_params, rows, gap)
+        params = PrimalParams(plan_limit=self.params.plan_limit)
+        return close_plan(self.model, near, budget, params, rows, gap)
 
     def _kept(self, slots: range, values: Mapping[str, float]) -> Limits:
         """Limits by which the counts of these slots stay what they are, fractions or not."""
@@ -192,17 +207,53 @@ class Dive:
         return {**limits, **dict.fromkeys(done, (1.0, 1.0))}
 
     def _placed(
-        self, slot: int, values: Mapping[str, float], lacking: IntArray, budget: Budget
-    ) -> Units | None:
-        """The workers of a slot on servers, with their parameter servers, as many as fit.
+        self,
+        slot: int,
+        near: Limits,
+        plan: Mapping[str, float],
+        lacking: IntArray,
+        budget: Budget,
+    ) -> tuple[Mapping[str, float], Units] | None:
+        """A plan and what has found servers of its workers of a slot, with parameter servers.
 
-        A plan may have more workers than a job needs; none gets more than it is `lacking` (I,).
+        Where some have found none, the slot is planned again with a little of its room left free,
+        as long as no completion changes. The plan of which the fewest are missing counts.
         """
+        best, fewest = None, math.inf
+        same = narrowed(near, self._completing_as(plan))
+        values = plan
+        for number in range(1, self.params.placements + 1):
+            wanted = self._wanted(slot, values, lacking)
+            part = budget.within(self.params.slot_limit)
+            weights = self.weights * self._urgency(slot, values)
+            empty = self.slots.empty()
+            here = self.slots.best(wanted, weights, empty, part, self.params.slot_gap)
+            if here is None:
+                break
+            missing = int((wanted - here["worker"].sum(axis=1)).sum())
+            if missing < fewest:
+                best, fewest = (values, here), missing
+            if missing == 0 or number == self.params.placements:
+                break
+            room = dict.fromkeys(product(GROUPS, [slot]), 1.0 - number * self.params.squeeze)
+            values = self._solved(same, 0.0, budget, list(self.model.within(room))).values
+            if not values:
+                break
+        return best
+
+    def _wanted(self, slot: int, values: Mapping[str, float], lacking: IntArray) -> IntArray:
+        """Workers (I,) of a slot in a plan, for each job at most as many as it is `lacking`."""
         planned = np.rint(self.model.counts(values, "worker", slot)).astype(np.int64)
-        wanted = np.minimum(planned, np.maximum(lacking, 0))
-        part = budget.within(self.params.slot_limit)
-        empty = self.slots.empty()
-        return self.slots.best(wanted, self.weights, empty, part, self.params.slot_gap)
+        wanted: IntArray = np.minimum(planned, np.maximum(lacking, 0))
+        return wanted
+
+    def _urgency(self, slot: int, values: Mapping[str, float]) -> FloatArray:
+        """Factors (I,) on weights: the sooner a job completes, the less it can make up for."""
+        done = self.model.completions(values)
+        due = [done.get(c.job.id, self.model.arrays.horizon) for c in self.model.jobs]
+        waits = np.maximum(np.array(due) - slot, 0)
+        factors: FloatArray = 1.0 + self.params.urgency / (1.0 + waits) ** 2
+        return factors
 
     def _at_most(self, slot: int, units: Units) -> Limits:
         """Limits by which a slot has no more workers than were placed there."""

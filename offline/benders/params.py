@@ -110,7 +110,7 @@ class DiveParams(Params):
     Parameters
     ----------
     window : int
-        Slots that a job may complete later than in the first plan.
+        Slots that a job may complete later than in a plan in fractions.
     span : int
         Slots whose counts may change first; later ones only if that does not help.
     first_limit, plan_limit : float
@@ -118,27 +118,41 @@ class DiveParams(Params):
     look_ahead : int
         Slots in which parameter servers are whole numbers, the one to place and those after it.
     gap : float
-        Share of what is left to gain at which a plan is good enough: for the first plan, of the
-        difference of bound and incumbent; for a slot, of what the plan before is worth more than
-        the incumbent.
+        Share of the difference of bound and incumbent at which the first plan is good enough.
+    attempts : int
+        Where completions must change, a plan may lose the difference to the incumbent halved so
+        often less one; in each further attempt, twice as much.
+    loss_gap : float
+        Share of what may be lost at which such a plan is good enough.
     rounds : int
         Most times that cuts are added and a plan is made again, for the first plan and for each
-        attempt of a slot.
+        slot.
     slot_limit : float
         For placing the counts of a slot.
     slot_gap : float
         Share of the lightest worker's weight by which heavier workers of a slot may be missed.
+    urgency : float
+        By how much of its weight a worker weighs more in the slot in which its job completes.
+    placements : int
+        Most plans of a slot whose counts are placed.
+    squeeze : float
+        Share of a slot's room that each of these leaves free more than the one before.
     """
 
     window: Count = 2
     span: Number = 25
     first_limit: Amount = 30.0
-    plan_limit: Amount = 10.0
-    look_ahead: Number = 1
+    plan_limit: Amount = 6.0
+    look_ahead: Number = 25
     gap: Share = 0.03
-    rounds: Count = 5
+    attempts: Number = 6
+    loss_gap: Share = 0.25
+    rounds: Count = 8
     slot_limit: Amount = 3.0
     slot_gap: Share = 0.1
+    urgency: Amount = 50.0
+    placements: Number = 5
+    squeeze: Share = 0.01
 
 
 @dataclass(frozen=True, slots=True)

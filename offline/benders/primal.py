@@ -163,14 +163,18 @@ class PrimalHeuristic:
                     self._squeeze(room, misfit)
         return added
 
-    def dive(self, near: Limits, budget: Budget) -> int:
+    def dive(self, near: Limits, budget: Budget, *, is_wide: bool = False) -> int:
         """Better schedules by a dive within the limits `near` (`offline.benders.dive`).
 
-        Returns the number of new cuts.
+        Where these are so wide that a plan of whole parameter servers is out of reach, a plan in
+        fractions narrows them first. Returns the number of new cuts.
         """
         dive, before = self._dive, self._dive.cuts
         gap = dive.params.gap * max(0.0, self.best.state.bound - self.best.value)
-        found = dive.search(near, lambda: self.best.value, gap, budget)
+        narrow = dive.wide(near, gap, budget) if is_wide else near
+        if narrow is None:
+            return 0
+        found = dive.search(narrow, lambda: self.best.value, gap, budget)
         if found is not None:
             units, done = found
             due = np.array([done.get(c.job.id, -1) for c in self.model.jobs])

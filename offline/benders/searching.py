@@ -76,7 +76,7 @@ class ScheduleSearch:
                 self.parts.replanning.mix(plan, budget)
         elif relaxation is not None:
             self.parts.best.state.enter(Phase.PLANS)
-            primal.dive(model.completing(relaxation), budget)
+            primal.dive(model.completing(relaxation), budget, is_wide=True)
 
     def _take_plan(self, message: Message) -> None:
         """Keep a plan until its turn comes; only the last one counts."""

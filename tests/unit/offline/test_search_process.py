@@ -206,7 +206,7 @@ def test_it_dives_from_a_plan_and_mixes_it_or_dives_from_a_relaxation(kind: str)
     done: list[Any] = []
     partner = Partner(lambda _: None)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(parts.primal, "dive", lambda near, _: done.append(near))
+        patch.setattr(parts.primal, "dive", lambda near, _, **__: done.append(near))
         patch.setattr(parts.replanning, "mix", lambda plan, _: done.append(plan))
         search = ScheduleSearch(parts, LARGE, partner)
         name = parts.model.jobs[0].job.id
