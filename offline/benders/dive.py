@@ -14,7 +14,7 @@ Pochet and Wolsey, Production Planning by Mixed Integer Programming, Springer 20
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import product
 
 import numpy as np
@@ -104,11 +104,11 @@ class Dive:
             ahead = range(slot, slot + self.params.look_ahead)
             self.model.require_whole(slots[slot : slot + 1], ahead)
             close = slots[slot:], slots[slot : slot + 1]
-            plan = self._again(values, close[0], near, least, budget)
+            plan = self._again(values, {slot}, close[0], near, least, budget)
             values = self._cut(plan, *close, near, least, budget)
             if values is None or self.model.value_of(values) <= least():
                 return None
-            found = self._placed(slot, near, values, lacking, budget)
+            found = self._placed(slot, near, values, lacking, least, budget)
             if found is None:
                 return None
             values, here = found
@@ -147,12 +147,15 @@ class Dive:
             self.cuts += len(broken)
             if not broken:
                 break
-            values = self._again(values, slots, near, least, budget)
+            slot_of = self.model.slot_of
+            changed = {slot_of[variable.name] for row in broken for variable in row}
+            values = self._again(values, changed, slots, near, least, budget)
         return values
 
     def _again(
         self,
         before: Mapping[str, float],
+        changed: Collection[int],
         slots: range,
         near: Limits,
         least: Callable[[], float],
@@ -160,14 +163,17 @@ class Dive:
     ) -> Mapping[str, float] | None:
         """Values of a plan that loses as little as possible of the one `before`, if any is found.
 
-        All completions stay at first, and the counts of far slots. Then completions may change if
-        that costs next to nothing, and in each further attempt if it costs up to twice as much.
-        Where little may be lost, few completions are open, so that an attempt takes no time.
+        All completions stay at first, and the counts of far slots, and whole parameter servers but
+        for those of the slots that are `changed`. Then completions may change if that costs next to
+        nothing, and in each further attempt if it costs up to twice as much. Where little may be
+        lost, few completions are open, so that an attempt takes no time.
         """
         params = self.params
         far = self._kept(slots[params.span :], before)
         same = narrowed(near, self._completing_as(before))
-        for limits in (narrowed(same, far), *([same] if far else [])):
+        close = narrowed(same, far)
+        ps = self._kept_ps([slot for slot in slots if slot not in changed], before)
+        for limits in (*([narrowed(close, ps)] if ps else []), close, *([same] if far else [])):
             values = self._solved(limits, 0.0, budget).values
             if values:
                 return values
@@ -199,6 +205,16 @@ class Dive:
             for now in [max(0.0, values[variable.name])]
         }
 
+    def _kept_ps(self, slots: Collection[int], values: Mapping[str, float]) -> Limits:
+        """Limits by which the parameter servers of these slots stay, where they are whole."""
+        return {
+            variable.name: (now, now)
+            for c in self.model.jobs
+            for (slot, _), variable in c.ps.items()
+            if slot in slots and variable.cat == pulp.LpInteger
+            for now in [float(round(values[variable.name]))]
+        }
+
     def _completing_as(self, values: Mapping[str, float]) -> Limits:
         """Limits by which the same jobs complete, in the same slots."""
         slots = self.model.completions(values)
@@ -212,31 +228,41 @@ class Dive:
         near: Limits,
         plan: Mapping[str, float],
         lacking: IntArray,
+        least: Callable[[], float],
         budget: Budget,
     ) -> tuple[Mapping[str, float], Units] | None:
         """A plan and what has found servers of its workers of a slot, with parameter servers.
 
-        Where some have found none, the slot is planned again with a little of its room left free,
-        as long as no completion changes. The plan of which the fewest are missing counts.
+        Where some have found none, the slot is planned again with a little of its room left free;
+        that may cost what the first attempt of a slot may lose. The plan of which the fewest are
+        missing counts.
         """
+        params = self.params
         best, fewest = None, math.inf
         same = narrowed(near, self._completing_as(plan))
+        value = self.model.value_of(plan)
+        loss = (value - least()) / 2 ** (params.attempts - 1)
         values = plan
-        for number in range(1, self.params.placements + 1):
+        for number in range(1, params.placements + 1):
             wanted = self._wanted(slot, values, lacking)
-            part = budget.within(self.params.slot_limit)
-            weights = self.weights * self._urgency(slot, values)
-            empty = self.slots.empty()
-            here = self.slots.best(wanted, weights, empty, part, self.params.slot_gap)
+            here = self.slots.all_of(wanted, budget.within(params.slot_limit))
+            if here is None:
+                part = budget.within(params.slot_limit)
+                weights = self.weights * self._urgency(slot, values)
+                here = self.slots.best(wanted, weights, self.slots.empty(), part, params.slot_gap)
             if here is None:
                 break
             missing = int((wanted - here["worker"].sum(axis=1)).sum())
             if missing < fewest:
                 best, fewest = (values, here), missing
-            if missing == 0 or number == self.params.placements:
+            if missing == 0 or number == params.placements:
                 break
-            room = dict.fromkeys(product(GROUPS, [slot]), 1.0 - number * self.params.squeeze)
-            values = self._solved(same, 0.0, budget, list(self.model.within(room))).values
+            room = dict.fromkeys(product(GROUPS, [slot]), 1.0 - number * params.squeeze)
+            rows = list(self.model.within(room))
+            values = self._solved(same, 0.0, budget, rows).values
+            if not values:
+                rows += self.model.worth(value - loss)
+                values = self._solved(near, params.loss_gap * loss, budget, rows).values
             if not values:
                 break
         return best

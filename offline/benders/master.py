@@ -217,6 +217,11 @@ class CountModel(ScheduleModel):
                 yield slot, variable.name
 
     @cached_property
+    def slot_of(self) -> dict[str, int]:
+        """The slot of each count, by its name."""
+        return {name: slot for slot, name in self._counts()}
+
+    @cached_property
     def size_of(self) -> dict[str, float]:
         """The size (`sizes`) of a unit of each count, by its name."""
         return {

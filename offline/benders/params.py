@@ -152,7 +152,7 @@ class DiveParams(Params):
     slot_gap: Share = 0.1
     urgency: Amount = 50.0
     placements: Number = 5
-    squeeze: Share = 0.01
+    squeeze: Share = 0.005
 
 
 @dataclass(frozen=True, slots=True)

@@ -125,8 +125,8 @@ def again(run: Dive, closed: range, least: float) -> tuple[list[int] | None, lis
     model, slots = run.model, range(run.model.arrays.horizon)
     near = {c.workers[t, 0].name: (0.0, 0.0) for c in model.jobs for t in closed}
     model.require(pulp.LpContinuous, pulp.LpContinuous)
-    before = run._solved({}, 0.0, work()).values
-    before = run._cut(before, slots, slots, {}, lambda: 0.0, work())
+    relaxed = run._solved({}, 0.0, work()).values
+    before = run._cut(relaxed, slots, slots, {}, lambda: 0.0, work())
     assert before is not None
     assert sorted(model.completions(before).values()) == [0, 1]
     solved, attempts = run._solved, list[int]()
@@ -136,9 +136,10 @@ def again(run: Dive, closed: range, least: float) -> tuple[list[int] | None, lis
         attempts.append(sum(c.workers[slots[-1], 0].name not in fixed for c in model.jobs))
         return solved(limits, *given)
 
-    run._solved = counted  # type: ignore[method-assign]
-    values = run._again(before, slots, near, lambda: least, work())
-    return values and sorted(model.completions(values).values()), attempts
+    run._solved = counted  # type: ignore[assignment,method-assign]
+    values = run._again(before, slots, slots, near, lambda: least, work())
+    done = None if values is None else sorted(model.completions(values).values())
+    return done, attempts
 
 
 def test_completions_stay_where_they_can_and_change_where_they_must() -> None:
@@ -185,7 +186,7 @@ def test_jobs_that_complete_soon_are_placed_first() -> None:
         due = {"late": 1, "soon": 0}
         values = {c.done[due[c.job.id]].name: 1.0 for c in run.model.jobs}
         values |= {c.workers[0, 0].name: 1.0 for c in run.model.jobs}
-        found = run._placed(0, {}, values, np.array([1, 1]), work())
+        found = run._placed(0, {}, values, np.array([1, 1]), lambda: 0.0, work())
         assert found is not None
         placed = total(found[1], "worker").tolist()
         assert dict(zip(run.model.index, placed, strict=True)) == {"soon": 1, "late": 0}
