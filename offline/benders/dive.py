@@ -1,10 +1,11 @@
 """Schedules from a plan in fractions: one slot after the other in whole numbers, placed at once.
 
-The next slot gets whole counts, while those of later slots stay fractions, and the MILP says which
-jobs still complete in time. Then the counts find their servers, before the slot after it is
-planned. So what finds no server in one slot moves to later ones, and what comes out in the end has
-a place. Most slots cost no utility, because later ones can make up for what a job gets less. So all
-completions stay at first, and only where that is impossible may they change.
+The next slot gets whole counts. Workers of later slots stay fractions, parameter servers of the
+next slots are whole, and the MILP says which jobs still complete in time. Then the counts find
+their servers, before the slot after it is planned. So what finds no server in one slot moves to
+later ones, and what comes out in the end has a place. Most slots cost no utility, because later
+ones can make up for what a job gets less. So all completions stay at first, and only where that is
+impossible may they change.
 
 References
 ----------
@@ -30,6 +31,8 @@ from offline.benders.plans import close_plan
 from offline.benders.separation import Separation
 from offline.benders.slot_model import SlotModel, Units
 from offline.model.arrays import GROUPS
+
+WHOLE = 1e-4  # by which HiGHS may miss a whole number
 
 
 class Dive:
@@ -75,8 +78,8 @@ class Dive:
         near : mapping of str to (float, float)
             Limits of variables of the master.
         least : callable
-            Returns the utility that the schedules must exceed, asked for anew in every slot. The
-            dive ends once its plan is not worth more.
+            Returns the utility that the schedules must exceed, asked for anew several times in a
+            slot. The dive ends once its plan is not worth more.
         gap : float
             Difference of bound and first plan at which to stop, in utility.
         budget : Budget
@@ -163,22 +166,28 @@ class Dive:
     ) -> Mapping[str, float] | None:
         """Values of a plan that loses as little as possible of the one `before`, if any is found.
 
-        All completions stay at first, and the counts of far slots, and whole parameter servers but
-        for those of the slots that are `changed`. Then completions may change if that costs next to
-        nothing, and in each further attempt if it costs up to twice as much. Where little may be
-        lost, few completions are open, so that an attempt takes no time.
+        All completions stay at first. So do the counts of far slots, and the whole parameter
+        servers of slots that are not `changed`: then these may change by one, then at will, then
+        far slots, too. If that does not help, completions may change where that costs next to
+        nothing, and in each further attempt where it costs twice as much, up to all that the plan
+        is worth more than the least. Where little may be lost, few completions are open, so that an
+        attempt takes little time.
         """
         params = self.params
-        far = self._kept(slots[params.span :], before)
+        value = self.model.value_of(before)
+        room = value - least()
+        if room <= 0.0:
+            return None
+        far = self._kept([t for t in slots[params.span :] if t not in changed], before)
         same = narrowed(near, self._completing_as(before))
         close = narrowed(same, far)
-        ps = self._kept_ps([slot for slot in slots if slot not in changed], before)
-        for limits in (*([narrowed(close, ps)] if ps else []), close, *([same] if far else [])):
+        others = [slot for slot in slots if slot not in changed]
+        by_ps = [ps for by in (0, 1) if (ps := self._kept_ps(others, before, by))]
+        first = [narrowed(close, ps) for ps in by_ps]
+        for limits in (*first, close, *([same] if far else [])):
             values = self._solved(limits, 0.0, budget).values
             if values:
                 return values
-        value = self.model.value_of(before)
-        room = value - least()
         limits = narrowed(near, far)
         for halvings in reversed(range(params.attempts)):
             loss = room / 2**halvings
@@ -195,24 +204,25 @@ class Dive:
         params = PrimalParams(plan_limit=self.params.plan_limit)
         return close_plan(self.model, near, budget, params, rows, gap)
 
-    def _kept(self, slots: range, values: Mapping[str, float]) -> Limits:
+    def _kept(self, slots: Collection[int], values: Mapping[str, float]) -> Limits:
         """Limits by which the counts of these slots stay what they are, fractions or not."""
         return {
             variable.name: (now, now)
             for c, group in product(self.model.jobs, GROUPS)
             for (slot, _), variable in c.units(group).items()
             if slot in slots
-            for now in [max(0.0, values[variable.name])]
+            for now in [min(max(0.0, values[variable.name]), variable.upBound)]
         }
 
-    def _kept_ps(self, slots: Collection[int], values: Mapping[str, float]) -> Limits:
-        """Limits by which the parameter servers of these slots stay, where they are whole."""
+    def _kept_ps(self, slots: Collection[int], values: Mapping[str, float], by: int) -> Limits:
+        """Limits by which whole parameter servers of these slots change by so many at most."""
         return {
-            variable.name: (now, now)
+            variable.name: (max(0.0, now - by), min(float(variable.upBound), now + by))
             for c in self.model.jobs
             for (slot, _), variable in c.ps.items()
-            if slot in slots and variable.cat == pulp.LpInteger
+            if slot in slots
             for now in [float(round(values[variable.name]))]
+            if abs(now - values[variable.name]) <= WHOLE
         }
 
     def _completing_as(self, values: Mapping[str, float]) -> Limits:
@@ -242,9 +252,12 @@ class Dive:
         same = narrowed(near, self._completing_as(plan))
         value = self.model.value_of(plan)
         loss = (value - least()) / 2 ** (params.attempts - 1)
-        values = plan
+        values, tried = plan, set[bytes]()
         for number in range(1, params.placements + 1):
             wanted = self._wanted(slot, values, lacking)
+            if wanted.tobytes() in tried:
+                break
+            tried.add(wanted.tobytes())
             here = self.slots.all_of(wanted, budget.within(params.slot_limit))
             if here is None:
                 part = budget.within(params.slot_limit)

@@ -110,20 +110,22 @@ class DiveParams(Params):
     Parameters
     ----------
     window : int
-        Slots that a job may complete later than in a plan in fractions.
+        Slots that a job may complete later than in the plan in fractions with which a dive from a
+        relaxation begins.
     span : int
         Slots whose counts may change first; later ones only if that does not help.
     first_limit, plan_limit : float
-        For the first plan, and for any other; seconds or units of work.
+        For the first plan, and for the plan in fractions before it, if there is one; and for any
+        other. Seconds or units of work.
     look_ahead : int
         Slots in which parameter servers are whole numbers, the one to place and those after it.
     gap : float
         Share of the difference of bound and incumbent at which the first plan is good enough.
     attempts : int
-        Where completions must change, a plan may lose the difference to the incumbent halved so
-        often less one; in each further attempt, twice as much.
+        Most plans that are tried where completions must change. The last may lose the whole
+        difference to the incumbent, each one before it half as much as the next.
     loss_gap : float
-        Share of what may be lost at which such a plan is good enough.
+        Where completions change, share of the loss that is allowed at which a plan is good enough.
     rounds : int
         Most times that cuts are added and a plan is made again, for the first plan and for each
         slot.
@@ -132,11 +134,12 @@ class DiveParams(Params):
     slot_gap : float
         Share of the lightest worker's weight by which heavier workers of a slot may be missed.
     urgency : float
-        By how much of its weight a worker weighs more in the slot in which its job completes.
+        Where not all workers of a slot find a server, those of a job that completes in it weigh so
+        many times their own weight more; w slots before that, the (1 + w)²-th part of it.
     placements : int
         Most plans of a slot whose counts are placed.
     squeeze : float
-        Share of a slot's room that each of these leaves free more than the one before.
+        Share of the slot's room by which each of these after the first gets less.
     """
 
     window: Count = 2

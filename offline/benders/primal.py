@@ -166,21 +166,26 @@ class PrimalHeuristic:
     def dive(self, near: Limits, budget: Budget, *, is_wide: bool = False) -> int:
         """Better schedules by a dive within the limits `near` (`offline.benders.dive`).
 
-        Where these are so wide that a plan of whole parameter servers is out of reach, a plan in
-        fractions narrows them first. Returns the number of new cuts.
+        With `is_wide`, they leave so much open that a plan of whole parameter servers is out of
+        reach: a plan in fractions narrows them first. Returns the number of new cuts.
         """
         dive, before = self._dive, self._dive.cuts
         gap = dive.params.gap * max(0.0, self.best.state.bound - self.best.value)
         narrow = dive.wide(near, gap, budget) if is_wide else near
         if narrow is None:
             return 0
-        found = dive.search(narrow, lambda: self.best.value, gap, budget)
+        found = dive.search(narrow, self._known, gap, budget)
         if found is not None:
             units, done = found
             due = np.array([done.get(c.job.id, -1) for c in self.model.jobs])
             fill = Fill.of(map(self.shortfall.slots.consistent, units), due)
             self._offer(fill, budget, has_searched=False)
         return dive.cuts - before
+
+    def _known(self) -> float:
+        """What the best schedules are worth, those included that others have told of."""
+        self.best.catch_up()
+        return self.best.value
 
     def _cut_off(self, misfits: Sequence[Misfit], budget: Budget) -> set[tuple[str, bytes]]:
         """Cut off the counts that patterns do not cover, in every slot; which ones."""

@@ -45,6 +45,7 @@ class ScheduleSearch:
         parts.separation.share(partner)
         self._plan: Mapping[str, int] | None = None
         self._relaxation: Mapping[str, range] | None = None
+        self._unsettled: Mapping[str, int] | None = None  # the last plan, if its dive found cuts
         if parts.replanning is not None:
             parts.replanning.gives_way = lambda: self._plan is not None
         partner.on("plan", self._take_plan)
@@ -64,16 +65,20 @@ class ScheduleSearch:
         """Dive from what the other process has told of since the last time, if there is anything.
 
         Where that is both a plan and a relaxation, only the plan counts, and it is mixed with the
-        best schedules, too.
+        best schedules, too. If there is nothing new, and the dive from the last plan has found cuts,
+        another one from that plan knows them from the start; over long horizons that takes too long.
         """
         plan, relaxation = self._plan, self._relaxation
-        self._plan = self._relaxation = None
-        model, primal = self.parts.model, self.parts.primal
+        if plan is None and relaxation is None:
+            plan = self._unsettled
+        self._plan = self._relaxation = self._unsettled = None
+        model, primal, replanning = self.parts.model, self.parts.primal, self.parts.replanning
         if plan is not None:
             self.parts.best.state.enter(Phase.PLANS)
-            primal.dive(model.near(plan, self.params.master.window), budget)
-            if self.parts.replanning is not None:
-                self.parts.replanning.mix(plan, budget)
+            cuts = primal.dive(model.near(plan, self.params.master.window), budget)
+            if replanning is not None:
+                self._unsettled = plan if cuts and replanning.is_whole else None
+                replanning.mix(plan, budget)
         elif relaxation is not None:
             self.parts.best.state.enter(Phase.PLANS)
             primal.dive(model.completing(relaxation), budget, is_wide=True)

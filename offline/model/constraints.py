@@ -27,7 +27,6 @@ def total_utility(jobs: Sequence[JobVariables]) -> pulp.LpAffineExpression:
 def admitted_once(c: JobVariables) -> Rows:
     """(11): x_i = sum_t u_i(t) is at most 1."""
     yield pulp.lpSum(c.done.values()) <= 1
-    yield from completed_by(c)
 
 
 def completed_by(c: JobVariables) -> Rows:
@@ -111,6 +110,7 @@ def no_worker_after_completion(c: JobVariables) -> Rows:
 def of_job(c: JobVariables, work: Callable[[JobVariables], Rows] = training_work) -> Rows:
     """(2), as `work` writes it, (3), (6), (7), (11) and its minimum: the rows of one job alone."""
     yield from admitted_once(c)
+    yield from completed_by(c)
     yield from work(c)
     yield from workers_at_most_chunks(c)
     yield from minimum_of_workers(c)

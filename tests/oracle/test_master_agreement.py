@@ -9,7 +9,7 @@ those of the compact model in test_milp_agreement.py.
 
 Masters of fifty jobs are a matter of their own: with the tolerance of the compact model, 1e-9,
 about one solve in six of them proves a false optimum, depending on HiGHS's seed. They are solved
-with HiGHS's own tolerances, and a nightly search compares their optima over seeds.
+with a tolerance of 1e-6, and a nightly search compares their optima over seeds.
 """
 
 from __future__ import annotations

@@ -92,7 +92,7 @@ def test_cuts_tell_before_that_something_finds_no_server() -> None:
 
 
 def test_it_ends_when_others_have_found_what_is_worth_more() -> None:
-    told = iter([0.0, 0.0, 0.0, 12.0])
+    told = iter([0.0, 0.0, 0.0, 0.0, 12.0])
     assert dive(*PAIR, horizon=2).search({}, lambda: next(told), 0.0, work()) is None
     assert not list(told)
 
@@ -137,7 +137,7 @@ def again(run: Dive, closed: range, least: float) -> tuple[list[int] | None, lis
         return solved(limits, *given)
 
     run._solved = counted  # type: ignore[assignment,method-assign]
-    values = run._again(before, slots, slots, near, lambda: least, work())
+    values = run._again(before, {0}, slots, near, lambda: least, work())
     done = None if values is None else sorted(model.completions(values).values())
     return done, attempts
 
@@ -157,6 +157,8 @@ def test_each_attempt_may_lose_twice_as_much(attempts: int, made: int) -> None:
 
 
 def test_a_plan_that_would_lose_too_much_is_none() -> None:
+    """A plan that is worth no more than the least to begin with is not even tried."""
+    assert again(dive(*WIDE, horizon=4), range(1), 15.0) == (None, [])
     assert again(dive(*WIDE, horizon=4, attempts=2), range(1), 11.0) == (None, [0, 2, 2])
 
 
@@ -190,6 +192,60 @@ def test_jobs_that_complete_soon_are_placed_first() -> None:
         assert found is not None
         placed = total(found[1], "worker").tolist()
         assert dict(zip(run.model.index, placed, strict=True)) == {"soon": 1, "late": 0}
+
+
+@pytest.mark.parametrize(("placements", "wanted"), [(1, [3, 2]), (2, [3, 2, 2])])
+def test_a_slot_with_a_misfit_is_planned_again_with_less_room(
+    placements: int, wanted: list[int]
+) -> None:
+    """By total capacity three of four workers fit in slot 0; with 0.7 of it two, and two do fit."""
+    pairs = [Job(name, 0, 1, 1, 1, 1.0, 0.0, {"gpu": 2.0}, {}, LATE) for name in "abcd"]
+    given = {"rounds": 0, "attempts": 1, "placements": placements, "squeeze": 0.3}
+    run, seen = dive(*pairs, horizon=2, cluster=TWO, **given), list[int]()
+    all_of = run.slots.all_of
+    run.slots.all_of = lambda n, part: (seen.append(int(n.sum())), all_of(n, part))[1]  # type: ignore
+    found = search(run)
+    assert found is not None
+    assert seen == wanted
+    assert [sum(here) for here in workers(found[0])] == [2, 2]
+
+
+def test_parameter_servers_of_other_slots_stay_at_first() -> None:
+    instance = oasis.generate("testbed", jobs=4, seed=1)
+    run = dive(*instance.jobs, horizon=instance.horizon, cluster=instance.cluster)
+    slots, seen = range(instance.horizon), list[Limits]()
+    run.model.require_whole(slots[:0], slots)
+    before = run._solved({}, 0.0, work()).values
+    solved = run._solved
+
+    def noted(limits: Limits, *given: Any) -> Solution:
+        seen.append(limits)
+        return solved(limits, *given)
+
+    run._solved = noted  # type: ignore[assignment,method-assign]
+    values = run._again(before, {1}, slots, {}, lambda: 0.0, work())
+    assert values is not None
+    fixed = run.model.read().limited(seen[0]).fixed
+    servers = [(slot, z.name) for c in run.model.jobs for (slot, _), z in c.ps.items()]
+    others = [name for slot, name in servers if slot != 1]
+    assert {slot for slot, name in servers if name not in fixed} == {1}
+    assert [fixed[name] for name in others] == [round(before[name]) for name in others]
+    assert sum(before[name] for name in others) > 0
+
+
+def test_parameter_servers_in_fractions_are_not_kept() -> None:
+    """Those of the last slot that becomes whole were fractions in the plan before."""
+    instance = oasis.generate("testbed", jobs=4, seed=1)
+    run = dive(*instance.jobs, horizon=instance.horizon, cluster=instance.cluster)
+    slots = range(instance.horizon)
+    run.model.require(pulp.LpContinuous, pulp.LpContinuous)
+    before = run._solved({}, 0.0, work()).values
+    kept = run._kept_ps(slots, before, 0)
+    names = {z.name for c in run.model.jobs for z in c.ps.values()}
+    fractions = {name for name in names if abs(before[name] - round(before[name])) > 1e-3}
+    assert fractions
+    assert kept
+    assert not fractions & set(kept)
 
 
 def test_limits_around_a_plan_in_fractions() -> None:

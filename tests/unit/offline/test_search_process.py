@@ -17,6 +17,7 @@ import pytest
 import oasis
 from oasis.model.instance_file import instance_to_dict
 from oasis.solvers import Status
+from oasis.solvers.arrays import Limits
 from oasis.solvers.budget import Budget
 from offline import BendersParams, solve_benders, solve_brute_force
 from offline.benders import solve as benders
@@ -204,9 +205,15 @@ def test_it_dives_from_a_plan_and_mixes_it_or_dives_from_a_relaxation(kind: str)
     parts = benders.prepared(TINY, *nothing_known(), LARGE, np.random.default_rng(0)).parts
     assert parts.replanning is not None
     done: list[Any] = []
+    wide: list[bool] = []
     partner = Partner(lambda _: None)
+
+    def dive(near: Limits, _: Budget, *, is_wide: bool = False) -> None:
+        done.append(near)
+        wide.append(is_wide)
+
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(parts.primal, "dive", lambda near, _, **__: done.append(near))
+        patch.setattr(parts.primal, "dive", dive)
         patch.setattr(parts.replanning, "mix", lambda plan, _: done.append(plan))
         search = ScheduleSearch(parts, LARGE, partner)
         name = parts.model.jobs[0].job.id
@@ -221,6 +228,7 @@ def test_it_dives_from_a_plan_and_mixes_it_or_dives_from_a_relaxation(kind: str)
             search._approach(Budget())
         waiting.append(parts.replanning.gives_way())
     assert waiting == [kind != "relaxation", False]
+    assert wide == [kind == "relaxation"]
     if kind == "relaxation":
         assert done == [parts.model.completing({name: range(4)})]
     else:
