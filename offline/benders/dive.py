@@ -22,7 +22,7 @@ import numpy as np
 import pulp
 
 from oasis.model.rounding import FloatArray, IntArray
-from oasis.solvers import Solution
+from oasis.solvers import Solution, Status
 from oasis.solvers.arrays import Limits, narrowed
 from oasis.solvers.budget import Budget
 from offline.benders.master import CountModel
@@ -67,6 +67,7 @@ class Dive:
     ) -> None:
         self.model, self.separation, self.slots = model, separation, slots
         self.weights, self.params, self.cuts = weights, params, 0
+        self._ahead = params.look_ahead  # slots in which a dive has whole parameter servers
 
     def search(
         self, near: Limits, least: Callable[[], float], gap: float, budget: Budget
@@ -97,27 +98,26 @@ class Dive:
         slots = range(self.model.arrays.horizon)
         units: list[Units] = []
         lacking = np.array([c.work for c in self.model.jobs], dtype=np.int64)
-        self.model.require_whole(slots[:0], slots[: self.params.look_ahead])
+        self._ahead = self.params.look_ahead
+        self.model.require_whole(slots[:0], slots[: self._ahead])
         first = PrimalParams(plan_limit=self.params.first_limit)
         plan = close_plan(self.model, near, budget, first, (), gap).values or None
-        values = self._cut(plan, slots, slots, near, least, budget)
+        values = self._cut(plan, slots, slots[:0], near, least, budget)
         for slot in slots:
             if values is None or self.model.value_of(values) <= least():
                 return None
-            ahead = range(slot, slot + self.params.look_ahead)
-            self.model.require_whole(slots[slot : slot + 1], ahead)
-            close = slots[slot:], slots[slot : slot + 1]
-            plan = self._again(values, {slot}, close[0], near, least, budget)
-            values = self._cut(plan, *close, near, least, budget)
+            rest, here = slots[slot:], slots[slot : slot + 1]
+            plan = self._again(values, here, rest, here, near, least, budget)
+            values = self._cut(plan, rest, here, near, least, budget)
             if values is None or self.model.value_of(values) <= least():
                 return None
             found = self._placed(slot, near, values, lacking, least, budget)
             if found is None:
                 return None
-            values, here = found
-            units.append(here)
-            lacking -= here["worker"].sum(axis=1)
-            near = narrowed(near, self._at_most(slot, here))
+            values, placed = found
+            units.append(placed)
+            lacking -= placed["worker"].sum(axis=1)
+            near = narrowed(near, self._at_most(slot, placed))
         return None if values is None else (units, self.model.completions(values))
 
     def wide(self, near: Limits, gap: float, budget: Budget) -> Limits | None:
@@ -134,25 +134,26 @@ class Dive:
         self,
         values: Mapping[str, float] | None,
         slots: range,
-        new: range,
+        whole: range,
         near: Limits,
         least: Callable[[], float],
         budget: Budget,
     ) -> Mapping[str, float] | None:
         """Cut off what breaks a cut in these slots, and plan again; a few times.
 
-        New cuts are looked for in the slots `new` alone. None if there are no values, or no plan.
+        New cuts are looked for in the slots whose workers are `whole`, or in all if there are none.
+        None if there are no values, or no plan.
         """
         for _ in range(self.params.rounds):
             if values is None or budget.passed:
                 break
-            broken = self.separation.cut(values, budget, slots, new)
+            broken = self.separation.cut(values, budget, slots, whole or slots)
             self.cuts += len(broken)
             if not broken:
                 break
             slot_of = self.model.slot_of
             changed = {slot_of[variable.name] for row in broken for variable in row}
-            values = self._again(values, changed, slots, near, least, budget)
+            values = self._again(values, changed, slots, whole, near, least, budget)
         return values
 
     def _again(
@@ -160,43 +161,71 @@ class Dive:
         before: Mapping[str, float],
         changed: Collection[int],
         slots: range,
+        whole: range,
         near: Limits,
         least: Callable[[], float],
         budget: Budget,
     ) -> Mapping[str, float] | None:
         """Values of a plan that loses as little as possible of the one `before`, if any is found.
 
-        All completions stay at first. So do the counts of far slots, and the whole parameter
-        servers of slots that are not `changed`: then these may change by one, then at will, then
-        far slots, too. If that does not help, completions may change where that costs next to
+        All completions stay, if that is possible. Else they may change where that costs next to
         nothing, and in each further attempt where it costs twice as much, up to all that the plan
         is worth more than the least. Where little may be lost, few completions are open, so that an
-        attempt takes little time.
+        attempt takes little time. Workers of the slots `whole` are whole numbers.
         """
-        params = self.params
-        value = self.model.value_of(before)
+        params, value = self.params, self.model.value_of(before)
         room = value - least()
         if room <= 0.0:
             return None
-        far = self._kept([t for t in slots[params.span :] if t not in changed], before)
-        same = narrowed(near, self._completing_as(before))
-        close = narrowed(same, far)
-        others = [slot for slot in slots if slot not in changed]
-        by_ps = [ps for by in (0, 1) if (ps := self._kept_ps(others, before, by))]
-        first = [narrowed(close, ps) for ps in by_ps]
-        for limits in (*first, close, *([same] if far else [])):
-            values = self._solved(limits, 0.0, budget).values
-            if values:
-                return values
-        limits = narrowed(near, far)
+        values = self._unchanged(before, changed, slots, whole, near, budget)
+        limits = narrowed(near, self._far(before, changed, slots))
         for halvings in reversed(range(params.attempts)):
+            if values or budget.passed:
+                break
             loss = room / 2**halvings
             rows = self.model.worth(value - loss)
             values = self._solved(limits, params.loss_gap * loss, budget, rows).values
-            if values or budget.passed:
-                return values or None
             limits = near
-        return None
+        return values or None
+
+    def _unchanged(
+        self,
+        before: Mapping[str, float],
+        changed: Collection[int],
+        slots: range,
+        whole: range,
+        near: Limits,
+        budget: Budget,
+    ) -> Mapping[str, float]:
+        """Values of a plan with the completions of another one, none if none is found.
+
+        At first, the counts of far slots stay, and the whole parameter servers of slots that are
+        not `changed`; then these may change by one, then at will, then far slots, too. Where that
+        can neither be found nor refuted, fewer slots have whole parameter servers from then on.
+        """
+        self.model.require_whole(whole, slots[: self._ahead])
+        same = narrowed(near, self._completing_as(before))
+        far = self._far(before, changed, slots)
+        close = narrowed(same, far)
+        others = [slot for slot in slots if slot not in changed]
+        ps = [limits for by in (0, 1) if (limits := self._kept_ps(others, before, by))]
+        attempts = [*(narrowed(close, limits) for limits in ps), close, *([same] if far else [])]
+        while not budget.passed:
+            for limits in attempts:
+                solution = self._solved(limits, 0.0, budget)
+                if solution.values:
+                    return solution.values
+            if solution.status is Status.INFEASIBLE or self._ahead == 1:
+                break
+            self._ahead = -(-min(self._ahead, len(slots)) // 2)
+            self.model.require_whole(whole, slots[: self._ahead])
+            attempts = [same]
+        return {}
+
+    def _far(self, values: Mapping[str, float], changed: Collection[int], slots: range) -> Limits:
+        """Limits by which the counts of far slots stay, but for those that are `changed`."""
+        far = slots[self.params.span :]
+        return self._kept([slot for slot in far if slot not in changed], values)
 
     def _solved(
         self, near: Limits, gap: float, budget: Budget, rows: Sequence[pulp.LpConstraint] = ()

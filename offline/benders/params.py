@@ -118,7 +118,8 @@ class DiveParams(Params):
         For the first plan, and for the plan in fractions before it, if there is one; and for any
         other. Seconds or units of work.
     look_ahead : int
-        Slots in which parameter servers are whole numbers, the one to place and those after it.
+        Slots in which parameter servers are whole numbers, the one to place and those after it;
+        half as many from then on where HiGHS can neither find such a plan nor refute it.
     gap : float
         Share of the difference of bound and incumbent at which the first plan is good enough.
     attempts : int

@@ -108,7 +108,7 @@ def no_worker_after_completion(c: JobVariables) -> Rows:
 
 
 def of_job(c: JobVariables, work: Callable[[JobVariables], Rows] = training_work) -> Rows:
-    """(2), as `work` writes it, (3), (6), (7), (11) and its minimum: the rows of one job alone."""
+    """(2), as `work` writes it, (3), (6), (7), (11), what `completed` means, and its minimum."""
     yield from admitted_once(c)
     yield from completed_by(c)
     yield from work(c)

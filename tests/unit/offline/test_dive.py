@@ -137,7 +137,7 @@ def again(run: Dive, closed: range, least: float) -> tuple[list[int] | None, lis
         return solved(limits, *given)
 
     run._solved = counted  # type: ignore[assignment,method-assign]
-    values = run._again(before, {0}, slots, near, lambda: least, work())
+    values = run._again(before, {0}, slots, slots[:0], near, lambda: least, work())
     done = None if values is None else sorted(model.completions(values).values())
     return done, attempts
 
@@ -176,7 +176,7 @@ def test_parameter_servers_of_the_slots_ahead_are_whole() -> None:
     search(run)
     assert seen[0] == (range(0), range(2))
     assert seen[1] == (range(1), range(2))
-    assert seen[3] == (range(2, 3), range(2, 4))
+    assert seen[3] == (range(2, 3), range(2, 3))
 
 
 def test_jobs_that_complete_soon_are_placed_first() -> None:
@@ -223,7 +223,7 @@ def test_parameter_servers_of_other_slots_stay_at_first() -> None:
         return solved(limits, *given)
 
     run._solved = noted  # type: ignore[assignment,method-assign]
-    values = run._again(before, {1}, slots, {}, lambda: 0.0, work())
+    values = run._again(before, {1}, slots, slots[:0], {}, lambda: 0.0, work())
     assert values is not None
     fixed = run.model.read().limited(seen[0]).fixed
     servers = [(slot, z.name) for c in run.model.jobs for (slot, _), z in c.ps.items()]

@@ -24,6 +24,7 @@ from offline.benders import solve as benders
 from offline.benders.decomposition import UNFINISHED, Decomposition
 from offline.benders.master import CountModel
 from offline.benders.parts import Parts
+from offline.benders.replanning import Replanning
 from offline.benders.searching import ScheduleSearch, search_for_schedules
 from offline.benders.separation import Separation
 from offline.heuristics.window_search import WindowSearch
@@ -194,6 +195,29 @@ def test_the_process_tells_of_schedules_until_they_meet_the_bound(
     assert told
     assert all(message["by"] in set(Phase) for message in told)
     assert search.state.incumbent == pytest.approx(optimum.objective)
+
+
+@pytest.mark.parametrize(("cuts", "is_whole", "dives"), [(3, True, 3), (3, False, 1), (0, True, 1)])
+def test_a_dive_that_found_cuts_is_made_again(cuts: int, is_whole: bool, dives: int) -> None:
+    """As long as nothing new comes, and only where neighbourhoods are as long as the horizon."""
+    parts = benders.prepared(TINY, *nothing_known(), LARGE, np.random.default_rng(0)).parts
+    name, done = parts.model.jobs[0].job.id, list[Limits]()
+    plan = {name: min(parts.model.jobs[0].utility)}
+
+    def dive(near: Limits, _: Budget) -> int:
+        done.append(near)
+        return cuts
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(parts.primal, "dive", dive)
+        patch.setattr(Replanning, "mix", lambda *_: None)
+        patch.setattr(Replanning, "is_whole", is_whole)
+        partner = Partner(lambda _: None)
+        search = ScheduleSearch(parts, LARGE, partner)
+        partner.pass_on({"plan": plan})
+        for _ in range(3):
+            search._approach(Budget())
+    assert done == dives * [parts.model.near(plan, LARGE.master.window)]
 
 
 @pytest.mark.parametrize("kind", ["plan", "relaxation", "both"])
