@@ -65,8 +65,9 @@ class ScheduleSearch:
         """Dive from what the other process has told of since the last time, if there is anything.
 
         Where that is both a plan and a relaxation, only the plan counts, and it is mixed with the
-        best schedules, too. If there is nothing new, and the dive from the last plan has found cuts,
-        another one from that plan knows them from the start; over long horizons that takes too long.
+        best schedules, too. If there is nothing new, and the dive from the last plan has found
+        cuts, another one from that plan knows them from the start; over long horizons that takes
+        too long.
         """
         plan, relaxation = self._plan, self._relaxation
         if plan is None and relaxation is None:

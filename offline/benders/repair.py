@@ -1,0 +1,212 @@
+"""Plans of a dive made again, with as little loss as possible: a cut or a misfit has refuted them.
+
+Whole parameter servers make plans hard to find, where completions may change at will. So a plan
+keeps what it can of the one before: its completions, and at first most of its counts. Only where
+that is impossible may completions change, and then first where that costs next to nothing.
+
+References
+----------
+Pochet and Wolsey, Production Planning by Mixed Integer Programming, Springer 2006: relax-and-fix.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from itertools import product
+from typing import NamedTuple
+
+import pulp
+
+from oasis.solvers import Solution, Status
+from oasis.solvers.arrays import Limits, narrowed
+from oasis.solvers.budget import Budget
+from offline.benders.master import CountModel
+from offline.benders.params import DiveParams, PrimalParams
+from offline.benders.plans import close_plan
+from offline.benders.separation import Separation
+from offline.model.arrays import GROUPS
+
+WHOLE = 1e-4  # by which HiGHS may miss a whole number
+
+Values = Mapping[str, float]  # of the variables of the master, by name
+
+
+class Stage(NamedTuple):
+    """How far a dive has come.
+
+    Parameters
+    ----------
+    slots : range
+        Slots that are not placed yet.
+    whole : range
+        Those of them in which workers are whole numbers, the next one or none.
+    near : mapping of str to (float, float)
+        Limits of variables of the master.
+    """
+
+    slots: range
+    whole: range
+    near: Limits
+
+
+class PlanRepair:
+    """Makes plans of a dive again.
+
+    Parameters
+    ----------
+    model : CountModel
+        The master.
+    separation : Separation
+        Of its cuts.
+    params : DiveParams
+        How long each part may take.
+
+    Attributes
+    ----------
+    cuts : int
+        How many rows it has added to the master.
+    ahead : int
+        Slots in which parameter servers are whole numbers, the next one and those after it.
+    """
+
+    def __init__(self, model: CountModel, separation: Separation, params: DiveParams) -> None:
+        self.model, self.separation, self.params = model, separation, params
+        self.cuts, self.ahead = 0, params.look_ahead
+
+    def require_whole(self, stage: Stage) -> None:
+        """Let counts be whole numbers where they must be at a stage, and fractions elsewhere."""
+        self.model.require_whole(stage.whole, stage.slots[: self.ahead])
+
+    def cut(
+        self, values: Values | None, stage: Stage, least: Callable[[], float], budget: Budget
+    ) -> Values | None:
+        """Cut off what breaks a cut, and plan again; a few times.
+
+        New cuts are looked for in the slots whose workers are whole, or in all if there are none.
+        None if there are no values, or no plan.
+        """
+        for _ in range(self.params.rounds):
+            if values is None or budget.passed:
+                break
+            new = stage.whole or stage.slots
+            broken = self.separation.cut(values, budget, stage.slots, new)
+            self.cuts += len(broken)
+            if not broken:
+                break
+            slot_of = self.model.slot_of
+            changed = {slot_of[variable.name] for row in broken for variable in row}
+            values = self.again(values, changed, stage, least, budget)
+        return values
+
+    def again(
+        self,
+        before: Values,
+        changed: Collection[int],
+        stage: Stage,
+        least: Callable[[], float],
+        budget: Budget,
+    ) -> Values | None:
+        """Values of a plan that loses as little as possible of the one `before`, if any is found.
+
+        All completions stay, if that is possible. Else they may change where that costs next to
+        nothing, and in each further attempt where it costs twice as much, up to all that the plan
+        is worth more than the least. Where little may be lost, few completions are open, so that an
+        attempt takes little time.
+        """
+        value = self.model.value_of(before)
+        room = value - least()
+        if room <= 0.0:
+            return None
+        values = self._unchanged(before, changed, stage, budget)
+        limits = narrowed(stage.near, self._far(before, changed, stage.slots))
+        for halvings in reversed(range(self.params.attempts)):
+            if values or budget.passed:
+                break
+            values = self.losing(limits, value, room / 2**halvings, budget)
+            limits = stage.near
+        return values or None
+
+    def _unchanged(
+        self, before: Values, changed: Collection[int], stage: Stage, budget: Budget
+    ) -> Values:
+        """Values of a plan with the completions of another one, none if none is found.
+
+        At first, the counts of far slots stay, and the whole parameter servers of slots that are
+        not `changed`; then these may change by one, then at will, then far slots, too. Where that
+        can neither be found nor refuted, fewer slots have whole parameter servers from then on.
+        """
+        self.require_whole(stage)
+        same = narrowed(stage.near, self.completing_as(before))
+        far = self._far(before, changed, stage.slots)
+        close = narrowed(same, far)
+        others = [slot for slot in stage.slots if slot not in changed]
+        ps = [limits for by in (0, 1) if (limits := self.kept_ps(others, before, by))]
+        attempts = [*(narrowed(close, limits) for limits in ps), close, *([same] if far else [])]
+        while not budget.passed:
+            for limits in attempts:
+                solution = self._plan(limits, budget)
+                if solution.values:
+                    return solution.values
+            if solution.status is Status.INFEASIBLE or self.ahead == 1:
+                break
+            self.ahead = -(-min(self.ahead, len(stage.slots)) // 2)
+            self.require_whole(stage)
+            attempts = [same]
+        return {}
+
+    def keeping(
+        self, plan: Values, near: Limits, rows: Sequence[pulp.LpConstraint], budget: Budget
+    ) -> Values:
+        """Values of a plan with the completions of another one that keeps further rows, if any."""
+        return self._plan(narrowed(near, self.completing_as(plan)), budget, rows).values
+
+    def losing(
+        self,
+        near: Limits,
+        value: float,
+        loss: float,
+        budget: Budget,
+        rows: Sequence[pulp.LpConstraint] = (),
+    ) -> Values:
+        """Values of a good plan worth at most `loss` less than `value`, none if none is found."""
+        least = self.model.worth(value - loss)
+        return self._plan(near, budget, [*rows, *least], self.params.loss_gap * loss).values
+
+    def _plan(
+        self,
+        near: Limits,
+        budget: Budget,
+        rows: Sequence[pulp.LpConstraint] = (),
+        gap: float = 0.0,
+    ) -> Solution:
+        params = PrimalParams(plan_limit=self.params.plan_limit)
+        return close_plan(self.model, near, budget, params, rows, gap)
+
+    def completing_as(self, values: Values) -> Limits:
+        """Limits by which the same jobs complete, in the same slots."""
+        slots = self.model.completions(values)
+        limits = self.model.completing({name: [slot] for name, slot in slots.items()})
+        done = (c.done[slots[c.job.id]].name for c in self.model.jobs if c.job.id in slots)
+        return {**limits, **dict.fromkeys(done, (1.0, 1.0))}
+
+    def kept_ps(self, slots: Collection[int], values: Values, by: int) -> Limits:
+        """Limits by which whole parameter servers of these slots change by so many at most."""
+        return {
+            variable.name: (max(0.0, now - by), min(float(variable.upBound), now + by))
+            for c in self.model.jobs
+            for (slot, _), variable in c.ps.items()
+            if slot in slots
+            for now in [float(round(values[variable.name]))]
+            if abs(now - values[variable.name]) <= WHOLE
+        }
+
+    def _far(self, values: Values, changed: Collection[int], slots: range) -> Limits:
+        """Limits by which the counts of far slots stay, but for those that are `changed`."""
+        far = [slot for slot in slots[self.params.span :] if slot not in changed]
+        return {
+            variable.name: (now, now)
+            for c, group in product(self.model.jobs, GROUPS)
+            for (slot, _), variable in c.units(group).items()
+            if slot in far
+            for now in [min(max(0.0, values[variable.name]), variable.upBound)]
+        }

@@ -1,0 +1,129 @@
+"""Plans of dives made again: what stays, what may change, and how much may be lost."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pulp
+import pytest
+
+import oasis
+from oasis.solvers import Solution, Status
+from oasis.solvers.arrays import Limits
+from offline.benders.dive import Dive
+from offline.benders.repair import Stage
+from tests.unit.offline.test_dive import PAIR, WIDE, dive
+from tests.unit.offline.test_shortfall import work
+
+
+def again(run: Dive, closed: range, least: float) -> tuple[list[int] | None, list[int]]:
+    """Completions of a plan that is made again without workers in closed slots, and its attempts.
+
+    Of each attempt, for how many jobs it leaves the workers of the last slot open.
+    """
+    model, slots = run.model, range(run.model.arrays.horizon)
+    near = {c.workers[t, 0].name: (0.0, 0.0) for c in model.jobs for t in closed}
+    model.require(pulp.LpContinuous, pulp.LpContinuous)
+    relaxed = run.repair._plan({}, work()).values
+    before = run.repair.cut(relaxed, Stage(slots, slots[:0], {}), lambda: 0.0, work())
+    assert before is not None
+    assert sorted(model.completions(before).values()) == [0, 1]
+    solved, attempts = run.repair._plan, list[int]()
+
+    def counted(limits: Limits, *given: Any) -> Solution:
+        fixed = model.read().limited(limits).fixed
+        attempts.append(sum(c.workers[slots[-1], 0].name not in fixed for c in model.jobs))
+        return solved(limits, *given)
+
+    run.repair._plan = counted  # type: ignore[assignment,method-assign]
+    values = run.repair.again(before, {0}, Stage(slots, slots[:0], near), lambda: least, work())
+    done = None if values is None else sorted(model.completions(values).values())
+    return done, attempts
+
+
+def test_completions_stay_where_they_can_and_change_where_they_must() -> None:
+    """Without slot 0 both jobs are a slot late, which costs 4.4 of 14.4."""
+    assert again(dive(*WIDE, horizon=4), range(0), 0.0) == ([0, 1], [0])
+    assert again(dive(*WIDE, horizon=4, attempts=1), range(1), 0.0) == ([1, 2], [0, 2])
+
+
+@pytest.mark.parametrize(("attempts", "made"), [(2, 1), (3, 2), (4, 3)])
+def test_each_attempt_may_lose_twice_as_much(attempts: int, made: int) -> None:
+    """The plan loses 4.4 of 14.4: less than a half, more than a quarter."""
+    found, open_jobs = again(dive(*WIDE, horizon=4, attempts=attempts), range(1), 0.0)
+    assert found == [1, 2]
+    assert open_jobs == [0] + made * [2]
+
+
+def test_a_plan_that_would_lose_too_much_is_none() -> None:
+    """A plan that is worth no more than the least to begin with is not even tried."""
+    assert again(dive(*WIDE, horizon=4), range(1), 15.0) == (None, [])
+    assert again(dive(*WIDE, horizon=4, attempts=2), range(1), 11.0) == (None, [0, 2, 2])
+
+
+def test_far_slots_change_only_where_nothing_else_costs_little() -> None:
+    """Both jobs need slots 2 and 3, which are far: they stay as they are in two attempts."""
+    run = dive(*WIDE, horizon=4, span=2, attempts=2)
+    assert again(run, range(2), 0.0) == ([2, 3], [0, 0, 0, 2])
+
+
+@pytest.mark.parametrize(
+    ("status", "ahead"), [(Status.TIME_LIMIT, [4, 2, 1]), (Status.INFEASIBLE, [4])]
+)
+def test_fewer_slots_are_whole_where_that_is_neither_found_nor_refuted(
+    status: Status, ahead: list[int]
+) -> None:
+    """What a dive has learnt of that holds for its later slots."""
+    run, seen = dive(*PAIR, horizon=4, look_ahead=25), list[int]()
+    slots, require = range(4), run.model.require_whole
+    before = run.repair._plan({}, work()).values
+    none = Solution(status, None, 0.0, 0.0, {})
+
+    def required(workers: range, ps: range) -> None:
+        seen.append(len(ps))
+        require(workers, ps)
+
+    run.model.require_whole = required  # type: ignore[method-assign]
+    run.repair._plan = lambda *_: none  # type: ignore[assignment,method-assign]
+    assert run.repair.again(before, {0}, Stage(slots, slots[:1], {}), lambda: 0.0, work()) is None
+    assert seen == ahead
+    run.repair.again(before, {1}, Stage(slots[1:], slots[1:2], {}), lambda: 0.0, work())
+    assert seen[len(ahead) :] == ([1] if status is Status.TIME_LIMIT else [3])
+
+
+def test_parameter_servers_of_other_slots_stay_at_first() -> None:
+    instance = oasis.generate("testbed", jobs=4, seed=1)
+    run = dive(*instance.jobs, horizon=instance.horizon, cluster=instance.cluster)
+    slots, seen = range(instance.horizon), list[Limits]()
+    run.model.require_whole(slots[:0], slots)
+    before = run.repair._plan({}, work()).values
+    solved = run.repair._plan
+
+    def noted(limits: Limits, *given: Any) -> Solution:
+        seen.append(limits)
+        return solved(limits, *given)
+
+    run.repair._plan = noted  # type: ignore[assignment,method-assign]
+    values = run.repair.again(before, {1}, Stage(slots, slots[:0], {}), lambda: 0.0, work())
+    assert values is not None
+    fixed = run.model.read().limited(seen[0]).fixed
+    servers = [(slot, z.name) for c in run.model.jobs for (slot, _), z in c.ps.items()]
+    others = [name for slot, name in servers if slot != 1]
+    assert {slot for slot, name in servers if name not in fixed} == {1}
+    assert [fixed[name] for name in others] == [round(before[name]) for name in others]
+    assert sum(before[name] for name in others) > 0
+
+
+def test_parameter_servers_in_fractions_are_not_kept() -> None:
+    """Those of the last slot that becomes whole were fractions in the plan before."""
+    instance = oasis.generate("testbed", jobs=4, seed=1)
+    run = dive(*instance.jobs, horizon=instance.horizon, cluster=instance.cluster)
+    slots = range(instance.horizon)
+    run.model.require(pulp.LpContinuous, pulp.LpContinuous)
+    before = run.repair._plan({}, work()).values
+    kept = run.repair.kept_ps(slots, before, 0)
+    names = {z.name for c in run.model.jobs for z in c.ps.values()}
+    fractions = {name for name in names if abs(before[name] - round(before[name])) > 1e-3}
+    assert fractions
+    assert kept
+    assert not fractions & set(kept)
