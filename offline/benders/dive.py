@@ -155,9 +155,11 @@ class Dive:
                 missing = int((wanted - here["worker"].sum(axis=1)).sum())
                 if missing < fewest:
                     best, fewest = (values, here), missing
+            if fewest == 0 or number == params.placements:
+                break
             room = dict.fromkeys(product(GROUPS, [slot]), 1.0 - number * params.squeeze)
             rows = list(self.model.within(room))
-            if fewest == 0 or number == params.placements or not rows:
+            if not rows:
                 break
             values = self.repair.keeping(plan, near, rows, budget)
             loss = (value - least()) / 2 ** (params.attempts - 1)

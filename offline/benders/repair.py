@@ -139,7 +139,7 @@ class PlanRepair:
         same = narrowed(stage.near, self.completing_as(before))
         far = self._far(before, changed, stage.slots)
         close = narrowed(same, far)
-        others = [slot for slot in stage.slots if slot not in changed]
+        others = set(stage.slots).difference(changed)
         ps = [limits for by in (0, 1) if (limits := self.kept_ps(others, before, by))]
         attempts = [*(narrowed(close, limits) for limits in ps), close, *([same] if far else [])]
         while not budget.passed:
@@ -202,7 +202,7 @@ class PlanRepair:
 
     def _far(self, values: Values, changed: Collection[int], slots: range) -> Limits:
         """Limits by which the counts of far slots stay, but for those that are `changed`."""
-        far = [slot for slot in slots[self.params.span :] if slot not in changed]
+        far = set(slots[self.params.span :]).difference(changed)
         return {
             variable.name: (now, now)
             for c, group in product(self.model.jobs, GROUPS)
