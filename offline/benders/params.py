@@ -135,8 +135,8 @@ class DiveParams(Params):
     slot_gap : float
         Share of the lightest worker's weight by which heavier workers of a slot may be missed.
     urgency : float
-        Where not all workers of a slot find a server, those of a job that completes in it weigh so
-        many times their own weight more; w slots before that, the (1 + w)²-th part of it.
+        Where not all workers of a slot find a server, those of jobs that complete soon weigh more:
+        1 + urgency / (1 + w)² times as much if the job completes w slots later.
     placements : int
         Most plans of a slot whose counts are placed.
     squeeze : float

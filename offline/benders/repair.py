@@ -157,7 +157,7 @@ class PlanRepair:
     def keeping(
         self, plan: Values, near: Limits, rows: Sequence[pulp.LpConstraint], budget: Budget
     ) -> Values:
-        """Values of a plan with the completions of another one that keeps further rows, if any."""
+        """Values of a plan that keeps these rows and the completions of `plan`, if any is found."""
         return self._plan(narrowed(near, self.completing_as(plan)), budget, rows).values
 
     def losing(
@@ -168,7 +168,7 @@ class PlanRepair:
         budget: Budget,
         rows: Sequence[pulp.LpConstraint] = (),
     ) -> Values:
-        """Values of a good plan worth at most `loss` less than `value`, none if none is found."""
+        """Values of a good plan that is worth `value` less `loss` at least, if any is found."""
         least = self.model.worth(value - loss)
         return self._plan(near, budget, [*rows, *least], self.params.loss_gap * loss).values
 

@@ -57,3 +57,6 @@ def test_what_is_proven_optimal_is_found_again_with_another_seed(name: str) -> N
     assert found.status is Status.OPTIMAL
     assert found.objective <= record.bound
     assert found.upper_bound >= record.value * (1 - 1e-9)
+    # a record says no more of the optimum than that it lies between its value and its bound
+    apart = max(2e-9 * record.value, record.bound - record.value)
+    assert found.objective == pytest.approx(record.value, rel=0.0, abs=apart)
