@@ -98,7 +98,8 @@ class Dive:
         stage = Stage(slots, slots[:0], near)
         repair.require_whole(stage)
         first = PrimalParams(plan_limit=self.params.first_limit)
-        plan = close_plan(self.model, near, budget, first, (), gap).values or None
+        found = close_plan(self.model, near, budget, first, (), gap, is_search=True)
+        plan = found.values or None
         values = repair.cut(plan, stage, least, budget)
         for slot in slots:
             if values is None:
@@ -108,10 +109,10 @@ class Dive:
             values = repair.cut(plan, stage, least, budget)
             if values is None or self.model.value_of(values) <= least():
                 return None
-            found = self._placed(slot, near, values, lacking, least, budget)
-            if found is None:
+            here = self._placed(slot, near, values, lacking, least, budget)
+            if here is None:
                 return None
-            values, placed = found
+            values, placed = here
             units.append(placed)
             lacking -= placed["worker"].sum(axis=1)
             near = narrowed(near, self._at_most(slot, placed))

@@ -54,6 +54,8 @@ class CountModel(ScheduleModel):
         for c in self.jobs:
             for row in constraints.of_job(c, constraints.work_by_completion):
                 self.problem.addConstraint(row)
+            for row in constraints.ps_of_work(c):
+                self.problem.addConstraint(row)
         self.cuts: dict[str, list[Cut]] = {group: [] for group in GROUPS}
         self._growing = GrowingModel(self.problem)
         self._placed: set[tuple[str, int, int]] = set()

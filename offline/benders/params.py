@@ -146,7 +146,7 @@ class DiveParams(Params):
     window: Count = 2
     span: Number = 25
     first_limit: Amount = 30.0
-    plan_limit: Amount = 6.0
+    plan_limit: Amount = 3.0
     look_ahead: Number = 25
     gap: Share = 0.03
     attempts: Number = 6

@@ -180,7 +180,7 @@ class PlanRepair:
         gap: float = 0.0,
     ) -> Solution:
         params = PrimalParams(plan_limit=self.params.plan_limit)
-        return close_plan(self.model, near, budget, params, rows, gap)
+        return close_plan(self.model, near, budget, params, rows, gap, is_search=True)
 
     def completing_as(self, values: Values) -> Limits:
         """Limits by which the same jobs complete, in the same slots."""

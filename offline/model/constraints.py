@@ -14,6 +14,7 @@ import pulp
 from oasis.model.job import Job
 from offline.model.arrays import OfflineArrays
 from offline.model.capacities import limits_of_empty_servers
+from offline.model.fewest_ps import fewest_ps
 from offline.model.variables import JobVariables
 
 Rows = Iterator[pulp.LpConstraint]
@@ -50,6 +51,18 @@ def work_by_completion(c: JobVariables) -> Rows:
     for slot, completed in c.completed.items():
         had = pulp.lpSum(var for (t, _), var in c.workers.items() if t <= slot)
         yield had >= c.work * completed
+
+
+def ps_of_work(c: JobVariables) -> Rows:
+    """(2) and (6) over all slots: a job that completes has had as many as its work takes at least.
+
+    For integers they imply it; it tightens the relaxation, where parameter servers are fractions.
+    """
+    if c.ps:
+        slots = [t - c.job.arrival + 1 for t in c.done]
+        fewest = fewest_ps(c.job, c.work, c.parallel, max(slots))
+        needed = zip(slots, c.done.values(), strict=True)
+        yield pulp.lpSum(c.ps.values()) >= pulp.lpSum(int(fewest[n - 1]) * v for n, v in needed)
 
 
 def workers_at_most_chunks(c: JobVariables) -> Rows:

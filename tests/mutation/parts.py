@@ -109,8 +109,13 @@ PARTS = (
     ),
     Part(
         "counts",
-        ("offline/benders/master.py",),
-        (U + "offline/test_master*.py", O + "test_benders.py", O + "test_separation.py"),
+        ("offline/benders/master.py", "offline/model/fewest_ps.py"),
+        (
+            U + "offline/test_master*.py",
+            U + "offline/test_fewest_ps.py",
+            O + "test_benders.py",
+            O + "test_separation.py",
+        ),
     ),
     Part(
         "benders",

@@ -12,10 +12,12 @@ import oasis
 from oasis import Cluster, Instance, Job, Server
 from oasis.model.rounding import FloatArray, IntArray
 from oasis.model.utility import Sigmoid
+from oasis.solvers import Solution
 from oasis.solvers.budget import Budget
+from offline.benders import plans
 from offline.benders.dive import Dive
 from offline.benders.master import CountModel
-from offline.benders.params import DiveParams
+from offline.benders.params import DiveParams, PrimalParams
 from offline.benders.separation import Separation
 from offline.benders.slot_model import SlotModel, Units
 from offline.model.arrays import OfflineArrays
@@ -53,6 +55,23 @@ def three(*values: float) -> list[Job]:
 
 # Two jobs of two GPUs and one of one, on three GPUs: the pair cannot run together.
 PAIR = (job("a", 2.0, 1, 5.0, due=3), job("b", 2.0, 1, 4.0, due=3), job("c", 1.0, 2, 3.0, due=3))
+
+
+def test_only_plans_of_dives_ask_for_good_solutions_rather_than_bounds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run, seen, solve = dive(*PAIR, horizon=2), list[bool](), plans.highs.solve
+
+    def noted(*given: Any, is_search: bool, **named: Any) -> Solution:
+        seen.append(is_search)
+        return solve(*given, is_search=is_search, **named)
+
+    monkeypatch.setattr(plans.highs, "solve", noted)
+    plans.close_plan(run.model, {}, work(), PrimalParams())
+    assert seen == [False]
+    assert search(run) is not None
+    assert len(seen) > 2
+    assert all(seen[1:])
 
 
 def test_every_slot_is_placed_and_every_job_completes() -> None:

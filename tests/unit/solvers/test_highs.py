@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 
+import highspy
 import numpy as np
 import pulp
 import pytest
@@ -343,6 +344,17 @@ def test_only_a_relaxation_forgives_a_millionth(is_relaxation, tolerance):
     run.finish()
     for name in ("mip_feasibility_tolerance", "primal_feasibility_tolerance"):
         assert run._highs.getOptionValue(name)[1] == tolerance
+
+
+@pytest.mark.parametrize("is_search", [False, True])
+def test_only_a_search_gives_heuristics_more_than_highs_would(is_search):
+    run = highs.start(knapsacks(pulp.LpMaximize, 3, 1), is_search=is_search)
+    assert run.finish().status is Status.OPTIMAL
+    usual = highspy.Highs()
+    for name, value in highs.SEARCH.items():
+        assert usual.getOptionValue(name)[1] != value
+        expected = value if is_search else usual.getOptionValue(name)[1]
+        assert run._highs.getOptionValue(name)[1] == expected
 
 
 def test_a_relaxation_does_not_leave_out_what_is_a_little_better():
