@@ -81,7 +81,7 @@ def close_plan(
         With `known`, the share of its counts, weighed in the same way, that may change: of such
         plans the best one is found, and HiGHS starts from `known`.
     is_search : bool
-        Whether HiGHS rather looks for good plans than for bounds.
+        Whether HiGHS looks for good plans rather than for bounds.
 
     Returns
     -------

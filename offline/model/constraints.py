@@ -54,9 +54,10 @@ def work_by_completion(c: JobVariables) -> Rows:
 
 
 def ps_of_work(c: JobVariables) -> Rows:
-    """(2) and (6) over all slots: a job that completes has had as many as its work takes at least.
+    """(2) and (6) over all slots: a job that completes has had the parameter servers of its work.
 
-    For integers they imply it; it tightens the relaxation, where parameter servers are fractions.
+    They are as few as that takes (`fewest_ps`). For integers (2) and (6) imply this row; it
+    tightens relaxations, in which parameter servers are fractions. Only the master has it.
     """
     if c.ps:
         slots = [t - c.job.arrival + 1 for t in c.done]

@@ -1,6 +1,6 @@
 """How few parameter servers some work takes, summed over slots: the cheapest way to split it.
 
-By (6) each slot rounds its parameter servers up, so that a job takes more of them than its work
+By (6) each slot rounds its parameter servers up, so that a job may take more of them than its work
 times b_i / B_i, however its workers are spread.
 """
 
@@ -47,13 +47,15 @@ def fewest_ps(job: Job, work: int, most: int, slots: int) -> IntArray:
     """
     needed = job.ps_needed(np.arange(most + 1))
     numbers = np.unique(needed)
-    workers = np.array([int(np.flatnonzero(needed <= n)[-1]) for n in numbers.tolist()])
-    left = np.maximum(np.arange(work + 1) - workers[:, None], 0)  # by option and work before it
+    workers = [min(work, int(np.flatnonzero(needed <= n)[-1])) for n in numbers.tolist()]
     never = np.iinfo(np.int64).max // 2
-    fewest = np.where(np.arange(work + 1) > 0, never, 0)
+    fewest = np.where(np.arange(work + 1) > 0, never, 0)  # for each number of worker-slots to do
     found = np.zeros(slots, dtype=np.int64)
     for k in range(slots):
-        before, fewest = fewest, (numbers[:, None] + fewest[left]).min(axis=0)
+        before, fewest = fewest, fewest.copy()
+        for number, done in zip(numbers.tolist(), workers, strict=True):
+            np.minimum(fewest[done:], before[: work + 1 - done] + number, out=fewest[done:])
+            np.minimum(fewest[1 : done + 1], number, out=fewest[1 : done + 1])
         found[k] = fewest[work] if fewest[work] < never else 0
         if (fewest == before).all():
             found[k:] = found[k]

@@ -109,10 +109,11 @@ PARTS = (
     ),
     Part(
         "counts",
-        ("offline/benders/master.py", "offline/model/fewest_ps.py"),
+        ("offline/benders/master.py", "offline/model/fewest_ps.py", "offline/model/constraints.py"),
         (
             U + "offline/test_master*.py",
             U + "offline/test_fewest_ps.py",
+            U + "offline/test_constraints.py",
             O + "test_benders.py",
             O + "test_separation.py",
         ),

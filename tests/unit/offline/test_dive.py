@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -57,7 +58,7 @@ def three(*values: float) -> list[Job]:
 PAIR = (job("a", 2.0, 1, 5.0, due=3), job("b", 2.0, 1, 4.0, due=3), job("c", 1.0, 2, 3.0, due=3))
 
 
-def test_only_plans_of_dives_ask_for_good_solutions_rather_than_bounds(
+def test_whole_plans_of_dives_ask_for_good_solutions_rather_than_bounds(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     run, seen, solve = dive(*PAIR, horizon=2), list[bool](), plans.highs.solve
@@ -66,7 +67,7 @@ def test_only_plans_of_dives_ask_for_good_solutions_rather_than_bounds(
         seen.append(is_search)
         return solve(*given, is_search=is_search, **named)
 
-    monkeypatch.setattr(plans.highs, "solve", noted)
+    monkeypatch.setattr(plans, "highs", SimpleNamespace(solve=noted))
     plans.close_plan(run.model, {}, work(), PrimalParams())
     assert seen == [False]
     assert search(run) is not None

@@ -36,6 +36,14 @@ def test_fewest_are_those_of_the_best_of_all_ways(b: int, more: int, work: int, 
     assert fewest_ps(job, work, most, 4).tolist() == by_enumeration(job, work, most, 4)
 
 
+def test_a_trace_of_bandwidth_takes_no_parameter_server_for_a_few_workers() -> None:
+    """3e-10 of a server a worker: three workers are within the tolerance, four are not."""
+    job = with_bandwidth(3e-10, 1.0)
+    assert job.ps_needed([3, 4]).tolist() == [0, 1]
+    found = fewest_ps(job, 10, 5, 5)
+    assert found.tolist() == by_enumeration(job, 10, 5, 5) == [0, 2, 1, 0, 0]
+
+
 def test_more_slots_than_are_of_use_change_nothing() -> None:
     found = fewest_ps(with_bandwidth(1.0, 4.0), 10, 5, 60)
     assert found.tolist() == [0, 4, *[3] * 58]

@@ -347,7 +347,7 @@ def test_only_a_relaxation_forgives_a_millionth(is_relaxation, tolerance):
 
 
 @pytest.mark.parametrize("is_search", [False, True])
-def test_only_a_search_gives_heuristics_more_than_highs_would(is_search):
+def test_only_a_search_has_other_heuristics_than_highs_by_default(is_search):
     run = highs.start(knapsacks(pulp.LpMaximize, 3, 1), is_search=is_search)
     assert run.finish().status is Status.OPTIMAL
     usual = highspy.Highs()
