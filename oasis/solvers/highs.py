@@ -51,10 +51,10 @@ ROW_SCALE = 1024.0
 
 # HiGHS by itself spends a twentieth of its effort on heuristics, and much of that on a smaller copy
 # of the whole problem, in which variables with large reduced costs are fixed. Without this one, the
-# others get more. Plans of whole parameter servers (600 variables, 500 of them whole), solved for
-# 5 s with two seeds each, were worth 1388 and 1069 with HiGHS's defaults, and 1394 and 1390 with
-# these options (bound 1400); those of another instance were worth 1098 and 1101, and 1102 and 1103
-# (bound 1116). To prove that there is no such plan takes as long as with the defaults.
+# others get more. Plans of whole parameter servers (600 variables, 500 of them whole), with two
+# seeds each, were worth 1388 and 1069 after 5 s with HiGHS's defaults, and 1394 and 1390 after 4 s
+# with these options (bound 1400); those of another instance were worth 1098 and 1101, and 1102 and
+# 1104 (bound 1116).
 SEARCH = {"mip_heuristic_effort": 0.6, "mip_heuristic_run_root_reduced_cost": False}
 
 ROUNDING = 1e-6  # by which a solution of HiGHS may miss the limits of a variable

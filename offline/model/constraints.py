@@ -54,10 +54,11 @@ def work_by_completion(c: JobVariables) -> Rows:
 
 
 def ps_of_work(c: JobVariables) -> Rows:
-    """(2) and (6) over all slots: a job that completes has had the parameter servers of its work.
+    """(2) and (6) over all slots: a job that completes has had enough parameter servers in all.
 
-    They are as few as that takes (`fewest_ps`). For integers (2) and (6) imply this row; it
-    tightens relaxations, in which parameter servers are fractions. Only the master has it.
+    Its work takes so many at least, however it is spread over slots (`fewest_ps`). For integers (2)
+    and (6) imply this row; it tightens relaxations, in which parameter servers are fractions. Only
+    the master has it.
     """
     if c.ps:
         slots = [t - c.job.arrival + 1 for t in c.done]
