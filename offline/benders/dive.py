@@ -26,7 +26,7 @@ from oasis.solvers.budget import Budget
 from offline.benders.master import CountModel
 from offline.benders.params import DiveParams, PrimalParams
 from offline.benders.plans import close_plan
-from offline.benders.repair import PlanRepair, Stage
+from offline.benders.repair import PlanRepair, Stage, Values
 from offline.benders.separation import Separation
 from offline.benders.slot_model import SlotModel, Units
 from offline.model.arrays import GROUPS
@@ -59,11 +59,16 @@ class Dive:
     ) -> None:
         self.model, self.slots, self.weights, self.params = model, slots, weights, params
         self.repair = PlanRepair(model, separation, params)
+        self._dives = 0
 
     @property
     def cuts(self) -> int:
         """How many rows all dives have added to the master."""
         return self.repair.cuts
+
+    def begin(self) -> None:
+        """Let the next dive have the first reserve."""
+        self._dives = 0
 
     def search(
         self, near: Limits, least: Callable[[], float], gap: float, budget: Budget
@@ -94,13 +99,8 @@ class Dive:
         slots, repair = range(self.model.arrays.horizon), self.repair
         units: list[Units] = []
         lacking = np.array([c.work for c in self.model.jobs], dtype=np.int64)
-        repair.ahead = self.params.look_ahead
         stage = Stage(slots, slots[:0], near)
-        repair.require_whole(stage)
-        first = PrimalParams(plan_limit=self.params.first_limit)
-        found = close_plan(self.model, near, budget, first, (), gap, is_search=True)
-        plan = found.values or None
-        values = repair.cut(plan, stage, least, budget)
+        values = repair.cut(self._first(stage, least, gap, budget), stage, least, budget)
         for slot in slots:
             if values is None:
                 return None
@@ -117,6 +117,20 @@ class Dive:
             lacking -= placed["worker"].sum(axis=1)
             near = narrowed(near, self._at_most(slot, placed))
         return None if values is None else (units, self.model.completions(values))
+
+    def _first(
+        self, stage: Stage, least: Callable[[], float], gap: float, budget: Budget
+    ) -> Values | None:
+        """A plan worth more than the least, with the next reserve that leaves one."""
+        params, repair = self.params, self.repair
+        for _ in range(params.reserves):
+            power = 2 ** (self._dives % params.reserves)
+            self._dives += 1
+            repair.reserve, repair.ahead = params.reserve / power, params.look_ahead * power
+            values = repair.first(stage, gap, budget)
+            if values is not None and self.model.value_of(values) > least():
+                return values
+        return None
 
     def wide(self, near: Limits, gap: float, budget: Budget) -> Limits | None:
         """Limits around the best plan in fractions within wider ones; None if none is found."""

@@ -117,9 +117,20 @@ class DiveParams(Params):
     first_limit, plan_limit : float
         For the first plan, and for the plan in fractions before it, if there is one; and for any
         other. Seconds or units of work.
+    reserve : float
+        Share of each later slot that plans leave free, for what whole numbers take more and for
+        what a slot has no place for. Half as much in the next dive, and so on.
+    reserves : int
+        After so many dives from a plan, the reserve is the first one again.
+    last_slots : int
+        Slots at the end of the horizon that have a larger reserve, because few slots come after
+        them.
+    last_factor : float
+        How many times as large it is.
     look_ahead : int
-        Slots in which parameter servers are whole numbers, the one to place and those after it;
-        half as many from then on where HiGHS can neither find such a plan nor refute it.
+        Slots in which parameter servers are whole numbers, the one to place and those after it,
+        with the first reserve; twice as many with half the reserve. Half as many from then on where
+        HiGHS can neither find such a plan nor refute it.
     gap : float
         Share of the difference of bound and incumbent at which the first plan is good enough.
     attempts : int
@@ -147,7 +158,11 @@ class DiveParams(Params):
     span: Number = 25
     first_limit: Amount = 30.0
     plan_limit: Amount = 3.0
-    look_ahead: Number = 25
+    reserve: Share = 0.02
+    reserves: Number = 4
+    last_slots: Number = 5
+    last_factor: Amount = 3.0
+    look_ahead: Number = 3
     gap: Share = 0.03
     attempts: Number = 6
     loss_gap: Share = 0.25

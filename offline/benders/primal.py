@@ -163,13 +163,18 @@ class PrimalHeuristic:
                     self._squeeze(room, misfit)
         return added
 
-    def dive(self, near: Limits, budget: Budget, *, is_wide: bool = False) -> int:
+    def dive(
+        self, near: Limits, budget: Budget, *, is_wide: bool = False, is_again: bool = False
+    ) -> int:
         """Better schedules by a dive within the limits `near` (`offline.benders.dive`).
 
         With `is_wide`, they leave so much open that a plan of whole parameter servers is out of
-        reach: a plan in fractions narrows them first. Returns the number of new cuts.
+        reach: a plan in fractions narrows them first. With `is_again`, the last dive was within the
+        same limits, and this one has the reserve after its. Returns the number of new cuts.
         """
         dive, before = self._dive, self._dive.cuts
+        if not is_again:
+            dive.begin()
         gap = dive.params.gap * max(0.0, self.best.state.bound - self.best.value)
         narrow = dive.wide(near, gap, budget) if is_wide else near
         if narrow is None:

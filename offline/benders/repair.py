@@ -67,15 +67,37 @@ class PlanRepair:
         How many rows it has added to the master.
     ahead : int
         Slots in which parameter servers are whole numbers, the next one and those after it.
+    reserve : float
+        Share of each later slot that plans leave free.
     """
 
     def __init__(self, model: CountModel, separation: Separation, params: DiveParams) -> None:
         self.model, self.separation, self.params = model, separation, params
-        self.cuts, self.ahead = 0, params.look_ahead
+        self.cuts, self.ahead, self.reserve = 0, params.look_ahead, 0.0
+        self._later: list[pulp.LpConstraint] = []
 
-    def require_whole(self, stage: Stage) -> None:
-        """Let counts be whole numbers where they must be at a stage, and fractions elsewhere."""
+    def require(self, stage: Stage) -> None:
+        """Let counts be whole numbers where they must be at a stage, and keep the reserve.
+
+        What a slot cannot place, and what whole numbers take more than fractions, then finds room
+        in the reserve of later slots.
+        """
         self.model.require_whole(stage.whole, stage.slots[: self.ahead])
+        params, room = self.params, dict[tuple[str, int], float]()
+        last = stage.slots[-params.last_slots :]
+        for group, slot in product(GROUPS, stage.slots):
+            if slot not in stage.whole:
+                factor = params.last_factor if slot in last else 1.0
+                room[group, slot] = max(0.0, 1.0 - self.reserve * factor)
+        self._later = list(self.model.within(room))
+
+    def first(self, stage: Stage, gap: float, budget: Budget) -> Values | None:
+        """Values of the first plan of a dive, None if none is found."""
+        self.require(stage)
+        params = PrimalParams(plan_limit=self.params.first_limit)
+        rows = self._later
+        plan = close_plan(self.model, stage.near, budget, params, rows, gap, is_search=True)
+        return plan.values or None
 
     def cut(
         self, values: Values | None, stage: Stage, least: Callable[[], float], budget: Budget
@@ -135,7 +157,7 @@ class PlanRepair:
         not `changed`; then these may change by one, then at will, then far slots, too. Where that
         can neither be found nor refuted, fewer slots have whole parameter servers from then on.
         """
-        self.require_whole(stage)
+        self.require(stage)
         same = narrowed(stage.near, self.completing_as(before))
         far = self._far(before, changed, stage.slots)
         close = narrowed(same, far)
@@ -150,7 +172,7 @@ class PlanRepair:
             if solution.status is Status.INFEASIBLE or self.ahead == 1:
                 break
             self.ahead = -(-min(self.ahead, len(stage.slots)) // 2)
-            self.require_whole(stage)
+            self.require(stage)
             attempts = [same]
         return {}
 
@@ -180,6 +202,7 @@ class PlanRepair:
         gap: float = 0.0,
     ) -> Solution:
         params = PrimalParams(plan_limit=self.params.plan_limit)
+        rows = [*rows, *self._later]
         return close_plan(self.model, near, budget, params, rows, gap, is_search=True)
 
     def completing_as(self, values: Values) -> Limits:

@@ -45,7 +45,8 @@ class ScheduleSearch:
         parts.separation.share(partner)
         self._plan: Mapping[str, int] | None = None
         self._relaxation: Mapping[str, range] | None = None
-        self._unsettled: Mapping[str, int] | None = None  # the last plan, if its dive found cuts
+        self._unsettled: Mapping[str, int] | None = None  # the last plan, while dives may differ
+        self._same = 0  # dives from the last plan since one of them has found cuts
         if parts.replanning is not None:
             parts.replanning.gives_way = lambda: self._plan is not None
         partner.on("plan", self._take_plan)
@@ -65,20 +66,26 @@ class ScheduleSearch:
         """Dive from what the other process has told of since the last time, if there is anything.
 
         Where that is both a plan and a relaxation, only the plan counts, and it is mixed with the
-        best schedules, too. If there is nothing new, and the dive from the last plan has found
-        cuts, another one from that plan knows them from the start; over long horizons that takes
+        best schedules, too. If there is nothing new, another dive from the last plan has another
+        reserve, and knows from the start the cuts that were found; over long horizons that takes
         too long.
         """
         plan, relaxation = self._plan, self._relaxation
-        if plan is None and relaxation is None:
+        is_again = plan is None and relaxation is None
+        if is_again:
             plan = self._unsettled
+        else:
+            self._same = 0
         self._plan = self._relaxation = self._unsettled = None
         model, primal, replanning = self.parts.model, self.parts.primal, self.parts.replanning
         if plan is not None:
             self.parts.best.state.enter(Phase.PLANS)
-            cuts = primal.dive(model.near(plan, self.params.master.window), budget)
+            near = model.near(plan, self.params.master.window)
+            cuts = primal.dive(near, budget, is_again=is_again)
             if replanning is not None:
-                self._unsettled = plan if cuts and replanning.is_whole else None
+                self._same = 0 if cuts else self._same + 1
+                may_differ = self._same < self.params.dive.reserves
+                self._unsettled = plan if may_differ and replanning.is_whole else None
                 replanning.mix(plan, budget)
         elif relaxation is not None:
             self.parts.best.state.enter(Phase.PLANS)

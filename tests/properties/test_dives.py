@@ -41,11 +41,13 @@ def parts_of(instance: Instance, params: BendersParams) -> Parts:
     st.integers(1, 3),
     st.integers(0, 5),
     st.integers(1, 3),
+    st.sampled_from([0.0, 0.02, 0.3]),
 )
 def test_a_dive_is_worth_what_it_says_and_no_more_than_there_is(
-    instance: Instance, ahead: int, rounds: int, span: int
+    instance: Instance, ahead: int, rounds: int, span: int, reserve: float
 ) -> None:
-    params = BendersParams(dive=DiveParams(look_ahead=ahead, rounds=rounds, span=span))
+    dive = DiveParams(look_ahead=ahead, rounds=rounds, span=span, reserve=reserve)
+    params = BendersParams(dive=dive)
     parts = parts_of(instance, params)
     model, best = parts.model, parts.best
     assume(model.jobs)

@@ -34,6 +34,8 @@ TWO = Cluster(
 
 
 def dive(*jobs: Job, horizon: int, cluster: Cluster = CLUSTER, **params: float) -> Dive:
+    """Dives without a reserve, unless the parameters have one."""
+    params = {"reserve": 0.0, **params}
     model = CountModel(OfflineArrays.of(Instance(horizon, cluster, jobs)))
     weights = np.ones(len(model.jobs))
     separation = Separation(model, CutParams())
@@ -143,6 +145,42 @@ def test_parameter_servers_of_the_slots_ahead_are_whole() -> None:
     assert seen[0] == (range(0), range(2))
     assert seen[1] == (range(1), range(2))
     assert seen[3] == (range(2, 3), range(2, 3))
+
+
+def noted_reserves(run: Dive, worth: list[float]) -> list[tuple[float, int]]:
+    """The reserve and the slots ahead of each first plan, of which the next is worth so much."""
+    seen: list[tuple[float, int]] = []
+    first, told = run.repair.first, iter(worth)
+
+    def noted(*given: Any) -> Any:
+        seen.append((run.repair.reserve, run.repair.ahead))
+        return first(*given)
+
+    run.repair.first = noted  # type: ignore[method-assign]
+    run.model.value_of = lambda _: next(told)  # type: ignore[method-assign]
+    return seen
+
+
+def test_each_dive_has_half_the_reserve_until_it_begins_anew() -> None:
+    run = dive(*PAIR, horizon=2, reserve=0.4, reserves=3, look_ahead=2)
+    seen = noted_reserves(run, [10.0] * 100)
+    for _ in range(4):
+        search(run)
+    assert seen == [(0.4, 2), (0.2, 4), (0.1, 8), (0.4, 2)]
+
+
+def test_a_reserve_that_leaves_no_better_plan_is_passed_over() -> None:
+    run = dive(*PAIR, horizon=2, reserve=0.4, reserves=3, look_ahead=2)
+    seen = noted_reserves(run, [5.0, 6.0, 5.0, 5.0, 5.0])
+    assert search(run, least=5.5) is None  # the plan with 0.2 is worth more, the next one is not
+    assert seen == [(0.4, 2), (0.2, 4)]
+
+
+def test_none_of_all_reserves_leaves_a_better_plan() -> None:
+    run = dive(*PAIR, horizon=2, reserve=0.4, reserves=3, look_ahead=2)
+    seen = noted_reserves(run, [5.0] * 4)
+    assert search(run, least=5.0) is None
+    assert seen == [(0.4, 2), (0.2, 4), (0.1, 8)]
 
 
 def test_jobs_that_complete_soon_are_placed_first() -> None:

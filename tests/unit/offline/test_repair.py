@@ -13,7 +13,7 @@ from oasis.solvers.arrays import Limits
 from offline.benders.dive import Dive
 from offline.benders.repair import Stage
 from tests.unit.offline.test_dive import PAIR, WIDE, dive
-from tests.unit.offline.test_shortfall import work
+from tests.unit.offline.test_shortfall import job, work
 
 
 def again(run: Dive, closed: range, least: float) -> tuple[list[int] | None, list[int]]:
@@ -89,6 +89,23 @@ def test_fewer_slots_are_whole_where_that_is_neither_found_nor_refuted(
     assert seen == ahead
     run.repair.again(before, {1}, Stage(slots[1:], slots[1:2], {}), lambda: 0.0, work())
     assert seen[len(ahead) :] == ([1] if status is Status.TIME_LIMIT else [3])
+
+
+@pytest.mark.parametrize("whole", [0, 1])
+def test_plans_leave_the_reserve_of_later_slots_free(whole: int) -> None:
+    """Of three slots with three GPUs; three jobs want three worker-slots of one GPU each."""
+    jobs = [job(name, 1.0, 3, 5.0, due=3, most=3) for name in "abc"]
+    run = dive(*jobs, horizon=3)
+    slots = range(3)
+    for reserve, most in ((0.0, 3.0), (0.5, 1.5)):
+        run.repair.reserve = reserve
+        stage = Stage(slots, slots[:whole], {})
+        values = run.repair.first(stage, 0.0, work())
+        assert values is not None
+        used = [run.model.counts(values, "worker", slot).sum() for slot in slots]
+        assert all(here <= most + 1e-6 for here in used[whole:])
+        assert used[:whole] == pytest.approx([3.0] * whole)
+        assert len(run.model.completions(values)) == (3 if reserve == 0.0 else 1 + whole)
 
 
 def test_parameter_servers_of_other_slots_stay_at_first() -> None:

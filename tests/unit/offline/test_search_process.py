@@ -197,35 +197,47 @@ def test_the_process_tells_of_schedules_until_they_meet_the_bound(
     assert search.state.incumbent == pytest.approx(optimum.objective)
 
 
-@pytest.mark.parametrize(("cuts", "is_whole", "dives"), [(3, True, 3), (3, False, 1), (0, True, 1)])
-def test_a_dive_that_found_cuts_is_made_again(cuts: int, is_whole: bool, dives: int) -> None:
+@pytest.mark.parametrize(
+    ("cuts", "is_whole", "dives"),
+    [
+        ([3, 3, 3, 3, 3], True, 5),
+        ([3, 3, 3, 3, 3], False, 1),
+        ([0, 0], True, 2),
+        ([0, 3, 0, 0], True, 4),
+    ],
+)
+def test_a_dive_that_found_cuts_is_made_again_with_each_reserve(
+    cuts: list[int], is_whole: bool, dives: int
+) -> None:
     """As long as nothing new comes, and only where neighbourhoods are as long as the horizon."""
+    params = BendersParams.from_dict(LARGE.to_dict() | {"dive": {"reserves": 2}})
     parts = benders.prepared(TINY, *nothing_known(), LARGE, np.random.default_rng(0)).parts
     name, done = parts.model.jobs[0].job.id, list[Limits]()
     plan = {name: min(parts.model.jobs[0].utility)}
 
     def dive(near: Limits, _: Budget) -> int:
         done.append(near)
-        return cuts
+        return cuts[len(done) - 1]
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(parts.primal, "dive", dive)
         patch.setattr(Replanning, "mix", lambda *_: None)
         patch.setattr(Replanning, "is_whole", is_whole)
         partner = Partner(lambda _: None)
-        search = ScheduleSearch(parts, LARGE, partner)
+        search = ScheduleSearch(parts, params, partner)
         partner.pass_on({"plan": plan})
-        for _ in range(3):
+        for _ in range(5):
             search._approach(Budget())
     assert done == dives * [parts.model.near(plan, LARGE.master.window)]
 
 
 @pytest.mark.parametrize("kind", ["plan", "relaxation", "both"])
 def test_it_dives_from_a_plan_and_mixes_it_or_dives_from_a_relaxation(kind: str) -> None:
-    """A plan takes the turn of a relaxation, and each is approached once.
+    """A plan takes the turn of a relaxation, and each is approached once with one reserve.
 
     Planning again ends for a plan that waits.
     """
+    params = BendersParams.from_dict(LARGE.to_dict() | {"dive": {"reserves": 1}})
     parts = benders.prepared(TINY, *nothing_known(), LARGE, np.random.default_rng(0)).parts
     assert parts.replanning is not None
     done: list[Any] = []
@@ -239,7 +251,7 @@ def test_it_dives_from_a_plan_and_mixes_it_or_dives_from_a_relaxation(kind: str)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(parts.primal, "dive", dive)
         patch.setattr(parts.replanning, "mix", lambda plan, _: done.append(plan))
-        search = ScheduleSearch(parts, LARGE, partner)
+        search = ScheduleSearch(parts, params, partner)
         name = parts.model.jobs[0].job.id
         first, plan, ends = min(parts.model.jobs[0].utility), {}, {name: [0, 3]}
         if kind != "relaxation":
