@@ -164,9 +164,12 @@ def noted_reserves(run: Dive, worth: list[float]) -> list[tuple[float, int]]:
 def test_each_dive_has_half_the_reserve_until_it_begins_anew() -> None:
     run = dive(*PAIR, horizon=2, reserve=0.4, reserves=3, look_ahead=2)
     seen = noted_reserves(run, [10.0] * 100)
-    for _ in range(4):
+    for _ in range(5):
         search(run)
-    assert seen == [(0.4, 2), (0.2, 4), (0.1, 8), (0.4, 2)]
+    assert seen == [(0.4, 2), (0.2, 4), (0.1, 8), (0.4, 2), (0.2, 4)]
+    run.begin()
+    search(run)
+    assert seen[5:] == [(0.4, 2)]
 
 
 def test_a_reserve_that_leaves_no_better_plan_is_passed_over() -> None:

@@ -91,21 +91,33 @@ def test_fewer_slots_are_whole_where_that_is_neither_found_nor_refuted(
     assert seen[len(ahead) :] == ([1] if status is Status.TIME_LIMIT else [3])
 
 
-@pytest.mark.parametrize("whole", [0, 1])
-def test_plans_leave_the_reserve_of_later_slots_free(whole: int) -> None:
-    """Of three slots with three GPUs; three jobs want three worker-slots of one GPU each."""
-    jobs = [job(name, 1.0, 3, 5.0, due=3, most=3) for name in "abc"]
-    run = dive(*jobs, horizon=3)
-    slots = range(3)
-    for reserve, most in ((0.0, 3.0), (0.5, 1.5)):
-        run.repair.reserve = reserve
-        stage = Stage(slots, slots[:whole], {})
-        values = run.repair.first(stage, 0.0, work())
+@pytest.mark.parametrize(
+    ("reserve", "whole", "room", "complete"),
+    [
+        (0.0, 0, [3.0, 3.0, 3.0], 9),
+        (0.5, 0, [1.5, 1.5, 0.75], 3),
+        (0.5, 1, [3.0, 1.5, 0.75], 5),
+        (1.0, 1, [3.0, 0.0, 0.0], 3),
+    ],
+)
+def test_plans_leave_the_reserve_of_later_slots_free(
+    reserve: float, whole: int, room: list[float], complete: int
+) -> None:
+    """Three slots of three GPUs, nine jobs that each want one for a slot; the last has more of it.
+
+    The slot whose workers are whole numbers has no reserve.
+    """
+    jobs = [job(name, 1.0, 1, 5.0, due=3) for name in "abcdefghi"]
+    run, slots = dive(*jobs, horizon=3, last_slots=1, last_factor=1.5), range(3)
+    run.repair.reserve = reserve
+    for again in (False, True):
+        values = run.repair.first(Stage(slots, slots[:whole], {}), 0.0, work())
         assert values is not None
+        if again:
+            values = run.repair.losing({}, 5.0 * complete, 0.1, work())
         used = [run.model.counts(values, "worker", slot).sum() for slot in slots]
-        assert all(here <= most + 1e-6 for here in used[whole:])
-        assert used[:whole] == pytest.approx([3.0] * whole)
-        assert len(run.model.completions(values)) == (3 if reserve == 0.0 else 1 + whole)
+        assert all(here <= most + 1e-6 for here, most in zip(used, room, strict=True))
+        assert len(run.model.completions(values)) == complete
 
 
 def test_parameter_servers_of_other_slots_stay_at_first() -> None:

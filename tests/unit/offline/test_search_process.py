@@ -215,7 +215,8 @@ def test_a_dive_that_found_cuts_is_made_again_with_each_reserve(
     name, done = parts.model.jobs[0].job.id, list[Limits]()
     plan = {name: min(parts.model.jobs[0].utility)}
 
-    def dive(near: Limits, _: Budget) -> int:
+    def dive(near: Limits, _: Budget, *, is_again: bool) -> int:
+        assert is_again == bool(done)
         done.append(near)
         return cuts[len(done) - 1]
 
@@ -244,9 +245,11 @@ def test_it_dives_from_a_plan_and_mixes_it_or_dives_from_a_relaxation(kind: str)
     wide: list[bool] = []
     partner = Partner(lambda _: None)
 
-    def dive(near: Limits, _: Budget, *, is_wide: bool = False) -> None:
+    def dive(near: Limits, _: Budget, *, is_wide: bool = False, is_again: bool = False) -> int:
+        assert not is_again
         done.append(near)
         wide.append(is_wide)
+        return 0
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(parts.primal, "dive", dive)
