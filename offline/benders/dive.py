@@ -4,7 +4,8 @@ The next slot gets whole counts. Workers of later slots stay fractions, paramete
 next slots are whole, and the MILP says which jobs still complete in time. Then the counts find
 their servers, before the slot after it is planned. So what finds no server in one slot moves to
 later ones, and what comes out in the end has a place. Most slots cost no utility, because later
-ones can make up for what a job gets less (`offline.benders.repair`).
+ones can make up for what a job gets less (`offline.benders.repair`): plans leave a part of them
+free for that, the reserve.
 
 References
 ----------
@@ -59,16 +60,21 @@ class Dive:
     ) -> None:
         self.model, self.slots, self.weights, self.params = model, slots, weights, params
         self.repair = PlanRepair(model, separation, params)
-        self._dives = 0
+        self.begin()
 
     @property
     def cuts(self) -> int:
         """How many rows all dives have added to the master."""
         return self.repair.cuts
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether every reserve had its turn since `begin`, or since a dive has found cuts."""
+        return self._tried >= self.params.reserves
+
     def begin(self) -> None:
-        """Let the next dive have the first reserve."""
-        self._dives = 0
+        """Let the next dive have the first reserve: it is from another plan than the last one."""
+        self._turn = self._tried = 0
 
     def search(
         self, near: Limits, least: Callable[[], float], gap: float, budget: Budget
@@ -96,6 +102,16 @@ class Dive:
             had no place for.
         None if the dive ended before the last slot.
         """
+        before = self.cuts
+        found = self._slot_by_slot(near, least, gap, budget)
+        if self.cuts > before:
+            self._tried = 0  # with these cuts, the plans of all reserves are others
+        return found
+
+    def _slot_by_slot(
+        self, near: Limits, least: Callable[[], float], gap: float, budget: Budget
+    ) -> tuple[list[Units], Mapping[str, int]] | None:
+        """The same as `search`."""
         slots, repair = range(self.model.arrays.horizon), self.repair
         units: list[Units] = []
         lacking = np.array([c.work for c in self.model.jobs], dtype=np.int64)
@@ -123,11 +139,13 @@ class Dive:
     ) -> Values | None:
         """A plan worth more than the least, with the next reserve that leaves one."""
         params, repair = self.params, self.repair
-        for _ in range(params.reserves):
-            power = 2 ** (self._dives % params.reserves)
-            self._dives += 1
-            repair.reserve, repair.ahead = params.reserve / power, params.look_ahead * power
-            values = repair.first(stage, gap, budget)
+        part = budget.within(params.first_limit)
+        while not (self.is_settled or part.passed):
+            factor = 2 ** (self._turn % params.reserves)
+            self._turn += 1
+            self._tried += 1
+            repair.reserve, repair.ahead = params.reserve / factor, params.look_ahead * factor
+            values = repair.first(stage, gap, part)
             if values is not None and self.model.value_of(values) > least():
                 return values
         return None

@@ -115,13 +115,14 @@ class DiveParams(Params):
     span : int
         Slots whose counts may change first; later ones only if that does not help.
     first_limit, plan_limit : float
-        For the first plan, and for the plan in fractions before it, if there is one; and for any
-        other. Seconds or units of work.
+        For the first plan with all reserves that are tried, and for the plan in fractions before
+        it, if there is one; and for any other. Seconds or units of work.
     reserve : float
-        Share of each later slot that plans leave free, for what whole numbers take more and for
-        what a slot has no place for. Half as much in the next dive, and so on.
+        Share of each later slot that plans leave free, for what whole numbers take beyond fractions
+        and for what a slot has no place for.
     reserves : int
-        After so many dives from a plan, the reserve is the first one again.
+        How many reserves there are, each half of the one before: one for each dive from the same
+        plan. One that leaves no better plan is passed over.
     last_slots : int
         Slots at the end of the horizon that have a larger reserve, because few slots come after
         them.
@@ -129,8 +130,8 @@ class DiveParams(Params):
         How many times as large it is.
     look_ahead : int
         Slots in which parameter servers are whole numbers, the one to place and those after it,
-        with the first reserve; twice as many with half the reserve. Half as many from then on where
-        HiGHS can neither find such a plan nor refute it.
+        with the first reserve; with each smaller reserve twice as many. Within a dive there are
+        half as many from then on where HiGHS can neither find such a plan nor refute it.
     gap : float
         Share of the difference of bound and incumbent at which the first plan is good enough.
     attempts : int

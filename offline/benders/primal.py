@@ -164,16 +164,16 @@ class PrimalHeuristic:
         return added
 
     def dive(
-        self, near: Limits, budget: Budget, *, is_wide: bool = False, is_again: bool = False
+        self, near: Limits, budget: Budget, *, is_wide: bool = False, is_further: bool = False
     ) -> int:
         """Better schedules by a dive within the limits `near` (`offline.benders.dive`).
 
         With `is_wide`, they leave so much open that a plan of whole parameter servers is out of
-        reach: a plan in fractions narrows them first. With `is_again`, the last dive was within the
-        same limits, and this one has the reserve after its. Returns the number of new cuts.
+        reach: a plan in fractions narrows them first. With `is_further`, the last dive was within
+        the same limits, and this one has the next reserve. Returns the number of new cuts.
         """
         dive, before = self._dive, self._dive.cuts
-        if not is_again:
+        if not is_further:
             dive.begin()
         gap = dive.params.gap * max(0.0, self.best.state.bound - self.best.value)
         narrow = dive.wide(near, gap, budget) if is_wide else near
@@ -186,6 +186,11 @@ class PrimalHeuristic:
             fill = Fill.of(map(self.shortfall.slots.consistent, units), due)
             self._offer(fill, budget, has_searched=False)
         return dive.cuts - before
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether further dives from the last plan would be the same again."""
+        return self._dive.is_settled
 
     def _known(self) -> float:
         """What the best schedules are worth, those included that others have told of."""

@@ -2,7 +2,8 @@
 
 Whole parameter servers make plans hard to find, where completions may change at will. So a plan
 keeps what it can of the one before: its completions, and at first most of its counts. Only where
-that is impossible may completions change, and then first where that costs next to nothing.
+that is impossible may completions change, and then first where that costs next to nothing. All
+plans leave the reserve of later slots free.
 
 References
 ----------
@@ -79,25 +80,37 @@ class PlanRepair:
     def require(self, stage: Stage) -> None:
         """Let counts be whole numbers where they must be at a stage, and keep the reserve.
 
-        What a slot cannot place, and what whole numbers take more than fractions, then finds room
-        in the reserve of later slots.
+        The reserve of a slot becomes free when its turn comes. What found no place in the slots
+        before it, and what whole numbers take beyond fractions, then has room there.
         """
         self.model.require_whole(stage.whole, stage.slots[: self.ahead])
-        params, room = self.params, dict[tuple[str, int], float]()
+        params, shares = self.params, dict[tuple[str, int], float]()
         last = stage.slots[-params.last_slots :]
         for group, slot in product(GROUPS, stage.slots):
             if slot not in stage.whole:
                 factor = params.last_factor if slot in last else 1.0
-                room[group, slot] = max(0.0, 1.0 - self.reserve * factor)
-        self._later = list(self.model.within(room))
+                shares[group, slot] = max(0.0, 1.0 - self.reserve * factor)
+        self._later = list(self.model.within(shares))
 
     def first(self, stage: Stage, gap: float, budget: Budget) -> Values | None:
-        """Values of the first plan of a dive, None if none is found."""
+        """Values of the first plan of a dive, None if none is found.
+
+        What breaks a cut is cut off, and the plan is made anew, a few times: to keep what can be
+        kept would lose more, because the plan is the best one for other rows.
+        """
+        limit = self.params.first_limit
         self.require(stage)
-        params = PrimalParams(plan_limit=self.params.first_limit)
-        rows = self._later
-        plan = close_plan(self.model, stage.near, budget, params, rows, gap, is_search=True)
-        return plan.values or None
+        values = self._plan(stage.near, budget, gap=gap, limit=limit).values
+        for _ in range(self.params.rounds):
+            if not values or budget.passed:
+                break
+            broken = self.separation.cut(values, budget, stage.slots)
+            self.cuts += len(broken)
+            if not broken:
+                break
+            self.require(stage)
+            values = self._plan(stage.near, budget, gap=gap, limit=limit).values or values
+        return values or None
 
     def cut(
         self, values: Values | None, stage: Stage, least: Callable[[], float], budget: Budget
@@ -200,8 +213,10 @@ class PlanRepair:
         budget: Budget,
         rows: Sequence[pulp.LpConstraint] = (),
         gap: float = 0.0,
+        limit: float | None = None,
     ) -> Solution:
-        params = PrimalParams(plan_limit=self.params.plan_limit)
+        """A plan that keeps the rows and the reserve; it takes `plan_limit` unless told else."""
+        params = PrimalParams(plan_limit=self.params.plan_limit if limit is None else limit)
         rows = [*rows, *self._later]
         return close_plan(self.model, near, budget, params, rows, gap, is_search=True)
 

@@ -46,7 +46,6 @@ class ScheduleSearch:
         self._plan: Mapping[str, int] | None = None
         self._relaxation: Mapping[str, range] | None = None
         self._unsettled: Mapping[str, int] | None = None  # the last plan, while dives may differ
-        self._same = 0  # dives from the last plan since one of them has found cuts
         if parts.replanning is not None:
             parts.replanning.gives_way = lambda: self._plan is not None
         partner.on("plan", self._take_plan)
@@ -71,21 +70,18 @@ class ScheduleSearch:
         too long.
         """
         plan, relaxation = self._plan, self._relaxation
-        is_again = plan is None and relaxation is None
-        if is_again:
+        is_further = plan is None and relaxation is None
+        if is_further:
             plan = self._unsettled
-        else:
-            self._same = 0
         self._plan = self._relaxation = self._unsettled = None
         model, primal, replanning = self.parts.model, self.parts.primal, self.parts.replanning
         if plan is not None:
             self.parts.best.state.enter(Phase.PLANS)
             near = model.near(plan, self.params.master.window)
-            cuts = primal.dive(near, budget, is_again=is_again)
+            primal.dive(near, budget, is_further=is_further)
             if replanning is not None:
-                self._same = 0 if cuts else self._same + 1
-                may_differ = self._same < self.params.dive.reserves
-                self._unsettled = plan if may_differ and replanning.is_whole else None
+                may_differ = replanning.is_whole and not primal.is_settled
+                self._unsettled = plan if may_differ else None
                 replanning.mix(plan, budget)
         elif relaxation is not None:
             self.parts.best.state.enter(Phase.PLANS)

@@ -148,7 +148,7 @@ def test_parameter_servers_of_the_slots_ahead_are_whole() -> None:
 
 
 def noted_reserves(run: Dive, worth: list[float]) -> list[tuple[float, int]]:
-    """The reserve and the slots ahead of each first plan, of which the next is worth so much."""
+    """The reserve and the slots ahead of each first plan; `worth` are values of plans, in turn."""
     seen: list[tuple[float, int]] = []
     first, told = run.repair.first, iter(worth)
 
@@ -161,29 +161,49 @@ def noted_reserves(run: Dive, worth: list[float]) -> list[tuple[float, int]]:
     return seen
 
 
-def test_each_dive_has_half_the_reserve_until_it_begins_anew() -> None:
-    run = dive(*PAIR, horizon=2, reserve=0.4, reserves=3, look_ahead=2)
-    seen = noted_reserves(run, [10.0] * 100)
-    for _ in range(5):
+HALVED = {"reserve": 0.4, "reserves": 3, "look_ahead": 2}
+
+
+def test_each_dive_has_half_the_reserve_until_every_one_had_its_turn() -> None:
+    run = dive(*PAIR, horizon=2, rounds=0, **HALVED)
+    seen, settled = noted_reserves(run, [10.0] * 100), list[bool]()
+    for _ in range(4):
+        settled.append(run.is_settled)
         search(run)
-    assert seen == [(0.4, 2), (0.2, 4), (0.1, 8), (0.4, 2), (0.2, 4)]
+    assert seen == [(0.4, 2), (0.2, 4), (0.1, 8)]
+    assert settled == [False, False, False, True]
     run.begin()
     search(run)
-    assert seen[5:] == [(0.4, 2)]
+    assert seen[3:] == [(0.4, 2)]
+
+
+def test_every_reserve_has_another_turn_once_there_are_new_cuts() -> None:
+    run = dive(*PAIR, horizon=2, rounds=0, **HALVED)
+    seen, placed, found = noted_reserves(run, [10.0] * 100), run._placed, iter([0, 0, 5])
+
+    def cutting(*given: Any) -> Any:
+        run.repair.cuts += next(found, 0)
+        return placed(*given)
+
+    run._placed = cutting  # type: ignore[method-assign]
+    while not run.is_settled:
+        search(run)
+    assert seen == [(0.4, 2), (0.2, 4), (0.1, 8), (0.4, 2), (0.2, 4)]
 
 
 def test_a_reserve_that_leaves_no_better_plan_is_passed_over() -> None:
-    run = dive(*PAIR, horizon=2, reserve=0.4, reserves=3, look_ahead=2)
+    run = dive(*PAIR, horizon=2, **HALVED)
     seen = noted_reserves(run, [5.0, 6.0, 5.0, 5.0, 5.0])
     assert search(run, least=5.5) is None  # the plan with 0.2 is worth more, the next one is not
     assert seen == [(0.4, 2), (0.2, 4)]
 
 
 def test_none_of_all_reserves_leaves_a_better_plan() -> None:
-    run = dive(*PAIR, horizon=2, reserve=0.4, reserves=3, look_ahead=2)
+    run = dive(*PAIR, horizon=2, **HALVED)
     seen = noted_reserves(run, [5.0] * 4)
     assert search(run, least=5.0) is None
     assert seen == [(0.4, 2), (0.2, 4), (0.1, 8)]
+    assert run.is_settled
 
 
 def test_jobs_that_complete_soon_are_placed_first() -> None:
@@ -229,7 +249,9 @@ def test_limits_around_a_plan_in_fractions() -> None:
 
 def test_without_time_there_is_no_dive() -> None:
     run = dive(*PAIR, horizon=2)
+    seen = noted_reserves(run, [])
     assert run.search({}, lambda: 0.0, 0.0, Budget(0.0)) is None
+    assert seen == []
 
 
 def total(units: Units, group: str) -> IntArray:

@@ -105,19 +105,31 @@ def test_plans_leave_the_reserve_of_later_slots_free(
 ) -> None:
     """Three slots of three GPUs, nine jobs that each want one for a slot; the last has more of it.
 
-    The slot whose workers are whole numbers has no reserve.
+    The slot whose workers are whole numbers has no reserve. A plan made again keeps it, too.
     """
     jobs = [job(name, 1.0, 1, 5.0, due=3) for name in "abcdefghi"]
     run, slots = dive(*jobs, horizon=3, last_slots=1, last_factor=1.5), range(3)
     run.repair.reserve = reserve
-    for again in (False, True):
-        values = run.repair.first(Stage(slots, slots[:whole], {}), 0.0, work())
+    first = run.repair.first(Stage(slots, slots[:whole], {}), 0.0, work())
+    for values in (first, run.repair.losing({}, 5.0 * complete, 0.1, work())):
         assert values is not None
-        if again:
-            values = run.repair.losing({}, 5.0 * complete, 0.1, work())
         used = [run.model.counts(values, "worker", slot).sum() for slot in slots]
         assert all(here <= most + 1e-6 for here, most in zip(used, room, strict=True))
         assert len(run.model.completions(values)) == complete
+
+
+def test_a_later_stage_frees_the_reserve_of_its_slot() -> None:
+    """Six jobs that each want a GPU for a slot; slot 1 has three, a plan may use 0.75 of slot 2."""
+    jobs = [job(name, 1.0, 1, 5.0, due=3) for name in "abcdef"]
+    run, slots = dive(*jobs, horizon=3, last_slots=1, last_factor=1.5), range(3)
+    run.repair.reserve = 0.5
+    over = {c.workers[0, 0].name: (0.0, 0.0) for c in run.model.jobs}
+    values = run.repair.first(Stage(slots[1:], slots[1:2], over), 0.0, work())
+    assert values is not None
+    used = [run.model.counts(values, "worker", slot).sum() for slot in slots]
+    assert used[1] == pytest.approx(3.0)
+    assert used[2] <= 0.75 + 1e-6
+    assert len(run.model.completions(values)) == 3
 
 
 def test_parameter_servers_of_other_slots_stay_at_first() -> None:

@@ -197,56 +197,64 @@ def test_the_process_tells_of_schedules_until_they_meet_the_bound(
     assert search.state.incumbent == pytest.approx(optimum.objective)
 
 
-@pytest.mark.parametrize(
-    ("cuts", "is_whole", "dives"),
-    [
-        ([3, 3, 3, 3, 3], True, 5),
-        ([3, 3, 3, 3, 3], False, 1),
-        ([0, 0], True, 2),
-        ([0, 3, 0, 0], True, 4),
-    ],
-)
-def test_a_dive_that_found_cuts_is_made_again_with_each_reserve(
-    cuts: list[int], is_whole: bool, dives: int
-) -> None:
-    """As long as nothing new comes, and only where neighbourhoods are as long as the horizon."""
-    params = BendersParams.from_dict(LARGE.to_dict() | {"dive": {"reserves": 2}})
-    parts = benders.prepared(TINY, *nothing_known(), LARGE, np.random.default_rng(0)).parts
-    name, done = parts.model.jobs[0].job.id, list[Limits]()
-    plan = {name: min(parts.model.jobs[0].utility)}
+@pytest.mark.parametrize(("is_whole", "further"), [(True, [False, True, True]), (False, [False])])
+def test_dives_from_a_plan_go_on_while_they_may_differ(is_whole: bool, further: list[bool]) -> None:
+    """As long as nothing new comes, and only where neighbourhoods are as long as the horizon.
 
-    def dive(near: Limits, _: Budget, *, is_again: bool) -> int:
-        assert is_again == bool(done)
+    Another plan begins anew.
+    """
+    parts = benders.prepared(TINY, *nothing_known(), LARGE, np.random.default_rng(0)).parts
+    name, done, seen = parts.model.jobs[0].job.id, list[Limits](), list[bool]()
+    slots = sorted(parts.model.jobs[0].utility)[:2]
+
+    def dive(near: Limits, _: Budget, *, is_further: bool) -> int:
         done.append(near)
-        return cuts[len(done) - 1]
+        seen.append(is_further)
+        return 0
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(parts.primal, "dive", dive)
+        patch.setattr(type(parts.primal), "is_settled", property(lambda _: len(done) % 3 == 0))
         patch.setattr(Replanning, "mix", lambda *_: None)
         patch.setattr(Replanning, "is_whole", is_whole)
         partner = Partner(lambda _: None)
-        search = ScheduleSearch(parts, params, partner)
-        partner.pass_on({"plan": plan})
-        for _ in range(5):
-            search._approach(Budget())
-    assert done == dives * [parts.model.near(plan, LARGE.master.window)]
+        search = ScheduleSearch(parts, LARGE, partner)
+        for slot in slots:
+            partner.pass_on({"plan": {name: slot}})
+            for _ in range(5):
+                search._approach(Budget())
+    window = LARGE.master.window
+    near = [parts.model.near({name: slot}, window) for slot in slots]
+    assert done == [near[0]] * len(further) + [near[1]] * len(further)
+    assert seen == 2 * further
+
+
+def test_only_a_further_dive_goes_on_with_the_next_reserve() -> None:
+    primal = benders.prepared(TINY, *nothing_known(), LARGE, np.random.default_rng(0)).parts.primal
+    begun: list[bool] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(primal._dive, "begin", lambda: begun.append(True))
+        patch.setattr(primal._dive, "search", lambda *_: None)
+        assert primal.is_settled == primal._dive.is_settled
+        primal.dive({}, Budget())
+        primal.dive({}, Budget(), is_further=True)
+    assert begun == [True]
 
 
 @pytest.mark.parametrize("kind", ["plan", "relaxation", "both"])
 def test_it_dives_from_a_plan_and_mixes_it_or_dives_from_a_relaxation(kind: str) -> None:
-    """A plan takes the turn of a relaxation, and each is approached once with one reserve.
+    """A plan takes the turn of a relaxation, and each is approached once if that settles it.
 
     Planning again ends for a plan that waits.
     """
-    params = BendersParams.from_dict(LARGE.to_dict() | {"dive": {"reserves": 1}})
     parts = benders.prepared(TINY, *nothing_known(), LARGE, np.random.default_rng(0)).parts
     assert parts.replanning is not None
     done: list[Any] = []
     wide: list[bool] = []
     partner = Partner(lambda _: None)
 
-    def dive(near: Limits, _: Budget, *, is_wide: bool = False, is_again: bool = False) -> int:
-        assert not is_again
+    def dive(near: Limits, _: Budget, *, is_wide: bool = False, is_further: bool = False) -> int:
+        assert not is_further
         done.append(near)
         wide.append(is_wide)
         return 0
@@ -254,7 +262,8 @@ def test_it_dives_from_a_plan_and_mixes_it_or_dives_from_a_relaxation(kind: str)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(parts.primal, "dive", dive)
         patch.setattr(parts.replanning, "mix", lambda plan, _: done.append(plan))
-        search = ScheduleSearch(parts, params, partner)
+        patch.setattr(type(parts.primal), "is_settled", True)
+        search = ScheduleSearch(parts, LARGE, partner)
         name = parts.model.jobs[0].job.id
         first, plan, ends = min(parts.model.jobs[0].utility), {}, {name: [0, 3]}
         if kind != "relaxation":
