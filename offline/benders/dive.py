@@ -145,8 +145,8 @@ class Dive:
             self._turn += 1
             self._tried += 1
             repair.reserve, repair.ahead = params.reserve / factor, params.look_ahead * factor
-            values = repair.first(stage, gap, part)
-            if values is not None and self.model.value_of(values) > least():
+            values = repair.first(stage, least, gap, part)
+            if values is not None:
                 return values
         return None
 

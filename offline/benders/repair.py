@@ -92,8 +92,10 @@ class PlanRepair:
                 shares[group, slot] = max(0.0, 1.0 - self.reserve * factor)
         self._later = list(self.model.within(shares))
 
-    def first(self, stage: Stage, gap: float, budget: Budget) -> Values | None:
-        """Values of the first plan of a dive, None if none is found.
+    def first(
+        self, stage: Stage, least: Callable[[], float], gap: float, budget: Budget
+    ) -> Values | None:
+        """Values of a first plan of a dive that is worth more than the least, if any is found.
 
         What breaks a cut is cut off, and the plan is made anew, a few times: to keep what can be
         kept would lose more, because the plan is the best one for other rows.
@@ -102,15 +104,15 @@ class PlanRepair:
         self.require(stage)
         values = self._plan(stage.near, budget, gap=gap, limit=limit).values
         for _ in range(self.params.rounds):
-            if not values or budget.passed:
-                break
-            broken = self.separation.cut(values, budget, stage.slots)
+            if not values or self.model.value_of(values) <= least():
+                return None
+            broken = [] if budget.passed else self.separation.cut(values, budget, stage.slots)
             self.cuts += len(broken)
             if not broken:
-                break
+                return values
             self.require(stage)
             values = self._plan(stage.near, budget, gap=gap, limit=limit).values or values
-        return values or None
+        return values if values and self.model.value_of(values) > least() else None
 
     def cut(
         self, values: Values | None, stage: Stage, least: Callable[[], float], budget: Budget

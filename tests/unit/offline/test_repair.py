@@ -12,7 +12,7 @@ from oasis.solvers import Solution, Status
 from oasis.solvers.arrays import Limits
 from offline.benders.dive import Dive
 from offline.benders.repair import Stage
-from tests.unit.offline.test_dive import PAIR, WIDE, dive
+from tests.unit.offline.test_dive import PAIR, TWO, WIDE, dive, three
 from tests.unit.offline.test_shortfall import job, work
 
 
@@ -110,12 +110,36 @@ def test_plans_leave_the_reserve_of_later_slots_free(
     jobs = [job(name, 1.0, 1, 5.0, due=3) for name in "abcdefghi"]
     run, slots = dive(*jobs, horizon=3, last_slots=1, last_factor=1.5), range(3)
     run.repair.reserve = reserve
-    first = run.repair.first(Stage(slots, slots[:whole], {}), 0.0, work())
+    first = run.repair.first(Stage(slots, slots[:whole], {}), lambda: 0.0, 0.0, work())
     for values in (first, run.repair.losing({}, 5.0 * complete, 0.1, work())):
         assert values is not None
         used = [run.model.counts(values, "worker", slot).sum() for slot in slots]
         assert all(here <= most + 1e-6 for here, most in zip(used, room, strict=True))
         assert len(run.model.completions(values)) == complete
+
+
+@pytest.mark.parametrize(("least", "rounds"), [(5.0, 8), (11.0, 3)])
+def test_a_first_plan_that_is_cut_off_is_made_anew(least: float, rounds: int) -> None:
+    """Three workers of 2 on two servers of 3: by total capacity all fit, one by one only two.
+
+    As soon as a plan is worth no more than the least, no further cut is looked for.
+    """
+    run = dive(*three(3.0, 4.0, 5.0), horizon=1, cluster=TWO, rounds=rounds)
+    looked, cut = list[int](), run.repair.separation.cut
+
+    def noted(*given: Any) -> Any:
+        looked.append(1)
+        return cut(*given)
+
+    run.repair.separation.cut = noted  # type: ignore[method-assign]
+    values = run.repair.first(Stage(range(1), range(0), {}), lambda: least, 0.0, work())
+    if least == 5.0:
+        assert values is not None
+        assert run.model.completions(values) == {"b": 0, "c": 0}
+        assert run.cuts == len(looked) - 1 > 0
+    else:
+        assert values is None
+        assert len(looked) == run.cuts == 1
 
 
 def test_a_later_stage_frees_the_reserve_of_its_slot() -> None:
@@ -124,7 +148,7 @@ def test_a_later_stage_frees_the_reserve_of_its_slot() -> None:
     run, slots = dive(*jobs, horizon=3, last_slots=1, last_factor=1.5), range(3)
     run.repair.reserve = 0.5
     over = {c.workers[0, 0].name: (0.0, 0.0) for c in run.model.jobs}
-    values = run.repair.first(Stage(slots[1:], slots[1:2], over), 0.0, work())
+    values = run.repair.first(Stage(slots[1:], slots[1:2], over), lambda: 0.0, 0.0, work())
     assert values is not None
     used = [run.model.counts(values, "worker", slot).sum() for slot in slots]
     assert used[1] == pytest.approx(3.0)
