@@ -6,8 +6,9 @@
 Every method and CP-SAT solve the same instances, ten seeds of each size, one after the other, for
 as long as each other. A size is `testbed` or HORIZONxSERVERSxJOBS, so many servers a side, of the
 `calibrated` preset. The file of --json gets a line after each solve; what it has already is not
-solved again, so that the same command goes on where an interrupted one stopped. The file of --csv
-is the table of the page (docs/benchmarks/offline): it is written anew from the runs every time.
+solved again, so that the same command goes on where an interrupted one stopped. The tables of the
+page (docs/benchmarks/offline) are written anew from all solves in that file: --csv has a row for
+each size, limit and method, --solves one for each solve. With `--seeds 0` they are only written.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from pathlib import Path
 import oasis
 from oasis.solvers import Status
 from tests.benchmarks import intervals
-from tests.benchmarks.intervals import Interval
+from tests.benchmarks.intervals import TITLES, Interval
 from tests.benchmarks.offline import PEER, methods, solved, started
 from tests.benchmarks.streams import calibrated
 
@@ -37,8 +38,12 @@ SIZES = {
     "300x50x400": 600.0,
 }
 COLUMNS = (
-    *("size", "method", "seeds", "seconds each", "proven", "median s to proof"),
+    *("size", "seconds each", "method", "seeds", "proven", "median s to proof"),
     *("median gap %", "third quartile %", "worst gap %"),
+)
+SOLVES = (
+    *("size", "seed", "seconds each", "method", "status", "seconds"),
+    *("objective", "upper bound", "gap %"),
 )
 
 
@@ -78,29 +83,69 @@ def runs(given: argparse.Namespace) -> Iterator[Interval]:
 
 
 def distribution(found: Iterable[Interval]) -> list[tuple[str, ...]]:
-    """A row a size, method and limit: what became of all its seeds."""
-    groups: dict[tuple[str, str, float], list[Interval]] = {}
-    for interval in found:
-        name = interval.instance.partition(":")[0]
-        groups.setdefault((name, interval.method, interval.limit), []).append(interval)
+    """A row a size, limit and method: what became of all its seeds."""
+    groups: dict[tuple[str, float, str], list[Interval]] = {}
+    for interval in _in_order(found):
+        groups.setdefault(_place(interval)[:3], []).append(interval)
     return [_row(*key, group) for key, group in groups.items()]
 
 
-def _row(name: str, method: str, limit: float, group: Sequence[Interval]) -> tuple[str, ...]:
+def solves(found: Iterable[Interval]) -> list[tuple[str, ...]]:
+    """A row a solve, in the order of the distribution."""
+    rows: list[tuple[str, ...]] = []
+    for interval in _in_order(found):
+        name, limit, title, seed = _place(interval)
+        end = interval.result
+        ends = (f"{end.objective:.9g}", f"{end.upper_bound:.9g}", f"{100 * end.gap:.3f}")
+        took = (str(end.status), f"{end.seconds:.1f}")
+        rows.append((name, str(seed), f"{limit:g}", title, *took, *ends))
+    return rows
+
+
+def _in_order(found: Iterable[Interval]) -> list[Interval]:
+    """By size as on the page, limit, method and seed; what was found twice is there once."""
+    once = {interval.key: interval for interval in found}.values()
+    titles = list(TITLES.values())
+
+    def order(interval: Interval) -> tuple[object, ...]:
+        name, limit, title, seed = _place(interval)
+        sizes = [*SIZES, name]
+        return (sizes.index(name), name, limit, [*titles, title].index(title), title, seed)
+
+    return sorted(once, key=order)
+
+
+def _place(interval: Interval) -> tuple[str, float, str, int]:
+    """The size, the limit, the title of the method, the seed."""
+    name, _, seed = interval.instance.partition(":")
+    return name, interval.limit, TITLES.get(interval.method, interval.method), int(seed)
+
+
+def _row(name: str, limit: float, title: str, group: Sequence[Interval]) -> tuple[str, ...]:
     proofs = [one.result.seconds for one in group if one.result.status is Status.OPTIMAL]
     gaps = sorted(100 * one.result.gap for one in group)
     third = gaps[-(-3 * len(gaps) // 4) - 1]  # a gap that was seen, so that one may be infinite
     seconds = f"{statistics.median(proofs):.1f}" if proofs else "-"
+    seeds = _ranges([_place(one)[3] for one in group])
     shown = (f"{gap:.2f}" for gap in (statistics.median(gaps), third, gaps[-1]))
-    title = intervals.TITLES.get(method, method)
-    return (name, title, str(len(group)), f"{limit:g}", str(len(proofs)), seconds, *shown)
+    return (name, f"{limit:g}", title, seeds, f"{len(proofs)} of {len(group)}", seconds, *shown)
+
+
+def _ranges(seeds: Sequence[int]) -> str:
+    """Sorted seeds in few words, such as "1 to 10, 12"."""
+    ranges: list[list[int]] = []
+    for seed in seeds:
+        if ranges and seed == ranges[-1][-1] + 1:
+            ranges[-1] = [ranges[-1][0], seed]
+        else:
+            ranges.append([seed])
+    return ", ".join(" to ".join(map(str, one)) for one in ranges)
 
 
 def write(path: Path, rows: Iterable[Sequence[str]]) -> None:
-    """Write the table of the page."""
+    """Write a table, its heading first."""
     with path.open("w", encoding="utf-8", newline="") as stream:
         writer = csv.writer(stream, lineterminator="\n")
-        writer.writerow(COLUMNS)
         writer.writerows(rows)
 
 
@@ -112,16 +157,27 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--limit", type=float, help="seconds for each solve; default: by size")
     parser.add_argument("--methods", type=methods, default=f"milp,colgen,benders,{PEER}")
     parser.add_argument("--json", type=started, required=True, help="append each result here")
-    parser.add_argument("--csv", type=Path, help="write the table here")
-    return parser.parse_args(given)
+    parser.add_argument("--csv", type=Path, help="write the distribution of all solves here")
+    parser.add_argument("--solves", type=Path, help="write a row for each of all solves here")
+    found = parser.parse_args(given)
+    path, _ = found.json
+    if found.seeds == 0 and not path.exists():
+        parser.error(f"expected a file of solves for --seeds 0, but there is no {path}")
+    return found
 
 
 def main() -> None:
     given = arguments()
-    rows = distribution(runs(given))
+    for _ in runs(given):
+        pass
+    path, _ = given.json
+    found = intervals.read(path)
+    rows = [COLUMNS, *distribution(found)]
     if given.csv is not None:
         write(given.csv, rows)
-    for row in (COLUMNS, *rows):
+    if given.solves is not None:
+        write(given.solves, [SOLVES, *solves(found)])
+    for row in rows:
         print(" | ".join(row))
 
 

@@ -17,6 +17,7 @@ TITLES = {
     "milp": "compact HiGHS",
     "colgen": "column generation",
     "benders": "Benders decomposition",
+    "both": "decomposition and compact HiGHS",
     "cpsat": "CP-SAT",
 }
 

@@ -25,30 +25,49 @@ def test_a_row_is_the_distribution_over_the_seeds() -> None:
     rows = distribution.distribution(
         [interval(seed, gap, seconds=seed + 1.0) for seed, gap in enumerate(gaps)]
     )
-    numbers = ("4", "60", "2", "2.0", "0.50", "1.00", "4.00")
-    assert rows == [("testbed", "compact HiGHS", *numbers)]
+    numbers = ("2 of 4", "2.0", "0.50", "1.00", "4.00")
+    assert rows == [("testbed", "60", "compact HiGHS", "0 to 3", *numbers)]
     (row,) = distribution.distribution([interval(0, 4.0, method="benders")])
-    assert row[1:6] == ("Benders decomposition", "1", "60", "0", "-")
+    assert row[1:6] == ("60", "Benders decomposition", "0", "0 of 1", "-")
 
 
-def test_the_same_command_solves_nothing_again_and_writes_the_same_table(
+def test_rows_are_in_the_order_of_the_page_and_say_which_seeds_they_are_of() -> None:
+    given = [(12, "colgen"), (2, "benders"), (11, "milp"), (1, "milp"), (2, "milp")]
+    found = [interval(seed, 1.0, method=method) for seed, method in given]
+    seeds = [(row[2], row[3]) for row in distribution.distribution([*found, found[-1]])]
+    assert seeds == [
+        ("compact HiGHS", "1 to 2, 11"),
+        ("column generation", "12"),
+        ("Benders decomposition", "2"),
+    ]
+    solves = distribution.solves(found)
+    assert [row[1] for row in solves] == ["1", "2", "11", "12", "2"]
+    assert solves[0][2:] == ("60", "compact HiGHS", "time_limit", "9.0", "100", "101", "1.000")
+
+
+def test_the_same_command_solves_nothing_again_and_writes_the_same_tables(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path, table = tmp_path / "runs.jsonl", tmp_path / "table.csv"
-    words = ["--sizes", "3x2x2", "--seeds", "2", "--limit", "5", "--methods", "milp,colgen"]
+    path, table, each = (tmp_path / name for name in ("runs.jsonl", "table.csv", "solves.csv"))
+    files = ["--json", str(path), "--csv", str(table), "--solves", str(each)]
+    words = ["--sizes", "3x2x2", "--limit", "5", "--methods", "milp,colgen"]
 
-    def made() -> bytes:
-        given = distribution.arguments([*words, "--json", str(path), "--csv", str(table)])
-        distribution.write(given.csv, distribution.distribution(distribution.runs(given)))
-        return table.read_bytes()
+    def made(seeds: int) -> tuple[bytes, bytes]:
+        given = ["distribution", *words, *files, "--seeds", str(seeds)]
+        monkeypatch.setattr("sys.argv", given)
+        distribution.main()
+        return table.read_bytes(), each.read_bytes()
 
-    before = made()
+    before = made(2)
     assert len(path.read_text().splitlines()) == 4
     monkeypatch.setattr(distribution, "solved", None)
-    assert made() == before
+    assert made(2) == before
+    assert made(0) == before
     with table.open(newline="") as stream:
         rows = list(csv.DictReader(stream))
     assert [row["method"] for row in rows] == ["compact HiGHS", "column generation"]
+    assert [row["seeds"] for row in rows] == ["101 to 102"] * 2
+    assert len(each.read_text().splitlines()) == 5
 
 
 def test_sizes_are_those_of_the_generator() -> None:
@@ -56,3 +75,5 @@ def test_sizes_are_those_of_the_generator() -> None:
     assert len(distribution.instance("3x2x5", 1).jobs) == 5
     with pytest.raises(SystemExit):
         distribution.arguments(["--sizes", "big", "--json", "x"])
+    with pytest.raises(SystemExit):
+        distribution.arguments(["--seeds", "0", "--json", "there-is-no-such-file"])
