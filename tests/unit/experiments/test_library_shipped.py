@@ -10,7 +10,7 @@ import experiments.library.store
 from experiments.library import PROBLEMS, Library
 from experiments.library.record import OPTIMAL
 from experiments.library.store import SHIPPED
-from oasis.solvers import Status
+from oasis.solvers import PROOF, Status
 from offline import solve
 
 LIBRARY = Library()
@@ -51,12 +51,17 @@ AGAIN = [pytest.param(name, marks=() if name == CLOSE else pytest.mark.nightly) 
 
 @pytest.mark.parametrize("name", AGAIN)
 def test_what_is_proven_optimal_is_found_again_with_another_seed(name: str) -> None:
-    """`CLOSE` has schedules that are worth a ten-millionth less than the best ones."""
+    """Proven means within a millionth, so that two proofs may end with different schedules.
+
+    `CLOSE` has schedules that are worth a ten-millionth less than the best ones: there, the best
+    ones are found again.
+    """
     record, instance = RECORDS[name], PROBLEMS[name].instance()
     found = solve(instance, "benders", work_limit=300.0, seed=7)
     assert found.status is Status.OPTIMAL
     assert found.objective <= record.bound
     assert found.upper_bound >= record.value * (1 - 1e-9)
     # a record says no more of the optimum than that it lies between its value and its bound
-    apart = max(2e-9 * record.value, record.bound - record.value)
+    exact = max(2e-9 * record.value, record.bound - record.value)
+    apart = exact if name == CLOSE else PROOF * record.value
     assert found.objective == pytest.approx(record.value, rel=0.0, abs=apart)
