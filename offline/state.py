@@ -52,6 +52,7 @@ class Phase(StrEnum):
     RUIN_AND_RECREATE = "ruin and recreate"
     NEIGHBOURHOODS = "neighbourhood search"
     CUTTING_PLANES = "cutting planes"
+    PERIODS = "periods of the horizon"
     MASTER_IN_FRACTIONS = "master, counts in fractions"
     MASTER_WITH_WHOLE_PS = "master, whole parameter servers"
     MASTER_IN_WHOLE_COUNTS = "master, whole counts"

@@ -1,4 +1,4 @@
-"""The linear relaxation of a PuLP model that grows by cutting planes, with HiGHS.
+"""The linear relaxation of a model that grows by cutting planes, with HiGHS.
 
 New rows keep the dual simplex basis feasible, so that every solve starts warm.
 """
@@ -12,9 +12,10 @@ import highspy
 import numpy as np
 import pulp
 
+from oasis.model.rounding import FloatArray
 from oasis.solvers import Solution, Status, highs
 from oasis.solvers.answers import accept
-from oasis.solvers.arrays import ArrayModel
+from oasis.solvers.arrays import ArrayModel, RowArrays
 from oasis.solvers.budget import Budget
 from oasis.solvers.lp import run_to_optimum
 from oasis.solvers.translation import objective_scale, translated
@@ -27,8 +28,8 @@ class Relaxation:
 
     Parameters
     ----------
-    problem : pulp.LpProblem
-        Its rows so far; later ones come through `add`.
+    problem : pulp.LpProblem or ArrayModel
+        Its rows so far; later ones come through `add`, or through `append` if it is in arrays.
 
     Raises
     ------
@@ -36,10 +37,12 @@ class Relaxation:
         If HiGHS refuses the model.
     """
 
-    def __init__(self, problem: pulp.LpProblem) -> None:
-        model = ArrayModel.of(problem)
+    def __init__(self, problem: pulp.LpProblem | ArrayModel) -> None:
+        is_array = isinstance(problem, ArrayModel)
+        model = problem if is_array else ArrayModel.of(problem)
+        variables = [] if is_array else problem.variables()
         self._names = model.names
-        self._index = {variable: k for k, variable in enumerate(problem.variables())}
+        self._index = {variable: k for k, variable in enumerate(variables)}
         self._scale = objective_scale(model)
         self._highs = highs.configured(None, None, presolve=True, seed=0)
         lp = translated(model, self._scale)
@@ -55,6 +58,20 @@ class Relaxation:
             upper = math.inf if row.getUb() is None else row.getUb()
             values = np.array([c for _, c in entries])
             accept(self._highs.addRow(lower, upper, len(entries), columns, values), "refused a row")
+
+    def append(self, rows: RowArrays) -> None:
+        """Add rows whose columns are numbers of variables of the model."""
+        entries = rows.starts[:-1].astype(np.int32), rows.columns.astype(np.int32), rows.values
+        number = len(rows.lower)
+        if number:
+            added = self._highs.addRows(number, rows.lower, rows.upper, len(rows.values), *entries)
+            accept(added, "refused rows")
+
+    @property
+    def duals(self) -> FloatArray:
+        """Dual values of all rows in the last solution, without their signs, shape (M,)."""
+        duals: FloatArray = np.abs(np.array(self._highs.getSolution().row_dual)) / self._scale
+        return duals
 
     def solve(self, budget: Budget) -> Solution | None:
         """Solve to optimality; None if the budget is spent first.

@@ -22,6 +22,7 @@ from oasis.solvers.running import RunningSolve
 from offline.benders.params import BendersParams
 from offline.benders.parts import Parts
 from offline.benders.plans import close_plan
+from offline.periods.bound import PeriodBound
 from offline.processes.helper import Helper
 from offline.processes.messages import Message
 from offline.state import Phase
@@ -81,10 +82,13 @@ class Decomposition:
         self._helper = helper
         if helper is not None:
             self.separation.share(helper.partner)
-        relaxed = self.cut_the_relaxation()
         if self.replanning is None:
+            self.cut_the_relaxation()
             self.try_whole()
-        elif self.replanning.is_whole:  # over long horizons, a dive from there takes too long
+        elif not self.replanning.is_whole:
+            self.bound_by_periods()
+        else:
+            relaxed = self.cut_the_relaxation()
             around = self.model.around(relaxed, self.params.master.window)
             ends = {name: [slots.start, slots.stop - 1] for name, slots in around.items()}
             self._tell({"relaxation": ends})
@@ -130,6 +134,30 @@ class Decomposition:
                 break
             relaxation.add(rows)
         return values
+
+    def bound_by_periods(self) -> None:
+        """Lower the bound of a long horizon period by period, and tell of a plan that this gives.
+
+        Where no other process looks for schedules, this one does after each round, for as long.
+        """
+        params, dive = self.params.periods, self.params.dive
+        periods = PeriodBound(self.model, self.separation, self.best, params)
+        periods.relax(self.budget.share(params.share))
+        reserve = params.margin * dive.reserve
+        room = np.array([*dive.shares(range(self.model.arrays.horizon), reserve).values()])
+        plan: Mapping[str, int] | None = None
+        while not (self.is_done or periods.is_settled):
+            before, is_first = self.budget.elapsed, plan is None
+            periods.round(self.budget)
+            if plan is None and not self.is_done:
+                plan = periods.plan(room, self.budget)
+                self._tell({"plan": plan})
+            if not self._is_helped:
+                turn = self.budget.within(self.budget.elapsed - before)
+                if is_first and plan:
+                    near = self.model.near(plan, self.params.master.window)
+                    self.primal.dive(near, turn, plan=plan)
+                self._take_a_turn(turn)
 
     def cycle(self) -> None:
         """The best plan of the master, and meanwhile schedules close to the plan before.

@@ -72,9 +72,13 @@ class Dive:
         """Whether every reserve had its turn since `begin`, or since a dive has found cuts."""
         return self._tried >= self.params.reserves
 
-    def begin(self) -> None:
-        """Let the next dive have the first reserve: it is from another plan than the last one."""
+    def begin(self, plan: Mapping[str, int] | None = None) -> None:
+        """Let the next dive have the first reserve: it is from another plan than the last one.
+
+        `plan` says when each job completes, by its id, if that is known.
+        """
         self._turn = self._tried = 0
+        self._plan = plan or {}
 
     def search(
         self, near: Limits, least: Callable[[], float], gap: float, budget: Budget
@@ -145,7 +149,8 @@ class Dive:
             self._turn += 1
             self._tried += 1
             repair.reserve, repair.ahead = params.reserve / factor, params.look_ahead * factor
-            values = repair.first(stage, least, gap, part)
+            values = repair.as_planned(self._plan, stage, least, part) if self._plan else None
+            values = values or repair.first(stage, least, gap, part)
             if values is not None:
                 return values
         return None

@@ -15,6 +15,7 @@ from offline.heuristics.params import (
 )
 from offline.params import Amount, Count, Number, Params, Share
 from offline.patterns.params import CutParams
+from offline.periods.params import PeriodParams
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +174,12 @@ class DiveParams(Params):
     urgency: Amount = 50.0
     placements: Number = 5
     squeeze: Share = 0.005
+
+    def shares(self, slots: range, reserve: float) -> dict[int, float]:
+        """The share of each of these last slots of the horizon that a reserve leaves to plans."""
+        last = slots[-self.last_slots :]
+        factors = {slot: self.last_factor if slot in last else 1.0 for slot in slots}
+        return {slot: max(0.0, 1.0 - reserve * factor) for slot, factor in factors.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,6 +343,8 @@ class BendersParams(Params):
         How two of them take turns beside the masters.
     root : RootParams
         What steers the cutting planes before the first master.
+    periods : PeriodParams
+        What steers the bound of long horizons, which takes their place.
     master : MasterParams
         What steers the masters.
     cuts : CutParams
@@ -384,6 +393,7 @@ class BendersParams(Params):
         default_factory=lambda: AlternationParams(first_turn=3.0, most_share=1.0)
     )
     root: RootParams = field(default_factory=RootParams)
+    periods: PeriodParams = field(default_factory=PeriodParams)
     master: MasterParams = field(default_factory=MasterParams)
     cuts: CutParams = field(default_factory=CutParams)
     primal: PrimalParams = field(default_factory=PrimalParams)

@@ -164,17 +164,24 @@ class PrimalHeuristic:
         return added
 
     def dive(
-        self, near: Limits, budget: Budget, *, is_wide: bool = False, is_further: bool = False
+        self,
+        near: Limits,
+        budget: Budget,
+        *,
+        plan: Mapping[str, int] | None = None,
+        is_wide: bool = False,
+        is_further: bool = False,
     ) -> int:
         """Better schedules by a dive within the limits `near` (`offline.benders.dive`).
 
+        A `plan` says when jobs complete, by their ids: the dive begins with that, if it can.
         With `is_wide`, they leave so much open that a plan of whole parameter servers is out of
         reach: a plan in fractions narrows them first. With `is_further`, the last dive was within
         the same limits, and this one has the next reserve. Returns the number of new cuts.
         """
         dive, before = self._dive, self._dive.cuts
         if not is_further:
-            dive.begin()
+            dive.begin(plan)
         gap = dive.params.gap * max(0.0, self.best.state.bound - self.best.value)
         narrow = dive.wide(near, gap, budget) if is_wide else near
         if narrow is None:

@@ -84,13 +84,23 @@ class PlanRepair:
         before it, and what whole numbers take beyond fractions, then has room there.
         """
         self.model.require_whole(stage.whole, stage.slots[: self.ahead])
-        params, shares = self.params, dict[tuple[str, int], float]()
-        last = stage.slots[-params.last_slots :]
-        for group, slot in product(GROUPS, stage.slots):
-            if slot not in stage.whole:
-                factor = params.last_factor if slot in last else 1.0
-                shares[group, slot] = max(0.0, 1.0 - self.reserve * factor)
-        self._later = list(self.model.within(shares))
+        shares = self.params.shares(stage.slots, self.reserve).items()
+        open_slots = [(slot, share) for slot, share in shares if slot not in stage.whole]
+        room = {(group, slot): share for group in GROUPS for slot, share in open_slots}
+        self._later = list(self.model.within(room))
+
+    def as_planned(
+        self, plan: Mapping[str, int], stage: Stage, least: Callable[[], float], budget: Budget
+    ) -> Values | None:
+        """Values of a first plan in which the jobs complete as in a known one, by their ids.
+
+        None if there is no such plan, or none that is worth more than the least. Where all
+        completions are given, HiGHS finds in a second what it misses where it may choose them.
+        """
+        self.require(stage)
+        limits = narrowed(stage.near, self.completing_in(plan))
+        values = self._plan(limits, budget, limit=self.params.first_limit).values
+        return values if values and self.model.value_of(values) > least() else None
 
     def first(
         self, stage: Stage, least: Callable[[], float], gap: float, budget: Budget
@@ -224,7 +234,10 @@ class PlanRepair:
 
     def completing_as(self, values: Values) -> Limits:
         """Limits by which the same jobs complete, in the same slots."""
-        slots = self.model.completions(values)
+        return self.completing_in(self.model.completions(values))
+
+    def completing_in(self, slots: Mapping[str, int]) -> Limits:
+        """Limits by which these jobs, by id, complete in their slots, and others do not."""
         limits = self.model.completing({name: [slot] for name, slot in slots.items()})
         done = (c.done[slots[c.job.id]].name for c in self.model.jobs if c.job.id in slots)
         return {**limits, **dict.fromkeys(done, (1.0, 1.0))}

@@ -78,7 +78,7 @@ class ScheduleSearch:
         if plan is not None:
             self.parts.best.state.enter(Phase.PLANS)
             near = model.near(plan, self.params.master.window)
-            primal.dive(near, budget, is_further=is_further)
+            primal.dive(near, budget, plan=plan, is_further=is_further)
             if replanning is not None:
                 may_differ = replanning.is_whole and not primal.is_settled
                 self._unsettled = plan if may_differ else None

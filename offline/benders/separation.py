@@ -102,8 +102,14 @@ class Separation:
         broken = [number for number, cut in known if cut.is_violated(counts)]
         return [row for number in broken for row in self.model.rows_of(group, number, [slot])]
 
-    def cut_off(self, group: str, counts: IntArray, slots: Iterable[int], budget: Budget) -> bool:
-        """Whether patterns cut off counts (I,) of a group; if so, in all these slots."""
+    def cut_off(
+        self, group: str, counts: IntArray | FloatArray, slots: Iterable[int], budget: Budget
+    ) -> bool:
+        """Whether patterns cut off counts (I,) of a group; if so, in all these slots.
+
+        Without slots, the cut is only noted, and counts where a later solution breaks it.
+        """
+        self._take_up()
         cut = self._generators[group].separate(counts.astype(float), budget)
         if cut is not None:
             self._added(self._learnt(group, cut, slots))

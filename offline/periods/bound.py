@@ -1,0 +1,219 @@
+"""A bound from periods: prices for the links between them, then each period as a MILP.
+
+The links are relaxed (Lagrange). Their prices are the dual values of the linear relaxation, at which
+the periods add up to its bound. As MILPs they add up to a lower one: branch and bound works on each
+of them by itself, and what it gains in one adds to what it gains in the others, where a tree of the
+whole horizon would have to branch on all of them at once. Solutions of periods break cuts on what
+fits in a slot, which then count in all slots, and the next round is better.
+
+References
+----------
+Geoffrion, Lagrangean relaxation for integer programming, Mathematical Programming Study 2, 1974.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+from itertools import product
+
+import numpy as np
+
+from oasis.model.rounding import FloatArray
+from oasis.solvers import Solution, Status, highs
+from oasis.solvers.arrays import ArrayModel
+from oasis.solvers.budget import Budget
+from oasis.solvers.relaxation import Relaxation
+from offline.benders.master import CountModel
+from offline.benders.separation import Separation
+from offline.heuristics.best_solution import BestSolution
+from offline.model.arrays import GROUPS
+from offline.periods.model import PeriodModel
+from offline.periods.params import PeriodParams
+from offline.periods.rates import keep_rates
+from offline.periods.rows import as_arrays
+from offline.state import Phase
+
+SAFETY = 1e-9  # relative, on top of bounds, for HiGHS's tolerances
+
+
+class PeriodBound:
+    """Lowers the bound of a long horizon, round by round.
+
+    Parameters
+    ----------
+    master : CountModel
+        The jobs and the cuts.
+    separation : Separation
+        Finds further cuts.
+    best : BestSolution
+        What to exceed; its state is told of bounds.
+    params : PeriodParams
+        How the time is spent.
+
+    Attributes
+    ----------
+    is_settled : bool
+        Whether another round is not worth its time.
+    """
+
+    def __init__(
+        self,
+        master: CountModel,
+        separation: Separation,
+        best: BestSolution,
+        params: PeriodParams,
+    ) -> None:
+        self.separation, self.best, self.params = separation, best, params
+        self.model = PeriodModel(master, split(master.arrays.horizon, params.slots), params.step)
+        self.is_settled = False
+        self._relaxation = Relaxation(self.model.whole())
+        self.model.new.clear()
+        self._prices = np.zeros(len(self.model.links))
+        self._found = np.zeros(len(self.model.whole().names))
+        self._bounds = [math.inf] * len(self.model.periods)
+        self._is_open = [True] * len(self.model.periods)
+
+    def relax(self, budget: Budget) -> None:
+        """Solve the linear relaxation and cut off what cannot be, again and again."""
+        self.best.state.enter(Phase.CUTTING_PLANES)
+        params, bounds = self.params, list[float]()
+        slots = range(self.model.master.arrays.horizon)
+        while not (budget.passed or self.best.is_proven):
+            values = self._relaxed(budget)
+            if values is None:
+                break
+            bounds.append(self.best.state.bound)
+            if len(bounds) > params.patience:
+                progress = bounds[-1 - params.patience] - bounds[-1]
+                if progress < params.least_progress * bounds[-1]:
+                    break
+            rates = keep_rates(self.model, values)
+            if self._cut(values, slots, budget) + rates == 0:
+                break
+
+    def round(self, budget: Budget) -> None:
+        """Solve each period at the prices of the links, and cut off what does not fit.
+
+        Prices stay the same, so that a period without new rows need not be solved again.
+        """
+        state = self.best.state
+        state.enter(Phase.PERIODS)
+        before, left = state.bound, max(0.0, state.bound - self.best.value)
+        for number in range(len(self.model.periods)):
+            if self._is_open[number]:
+                solution = self._solved(self.model.period(number, self._prices), budget)
+                if not solution.values or self.best.is_proven:
+                    return
+                self._bounds[number] = min(self._bounds[number], solution.bound)
+                self._keep(number, solution)
+                self._is_open[number] = solution.status is Status.TIME_LIMIT
+        state.proved(math.fsum(self._bounds) * (1 + SAFETY))
+        for number, slots in enumerate(self.model.periods):
+            self._is_open[number] |= self._cut(self._found, slots, budget) > 0
+        is_slow = before - state.bound < self.params.slow * left
+        self.is_settled = is_slow or not any(self._is_open)
+
+    def plan(self, room: FloatArray, budget: Budget) -> dict[str, int]:
+        """A plan in fractions of the whole horizon, one period after the other.
+
+        Each period begins with what the period before leaves to it, and is paid for what it leaves
+        itself. The plan need not be the best one.
+
+        Parameters
+        ----------
+        room : (T,) float array
+            The share of each slot that the plan may use.
+        budget : Budget
+            When to stop.
+
+        Returns
+        -------
+        dict of str to int
+            When each job completes that does, by its id; empty if there was no time.
+        """
+        self.best.state.enter(Phase.PERIODS)
+        for number in range(len(self.model.periods)):
+            model = self.model.period(number, self._prices, room)
+            first, end = self.model.columns(number)
+            left = {
+                model.names[later - first]: (0.0, max(0.0, float(self._found[earlier])))
+                for later, earlier in self.model.links
+                if first <= later < end
+            }
+            solution = self._solved(model.limited(left), budget)
+            if not solution.values:
+                return {}
+            self._keep(number, solution)
+        return self._completions(self._found)
+
+    def _keep(self, number: int, solution: Solution) -> None:
+        """Take note of the values of a period."""
+        first, end = self.model.columns(number)
+        self._found[first:end] = list(solution.values.values())
+
+    def _solved(self, model: ArrayModel, budget: Budget) -> Solution:
+        """One period as a MILP; the values of a solution are in the order of the variables."""
+        part = budget.within(self.params.limit)
+        left = max(0.0, self.best.state.bound - self.best.value)
+        gap = self.params.gap * left / len(self.model.periods)
+        solution = highs.solve(model, budget=part, gap=gap, proof=False, is_relaxation=True)
+        if solution.status is Status.INTERRUPTED:
+            raise KeyboardInterrupt
+        return solution
+
+    def _relaxed(self, budget: Budget) -> FloatArray | None:
+        """A solution of the linear relaxation that keeps all known cuts; None without time."""
+        while True:
+            rows = as_arrays(self.model.new)
+            self.model.new.clear()
+            self._relaxation.append(rows)
+            solution = self._relaxation.solve(budget)
+            if solution is None:
+                return None
+            self.best.state.proved(solution.bound * (1 + SAFETY))
+            self._prices = self._relaxation.duals[: len(self.model.links)]
+            values = np.array(list(solution.values.values()))
+            if not self.model.keep_cuts(values):
+                return values
+
+    def _cut(self, values: FloatArray, slots: Collection[int], budget: Budget) -> int:
+        """Look for cuts that a solution breaks in these slots; how many it breaks."""
+        counts = self.model.counts(values)
+        cuts = self.model.master.cuts
+        broken = 0
+        for slot, group in product(slots, GROUPS):
+            here = self.model.units(group, counts[:, slot])
+            is_known = any(cut.is_violated(here) for cut in cuts[group])
+            broken += is_known or self.separation.cut_off(group, here, (), budget)
+        self.model.keep_cuts(values)
+        return broken
+
+    def _completions(self, values: FloatArray) -> dict[str, int]:
+        """When jobs complete in the solutions of all periods that agree with each other."""
+        found: dict[str, int] = {}
+        awaited: set[int] = set()
+        for parts in self.model.parts:
+            leaving: set[int] = set()
+            for part in parts:
+                enters = part.enters is None or (part.job in awaited and values[part.enters] > 0.5)
+                slots = [slot for slot, column in part.done.items() if values[column] > 0.5]
+                if enters and slots:
+                    found[self.model.master.jobs[part.job].job.id] = slots[0]
+                elif enters and part.leaves is not None and values[part.leaves] > 0.5:
+                    leaving.add(part.job)
+            awaited = leaving
+        return found
+
+
+def split(horizon: int, slots: int) -> list[range]:
+    """Two or more periods of about so many slots, as equal as can be.
+
+    Examples
+    --------
+    >>> split(100, 33)
+    [range(0, 33), range(33, 67), range(67, 100)]
+    """
+    number = max(2, round(horizon / slots))
+    ends = [round(k * horizon / number) for k in range(number + 1)]
+    return [range(*pair) for pair in zip(ends, ends[1:], strict=False) if pair[0] < pair[1]]

@@ -1,0 +1,209 @@
+"""Periods of a long horizon: how it is cut, what a round does, and when the method uses them."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+
+import oasis
+from oasis import Cluster, Constant, Deadline, Instance, Job, Piecewise, Server, verify
+from oasis.solvers import Solution, Status, highs
+from oasis.solvers.budget import Budget
+from offline import BendersParams, solve_benders
+from offline.benders.master import CountModel
+from offline.benders.separation import Separation
+from offline.heuristics.best_solution import BestSolution
+from offline.heuristics.partial_solution import PartialSolution
+from offline.model.arrays import OfflineArrays
+from offline.patterns.params import CutParams
+from offline.periods import bound as bounding
+from offline.periods.bound import PeriodBound, split
+from offline.periods.model import PeriodModel, utility_steps
+from offline.periods.params import PeriodParams
+from offline.periods.rates import broken_rates, keep_rates
+from offline.periods.rows import Row, as_arrays, at_least, at_most
+from offline.state import Phase, SolveState
+
+LONG = oasis.generate("calibrated", jobs=8, worker_servers=2, ps_servers=2, horizon=40, seed=3)
+FULL = {"gpu": 4.0, "bandwidth_gbps": 10.0}
+
+
+def job(name: str, *, arrival: int, work: int, parallel: int, utility: Any) -> Job:
+    """A job of so many worker-slots whose worker takes one GPU."""
+    return Job(
+        id=name,
+        arrival=arrival,
+        epochs=work,
+        chunks=parallel,
+        minibatches=1,
+        minibatch_time=1.0 / parallel,
+        gradient_mb=0.0,
+        worker={"gpu": 1.0},
+        ps={},
+        utility=utility,
+    )
+
+
+def instance_of(*jobs: Job, horizon: int = 6) -> Instance:
+    """One server of four GPUs."""
+    cluster = Cluster(tuple(FULL), (Server("w", FULL),), (Server("p", FULL),), 1.0)
+    return Instance(horizon, cluster, jobs)
+
+
+CROSSING = instance_of(
+    job("a", arrival=1, work=8, parallel=2, utility=Constant(5.0)),
+    job("b", arrival=4, work=2, parallel=2, utility=Deadline(3.0, 0)),
+)
+
+
+def periods_of(instance: Instance, **params: Any) -> PeriodBound:
+    arrays, state = OfflineArrays.of(instance), SolveState(Budget.of(None, 1000.0))
+    best = BestSolution(PartialSolution(arrays, {}), state, partial(verify, instance))
+    master = CountModel(arrays)
+    separation = Separation(master, CutParams())
+    return PeriodBound(master, separation, best, PeriodParams.from_dict(params))
+
+
+@pytest.mark.parametrize(
+    ("horizon", "slots", "sizes"),
+    [(100, 33, [33, 34, 33]), (26, 33, [13, 13]), (300, 33, [33, 34, 33] * 3), (2, 1, [1, 1])],
+)
+def test_periods_are_about_equal_and_two_at_least(
+    horizon: int, slots: int, sizes: list[int]
+) -> None:
+    periods = split(horizon, slots)
+    assert [*map(len, periods)] == sizes
+    assert [slot for period in periods for slot in period] == [*range(horizon)]
+
+
+def test_a_horizon_of_one_slot_is_one_period() -> None:
+    assert split(1, 33) == [range(1)]
+
+
+def test_completions_that_count_as_one_have_the_last_slot_and_the_best_utility() -> None:
+    utility = {3: 10.0, 4: 9.9, 5: 9.8, 6: 4.0, 7: 0.05, 8: 0.01}
+    assert utility_steps(utility, 0.01) == {4: 10.0, 5: 9.8, 6: 4.0, 8: 0.05}
+    assert utility_steps(utility, 0.0) == utility
+    assert utility_steps(dict.fromkeys(range(5), 2.0), 0.0) == {4: 2.0}
+
+
+def test_rows_become_arrays_whose_columns_begin_at_zero() -> None:
+    rows = [at_most({4: 2.0, 6: -1.0}, 3.0), at_least({5: 1.0}), Row({}, -1.0, 1.0)]
+    arrays = as_arrays(rows, first=4)
+    assert arrays.starts.tolist() == [0, 2, 3, 3]
+    assert arrays.columns.tolist() == [0, 2, 1]
+    assert arrays.values.tolist() == [2.0, -1.0, 1.0]
+    assert arrays.lower.tolist() == [-np.inf, 0.0, -1.0]
+    assert arrays.upper.tolist() == [3.0, np.inf, 1.0]
+
+
+def test_a_job_that_crosses_has_a_part_in_each_period_and_two_links() -> None:
+    master = CountModel(OfflineArrays.of(CROSSING))
+    model = PeriodModel(master, [range(3), range(3, 6)], 0.0)
+    first, (second, alone) = model.parts[0][0], model.parts[1]
+    assert (first.enters, first.most_brought) == (None, 0.0)
+    assert first.done == {}  # its utility is the same in all slots, so the last one stands for all
+    assert [*first.workers] == [1, 2]
+    assert [*second.workers] == [3, 4, 5]
+    assert second.most_brought == 4.0  # two workers in each of two slots
+    assert model.links == [(second.enters, first.leaves), (second.brought, first.taken)]
+    assert (alone.enters, alone.leaves) == (None, None)
+    assert alone.before(5) == alone.done[4]
+    assert alone.before(4) is None
+
+
+def test_a_period_pays_for_what_it_takes_over() -> None:
+    master = CountModel(OfflineArrays.of(CROSSING))
+    model = PeriodModel(master, [range(3), range(3, 6)], 0.0)
+    early, late = (model.period(number, np.array([0.5, 0.25])) for number in (0, 1))
+    costs = dict(zip(early.names + late.names, [*early.costs, *late.costs], strict=True))
+    assert (costs["leaves_0_0"], costs["taken_0_0"]) == (0.5, 0.25)
+    assert (costs["enters_0_3"], costs["brought_0_3"]) == (-0.5, -0.25)
+
+
+def test_half_a_job_does_not_work_at_the_speed_of_the_whole() -> None:
+    utility = Piecewise((1.0, 5.0), (4.0, 2.0))
+    instance = instance_of(job("a", arrival=0, work=4, parallel=2, utility=utility))
+    master = CountModel(OfflineArrays.of(instance))
+    model = PeriodModel(master, [range(3), range(3, 6)], 0.0)
+    part = model.parts[0][0]
+    values = np.zeros(len(model.whole().names))
+    # one half is done by slot 1, and the other leaves the period
+    values[part.done[1]], values[part.leaves] = 0.5, 0.5
+    values[part.workers[0]], values[part.workers[1]] = 2.0, 0.0
+    (row,) = broken_rates(master.jobs[0], part, values)
+    assert row == at_least({part.done[1]: -2.0, part.workers[1]: 1.0})
+    values[part.workers[1]] = 1.0
+    assert not [*broken_rates(master.jobs[0], part, values)]
+    values[part.workers[1]] = 0.0
+    assert keep_rates(model, values) == 1
+    assert model.new == [row]
+
+
+def test_a_round_of_two_jobs_proves_the_optimum() -> None:
+    periods = periods_of(CROSSING, slots=3)
+    budget = periods.best.state.budget
+    periods.relax(budget)
+    plan = periods.round(budget)
+    assert periods.best.state.bound == pytest.approx(8.0)
+    assert plan == {"a": 5, "b": 4}
+    assert periods.is_settled
+
+
+def test_without_time_for_all_periods_nothing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    periods = periods_of(CROSSING, slots=3)
+    periods.relax(periods.best.state.budget)
+    before = periods.best.state.bound
+    nothing = Solution(Status.TIME_LIMIT, None, 1.0, np.inf, {})
+    monkeypatch.setattr(bounding.highs, "solve", lambda *_, **__: nothing)
+    assert periods.round(periods.best.state.budget) == {}
+    assert periods.best.state.bound == before
+
+
+def test_ctrl_c_in_a_period_is_heard(monkeypatch: pytest.MonkeyPatch) -> None:
+    periods = periods_of(CROSSING, slots=3)
+    stopped = Solution(Status.INTERRUPTED, None, np.inf, np.inf, {})
+    monkeypatch.setattr(bounding.highs, "solve", lambda *_, **__: stopped)
+    with pytest.raises(KeyboardInterrupt):
+        periods.round(periods.best.state.budget)
+
+
+def test_jobs_whose_periods_disagree_are_not_in_the_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    periods = periods_of(CROSSING, slots=3)
+    solve = highs.solve
+
+    def stays(model: Any, **given: Any) -> Solution:
+        found = solve(model, **given)
+        left = {name: 0.0 for name in found.values if name.startswith(("leaves", "taken"))}
+        return Solution(found.status, 0.0, found.bound, 0.0, {**found.values, **left})
+
+    periods.relax(periods.best.state.budget)
+    monkeypatch.setattr(bounding.highs, "solve", stays)
+    assert periods.round(periods.best.state.budget) == {"b": 4}
+
+
+def test_long_horizons_are_bounded_by_periods_and_short_ones_are_not() -> None:
+    seen: list[str] = []
+    params = {"second_process": False, "master": {"whole_size": 0}}
+    found = solve_benders(
+        LONG, None, work_limit=60, params=params, on_progress=lambda now: seen.append(now.phase)
+    )
+    assert Phase.PERIODS in seen
+    assert found.objective <= found.upper_bound * (1 + 1e-9)
+    seen.clear()
+    whole = {**params, "replanning": {"span": 40}}
+    other = solve_benders(
+        LONG, None, work_limit=60, params=whole, on_progress=lambda now: seen.append(now.phase)
+    )
+    assert Phase.PERIODS not in seen
+    assert other.objective <= found.upper_bound * (1 + 1e-9)
+    assert found.objective <= other.upper_bound * (1 + 1e-9)
+
+
+def test_parameters_of_periods_are_named() -> None:
+    assert BendersParams.from_dict({"periods": {"slots": 20}}).periods.slots == 20
+    with pytest.raises(ValueError, match=r"PeriodParams\.slots"):
+        BendersParams.from_dict({"periods": {"slots": 0}})
