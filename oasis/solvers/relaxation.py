@@ -38,9 +38,10 @@ class Relaxation:
     """
 
     def __init__(self, problem: pulp.LpProblem | ArrayModel) -> None:
-        is_array = isinstance(problem, ArrayModel)
-        model = problem if is_array else ArrayModel.of(problem)
-        variables = [] if is_array else problem.variables()
+        if isinstance(problem, ArrayModel):
+            model, variables = problem, []
+        else:
+            model, variables = ArrayModel.of(problem), problem.variables()
         self._names = model.names
         self._index = {variable: k for k, variable in enumerate(variables)}
         self._scale = objective_scale(model)

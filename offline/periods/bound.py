@@ -1,10 +1,10 @@
 """A bound from periods: prices for the links between them, then each period as a MILP.
 
-The links are relaxed (Lagrange). Their prices are the dual values of the linear relaxation, at which
-the periods add up to its bound. As MILPs they add up to a lower one: branch and bound works on each
-of them by itself, and what it gains in one adds to what it gains in the others, where a tree of the
-whole horizon would have to branch on all of them at once. Solutions of periods break cuts on what
-fits in a slot, which then count in all slots, and the next round is better.
+The links are relaxed (Lagrange). Their prices are the dual values of the linear relaxation, at
+which the periods add up to its bound. As MILPs they add up to a lower one: branch and bound works
+on each of them by itself, and what it gains in one adds to what it gains in the others, where a
+tree of the whole horizon would have to branch on all of them at once. Solutions of periods break
+cuts on what fits in a slot, which then count in all slots, and the next round is better.
 
 References
 ----------
@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 
@@ -102,7 +102,9 @@ class PeriodBound:
         before, left = state.bound, max(0.0, state.bound - self.best.value)
         for number in range(len(self.model.periods)):
             if self._is_open[number]:
-                solution = self._solved(self.model.period(number, self._prices), budget)
+                solution = self._solved(
+                    self.model.period(number, self._prices), self.params.limit, budget
+                )
                 if not solution.values or self.best.is_proven:
                     return
                 self._bounds[number] = min(self._bounds[number], solution.bound)
@@ -141,7 +143,7 @@ class PeriodBound:
                 for later, earlier in self.model.links
                 if first <= later < end
             }
-            solution = self._solved(model.limited(left), budget)
+            solution = self._solved(model.limited(left), self.params.plan_limit, budget)
             if not solution.values:
                 return {}
             self._keep(number, solution)
@@ -152,9 +154,9 @@ class PeriodBound:
         first, end = self.model.columns(number)
         self._found[first:end] = list(solution.values.values())
 
-    def _solved(self, model: ArrayModel, budget: Budget) -> Solution:
+    def _solved(self, model: ArrayModel, limit: float, budget: Budget) -> Solution:
         """One period as a MILP; the values of a solution are in the order of the variables."""
-        part = budget.within(self.params.limit)
+        part = budget.within(limit)
         left = max(0.0, self.best.state.bound - self.best.value)
         gap = self.params.gap * left / len(self.model.periods)
         solution = highs.solve(model, budget=part, gap=gap, proof=False, is_relaxation=True)
@@ -216,4 +218,4 @@ def split(horizon: int, slots: int) -> list[range]:
     """
     number = max(2, round(horizon / slots))
     ends = [round(k * horizon / number) for k in range(number + 1)]
-    return [range(*pair) for pair in zip(ends, ends[1:], strict=False) if pair[0] < pair[1]]
+    return [range(*pair) for pair in pairwise(ends) if pair[0] < pair[1]]

@@ -14,7 +14,6 @@ with the utility of the first.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
@@ -23,50 +22,11 @@ from oasis.model.rounding import FloatArray
 from oasis.solvers.arrays import ArrayModel
 from offline.benders.master import CountModel
 from offline.model.arrays import GROUPS
-from offline.model.constraints import ps_ratio
-from offline.model.variables import JobVariables
-from offline.periods.rows import Row, as_arrays, at_least, at_most
+from offline.periods.parts import Part, ps_a_worker, ps_of_all, rows_of, utility_steps
+from offline.periods.rows import Row, as_arrays, at_most
 
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """The variables of a job in one period, by number.
-
-    Parameters
-    ----------
-    job : int
-        Index into the jobs of the master.
-    done : mapping of int to int
-        Whether the job has completed in this period by the end of a slot; by slot, in order.
-    workers : mapping of int to int
-        Its workers, by slot.
-    enters, brought : int or None
-        Whether it enters the period unfinished, and the worker-slots that it brings along; None in
-        the period of its arrival.
-    leaves, taken : int or None
-        Whether it leaves the period unfinished, and the worker-slots that it takes along; None in
-        the last period in which it can be worth something.
-    most_brought : float
-        Most worker-slots that it can bring along.
-    """
-
-    job: int
-    done: Mapping[int, int]
-    workers: Mapping[int, int]
-    enters: int | None
-    brought: int | None
-    leaves: int | None
-    taken: int | None
-    most_brought: float
-
-    def before(self, slot: int) -> int | None:
-        """The variable that says whether it has completed before a slot; None if it cannot have."""
-        found = None
-        for completion, column in self.done.items():
-            if completion >= slot:
-                break
-            found = column
-        return found
+TIE = 0.01  # of what a job is worth for each worker-slot of its work
+BROKEN = 1e-6  # relative excess from which a cut counts as broken
 
 
 class PeriodModel:
@@ -96,8 +56,8 @@ class PeriodModel:
         self.parts: list[list[Part]] = []
         self.links: list[tuple[int, int]] = []
         self.new: list[Row] = []
-        self.ratios = np.array([_ps_a_worker(c) for c in master.jobs])
-        self._full_ratios = np.array([_ps_of_all(c) / c.parallel for c in master.jobs])
+        self.ratios = np.array([ps_a_worker(c) for c in master.jobs])
+        self._full_ratios = np.array([ps_of_all(c) / c.parallel for c in master.jobs])
         self._names: list[str] = []
         self._costs: list[float] = []
         self._most: list[float] = []
@@ -128,15 +88,14 @@ class PeriodModel:
         rows = [*links, *(row for rows in self._rows for row in rows), *self._placed.values()]
         return self._model(0, len(self._names), np.array(self._costs), rows)
 
-    def period(
-        self, number: int, prices: FloatArray, room: FloatArray | None = None
-    ) -> ArrayModel:
+    def period(self, number: int, prices: FloatArray, room: FloatArray | None = None) -> ArrayModel:
         """One period, whose jobs pay for what they bring along and are paid for what they take.
 
         `prices` (L,) are those of the links. At any prices, the best values of all periods add up
         to a bound on the best value of the `whole`. With `room` (T,), the model is one for plans
         and not for bounds: all known cuts have rows in all slots, each slot has this share of its
-        room, and jobs have the parameter servers that they need when all their workers run.
+        room, jobs have the parameter servers that they need when all their workers run, and work
+        that is taken along is worth a little more, so that a period leaves no room unused.
         """
         costs = np.array(self._costs)
         for (later, earlier), price in zip(self.links, prices.tolist(), strict=True):
@@ -144,6 +103,10 @@ class PeriodModel:
             costs[earlier] += price
         first, end = self.columns(number)
         slots = self.periods[number]
+        for part in self.parts[number] if room is not None else ():
+            if part.taken is not None:
+                c = self.master.jobs[part.job]
+                costs[part.taken] += TIE * max(c.utility.values()) / c.work
         if room is None:
             cuts = [row for (_, _, slot), row in self._placed.items() if slot in slots]
         else:
@@ -227,7 +190,7 @@ class PeriodModel:
             self._variable(f"taken_{name}", most_taken) if passes else None,
             most,
         )
-        self._rows[-1] += _rows(c, part, most_taken)
+        self._rows[-1] += rows_of(c, part, most_taken)
         if before is not None:
             pairs = ((part.enters, before.leaves), (part.brought, before.taken))
             self.links += [(a, b) for a, b in pairs if a is not None and b is not None]
@@ -253,69 +216,3 @@ class PeriodModel:
             as_arrays(rows, first),
             maximise=True,
         )
-
-
-BROKEN = 1e-6  # relative excess from which a cut counts as broken
-
-
-def utility_steps(utility: Mapping[int, float], step: float) -> dict[int, float]:
-    """Utilities of completions that count as one: the last slot of each, and the first's utility.
-
-    Utilities that count as one differ by `step` times the best one at most.
-
-    Examples
-    --------
-    >>> utility_steps({4: 10.0, 5: 10.0, 6: 9.5, 7: 1.0}, 0.05)
-    {6: 10.0, 7: 1.0}
-    """
-    steps: dict[int, float] = {}
-    allowed, value = step * max(utility.values()), 0.0
-    last = None
-    for slot, worth in sorted(utility.items()):
-        if last is None or value - worth > allowed:
-            value = worth
-        else:
-            del steps[last]
-        steps[slot], last = value, slot
-    return steps
-
-
-def _ps_a_worker(c: JobVariables) -> float:
-    """Parameter servers that a worker needs at least, (6); 0 if some workers need none."""
-    ratio = ps_ratio(c.job, c.parallel) if c.ps else None
-    return 0.0 if ratio is None or ratio[2] > 0 else ratio[0] / ratio[1]
-
-
-def _ps_of_all(c: JobVariables) -> int:
-    """Parameter servers of a job when all its workers run."""
-    return int(c.job.ps_needed(c.parallel)) if c.ps else 0
-
-
-def _rows(c: JobVariables, part: Part, most_taken: float) -> list[Row]:
-    """The rows of a job in one period."""
-    parallel, work = float(c.parallel), float(c.work)
-    chain = list(part.done.values())
-    rows = [at_least({b: 1.0, a: -1.0}) for a, b in zip(chain, chain[1:], strict=False)]
-    admitted = {column: 1.0 for column in (*chain[-1:], part.leaves) if column is not None}
-    if part.enters is None or part.brought is None:
-        rows.append(at_most(admitted, 1.0))
-    else:
-        rows.append(at_most({**admitted, part.enters: -1.0}))
-        rows.append(at_most({part.brought: 1.0, part.enters: -part.most_brought}))
-    brought = {} if part.brought is None else {part.brought: 1.0}
-    for slot, workers in part.workers.items():  # (3): none unless the job is running
-        terms = {workers: 1.0} | {column: -parallel for column in admitted}
-        before = part.before(slot)
-        if before is not None:
-            terms[before] = terms.get(before, 0.0) + parallel
-        rows.append(at_most(terms))
-    for slot, done in part.done.items():  # (2): a job done by then has had its work
-        had = {column: 1.0 for t, column in part.workers.items() if t <= slot}
-        rows.append(at_least({**had, **brought, done: -work}))
-    if part.leaves is not None and part.taken is not None:
-        terms = {column: -1.0 for column in part.workers.values()}
-        terms |= {column: -1.0 for column in brought} | {part.taken: 1.0}
-        terms |= {column: work for column in chain[-1:]}
-        rows.append(at_most(terms))
-        rows.append(at_most({part.taken: 1.0, part.leaves: -most_taken}))
-    return rows

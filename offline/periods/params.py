@@ -25,7 +25,9 @@ class PeriodParams(Params):
     least_progress : float
         Relative fall of the bound over these rounds below which the relaxation is good enough.
     limit : float
-        For one period; seconds or units of work.
+        For one period in a round; seconds or units of work.
+    plan_limit : float
+        The same in a plan.
     gap : float
         Share of the difference of bound and incumbent at which the solutions of all periods
         together are good enough.
@@ -42,6 +44,7 @@ class PeriodParams(Params):
     patience: Number = 2
     least_progress: Amount = 3e-4
     limit: Amount = 40.0
+    plan_limit: Amount = 15.0
     gap: Share = 0.02
     margin: Amount = 1.25
     slow: Share = 0.01

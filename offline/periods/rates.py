@@ -24,7 +24,8 @@ from collections.abc import Iterator
 
 from oasis.model.rounding import FloatArray
 from offline.model.variables import JobVariables
-from offline.periods.model import Part, PeriodModel
+from offline.periods.model import PeriodModel
+from offline.periods.parts import Part
 from offline.periods.rows import Row, at_least
 
 CLEAR = 2e-3  # of a job's work: by how much a row must be broken

@@ -129,6 +129,11 @@ PARTS = (
         ),
     ),
     Part(
+        "periods",
+        ("offline/periods/model.py", "offline/periods/parts.py", "offline/periods/rates.py"),
+        (U + "offline/test_periods.py", P + "test_period_bounds.py"),
+    ),
+    Part(
         "shortfall",
         (
             "offline/benders/filling.py",

@@ -10,7 +10,7 @@ import pytest
 
 import oasis
 from oasis import Cluster, Constant, Deadline, Instance, Job, Piecewise, Server, verify
-from oasis.solvers import Solution, Status, highs
+from oasis.solvers import Solution, Status
 from oasis.solvers.budget import Budget
 from offline import BendersParams, solve_benders
 from offline.benders.master import CountModel
@@ -21,13 +21,14 @@ from offline.model.arrays import OfflineArrays
 from offline.patterns.params import CutParams
 from offline.periods import bound as bounding
 from offline.periods.bound import PeriodBound, split
-from offline.periods.model import PeriodModel, utility_steps
+from offline.periods.model import PeriodModel
 from offline.periods.params import PeriodParams
+from offline.periods.parts import utility_steps
 from offline.periods.rates import broken_rates, keep_rates
 from offline.periods.rows import Row, as_arrays, at_least, at_most
 from offline.state import Phase, SolveState
 
-LONG = oasis.generate("calibrated", jobs=8, worker_servers=2, ps_servers=2, horizon=40, seed=3)
+LONG = oasis.generate("calibrated", jobs=14, worker_servers=3, ps_servers=3, horizon=30, seed=3)
 FULL = {"gpu": 4.0, "bandwidth_gbps": 10.0}
 
 
@@ -143,14 +144,48 @@ def test_half_a_job_does_not_work_at_the_speed_of_the_whole() -> None:
     assert model.new == [row]
 
 
+FREE = np.ones(6)
+
+
 def test_a_round_of_two_jobs_proves_the_optimum() -> None:
     periods = periods_of(CROSSING, slots=3)
     budget = periods.best.state.budget
     periods.relax(budget)
-    plan = periods.round(budget)
+    periods.round(budget)
     assert periods.best.state.bound == pytest.approx(8.0)
-    assert plan == {"a": 5, "b": 4}
     assert periods.is_settled
+    assert periods.plan(FREE, budget) == {"a": 5, "b": 4}
+
+
+def test_a_plan_uses_no_more_than_its_room() -> None:
+    """Job a has two worker-slots to do in slot 3 at least, beside which b has no room in slot 4."""
+    periods = periods_of(CROSSING, slots=3)
+    budget = periods.best.state.budget
+    periods.relax(budget)
+    assert periods.plan(np.array([1.0, 1.0, 1.0, 0.0, 0.5, 0.5]), budget) == {"a": 5}
+    assert periods.plan(np.zeros(6), budget) == {}
+
+
+def test_a_plan_begins_each_period_with_what_is_left_to_it() -> None:
+    """In the first three slots, job a does at most four of its eight worker-slots."""
+    periods = periods_of(CROSSING, slots=3)
+    periods.relax(periods.best.state.budget)
+    room = np.array([1.0, 0.25, 0.25, 1.0, 1.0, 1.0])
+    assert periods.plan(room, periods.best.state.budget) == {"a": 5, "b": 4}
+    assert periods.plan(0.4 * room, periods.best.state.budget) == {}
+
+
+def test_periods_without_new_rows_are_not_solved_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    periods = periods_of(CROSSING, slots=3, slow=0.0)
+    periods.relax(periods.best.state.budget)
+    periods.round(periods.best.state.budget)
+
+    def solve(*_: Any, **__: Any) -> Solution:
+        raise AssertionError
+
+    monkeypatch.setattr(bounding.highs, "solve", solve)
+    periods.round(periods.best.state.budget)
+    assert periods.best.state.bound == pytest.approx(8.0)
 
 
 def test_without_time_for_all_periods_nothing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -159,8 +194,9 @@ def test_without_time_for_all_periods_nothing_is_said(monkeypatch: pytest.Monkey
     before = periods.best.state.bound
     nothing = Solution(Status.TIME_LIMIT, None, 1.0, np.inf, {})
     monkeypatch.setattr(bounding.highs, "solve", lambda *_, **__: nothing)
-    assert periods.round(periods.best.state.budget) == {}
+    periods.round(periods.best.state.budget)
     assert periods.best.state.bound == before
+    assert periods.plan(FREE, periods.best.state.budget) == {}
 
 
 def test_ctrl_c_in_a_period_is_heard(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -171,32 +207,18 @@ def test_ctrl_c_in_a_period_is_heard(monkeypatch: pytest.MonkeyPatch) -> None:
         periods.round(periods.best.state.budget)
 
 
-def test_jobs_whose_periods_disagree_are_not_in_the_plan(monkeypatch: pytest.MonkeyPatch) -> None:
-    periods = periods_of(CROSSING, slots=3)
-    solve = highs.solve
-
-    def stays(model: Any, **given: Any) -> Solution:
-        found = solve(model, **given)
-        left = {name: 0.0 for name in found.values if name.startswith(("leaves", "taken"))}
-        return Solution(found.status, 0.0, found.bound, 0.0, {**found.values, **left})
-
-    periods.relax(periods.best.state.budget)
-    monkeypatch.setattr(bounding.highs, "solve", stays)
-    assert periods.round(periods.best.state.budget) == {"b": 4}
-
-
 def test_long_horizons_are_bounded_by_periods_and_short_ones_are_not() -> None:
     seen: list[str] = []
     params = {"second_process": False, "master": {"whole_size": 0}}
     found = solve_benders(
-        LONG, None, work_limit=60, params=params, on_progress=lambda now: seen.append(now.phase)
+        LONG, None, work_limit=8, params=params, on_progress=lambda now: seen.append(now.phase)
     )
     assert Phase.PERIODS in seen
     assert found.objective <= found.upper_bound * (1 + 1e-9)
     seen.clear()
-    whole = {**params, "replanning": {"span": 40}}
+    whole = {**params, "replanning": {"span": 30}}
     other = solve_benders(
-        LONG, None, work_limit=60, params=whole, on_progress=lambda now: seen.append(now.phase)
+        LONG, None, work_limit=8, params=whole, on_progress=lambda now: seen.append(now.phase)
     )
     assert Phase.PERIODS not in seen
     assert other.objective <= found.upper_bound * (1 + 1e-9)

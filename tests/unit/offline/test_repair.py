@@ -192,3 +192,31 @@ def test_parameter_servers_in_fractions_are_not_kept() -> None:
     assert fractions
     assert kept
     assert not fractions & set(kept)
+
+
+def test_a_known_plan_is_kept_where_the_reserve_leaves_it() -> None:
+    """Three slots of three GPUs, and jobs that each want one for a slot."""
+    jobs = [job(name, 1.0, 1, 5.0, due=3) for name in "abcde"]
+    run, slots = dive(*jobs, horizon=3, last_slots=1, last_factor=1.0), range(3)
+    stage, plan = Stage(slots, slots[:0], {}), {"a": 1, "b": 2}
+    values = run.repair.as_planned(plan, stage, lambda: 0.0, work())
+    assert values is not None
+    assert run.model.completions(values) == plan
+    assert run.repair.as_planned(plan, stage, lambda: 10.0, work()) is None
+    run.repair.reserve = 1.0
+    assert run.repair.as_planned(plan, stage, lambda: 0.0, work()) is None
+
+
+@pytest.mark.parametrize(
+    ("plan", "completed"), [({"a": 1}, {"a"}), (dict.fromkeys("abcd", 0), set("abcd"))]
+)
+def test_a_dive_begins_with_its_plan_or_with_the_best_one(
+    plan: dict[str, int], completed: set[str]
+) -> None:
+    """Four jobs cannot all be done in the first slot, so that they may then choose others."""
+    jobs = [job(name, 1.0, 1, 5.0, due=3) for name in "abcd"]
+    run = dive(*jobs, horizon=3)
+    run.begin(plan)
+    found = run.search({}, lambda: 0.0, 0.0, work())
+    assert found is not None
+    assert set(found[1]) == completed

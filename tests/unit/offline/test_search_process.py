@@ -207,7 +207,8 @@ def test_dives_from_a_plan_go_on_while_they_may_differ(is_whole: bool, further: 
     name, done, seen = parts.model.jobs[0].job.id, list[Limits](), list[bool]()
     slots = sorted(parts.model.jobs[0].utility)[:2]
 
-    def dive(near: Limits, _: Budget, *, is_further: bool) -> int:
+    def dive(near: Limits, _: Budget, *, plan: Any, is_further: bool) -> int:
+        assert near == parts.model.near(plan, LARGE.master.window)
         done.append(near)
         seen.append(is_further)
         return 0
@@ -231,14 +232,15 @@ def test_dives_from_a_plan_go_on_while_they_may_differ(is_whole: bool, further: 
 
 def test_only_a_further_dive_goes_on_with_the_next_reserve() -> None:
     primal = benders.prepared(TINY, *nothing_known(), LARGE, np.random.default_rng(0)).parts.primal
-    begun: list[bool] = []
+    begun: list[Any] = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(primal._dive, "begin", lambda: begun.append(True))
+        patch.setattr(primal._dive, "begin", begun.append)
         patch.setattr(primal._dive, "search", lambda *_: None)
         assert primal.is_settled == primal._dive.is_settled
+        primal.dive({}, Budget(), plan={"a": 3})
+        primal.dive({}, Budget(), plan={"a": 3}, is_further=True)
         primal.dive({}, Budget())
-        primal.dive({}, Budget(), is_further=True)
-    assert begun == [True]
+    assert begun == [{"a": 3}, None]
 
 
 @pytest.mark.parametrize("kind", ["plan", "relaxation", "both"])
@@ -253,8 +255,16 @@ def test_it_dives_from_a_plan_and_mixes_it_or_dives_from_a_relaxation(kind: str)
     wide: list[bool] = []
     partner = Partner(lambda _: None)
 
-    def dive(near: Limits, _: Budget, *, is_wide: bool = False, is_further: bool = False) -> int:
+    def dive(
+        near: Limits,
+        _: Budget,
+        *,
+        plan: Any = None,
+        is_wide: bool = False,
+        is_further: bool = False,
+    ) -> int:
         assert not is_further
+        assert is_wide == (plan is None)
         done.append(near)
         wide.append(is_wide)
         return 0
