@@ -24,6 +24,7 @@ from offline.benders.params import BendersParams
 from offline.benders.parts import Parts
 from offline.benders.plans import close_plan
 from offline.periods.bound import PeriodBound
+from offline.periods.planning import Planning
 from offline.processes.helper import Helper
 from offline.processes.messages import Message
 from offline.state import Phase
@@ -141,24 +142,31 @@ class Decomposition:
 
         Where no other process looks for schedules, this one does after each round, for as long.
         """
-        params, dive = self.params.periods, self.params.dive
+        params = self.params.periods
         periods = PeriodBound(self.model, self.separation, self.best, params)
         periods.relax(self.budget.share(params.share))
-        reserve = params.margin * dive.reserve
-        room = np.array([*dive.shares(range(self.model.arrays.horizon), reserve).values()])
-        plan: Mapping[str, int] | None = None
+        plan = self._planned(periods)
+        self._tell({"plan": plan})
+        if not self._is_helped and plan and not self.is_done:
+            near = self.model.near(plan, self.params.master.window)
+            self.primal.dive(near, self.budget.share(self.params.master.primal_share), plan=plan)
         while not (self.is_done or periods.is_settled):
-            before, is_first = self.budget.elapsed, plan is None
+            before = self.budget.elapsed
             periods.round(self.budget)
-            if plan is None and not self.is_done:
-                plan = periods.plan(room, self.budget)
-                self._tell({"plan": plan})
             if not self._is_helped:
-                turn = self.budget.within(self.budget.elapsed - before)
-                if is_first and plan:
-                    near = self.model.near(plan, self.params.master.window)
-                    self.primal.dive(near, turn, plan=plan)
-                self._take_a_turn(turn)
+                self._take_a_turn(self.budget.within(self.budget.elapsed - before))
+
+    def _planned(self, periods: PeriodBound) -> Mapping[str, int]:
+        """When jobs complete in a plan in fractions that leaves the reserve of a dive free."""
+        assert self.replanning is not None
+        self.state.enter(Phase.PERIODS)
+        params, dive = self.params.periods.planning, self.params.dive
+        shares = dive.shares(range(self.model.arrays.horizon), params.margin * dive.reserve)
+        room, rng = np.array([*shares.values()]), self.replanning.rng
+        planning = Planning(periods.model, room, self.best, rng, params)
+        planning.begin(periods.prices, self.budget)
+        planning.improve(self.budget.share(params.share))
+        return planning.completions
 
     def cycle(self) -> None:
         """The best plan of the master, and meanwhile schedules close to the plan before.

@@ -21,7 +21,6 @@ import numpy as np
 
 from oasis.model.rounding import FloatArray
 from oasis.solvers import Solution, Status, highs
-from oasis.solvers.arrays import ArrayModel
 from oasis.solvers.budget import Budget
 from oasis.solvers.relaxation import Relaxation
 from offline.benders.master import CountModel
@@ -55,6 +54,8 @@ class PeriodBound:
     ----------
     is_settled : bool
         Whether another round is not worth its time.
+    prices : (L,) float array
+        Of the links.
     """
 
     def __init__(
@@ -69,8 +70,8 @@ class PeriodBound:
         self.is_settled = False
         self._relaxation = Relaxation(self.model.whole())
         self.model.new.clear()
-        self._prices = np.zeros(len(self.model.links))
-        self._found = np.zeros(len(self.model.whole().names))
+        self.prices = np.zeros(len(self.model.links))
+        self._found = np.zeros(self.model.size)
         self._bounds = [math.inf] * len(self.model.periods)
         self._is_open = [True] * len(self.model.periods)
 
@@ -102,9 +103,7 @@ class PeriodBound:
         before, left = state.bound, max(0.0, state.bound - self.best.value)
         for number in range(len(self.model.periods)):
             if self._is_open[number]:
-                solution = self._solved(
-                    self.model.period(number, self._prices), self.params.limit, budget
-                )
+                solution = self._solved(number, budget)
                 if not solution.values or self.best.is_proven:
                     return
                 self._bounds[number] = min(self._bounds[number], solution.bound)
@@ -116,50 +115,21 @@ class PeriodBound:
         is_slow = before - state.bound < self.params.slow * left
         self.is_settled = is_slow or not any(self._is_open)
 
-    def plan(self, room: FloatArray, budget: Budget) -> dict[str, int]:
-        """A plan in fractions of the whole horizon, one period after the other.
-
-        Each period begins with what the period before leaves to it, and is paid for what it leaves
-        itself. The plan need not be the best one.
-
-        Parameters
-        ----------
-        room : (T,) float array
-            The share of each slot that the plan may use.
-        budget : Budget
-            When to stop.
-
-        Returns
-        -------
-        dict of str to int
-            When each job completes that does, by its id; empty if there was no time.
-        """
-        self.best.state.enter(Phase.PERIODS)
-        for number in range(len(self.model.periods)):
-            model = self.model.period(number, self._prices, room)
-            first, end = self.model.columns(number)
-            left = {
-                model.names[later - first]: (0.0, max(0.0, float(self._found[earlier])))
-                for later, earlier in self.model.links
-                if first <= later < end
-            }
-            solution = self._solved(model.limited(left), self.params.plan_limit, budget)
-            if not solution.values:
-                return {}
-            self._keep(number, solution)
-        return self._completions(self._found)
-
     def _keep(self, number: int, solution: Solution) -> None:
         """Take note of the values of a period."""
         first, end = self.model.columns(number)
         self._found[first:end] = list(solution.values.values())
 
-    def _solved(self, model: ArrayModel, limit: float, budget: Budget) -> Solution:
+    def _solved(self, number: int, budget: Budget) -> Solution:
         """One period as a MILP; the values of a solution are in the order of the variables."""
-        part = budget.within(limit)
         left = max(0.0, self.best.state.bound - self.best.value)
-        gap = self.params.gap * left / len(self.model.periods)
-        solution = highs.solve(model, budget=part, gap=gap, proof=False, is_relaxation=True)
+        solution = highs.solve(
+            self.model.period(number, self.prices),
+            budget=budget.within(self.params.limit),
+            gap=self.params.gap * left / len(self.model.periods),
+            proof=False,
+            is_relaxation=True,
+        )
         if solution.status is Status.INTERRUPTED:
             raise KeyboardInterrupt
         return solution
@@ -174,7 +144,7 @@ class PeriodBound:
             if solution is None:
                 return None
             self.best.state.proved(solution.bound * (1 + SAFETY))
-            self._prices = self._relaxation.duals[: len(self.model.links)]
+            self.prices = self._relaxation.duals[: len(self.model.links)]
             values = np.array(list(solution.values.values()))
             if not self.model.keep_cuts(values):
                 return values
@@ -190,22 +160,6 @@ class PeriodBound:
             broken += is_known or self.separation.cut_off(group, here, (), budget)
         self.model.keep_cuts(values)
         return broken
-
-    def _completions(self, values: FloatArray) -> dict[str, int]:
-        """When jobs complete in the solutions of all periods that agree with each other."""
-        found: dict[str, int] = {}
-        awaited: set[int] = set()
-        for parts in self.model.parts:
-            leaving: set[int] = set()
-            for part in parts:
-                enters = part.enters is None or (part.job in awaited and values[part.enters] > 0.5)
-                slots = [slot for slot, column in part.done.items() if values[column] > 0.5]
-                if enters and slots:
-                    found[self.model.master.jobs[part.job].job.id] = slots[0]
-                elif enters and part.leaves is not None and values[part.leaves] > 0.5:
-                    leaving.add(part.job)
-            awaited = leaving
-        return found
 
 
 def split(horizon: int, slots: int) -> list[range]:

@@ -82,11 +82,20 @@ class PeriodModel:
         self._rows[period].append(row)
         self.new.append(row)
 
-    def whole(self) -> ArrayModel:
-        """All periods together with their links, which are its first rows."""
+    @property
+    def size(self) -> int:
+        """How many variables all periods have together."""
+        return len(self._names)
+
+    def whole(self, room: FloatArray | None = None) -> ArrayModel:
+        """All periods together with their links, which are its first rows.
+
+        With `room` (T,), it is for plans, as in `period`.
+        """
         links = [at_most({later: 1.0, earlier: -1.0}) for later, earlier in self.links]
-        rows = [*links, *(row for rows in self._rows for row in rows), *self._placed.values()]
-        return self._model(0, len(self._names), np.array(self._costs), rows)
+        numbers = range(len(self.periods))
+        rows = [*links, *(row for number in numbers for row in self._rows_of(number, room))]
+        return self._model(0, self.size, np.array(self._costs), rows)
 
     def period(self, number: int, prices: FloatArray, room: FloatArray | None = None) -> ArrayModel:
         """One period, whose jobs pay for what they bring along and are paid for what they take.
@@ -102,11 +111,15 @@ class PeriodModel:
             costs[later] -= price
             costs[earlier] += price
         first, end = self.columns(number)
-        slots = self.periods[number]
         for part in self.parts[number] if room is not None else ():
             if part.taken is not None:
                 c = self.master.jobs[part.job]
                 costs[part.taken] += TIE * max(c.utility.values()) / c.work
+        return self._model(first, end, costs[first:end], self._rows_of(number, room))
+
+    def _rows_of(self, number: int, room: FloatArray | None) -> list[Row]:
+        """The rows of a period, for bounds or, with `room`, for plans."""
+        slots = self.periods[number]
         if room is None:
             cuts = [row for (_, _, slot), row in self._placed.items() if slot in slots]
         else:
@@ -115,7 +128,7 @@ class PeriodModel:
                 self._cut_row(number, group, k, slot, self._full_ratios, room[slot])
                 for (group, k), slot in product(known, slots)
             ]
-        return self._model(first, end, costs[first:end], [*self._rows[number], *cuts])
+        return [*self._rows[number], *cuts]
 
     def columns(self, number: int) -> tuple[int, int]:
         """The first variable of a period, and the first one after it."""
