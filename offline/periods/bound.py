@@ -33,6 +33,7 @@ from offline.periods.rates import keep_rates
 from offline.periods.rows import as_arrays
 from offline.state import Phase
 
+SOLVED = (Status.OPTIMAL, Status.GAP_LIMIT)
 SAFETY = 1e-9  # relative, on top of bounds, for HiGHS's tolerances
 
 
@@ -69,6 +70,7 @@ class PeriodBound:
         self.model = PeriodModel(master, split(master.arrays.horizon, params.slots), params.step)
         self.is_settled = False
         self._relaxation = Relaxation(self.model.whole())
+        self._relaxed_bound = math.inf
         self.model.new.clear()
         self.prices = np.zeros(len(self.model.links))
         self._found = np.zeros(self.model.size)
@@ -84,10 +86,10 @@ class PeriodBound:
             values = self._relaxed(budget)
             if values is None:
                 break
-            bounds.append(self.best.state.bound)
+            bounds.append(self._relaxed_bound)
             if len(bounds) > params.patience:
                 progress = bounds[-1 - params.patience] - bounds[-1]
-                if progress < params.least_progress * bounds[-1]:
+                if progress <= params.least_progress * bounds[-1]:
                     break
             rates = keep_rates(self.model, values)
             if self._cut(values, slots, budget) + rates == 0:
@@ -104,11 +106,11 @@ class PeriodBound:
         for number in range(len(self.model.periods)):
             if self._is_open[number]:
                 solution = self._solved(number, budget)
-                if not solution.values or self.best.is_proven:
+                if solution.objective is None or self.best.is_proven:
                     return
                 self._bounds[number] = min(self._bounds[number], solution.bound)
                 self._keep(number, solution)
-                self._is_open[number] = solution.status is Status.TIME_LIMIT
+                self._is_open[number] = solution.status not in SOLVED
         state.proved(math.fsum(self._bounds) * (1 + SAFETY))
         for number, slots in enumerate(self.model.periods):
             self._is_open[number] |= self._cut(self._found, slots, budget) > 0
@@ -143,7 +145,8 @@ class PeriodBound:
             solution = self._relaxation.solve(budget)
             if solution is None:
                 return None
-            self.best.state.proved(solution.bound * (1 + SAFETY))
+            self._relaxed_bound = solution.bound * (1 + SAFETY)
+            self.best.state.proved(self._relaxed_bound)
             self.prices = self._relaxation.duals[: len(self.model.links)]
             values = np.array(list(solution.values.values()))
             if not self.model.keep_cuts(values):

@@ -74,7 +74,7 @@ class Planning:
                 if first <= later < end:
                     most[later - first] = min(most[later - first], max(0.0, found[earlier]))
             solution = self._solved(replace(model, upper=most), self.params.period_limit, budget)
-            if not solution.values:
+            if solution.objective is None:
                 return
             found[first:end] = list(solution.values.values())
         self.values = found
@@ -87,7 +87,7 @@ class Planning:
         while not (budget.passed or self.best.is_proven):
             near = self._around(whole, self._chosen())
             solution = self._solved(near.without_fixed(), self.params.limit, budget)
-            if solution.values:
+            if solution.objective is not None:
                 values = {**near.fixed, **solution.values}
                 found = np.array([values[name] for name in whole.names])
                 if whole.costs @ found > whole.costs @ self.values:

@@ -130,7 +130,12 @@ PARTS = (
     ),
     Part(
         "periods",
-        ("offline/periods/model.py", "offline/periods/parts.py", "offline/periods/rates.py"),
+        (
+            "offline/periods/model.py",
+            "offline/periods/parts.py",
+            "offline/periods/rates.py",
+            "offline/periods/planning.py",
+        ),
         (U + "offline/test_periods.py", P + "test_period_bounds.py"),
     ),
     Part(

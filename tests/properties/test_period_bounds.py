@@ -25,8 +25,9 @@ from offline.model.arrays import OfflineArrays
 from offline.patterns.params import CutParams
 from offline.periods.bound import PeriodBound
 from offline.periods.model import PeriodModel
-from offline.periods.params import PeriodParams
+from offline.periods.params import PeriodParams, PlanningParams
 from offline.periods.parts import Part
+from offline.periods.planning import Planning
 from offline.periods.rates import rate_row
 from offline.state import SolveState
 from tests.strategies import crowded_instances, fewer
@@ -161,7 +162,14 @@ def test_rounds_never_end_below_the_optimum(instance: Instance, slots: int, step
         periods.round(state.budget)
     optimum = solve(instance, "milp").objective
     assert optimum * (1 - SLACK) - SLACK <= state.bound <= relaxed
-    plan = periods.plan(np.full(arrays.horizon, 0.9), state.budget)
+    room, rng = np.full(arrays.horizon, 0.9), np.random.default_rng(0)
+    params = PlanningParams(first_jobs=2, fewest_jobs=2)
+    planning = Planning(periods.model, room, best, rng, params)
+    planning.begin(periods.prices, state.budget)
+    planning.improve(state.budget.within(0.01))
+    plan = planning.completions
+    assert planning.values is not None
+    assert_kept(periods.model.whole(room), planning.values)
     worth = sum(c.utility[plan[c.job.id]] for c in master.jobs if c.job.id in plan)
     assert worth <= state.bound * (1 + SLACK) + SLACK
     for c in master.jobs:
