@@ -31,20 +31,24 @@ class Relaxation:
     problem : pulp.LpProblem or ArrayModel
         Its rows so far; later ones come through `add`, or through `append` if it is in arrays.
 
+    scale : float
+        What the objective is multiplied by for HiGHS, whose tolerance of dual values is absolute:
+        the larger, the closer is a solution's value to the bound that it stands for.
+
     Raises
     ------
     SolverError
         If HiGHS refuses the model.
     """
 
-    def __init__(self, problem: pulp.LpProblem | ArrayModel) -> None:
+    def __init__(self, problem: pulp.LpProblem | ArrayModel, scale: float = 1.0) -> None:
         if isinstance(problem, ArrayModel):
             model, variables = problem, []
         else:
             model, variables = ArrayModel.of(problem), problem.variables()
         self._names = model.names
         self._index = {variable: k for k, variable in enumerate(variables)}
-        self._scale = objective_scale(model)
+        self._scale = objective_scale(model) * scale
         self._highs = highs.configured(None, None, presolve=True, seed=0)
         lp = translated(model, self._scale)
         lp.integrality_ = [_CONTINUOUS] * len(self._names)
@@ -70,7 +74,10 @@ class Relaxation:
 
     @property
     def duals(self) -> FloatArray:
-        """Dual values of all rows in the last solution, without their signs, shape (M,)."""
+        """Sizes of the dual values of all rows in the last solution, shape (M,).
+
+        For a row with one limit, that says which sign the value has.
+        """
         duals: FloatArray = np.abs(np.array(self._highs.getSolution().row_dual)) / self._scale
         return duals
 

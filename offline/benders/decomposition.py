@@ -146,7 +146,8 @@ class Decomposition:
         periods = PeriodBound(self.model, self.separation, self.best, params)
         periods.relax(self.budget.share(params.share))
         plan = self._planned(periods)
-        self._tell({"plan": plan})
+        if plan:
+            self._tell({"plan": plan})
         if not self._is_helped and plan and not self.is_done:
             near = self.model.near(plan, self.params.master.window)
             self.primal.dive(near, self.budget.share(self.params.master.primal_share), plan=plan)
@@ -165,7 +166,7 @@ class Decomposition:
         room, rng = np.array([*shares.values()]), self.replanning.rng
         planning = Planning(periods.model, room, self.best, rng, params)
         planning.begin(periods.prices, self.budget)
-        planning.improve(self.budget.share(params.share))
+        planning.improve(self.budget.share(params.share).within(params.most))
         return planning.completions
 
     def cycle(self) -> None:

@@ -176,7 +176,7 @@ class DiveParams(Params):
     squeeze: Share = 0.005
 
     def shares(self, slots: range, reserve: float) -> dict[int, float]:
-        """The share of each of these last slots of the horizon that a reserve leaves to plans."""
+        """The share of each of these slots, up to the horizon, that a reserve leaves to plans."""
         last = slots[-self.last_slots :]
         factors = {slot: self.last_factor if slot in last else 1.0 for slot in slots}
         return {slot: max(0.0, 1.0 - reserve * factor) for slot, factor in factors.items()}

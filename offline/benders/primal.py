@@ -174,7 +174,8 @@ class PrimalHeuristic:
     ) -> int:
         """Better schedules by a dive within the limits `near` (`offline.benders.dive`).
 
-        A `plan` says when jobs complete, by their ids: the dive begins with that, if it can.
+        A `plan` says when jobs complete, by their ids: the dive begins with that, if it can. A
+        further dive has the plan of the last one.
         With `is_wide`, they leave so much open that a plan of whole parameter servers is out of
         reach: a plan in fractions narrows them first. With `is_further`, the last dive was within
         the same limits, and this one has the next reserve. Returns the number of new cuts.

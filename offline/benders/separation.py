@@ -105,9 +105,10 @@ class Separation:
     def cut_off(
         self, group: str, counts: IntArray | FloatArray, slots: Iterable[int], budget: Budget
     ) -> bool:
-        """Whether patterns cut off counts (I,) of a group; if so, in all these slots.
+        """Whether patterns cut off counts (I,) of a group.
 
-        Without slots, the cut is only noted, and counts where a later solution breaks it.
+        If so, the cut has rows for these slots. For all others it is noted, and has a row as soon
+        as `cut` meets a solution that breaks it.
         """
         self._take_up()
         cut = self._generators[group].separate(counts.astype(float), budget)

@@ -69,13 +69,17 @@ class PeriodBound:
         self.separation, self.best, self.params = separation, best, params
         self.model = PeriodModel(master, split(master.arrays.horizon, params.slots), params.step)
         self.is_settled = False
-        self._relaxation = Relaxation(self.model.whole())
+        self._relaxation = Relaxation(self.model.whole(), highs.WIDE_SCALE)
         self._relaxed_bound = math.inf
         self.model.new.clear()
         self.prices = np.zeros(len(self.model.links))
         self._found = np.zeros(self.model.size)
+        self._begin()
+
+    def _begin(self) -> None:
+        """Forget what is known of the periods at other prices."""
         self._bounds = [math.inf] * len(self.model.periods)
-        self._is_open = [True] * len(self.model.periods)
+        self._has_news = [True] * len(self.model.periods)  # since the period was solved
 
     def relax(self, budget: Budget) -> None:
         """Solve the linear relaxation and cut off what cannot be, again and again."""
@@ -94,6 +98,7 @@ class PeriodBound:
             rates = keep_rates(self.model, values)
             if self._cut(values, slots, budget) + rates == 0:
                 break
+        self._begin()
 
     def round(self, budget: Budget) -> None:
         """Solve each period at the prices of the links, and cut off what does not fit.
@@ -104,18 +109,19 @@ class PeriodBound:
         state.enter(Phase.PERIODS)
         before, left = state.bound, max(0.0, state.bound - self.best.value)
         for number in range(len(self.model.periods)):
-            if self._is_open[number]:
+            if self._has_news[number]:
                 solution = self._solved(number, budget)
-                if solution.objective is None or self.best.is_proven:
-                    return
                 self._bounds[number] = min(self._bounds[number], solution.bound)
-                self._keep(number, solution)
-                self._is_open[number] = solution.status not in SOLVED
+                if solution.objective is not None:
+                    self._keep(number, solution)
+                    self._has_news[number] = solution.status not in SOLVED
+                if budget.passed or self.best.is_proven:
+                    break
         state.proved(math.fsum(self._bounds) * (1 + SAFETY))
         for number, slots in enumerate(self.model.periods):
-            self._is_open[number] |= self._cut(self._found, slots, budget) > 0
-        is_slow = before - state.bound < self.params.slow * left
-        self.is_settled = is_slow or not any(self._is_open)
+            self._has_news[number] |= self._cut(self._found, slots, budget) > 0
+        is_worth_it = state.bound < before - self.params.slow * left
+        self.is_settled = not (is_worth_it and any(self._has_news))
 
     def _keep(self, number: int, solution: Solution) -> None:
         """Take note of the values of a period."""
@@ -166,7 +172,7 @@ class PeriodBound:
 
 
 def split(horizon: int, slots: int) -> list[range]:
-    """Two or more periods of about so many slots, as equal as can be.
+    """Periods of about so many slots, as equal as can be: two at least, if there are two slots.
 
     Examples
     --------

@@ -18,7 +18,7 @@ from itertools import product
 
 import numpy as np
 
-from oasis.model.rounding import FloatArray
+from oasis.model.rounding import CAPACITY_TOLERANCE, FloatArray
 from oasis.solvers.arrays import ArrayModel
 from offline.benders.master import CountModel
 from offline.model.arrays import GROUPS
@@ -159,7 +159,7 @@ class PeriodModel:
     def _place(self, number: int, group: str, k: int, slot: int) -> None:
         """Add the row of a cut for a slot, unless it is there."""
         if (group, k, slot) not in self._placed:
-            row = self._cut_row(number, group, k, slot, self.ratios, 1.0)
+            row = self._cut_row(number, group, k, slot, self.ratios, 1.0 + CAPACITY_TOLERANCE)
             self._placed[group, k, slot] = row
             self.new.append(row)
 

@@ -17,8 +17,8 @@ class PlanningParams(Params):
         Plans leave so many times the reserve free that a dive from them will leave.
     period_limit : float
         For one period of the first plan; seconds or units of work.
-    share : float
-        Share of what is left of the limit for better plans after it.
+    share, most : float
+        Share of what is left of the limit for better plans after it, and the most for these.
     limit : float
         For one neighbourhood.
     gap : float
@@ -35,6 +35,7 @@ class PlanningParams(Params):
     margin: Amount = 1.1
     period_limit: Amount = 10.0
     share: Share = 0.15
+    most: Amount = 120.0
     limit: Amount = 5.0
     gap: Share = 1e-3
     first_jobs: Number = 12

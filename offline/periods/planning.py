@@ -83,8 +83,9 @@ class Planning:
         """Free the completions of a few jobs that run at the same time, again and again."""
         if self.values is None:
             return
-        whole = self.model.whole(self.room)
-        while not (budget.passed or self.best.is_proven):
+        whole, jobs = self.model.whole(self.room), len(self.model.master.jobs)
+        is_best = False
+        while not (is_best or budget.passed or self.best.is_proven):
             near = self._around(whole, self._chosen())
             solution = self._solved(near.without_fixed(), self.params.limit, budget)
             if solution.objective is not None:
@@ -93,6 +94,7 @@ class Planning:
                 if whole.costs @ found > whole.costs @ self.values:
                     self.values = found
             if solution.status in (Status.OPTIMAL, Status.GAP_LIMIT):
+                is_best = self._size >= jobs
                 self._size += self.params.growth
             else:
                 self._size = max(self.params.fewest_jobs, self._size - self.params.shrinkage)

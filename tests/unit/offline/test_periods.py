@@ -258,7 +258,7 @@ def test_a_bound_counts_and_not_the_solution_that_was_found(
     monkeypatch.setattr(bounding.highs, "solve", early)
     periods.round(periods.best.state.budget)
     assert periods.best.state.bound >= 38.0 - 1e-6
-    assert periods._is_open == [True, True]
+    assert periods._has_news == [True, True]
 
 
 def test_a_period_without_jobs_is_worth_nothing() -> None:
@@ -289,10 +289,11 @@ def test_without_time_for_all_periods_nothing_is_said(monkeypatch: pytest.Monkey
     periods = periods_of(CROSSING, slots=3)
     periods.relax(periods.best.state.budget)
     before = periods.best.state.bound
-    nothing = Solution(Status.TIME_LIMIT, None, 1.0, np.inf, {})
+    nothing = Solution(Status.TIME_LIMIT, None, np.inf, np.inf, {})
     monkeypatch.setattr(bounding.highs, "solve", lambda *_, **__: nothing)
     periods.round(periods.best.state.budget)
     assert periods.best.state.bound == before
+    assert periods.is_settled  # rather than the same again without end
 
 
 def test_ctrl_c_in_a_period_is_heard(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -325,3 +326,20 @@ def test_parameters_of_periods_are_named() -> None:
     assert BendersParams.from_dict({"periods": {"slots": 20}}).periods.slots == 20
     with pytest.raises(ValueError, match=r"PeriodParams\.slots"):
         BendersParams.from_dict({"periods": {"slots": 0}})
+
+
+def test_a_plan_that_cannot_get_better_is_not_searched_without_end() -> None:
+    plan = planned(periods_of(RIVALS, slots=3), FREE, first_jobs=2)
+    plan.improve(Budget())  # no limit
+    assert plan.completions["d"] == 5
+    assert plan._size == 5
+
+
+def test_prices_that_change_make_all_periods_new() -> None:
+    periods = periods_of(CROSSING, slots=3)
+    periods.relax(periods.best.state.budget)
+    periods.round(periods.best.state.budget)
+    assert not any(periods._has_news)
+    periods.relax(periods.best.state.budget)
+    assert all(periods._has_news)
+    assert periods._bounds == [np.inf, np.inf]
