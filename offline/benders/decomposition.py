@@ -23,6 +23,7 @@ from oasis.solvers.running import RunningSolve
 from offline.benders.params import BendersParams
 from offline.benders.parts import Parts
 from offline.benders.plans import close_plan
+from offline.benders.repair import shares_left
 from offline.periods.bound import PeriodBound
 from offline.periods.planning import Planning
 from offline.processes.helper import Helper
@@ -162,7 +163,8 @@ class Decomposition:
         assert self.replanning is not None
         self.state.enter(Phase.PERIODS)
         params, dive = self.params.periods.planning, self.params.dive
-        shares = dive.shares(range(self.model.arrays.horizon), params.margin * dive.reserve)
+        slots = range(self.model.arrays.horizon)
+        shares = shares_left(slots, params.margin * dive.reserve, dive)
         room, rng = np.array([*shares.values()]), self.replanning.rng
         planning = Planning(periods.model, room, self.best, rng, params)
         planning.begin(periods.prices, self.budget)

@@ -175,12 +175,6 @@ class DiveParams(Params):
     placements: Number = 5
     squeeze: Share = 0.005
 
-    def shares(self, slots: range, reserve: float) -> dict[int, float]:
-        """The share of each of these slots, up to the horizon, that a reserve leaves to plans."""
-        last = slots[-self.last_slots :]
-        factors = {slot: self.last_factor if slot in last else 1.0 for slot in slots}
-        return {slot: max(0.0, 1.0 - reserve * factor) for slot, factor in factors.items()}
-
 
 @dataclass(frozen=True, slots=True)
 class ReplanningParams(Params):
@@ -341,10 +335,8 @@ class BendersParams(Params):
         What steers each of these heuristics.
     alternation : AlternationParams
         How two of them take turns beside the masters.
-    root : RootParams
-        What steers the cutting planes before the first master.
-    periods : PeriodParams
-        What steers the bound of long horizons, which takes their place.
+    root, periods : Params
+        What steers the cutting planes before the first master, or the periods of a long horizon.
     master : MasterParams
         What steers the masters.
     cuts : CutParams
@@ -358,8 +350,7 @@ class BendersParams(Params):
     replanning : ReplanningParams
         What steers the search over counts, where the master is too large to be tried whole.
     prices_share, search_share : float
-        Shares of what is left for the configuration LP, and for the simple heuristics before it
-        and after it.
+        Shares of what is left for the configuration LP, and for simple heuristics around it.
     search_limit : float
         Most seconds (or units of work) for either of these, also without a limit.
     patch_limit : float

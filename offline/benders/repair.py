@@ -84,7 +84,7 @@ class PlanRepair:
         before it, and what whole numbers take beyond fractions, then has room there.
         """
         self.model.require_whole(stage.whole, stage.slots[: self.ahead])
-        shares = self.params.shares(stage.slots, self.reserve).items()
+        shares = shares_left(stage.slots, self.reserve, self.params).items()
         open_slots = [(slot, share) for slot, share in shares if slot not in stage.whole]
         room = {(group, slot): share for group in GROUPS for slot, share in open_slots}
         self._later = list(self.model.within(room))
@@ -263,3 +263,10 @@ class PlanRepair:
             if slot in far
             for now in [min(max(0.0, values[variable.name]), variable.upBound)]
         }
+
+
+def shares_left(slots: range, reserve: float, params: DiveParams) -> dict[int, float]:
+    """The share of each of these slots, the last ones of the horizon, that a reserve leaves."""
+    last = slots[-params.last_slots :]
+    factors = {slot: params.last_factor if slot in last else 1.0 for slot in slots}
+    return {slot: max(0.0, 1.0 - reserve * factor) for slot, factor in factors.items()}
