@@ -79,7 +79,7 @@ def calibrated(
         )
     room = np.minimum(longest, redrawn.pop("room"))
     set_bandwidth(columns["worker"], redrawn.pop("bandwidth"))
-    tau = np.exp(rng.uniform(np.log(shortest), np.log(room)))
+    tau = log_uniform(rng, shortest, room)
     return columns | redrawn | {"minibatch_time": np.clip(tau, shortest, room)}
 
 
@@ -156,3 +156,14 @@ def redraw(size: int, draw: Draw) -> Columns | None:
             columns.setdefault(name, blank)[pending[done]] = values[first]
         pending = pending[~done]
     return None
+
+
+def log_uniform(rng: np.random.Generator, least: float, most: FloatArray) -> FloatArray:
+    """Draws from `least` to `most` whose logarithms are uniform.
+
+    The logarithms and powers are rounded from extended precision: in double precision, their last
+    digit depends on the instructions that the processor has.
+    """
+    low, high = (np.log(np.asarray(end, np.longdouble)).astype(float) for end in (least, most))
+    drawn: FloatArray = np.exp(rng.uniform(low, high).astype(np.longdouble)).astype(float)
+    return drawn
