@@ -30,7 +30,6 @@ class Relaxation:
     ----------
     problem : pulp.LpProblem or ArrayModel
         Its rows so far; later ones come through `add`, or through `append` if it is in arrays.
-
     scale : float
         What the objective is multiplied by for HiGHS, whose tolerance of dual values is absolute:
         the larger, the closer is a solution's value to the bound that it stands for.

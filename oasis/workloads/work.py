@@ -161,8 +161,8 @@ def redraw(size: int, draw: Draw) -> Columns | None:
 def log_uniform(rng: np.random.Generator, least: float, most: FloatArray) -> FloatArray:
     """Draws from `least` to `most` whose logarithms are uniform.
 
-    The logarithms and powers are rounded from extended precision: in double precision, their last
-    digit depends on the instructions that the processor has.
+    The logarithms and exponentials are rounded from extended precision, where NumPy has one: in
+    double precision, their last digit depends on the instructions that the processor has.
     """
     low, high = (np.log(np.asarray(end, np.longdouble)).astype(float) for end in (least, most))
     drawn: FloatArray = np.exp(rng.uniform(low, high).astype(np.longdouble)).astype(float)
