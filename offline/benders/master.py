@@ -59,6 +59,7 @@ class CountModel(ScheduleModel):
         self.cuts: dict[str, list[Cut]] = {group: [] for group in GROUPS}
         self._growing = GrowingModel(self.problem)
         self._placed: set[tuple[str, int, int]] = set()
+        self._tighter: dict[tuple[str, int, int], tuple[float, pulp.LpConstraint]] = {}
         self._forbidden: list[list[tuple[str, str, int]]] = []
         for group in GROUPS:
             for cut in self._totals(group):
@@ -177,13 +178,18 @@ class CountModel(ScheduleModel):
     def within(self, room: Mapping[tuple[str, int], float]) -> Iterator[pulp.LpConstraint]:
         """Rows that leave a part of a slot's capacity free.
 
-        They are the cuts of a group and slot with the factor `room` on their right-hand sides.
+        They are the cuts of a group and slot with the factor `room` on their right-hand sides. The
+        last row of each is kept, because PuLP takes long to make one, and most are asked for again.
         """
-        for group, number, slot in sorted(self._placed):
+        for key in sorted(self._placed):
+            group, _, slot = key
             limit = room.get((group, slot), 1.0)
             if limit < 1.0:
-                terms = self._terms(group, number, slot)
-                yield pulp.lpSum(w * v for w, v in terms) <= limit
+                known = self._tighter.get(key)
+                if known is None or known[0] != limit:
+                    row = pulp.lpSum(w * v for w, v in self._terms(*key)) <= limit
+                    known = self._tighter[key] = (limit, row)
+                yield known[1]
 
     def require(self, workers: str, ps: str) -> None:
         """Let counts be ``pulp.LpInteger`` or ``pulp.LpContinuous``; completions stay binary."""

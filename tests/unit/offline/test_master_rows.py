@@ -93,6 +93,14 @@ def test_room_is_left_only_in_the_slots_that_ask_for_it(model: CountModel) -> No
     assert by_limit[0.5] == {name(model, "a", "ps", 0)}
 
 
+def test_room_is_what_was_asked_for_last_and_new_cuts_count(model: CountModel) -> None:
+    model.add("worker", Cut(np.array([0.4, 0.4])), [0])
+    for share in (0.75, 0.5, 0.5, 0.75):
+        assert [most for _, _, most in read(model.within({("worker", 0): share}))] == [share]
+    model.add("worker", Cut(np.array([0.5, 0.5])), [0])
+    assert len(read(model.within({("worker", 0): 0.75}))) == 2
+
+
 def test_held_counts_are_rounded_and_unnamed_ones_nothing(model: CountModel) -> None:
     a0, a1, b1 = name(model, "a", "worker", 0), *(name(model, j, "worker", 1) for j in "ab")
     limits = model.held({a0: 1.9999999, a1: 3.0, b1: 1.0}, range(1))
