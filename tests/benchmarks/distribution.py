@@ -20,6 +20,7 @@ import statistics
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple, Self
 
 import oasis
 from oasis.solvers import Status
@@ -45,6 +46,36 @@ SOLVES = (
     *("size", "seed", "seconds each", "method", "status", "seconds"),
     *("objective", "upper bound", "gap %"),
 )
+
+
+class Solve(NamedTuple):
+    """A row of the table of solves, as its text."""
+
+    size: str
+    seed: str
+    limit: str
+    method: str
+    status: str
+    seconds: str
+    objective: str
+    upper_bound: str
+    gap: str
+
+    @classmethod
+    def of(cls, interval: Interval) -> Self:
+        """What a solve came to."""
+        name, _, seed = interval.instance.partition(":")
+        title, end = TITLES.get(interval.method, interval.method), interval.result
+        took = (str(end.status), f"{end.seconds:.1f}")
+        ends = (f"{end.objective:.9g}", f"{end.upper_bound:.9g}", f"{100 * end.gap:.3f}")
+        return cls(name, seed, f"{interval.limit:g}", title, *took, *ends)
+
+    @property
+    def order(self) -> tuple[object, ...]:
+        """Where it stands: by size as on the page, limit, method and seed."""
+        sizes, titles = [*SIZES, self.size], [*TITLES.values(), self.method]
+        place = (sizes.index(self.size), self.size, float(self.limit))
+        return (*place, titles.index(self.method), self.method, int(self.seed))
 
 
 def size(text: str) -> str:
@@ -82,53 +113,38 @@ def runs(given: argparse.Namespace) -> Iterator[Interval]:
                 yield interval
 
 
-def distribution(found: Iterable[Interval]) -> list[tuple[str, ...]]:
+def known_solves(path: Path | None) -> list[Solve]:
+    """The rows of a table of solves, none if there is no such file."""
+    if path is None or not path.exists():
+        return []
+    with path.open(encoding="utf-8", newline="") as stream:
+        heading, *rows = csv.reader(stream)
+    if tuple(heading) != SOLVES:
+        sys.exit(f"{path}: expected the columns {', '.join(SOLVES)}, got {', '.join(heading)}")
+    return [Solve(*row) for row in rows]
+
+
+def in_order(solves: Iterable[Solve]) -> list[Solve]:
+    """The solves as in the tables; the last of those that differ in their outcome alone."""
+    return sorted({solve[:4]: solve for solve in solves}.values(), key=lambda solve: solve.order)
+
+
+def distribution(solves: Iterable[Solve]) -> list[tuple[str, ...]]:
     """A row a size, limit and method: what became of all its seeds."""
-    groups: dict[tuple[str, float, str], list[Interval]] = {}
-    for interval in _in_order(found):
-        groups.setdefault(_place(interval)[:3], []).append(interval)
+    groups: dict[tuple[str, str, str], list[Solve]] = {}
+    for solve in in_order(solves):
+        groups.setdefault((solve.size, solve.limit, solve.method), []).append(solve)
     return [_row(*key, group) for key, group in groups.items()]
 
 
-def solves(found: Iterable[Interval]) -> list[tuple[str, ...]]:
-    """A row a solve, in the order of the distribution."""
-    rows: list[tuple[str, ...]] = []
-    for interval in _in_order(found):
-        name, limit, title, seed = _place(interval)
-        end = interval.result
-        ends = (f"{end.objective:.9g}", f"{end.upper_bound:.9g}", f"{100 * end.gap:.3f}")
-        took = (str(end.status), f"{end.seconds:.1f}")
-        rows.append((name, str(seed), f"{limit:g}", title, *took, *ends))
-    return rows
-
-
-def _in_order(found: Iterable[Interval]) -> list[Interval]:
-    """By size as on the page, limit, method and seed; what was found twice is there once."""
-    once = {interval.key: interval for interval in found}.values()
-    titles = list(TITLES.values())
-
-    def order(interval: Interval) -> tuple[object, ...]:
-        name, limit, title, seed = _place(interval)
-        sizes = [*SIZES, name]
-        return (sizes.index(name), name, limit, [*titles, title].index(title), title, seed)
-
-    return sorted(once, key=order)
-
-
-def _place(interval: Interval) -> tuple[str, float, str, int]:
-    """The size, the limit, the title of the method, the seed."""
-    name, _, seed = interval.instance.partition(":")
-    return name, interval.limit, TITLES.get(interval.method, interval.method), int(seed)
-
-
-def _row(name: str, limit: float, title: str, group: Sequence[Interval]) -> tuple[str, ...]:
-    proofs = [one.result.seconds for one in group if one.result.status is Status.OPTIMAL]
-    gaps = sorted(100 * one.result.gap for one in group)
+def _row(name: str, limit: str, title: str, group: Sequence[Solve]) -> tuple[str, ...]:
+    proofs = [float(solve.seconds) for solve in group if solve.status == Status.OPTIMAL]
+    gaps = sorted(float(solve.gap) for solve in group)
     third = gaps[-(-3 * len(gaps) // 4) - 1]  # a gap that was seen, so that one may be infinite
     seconds = f"{statistics.median(proofs):.1f}" if proofs else "-"
-    seeds = _ranges([_place(one)[3] for one in group])
+    seeds = _ranges([int(solve.seed) for solve in group])
     shown = (f"{gap:.2f}" for gap in (statistics.median(gaps), third, gaps[-1]))
-    return (name, f"{limit:g}", title, seeds, f"{len(proofs)} of {len(group)}", seconds, *shown)
+    return (name, limit, title, seeds, f"{len(proofs)} of {len(group)}", seconds, *shown)
 
 
 def _ranges(seeds: Sequence[int]) -> str:
@@ -158,7 +174,7 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--methods", type=methods, default=f"milp,colgen,benders,{PEER}")
     parser.add_argument("--json", type=started, required=True, help="append each result here")
     parser.add_argument("--csv", type=Path, help="write the distribution of all solves here")
-    parser.add_argument("--solves", type=Path, help="write a row for each of all solves here")
+    parser.add_argument("--solves", type=Path, help="add a row for each solve here")
     found = parser.parse_args(given)
     path, _ = found.json
     if found.seeds == 0 and not path.exists():
@@ -168,15 +184,16 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
 
 def main() -> None:
     given = arguments()
+    known = known_solves(given.solves)
     for _ in runs(given):
         pass
     path, _ = given.json
-    found = intervals.read(path)
-    rows = [COLUMNS, *distribution(found)]
+    solves = in_order([*known, *map(Solve.of, intervals.read(path))])
+    rows = [COLUMNS, *distribution(solves)]
     if given.csv is not None:
         write(given.csv, rows)
     if given.solves is not None:
-        write(given.solves, [SOLVES, *solves(found)])
+        write(given.solves, [SOLVES, *solves])
     for row in rows:
         print(" | ".join(row))
 
