@@ -67,7 +67,6 @@ class Decomposition:
         self.best, self.replanning = parts.best, parts.replanning
         self.state, self.budget = self.best.state, self.best.state.budget
         self._helper: Helper | None = None
-        self._has_hope = True  # of a master that is solved
         self._level = 0
         self._tolerance = params.master.first_gap
         self._near: Limits = {}
@@ -98,10 +97,7 @@ class Decomposition:
             self._tell({"relaxation": ends})
             self.replanning.begin(self.model.completing(around))
         while not self.is_done:
-            if self._has_hope:
-                self.cycle()
-            else:
-                self.look_around()
+            self.cycle()
         return Status.OPTIMAL if self.best.is_proven else self.budget.status
 
     @property
@@ -146,8 +142,6 @@ class Decomposition:
         """Lower the bound of a long horizon period by period, and tell of a plan that this gives.
 
         Where no other process looks for schedules, this one does after each round, for as long.
-        Where a period took more time than it had, a master of the whole horizon will, too: there
-        are none then, and what time is left is for schedules.
         """
         params = self.params.periods
         periods = PeriodBound(self.model, self.separation, self.best, params)
@@ -163,7 +157,6 @@ class Decomposition:
             periods.round(self.budget)
             if not self._is_helped:
                 self._take_a_turn(self.budget.within(self.budget.elapsed - before))
-        self._has_hope = periods.is_solved
 
     def _planned(self, periods: PeriodBound) -> Mapping[str, int]:
         """When jobs complete in a plan in fractions that leaves the reserve of a dive free."""

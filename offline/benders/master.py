@@ -178,8 +178,9 @@ class CountModel(ScheduleModel):
     def within(self, room: Mapping[tuple[str, int], float]) -> Iterator[pulp.LpConstraint]:
         """Rows that leave a part of a slot's capacity free.
 
-        They are the cuts of a group and slot with the factor `room` on their right-hand sides. The
-        last row of each is kept, because PuLP takes long to make one, and most are asked for again.
+        They are the cuts of a group and slot with the factor `room` on their right-hand sides. PuLP
+        takes long to make a row, and a dive asks for the same ones again and again: a row that was
+        made is kept until another factor is asked for.
         """
         for key in sorted(self._placed):
             group, _, slot = key

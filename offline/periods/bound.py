@@ -55,8 +55,6 @@ class PeriodBound:
     ----------
     is_settled : bool
         Whether another round is not worth its time.
-    is_solved : bool
-        Whether each period was solved to its gap when it was solved last.
     prices : (L,) float array
         Of the links.
     """
@@ -82,11 +80,6 @@ class PeriodBound:
         """Forget what is known of the periods at other prices."""
         self._bounds = [math.inf] * len(self.model.periods)
         self._has_news = [True] * len(self.model.periods)  # since the period was solved
-        self._is_open = [True] * len(self.model.periods)  # time ended before that
-
-    @property
-    def is_solved(self) -> bool:
-        return not any(self._is_open)
 
     def relax(self, budget: Budget) -> None:
         """Solve the linear relaxation and cut off what cannot be, again and again."""
@@ -119,10 +112,9 @@ class PeriodBound:
             if self._has_news[number]:
                 solution = self._solved(number, budget)
                 self._bounds[number] = min(self._bounds[number], solution.bound)
-                self._is_open[number] = solution.status not in SOLVED
                 if solution.objective is not None:
                     self._keep(number, solution)
-                    self._has_news[number] = self._is_open[number]
+                    self._has_news[number] = solution.status not in SOLVED
                 if budget.passed or self.best.is_proven:
                     break
         state.proved(math.fsum(self._bounds) * (1 + SAFETY))

@@ -81,5 +81,5 @@ class PeriodParams(Params):
     least_progress: Amount = 3e-4
     limit: Amount = 40.0
     gap: Share = 0.02
-    slow: Share = 0.03
+    slow: Share = 0.01
     planning: PlanningParams = field(default_factory=PlanningParams)

@@ -6,15 +6,17 @@
 Every method and CP-SAT solve the same instances, ten seeds of each size, one after the other, for
 as long as each other. A size is `testbed` or HORIZONxSERVERSxJOBS, so many servers a side, of the
 `calibrated` preset. The file of --json gets a line after each solve; what it has already is not
-solved again, so that the same command goes on where an interrupted one stopped. The tables of the
-page (docs/benchmarks/offline) are written anew from all solves in that file: --csv has a row for
-each size, limit and method, --solves one for each solve. With `--seeds 0` they are only written.
+solved again, so that the same command goes on where an interrupted one stopped. The table of
+--solves has a row for each solve. It is added to: a solve replaces one of the same instance, limit
+and method, and all others stay, also those that the file of --json lacks. --csv has a row for each
+size, limit and method in that table. With `--seeds 0` nothing is solved, and both are only written.
 """
 
 from __future__ import annotations
 
 import argparse
 import csv
+import io
 import re
 import statistics
 import sys
@@ -23,6 +25,7 @@ from pathlib import Path
 from typing import NamedTuple, Self
 
 import oasis
+from oasis.model.files import write_text
 from oasis.solvers import Status
 from tests.benchmarks import intervals
 from tests.benchmarks.intervals import TITLES, Interval
@@ -46,6 +49,7 @@ SOLVES = (
     *("size", "seed", "seconds each", "method", "status", "seconds"),
     *("objective", "upper bound", "gap %"),
 )
+NUMBERS = (1, 2, 5, 6, 7, 8)  # which of these columns hold numbers
 
 
 class Solve(NamedTuple):
@@ -118,14 +122,25 @@ def known_solves(path: Path | None) -> list[Solve]:
     if path is None or not path.exists():
         return []
     with path.open(encoding="utf-8", newline="") as stream:
-        heading, *rows = csv.reader(stream)
-    if tuple(heading) != SOLVES:
-        sys.exit(f"{path}: expected the columns {', '.join(SOLVES)}, got {', '.join(heading)}")
-    return [Solve(*row) for row in rows]
+        rows = [tuple(row) for row in csv.reader(stream)]
+    if rows[:1] != [SOLVES]:
+        sys.exit(f"{path}: expected the columns {', '.join(SOLVES)}")
+    for number, row in enumerate(rows[1:], start=2):
+        if len(row) != len(SOLVES) or not all(_is_number(row[k]) for k in NUMBERS):
+            sys.exit(f"{path}, line {number}: expected a row of a solve, got {','.join(row)!r}")
+    return [Solve(*row) for row in rows[1:]]
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def in_order(solves: Iterable[Solve]) -> list[Solve]:
-    """The solves as in the tables; the last of those that differ in their outcome alone."""
+    """The solves in the order of the page; of the same instance, limit and method, the last one."""
     return sorted({solve[:4]: solve for solve in solves}.values(), key=lambda solve: solve.order)
 
 
@@ -159,10 +174,10 @@ def _ranges(seeds: Sequence[int]) -> str:
 
 
 def write(path: Path, rows: Iterable[Sequence[str]]) -> None:
-    """Write a table, its heading first."""
-    with path.open("w", encoding="utf-8", newline="") as stream:
-        writer = csv.writer(stream, lineterminator="\n")
-        writer.writerows(rows)
+    """Write a table, its heading first; a file that was there is replaced in one step."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    write_text(path, text.getvalue())
 
 
 def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:

@@ -76,23 +76,41 @@ def test_later_solves_are_added_to_the_table_in_place_of_earlier_ones(
 ) -> None:
     """A machine that lacks the file of earlier solves goes on with their table."""
     table, each = tmp_path / "table.csv", tmp_path / "solves.csv"
-    monkeypatch.setitem(distribution.SIZES, "3x2x2", 5.0)
-    old = [solve(1, 4.0), solve(2, 3.0), Solve("3x2x2", "101", "5", "compact HiGHS", *"abcde")]
+    proven = OfflineResult(Status.OPTIMAL, 7.0, 7.0, {}, "milp", 1.0)
+    monkeypatch.setattr(distribution, "solved", lambda *_: proven)
+    worse = ("time_limit", "5.0", "6", "7", "16.667")
+    old = [solve(1, 4.0), solve(2, 3.0), Solve("3x2x2", "101", "5", "compact HiGHS", *worse)]
     distribution.write(each, [distribution.SOLVES, *old])
     files = ["--json", str(tmp_path / "new.jsonl"), "--csv", str(table), "--solves", str(each)]
-    given = ["distribution", "--sizes", "3x2x2", "--seeds", "1", "--methods", "milp", *files]
-    monkeypatch.setattr("sys.argv", given)
+    words = ["--sizes", "3x2x2", "--seeds", "1", "--limit", "5", "--methods", "milp"]
+    monkeypatch.setattr("sys.argv", ["distribution", *words, *files])
     distribution.main()
     *before, new = distribution.known_solves(each)
     assert before == old[:2]
-    assert (new.seed, new.status) == ("101", "optimal")
+    assert (new.seed, new.status, new.objective) == ("101", "optimal", "7")
     assert len(table.read_text().splitlines()) == 3
 
 
-def test_a_table_with_other_columns_is_refused(tmp_path: Path) -> None:
+HEADING = ",".join(distribution.SOLVES)
+SHORT = f"{HEADING}\ntestbed,1,60\n"
+NO_NUMBER = f"{HEADING}\ntestbed,1,60,CP-SAT,optimal,2.0,much,7,0.000\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ("", "expected the columns size, seed, seconds each"),
+        ("size,seed\n", "expected the columns size, seed, seconds each"),
+        (SHORT, "line 2: expected a row of a solve, got 'testbed,1,60'"),
+        (NO_NUMBER, "line 2: expected a row of a solve, got .*much"),
+    ],
+)
+def test_a_file_that_is_no_table_of_solves_is_refused(
+    tmp_path: Path, content: str, says: str
+) -> None:
     path = tmp_path / "solves.csv"
-    path.write_text("size,seed\n")
-    with pytest.raises(SystemExit, match="expected the columns size, seed, seconds each"):
+    path.write_text(content)
+    with pytest.raises(SystemExit, match=says):
         distribution.known_solves(path)
 
 

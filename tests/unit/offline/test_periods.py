@@ -268,7 +268,6 @@ def test_a_period_without_jobs_is_worth_nothing() -> None:
     periods.relax(periods.best.state.budget)
     periods.round(periods.best.state.budget)
     assert periods.is_settled
-    assert periods.is_solved
     assert periods.best.state.bound == pytest.approx(5.0)
     assert planned(periods, FREE).completions == {"a": 5}
 
@@ -295,7 +294,6 @@ def test_without_time_for_all_periods_nothing_is_said(monkeypatch: pytest.Monkey
     periods.round(periods.best.state.budget)
     assert periods.best.state.bound == before
     assert periods.is_settled  # rather than the same again without end
-    assert not periods.is_solved
 
 
 def test_ctrl_c_in_a_period_is_heard(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -322,28 +320,6 @@ def test_long_horizons_are_bounded_by_periods_and_short_ones_are_not() -> None:
     assert Phase.PERIODS not in seen
     assert other.objective <= found.upper_bound * (1 + 1e-9)
     assert found.objective <= other.upper_bound * (1 + 1e-9)
-
-
-@pytest.mark.parametrize("is_solved", [True, False])
-def test_periods_that_take_too_long_leave_no_hope_of_a_master(
-    monkeypatch: pytest.MonkeyPatch, is_solved: bool
-) -> None:
-    """Schedules are looked for instead until the work is done."""
-
-    def settle(periods: PeriodBound, _: Budget) -> None:
-        periods.is_settled = True
-
-    monkeypatch.setattr(PeriodBound, "is_solved", is_solved)
-    monkeypatch.setattr(PeriodBound, "relax", lambda *_: None)
-    monkeypatch.setattr(PeriodBound, "round", settle)
-    seen: list[str] = []
-    params = {"second_process": False, "master": {"whole_size": 0}}
-    solve_benders(
-        LONG, None, work_limit=4, params=params, on_progress=lambda now: seen.append(now.phase)
-    )
-    after = seen[seen.index(Phase.PERIODS) :]
-    assert (Phase.MASTER_IN_FRACTIONS in after) == is_solved
-    assert is_solved or Phase.REPLANNING in after
 
 
 def test_parameters_of_periods_are_named() -> None:
