@@ -28,6 +28,8 @@ from oasis.solvers import SolveProgress, Status
 from oasis.solvers.budget import Budget
 from offline.benders.params import BendersParams
 from offline.benders.searching import search_for_schedules
+from offline.column_generation.params import ConfigurationParams
+from offline.column_generation.searching import search_beside_bound
 from offline.model.milp import MILP
 from offline.model.params import CompactParams
 from offline.processes.messages import Message, Partner, plain
@@ -53,6 +55,7 @@ def _compact(
 
 TASKS: Mapping[str, tuple[Callable[[Mapping[str, Any]], Any], Work]] = {
     "compact model": (CompactParams.from_dict, _compact),
+    "heuristics": (ConfigurationParams.from_dict, search_beside_bound),
     "schedule search": (BendersParams.from_dict, search_for_schedules),
 }
 

@@ -144,6 +144,11 @@ class ConfigurationParams(Params):
         Share of the limit for the run of recourse.
     search_share : float
         Share of what is left after the bound, for insertion and ruin and recreate at its prices.
+    second_process : bool
+        Whether schedules are looked for in a process of its own from the start, beside the bound,
+        where there is a second core and unless work is limited.
+    process_limit : float
+        Such a process is not started with fewer seconds left.
 
     Examples
     --------
@@ -167,3 +172,5 @@ class ConfigurationParams(Params):
     bound_share: Share = 0.25
     cutting_share: Share = 0.2
     search_share: Share = 0.05
+    second_process: bool = True
+    process_limit: Amount = 5.0

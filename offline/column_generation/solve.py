@@ -3,28 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Any
 
-import numpy as np
-
-from oasis.certify.verify import verify
 from oasis.model.instance import Instance
 from oasis.solvers import SolveProgress, Status
-from offline.column_generation.bound import ConfigurationBound, solve_configuration_lp
+from offline.column_generation.bound import solve_configuration_lp
 from offline.column_generation.cutting import cut_configuration_lp
 from offline.column_generation.params import ConfigurationParams
-from offline.heuristics.alternation import Alternation
-from offline.heuristics.best_solution import BestSolution
-from offline.heuristics.dual_values import DualValues
-from offline.heuristics.fix_and_optimise import Neighbourhoods
-from offline.heuristics.insertion import insert_in_orders
-from offline.heuristics.partial_solution import PartialSolution
-from offline.heuristics.recourse_run import follow_recourse
-from offline.heuristics.ruin_and_recreate import ruin_and_recreate
-from offline.heuristics.window_search import WindowSearch
+from offline.column_generation.searching import Heuristics
 from offline.method import Method
-from offline.model.arrays import OfflineArrays
+from offline.processes.helper import Helper, Task, has_second_core
 from offline.result import OfflineResult
 from offline.state import Phase, SolveState
 from offline.warm_start import Start, WarmStart
@@ -44,7 +32,9 @@ def solve_configuration(
 ) -> OfflineResult:
     """Enclose the offline optimum by column generation and heuristics; see `offline.solve`.
 
-    Without a limit it ends only with a proof, which it may never find.
+    Without a limit it ends only with a proof, which it may never find. ``result.parameters`` has
+    ``processes`` where a second one looked for schedules, and ``heuristics_failed`` with the reason
+    if that failed and this process went on alone.
 
     Examples
     --------
@@ -75,50 +65,44 @@ def _run(
     params: ConfigurationParams,
     seed: int,
 ) -> Status:
+    budget = state.budget
+    may_start = params.second_process and not budget.is_repeatable
+    heuristics = Heuristics(instance, state, seed, params)
+    if not (may_start and budget.left > params.process_limit and has_second_core()):
+        heuristics.start()
+        return _bound_and_improve(heuristics, start)
     assert start.prices is not None
-    arrays, budget = OfflineArrays.of(instance), state.budget
-    rng = np.random.default_rng(seed)
-    best = BestSolution(PartialSolution(arrays, state.schedules), state, partial(verify, instance))
-    windows = WindowSearch(arrays, best, rng, params.windows)
-    windows.start(budget.share(params.start_share).within(params.start_limit))
-    part = budget.share(params.recourse_share)
-    follow_recourse(instance, arrays, best, seed, part, params.recourse)
+    prices = start.prices.worker, start.prices.ps
+    task = Task("heuristics", Phase.WINDOWS, params, seed, prices)
+    with Helper(instance, state, task, head_start=0.0) as helper:
+        return _bound_and_improve(heuristics, start, helper)
+
+
+def _bound_and_improve(
+    heuristics: Heuristics, start: WarmStart, helper: Helper | None = None
+) -> Status:
+    """The configuration LP and its cuts, then heuristics; `helper` hears of the prices."""
+    assert start.prices is not None
+    instance, arrays = heuristics.instance, heuristics.arrays
+    state, params = heuristics.state, heuristics.params
     state.enter(Phase.CONFIGURATION_LP)
-    part = budget.share(params.bound_share)
+    part = state.budget.share(params.bound_share)
     bound = solve_configuration_lp(instance, arrays, start.prices, state, part, params.pricing)
     state.notes.update(configuration_lp=str(bound.status), rounds=len(bound.rounds))
     if bound.status is Status.INTERRUPTED:
         return bound.status
+    prices = bound.worker_prices, bound.ps_prices
+    if helper is not None:
+        helper.partner.tell({"prices": [table.tolist() for table in prices]})
     state.enter(Phase.CUTS_IN_SLOTS)
-    part = budget.share(params.cutting_share)
-    cuts = cut_configuration_lp(arrays, bound, state, part, params.cutting)
-    state.notes["cuts"] = len(cuts)
-    _improve(arrays, bound, windows, params, rng)
-    return budget.status
-
-
-def _improve(
-    arrays: OfflineArrays,
-    bound: ConfigurationBound,
-    windows: WindowSearch,
-    params: ConfigurationParams,
-    rng: np.random.Generator,
-) -> None:
-    """Improve the best solution until the budget or the bound is reached."""
-    best = windows.best
-    state, budget = best.state, best.state.budget
-    duals = DualValues.of(arrays, bound.worker_prices, bound.ps_prices, params.priority)
-    part = budget.share(params.search_share)
-    state.enter(Phase.INSERTION)
-    insert_in_orders(arrays, duals, best, rng, part, params.insertion)
-    state.enter(Phase.RUIN_AND_RECREATE)
-    ruin_and_recreate(duals, best, rng, part, params.ruin)
-    neighbourhoods = Neighbourhoods(duals, best, rng, params.neighbourhood)
-    searches = [
-        (Phase.WINDOWS, windows.search),
-        (Phase.NEIGHBOURHOODS, neighbourhoods.search),
-    ]
-    Alternation(searches, best, params.alternation).search(budget)
+    part = state.budget.share(params.cutting_share)
+    state.notes["cuts"] = len(cut_configuration_lp(arrays, bound, state, part, params.cutting))
+    if helper is not None and not helper.is_working:
+        heuristics.start()
+    duals = heuristics.duals(*prices)
+    heuristics.build(duals)
+    heuristics.improve(heuristics.neighbourhoods(duals))
+    return state.budget.status
 
 
 COLGEN = Method("colgen", ConfigurationParams, _run, needs_prices=True)

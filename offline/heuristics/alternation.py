@@ -51,6 +51,8 @@ class Alternation:
         What they improve.
     params : AlternationParams
         How long turns are.
+    before_turn : callable, optional
+        Called before each turn, for example to take up what others have found.
     """
 
     def __init__(
@@ -58,14 +60,16 @@ class Alternation:
         searches: Sequence[tuple[str, Callable[[Budget], bool]]],
         best: BestSolution,
         params: AlternationParams,
+        before_turn: Callable[[], None] = lambda: None,
     ) -> None:
-        self.best, self.params = best, params
+        self.best, self.params, self._before_turn = best, params, before_turn
         self._turns = [Turn(phase, search, params.first_turn) for phase, search in searches]
         self._number = 0
 
     def search(self, budget: Budget) -> None:
         """Improve the best solution until the budget or the bound is reached."""
         while self._turns and not (budget.passed or self.best.is_proven):
+            self._before_turn()
             turn = self._next()
             part = budget.share(self.params.most_share).within(turn.amount)
             before = self.best.value

@@ -28,6 +28,8 @@ class BestSolution:
     ----------
     solution : PartialSolution
         The best so far; never changed in place.
+    is_own : bool
+        Whether it was offered here, rather than known at the start or taken up from elsewhere.
     """
 
     def __init__(
@@ -37,6 +39,7 @@ class BestSolution:
         verify: Callable[[Mapping[str, Schedule]], float],
     ) -> None:
         self.solution = start
+        self.is_own = False
         self.state = state
         self._verify = verify
         state.found(verify(start.by_id), start.by_id)
@@ -57,7 +60,7 @@ class BestSolution:
         if not is_better(solution.value, self.value):
             return False
         value = self._verify(solution.by_id)
-        self.solution = solution
+        self.solution, self.is_own = solution, True
         self.state.found(value, solution.by_id)
         return True
 
@@ -66,6 +69,7 @@ class BestSolution:
         known = self.state.incumbent
         if known is not None and is_better(known, self.value):
             self.solution = PartialSolution(self.solution.arrays, self.state.schedules)
+            self.is_own = False
 
     @property
     def is_proven(self) -> bool:

@@ -242,7 +242,7 @@ class Helper:
         """Say that nobody works on the task; the solve goes on without it."""
         self._is_over = True
         self.state.notes[self.task.failure] = reason
-        LOGGER.warning("the %s failed, the decomposition goes on: %s", self.task.name, reason)
+        LOGGER.warning("the %s failed, the solve goes on without it: %s", self.task.name, reason)
 
 
 def _started() -> subprocess.Popen[str]:

@@ -7,6 +7,7 @@ schedules   better schedules, as `Schedule.to_dict` writes them, and ``by`` whom
 bound       a lower upper bound
 cuts        a cut of the master: its group, and the weight of each job
 plan        when the jobs complete in a plan of the master
+prices      of workers (T, H, R) and of parameter servers (T, K, R), from the configuration LP
 relaxation  of each job that may complete, the first and the last slot for that
 status      the process has ended its work, and why
 error       it could not go on
@@ -22,7 +23,7 @@ from typing import Any
 from oasis.model.schedule import Schedule
 
 Message = Mapping[str, Any]
-KINDS = ("schedules", "bound", "cuts", "plan", "relaxation", "status", "error")
+KINDS = ("schedules", "bound", "cuts", "plan", "prices", "relaxation", "status", "error")
 
 
 class Partner:

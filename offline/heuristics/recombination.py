@@ -1,0 +1,128 @@
+"""The best mix of two solutions: each job runs as in the one, as in the other, or not at all.
+
+Two searches that change different parts of the horizon have both gained something. Where each job's
+choice is between at most two schedules, HiGHS finds the best feasible mix within seconds; it is
+worth at least as much as the better of the two.
+
+References
+----------
+Balas and Niehaus, Optimized crossover-based genetic algorithms for the maximum cardinality and
+maximum weight clique problems, J. Heuristics 4(2), 1998: the best mix of two solutions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import pulp
+
+from oasis.model.rounding import FloatArray
+from oasis.model.schedule import COUNT, SERVER, SLOT, Schedule
+from oasis.solvers import Status
+from oasis.solvers.budget import Budget
+from offline.heuristics.best_solution import BestSolution, is_better
+from offline.heuristics.partial_solution import PartialSolution
+from offline.model.arrays import GROUPS
+from offline.model.capacities import Limit, limits_of_server, solve_within
+
+# A job by index, one of its schedules, and the variable that says whether it runs so.
+Choice = tuple[int, Schedule, pulp.LpVariable]
+
+MIX_SECONDS = 5.0  # at most, for a mix
+
+
+def recombined(first: PartialSolution, second: PartialSolution, budget: Budget) -> PartialSolution:
+    """The best mix of two solutions, or the best that was found before the budget was spent.
+
+    Parameters
+    ----------
+    first, second : PartialSolution
+        Solutions of the same problem; they are not changed.
+    budget : Budget
+        For HiGHS.
+
+    Returns
+    -------
+    PartialSolution
+        Worth at least as much as either.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        After Ctrl-C.
+    """
+    better = max((first, second), key=lambda solution: solution.value)
+    mix = _common(first, second)
+    problem = pulp.LpProblem("mix", pulp.LpMaximize)
+    choices = list(_choices(problem, (first, second), mix))
+    if not choices:
+        return better
+    limits = list(_limits(mix, choices))
+    problem.setObjective(
+        pulp.lpSum(mix.arrays.utility(k, run.completion) * chosen for k, run, chosen in choices)
+    )
+    by_job: dict[int, list[pulp.LpVariable]] = {}
+    for k, _, chosen in choices:
+        by_job.setdefault(k, []).append(chosen)
+    for either in by_job.values():
+        problem.addConstraint(pulp.lpSum(either) <= 1)
+    for limit in limits:
+        problem.addConstraint(limit.row())
+    known = {chosen.name: float(better.schedules.get(k) is s) for k, s, chosen in choices}
+    solution = solve_within(problem, lambda: limits, budget=budget, warm_start=known)
+    if solution.status is Status.INTERRUPTED:
+        raise KeyboardInterrupt
+    for k, schedule, chosen in choices:
+        if solution.values.get(chosen.name, 0.0) > 0.5:
+            mix.put(k, schedule)
+    return mix if is_better(mix.value, better.value) else better
+
+
+def take_up(best: BestSolution, budget: Budget) -> None:
+    """Take up better schedules that the state has from elsewhere, mixed with what was found here.
+
+    Parameters
+    ----------
+    best : BestSolution
+        What to mix them with, if that is from here; it becomes the mix.
+    budget : Budget
+        For the mix, which has at most `MIX_SECONDS` of it.
+    """
+    own, is_own = best.solution, best.is_own
+    best.catch_up()
+    if is_own and best.solution is not own and not budget.passed:
+        best.offer(recombined(own, best.solution, budget.within(MIX_SECONDS)))
+
+
+def _common(first: PartialSolution, second: PartialSolution) -> PartialSolution:
+    """The jobs that run in the same way in both."""
+    common = PartialSolution(first.arrays)
+    for k, schedule in first.schedules.items():
+        if second.schedules.get(k) == schedule:
+            common.put(k, schedule)
+    return common
+
+
+def _choices(
+    problem: pulp.LpProblem, solutions: Sequence[PartialSolution], common: PartialSolution
+) -> Iterator[Choice]:
+    """Each schedule of a job that does not run in the same way in all solutions."""
+    for number, solution in enumerate(solutions):
+        for k, schedule in solution.schedules.items():
+            if k not in common.schedules:
+                name = f"run_{k}_{number}"
+                yield k, schedule, problem.add_variable(name, 0, 1, pulp.LpInteger)
+
+
+def _limits(common: PartialSolution, choices: Sequence[Choice]) -> Iterator[Limit]:
+    """Capacities (4) and (5), less what the common jobs use, where the choices may exceed them."""
+    for group, free in zip(GROUPS, common.free(), strict=True):
+        users: dict[tuple[int, int], list[tuple[FloatArray, pulp.LpVariable]]] = {}
+        for k, schedule, chosen in choices:
+            rows = schedule.workers if group == "worker" else schedule.ps
+            demand = common.arrays.group(group).demand[k]
+            for row in rows.tolist():
+                place = row[SLOT], row[SERVER]
+                users.setdefault(place, []).append((row[COUNT] * demand, chosen))
+        for place, here in users.items():
+            yield from limits_of_server(free[place], here)

@@ -1,0 +1,74 @@
+"""The best mix of two solutions is the best of all that enumeration finds."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+import oasis
+from oasis import Instance, VerificationError, verify
+from oasis.model.schedule import Schedule
+from oasis.solvers.budget import Budget
+from offline.heuristics.partial_solution import PartialSolution
+from offline.heuristics.recombination import recombined
+from offline.model.arrays import OfflineArrays
+from tests.strategies import crowded_instances, fewer, small_instances
+
+
+def drawn(arrays: OfflineArrays, rng: np.random.Generator) -> PartialSolution:
+    """About two jobs of three, inserted in random order at random prices, one after the other."""
+    solution = PartialSolution(arrays)
+    shapes = [(arrays.horizon, *arrays.group(group).capacity.shape) for group in ("worker", "ps")]
+    worker, ps = (rng.random(shape) * 1e-3 for shape in shapes)
+    for k in rng.permutation(len(arrays.jobs)).tolist():
+        if rng.random() < 0.65:
+            solution.insert(k, worker, ps)
+    return solution
+
+
+def best_mix(instance: Instance, first: PartialSolution, second: PartialSolution) -> float:
+    """The value of the best feasible choice between the two, or neither, for each job."""
+    names = [job.id for job in instance.jobs]
+    options: list[list[Schedule | None]] = [
+        [None, *(s for s in (first.by_id.get(name), second.by_id.get(name)) if s is not None)]
+        for name in names
+    ]
+    best = 0.0
+    for chosen in product(*options):
+        mix = {name: s for name, s in zip(names, chosen, strict=True) if s is not None}
+        try:
+            best = max(best, verify(instance, mix))
+        except VerificationError:
+            continue
+    return best
+
+
+def check(instance: Instance, seed: int) -> tuple[float, float]:
+    """What the mix of two solutions is worth, and what the better one is."""
+    arrays, rng = OfflineArrays.of(instance), np.random.default_rng(seed)
+    first, second = drawn(arrays, rng), drawn(arrays, rng)
+    known = first.by_id, second.by_id
+    mix = recombined(first, second, Budget())
+    assert (first.by_id, second.by_id) == known, "they are not changed"
+    assert mix.value >= max(first.value, second.value)
+    assert verify(instance, mix.by_id) == pytest.approx(mix.value, rel=1e-12)
+    assert mix.value == pytest.approx(best_mix(instance, first, second), rel=1e-6)
+    return mix.value, max(first.value, second.value)
+
+
+@given(st.one_of(small_instances(), crowded_instances()), st.integers(0, 99))
+@fewer(2)
+def test_the_best_mix(instance: Instance, seed: int) -> None:
+    assume(len(instance.jobs) <= 6)
+    check(instance, seed)
+
+
+def test_mixes_are_often_better_than_both() -> None:
+    """Six jobs have room to run in different ways, some of which exclude each other."""
+    settings = {"jobs": 6, "worker_servers": 3, "ps_servers": 3, "horizon": 20}
+    found = [check(oasis.generate("testbed", seed=seed, **settings), seed) for seed in range(10)]
+    assert sum(mix > better for mix, better in found) >= 5

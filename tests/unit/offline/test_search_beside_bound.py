@@ -1,0 +1,194 @@
+"""Schedules that a second process looks for while the configuration LP is solved."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+
+import oasis
+from oasis.model.instance_file import instance_to_dict
+from oasis.solvers import Status
+from oasis.solvers.budget import Budget
+from offline import ConfigurationParams, solve_brute_force, solve_configuration
+from offline.column_generation import solve as colgen
+from offline.column_generation.searching import Heuristics
+from offline.heuristics import recombination
+from offline.heuristics.best_solution import BestSolution
+from offline.heuristics.partial_solution import PartialSolution
+from offline.heuristics.recombination import take_up
+from offline.model.arrays import OfflineArrays
+from offline.processes import helper
+from offline.processes.helper import Helper
+from offline.processes.messages import line
+from offline.state import Phase, SolveState
+from offline.tasks import Child
+from offline.warm_start import WarmStart
+
+TINY = oasis.generate("testbed", jobs=3, worker_servers=1, ps_servers=1, horizon=4, seed=3)
+HARD = oasis.generate("testbed", jobs=14, seed=2)  # colgen does not prove it
+PARAMS = ConfigurationParams(process_limit=0.0)
+SECONDS = 60.0  # for a process to start on a loaded machine, and much more
+
+posix = pytest.mark.skipif(sys.platform == "win32", reason="POSIX processes")
+
+
+@pytest.fixture
+def two_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(colgen, "has_second_core", lambda: True)
+
+
+@posix
+@pytest.mark.usefixtures("two_cores")
+def test_the_other_process_alone_finds_the_enumerated_optimum(
+    monkeypatch: pytest.MonkeyPatch, started: list[subprocess.Popen[str]]
+) -> None:
+    optimum = solve_brute_force(TINY).objective
+
+    def idle(heuristics: Heuristics, _: WarmStart, beside: Helper) -> Status:
+        heuristics.state.proved(optimum * (1 + 1e-9))
+        while not (heuristics.state.budget.passed or heuristics.best.is_proven):
+            time.sleep(0.01)
+        return heuristics.state.budget.status
+
+    monkeypatch.setattr(colgen, "_bound_and_improve", idle)
+    found = solve_configuration(TINY, SECONDS, params=PARAMS, warm_start={})
+    assert found.status is Status.OPTIMAL
+    assert found.objective == pytest.approx(optimum, rel=1e-9)
+    assert found.objective_by in set(Phase) - {Phase.ONLINE, Phase.WARM_START}
+    assert found.parameters["processes"] == 2
+    assert [process.returncode in (0, -signal.SIGKILL) for process in started] == [True]
+
+
+@posix
+@pytest.mark.usefixtures("two_cores")
+def test_heuristics_that_fail_are_reported_and_begun_here(
+    monkeypatch: pytest.MonkeyPatch, started: list[subprocess.Popen[str]]
+) -> None:
+    monkeypatch.setattr(helper, "CHILD", "import sys; sys.stdin.readline(); sys.exit(7)")
+    begun: list[float] = []
+    cut = colgen.cut_configuration_lp
+
+    def after(arrays: Any, bound: Any, state: SolveState, *others: Any) -> Any:
+        while state.notes.get("heuristics_failed") is None:
+            assert not state.budget.passed
+            time.sleep(0.01)
+        return cut(arrays, bound, state, *others)
+
+    def start(self: Heuristics) -> None:
+        begun.append(self.best.value)
+        self.state.budget.stopping.end(Status.TIME_LIMIT)
+
+    monkeypatch.setattr(colgen, "cut_configuration_lp", after)
+    monkeypatch.setattr(Heuristics, "start", start)
+    result = solve_configuration(HARD, SECONDS, params=PARAMS)
+    assert result.parameters["heuristics_failed"] == "its process ended with 7"
+    assert len(started) == len(begun) == 1
+
+
+@posix
+@pytest.mark.usefixtures("two_cores")
+@pytest.mark.parametrize(
+    ("params", "limit"),
+    [
+        ({"second_process": False}, {"time_limit": SECONDS}),
+        ({"process_limit": 2 * SECONDS}, {"time_limit": SECONDS}),
+        ({}, {"work_limit": 1.0}),
+    ],
+)
+def test_no_second_process(
+    started: list[subprocess.Popen[str]], params: dict[str, Any], limit: dict[str, Any]
+) -> None:
+    given = PARAMS.to_dict() | params
+    result = solve_configuration(TINY, params=given, gap=10.0, **limit)
+    assert not started
+    assert "processes" not in result.parameters
+
+
+def test_the_process_takes_prices_and_tells_of_schedules(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has the prices of OASiS first, and those of the LP as soon as they come."""
+    optimum, priced = solve_brute_force(TINY), list[float]()
+    known = Heuristics.duals
+
+    def duals(self: Heuristics, worker: Any, ps: Any) -> Any:
+        priced.append(float(worker.sum()))
+        return known(self, worker, ps)
+
+    monkeypatch.setattr(Heuristics, "duals", duals)
+    shape = TINY.horizon, 1, len(TINY.cluster.resources)
+    tables = [[np.full(shape, amount).tolist()] * 2 for amount in (0.0, 1e-3)]
+    problem = {
+        "task": "heuristics",
+        "instance": instance_to_dict(TINY),
+        "schedules": [],
+        "params": PARAMS.to_dict(),
+        "seed": 0,
+        "seconds": SECONDS,
+        "bound": 1e6,
+        "prices": tables[0],
+    }
+    child = Child(problem)
+    child.news.put(line({"prices": tables[1]}))
+    child.news.put(line({"bound": optimum.objective * (1 + 1e-9)}))
+    child.run()
+    said = [json.loads(text) for text in capsys.readouterr().out.splitlines()]
+    assert said[-1] == {"status": "optimal"}
+    assert all(message["by"] in set(Phase) for message in said if "schedules" in message)
+    assert priced == pytest.approx([0.0, 1e-3 * np.prod(shape)])
+
+
+def two_halves() -> tuple[BestSolution, dict[str, Any]]:
+    """A best solution without jobs, and the schedules of an optimum of three jobs or more."""
+    instance = oasis.generate("testbed", jobs=4, worker_servers=3, ps_servers=3, seed=1)
+    schedules = dict(oasis.simulate(instance, oasis.OASiS.from_instance(instance)).schedules)
+    assert len(schedules) >= 2
+    state = SolveState(Budget())
+    start = PartialSolution(OfflineArrays.of(instance))
+    return BestSolution(start, state, lambda found: oasis.verify(instance, found)), schedules
+
+
+@pytest.mark.parametrize("is_own", [True, False])
+def test_better_schedules_from_elsewhere_are_mixed_with_those_found_here(
+    is_own: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    best, schedules = two_halves()
+    arrays = best.solution.arrays
+    names = sorted(schedules, key=lambda name: PartialSolution(arrays, {name: schedules[name]}).value)
+    least, others = names[0], names[1:]
+    if is_own:
+        best.offer(PartialSolution(arrays, {least: schedules[least]}))
+    found = {name: schedules[name] for name in others}
+    value = PartialSolution(arrays, found).value
+    best.state.found(value, found, "another process")
+    mixes = list[float]()
+
+    def counted(*solutions: Any) -> PartialSolution:
+        mix = recombination_of(*solutions)
+        mixes.append(mix.value)
+        return mix
+
+    recombination_of = recombination.recombined
+    monkeypatch.setattr(recombination, "recombined", counted)
+    take_up(best, Budget())
+    take_up(best, Budget())
+    assert len(mixes) == is_own
+    assert set(best.solution.by_id) == set(schedules if is_own else others)
+    assert best.is_own == is_own
+    assert best.state.incumbent == pytest.approx(best.value)
+
+
+def test_nothing_new_from_elsewhere_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    best, schedules = two_halves()
+    best.offer(PartialSolution(best.solution.arrays, schedules))
+    known = best.solution
+    monkeypatch.setattr(recombination, "recombined", None)
+    take_up(best, Budget())
+    assert best.solution is known
