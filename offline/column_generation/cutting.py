@@ -7,6 +7,8 @@ column generation goes on with them, again and again.
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 
 from oasis.model.rounding import FloatArray, IntArray
@@ -59,22 +61,29 @@ class CutSearch:
         self._known: dict[str, list[Cut]] = {group: [] for group in GROUPS}
         self._placed: set[tuple[str, int, int]] = set()
         self._kept: dict[tuple[str, int], bytes] = {}
+        self._next = 0  # group and slot in which the next search begins, by number
 
     def cuts(self, averages: dict[str, FloatArray], budget: Budget) -> list[SlotCut]:
-        """Cuts that the average units (T, I) of each group violate: known ones, else new ones."""
+        """Cuts that the average units (T, I) of each group violate: known ones, else new ones.
+
+        Once there are some, the search for new ones ends after `search_limit`. The next one begins
+        in the slot that this one has not come to.
+        """
+        horizon = len(averages[GROUPS[0]])
+        places = list(product(GROUPS, range(horizon)))
         found: list[SlotCut] = []
-        for group in GROUPS:
-            for slot, counts in enumerate(averages[group]):
-                found += self._violated(group, slot, counts)
+        for group, slot in places:
+            found += self._violated(group, slot, averages[group][slot])
         if len(found) >= self.params.enough:
             return found
-        for group in GROUPS:
-            for slot, counts in enumerate(averages[group]):
-                if budget.passed:
-                    return found
-                found += self._violated(group, slot, counts) or self._new(
-                    group, slot, counts, budget
-                )
+        part = budget.within(self.params.search_limit)
+        for number in range(len(places)):
+            if budget.passed or (found and part.passed):
+                self._next = (self._next + number) % len(places)
+                break
+            group, slot = places[(self._next + number) % len(places)]
+            counts = averages[group][slot]
+            found += self._violated(group, slot, counts) or self._new(group, slot, counts, budget)
         return found
 
     def _violated(self, group: str, slot: int, counts: FloatArray) -> list[SlotCut]:

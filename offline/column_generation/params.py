@@ -86,6 +86,8 @@ class CuttingParams(Params):
         took longer than its share; else identical servers share a row, as in that.
     enough : int
         So many violated cuts that are known already are added before new ones are looked for.
+    search_limit : float
+        A search for new ones that has found some ends after so many seconds or units of work.
     patience : int
         Rounds over which the value of the LP must fall.
     least_progress : float
@@ -103,8 +105,9 @@ class CuttingParams(Params):
     )
     tolerance: Amount = 1e-6
     patterns: CutParams = field(default_factory=CutParams)
-    classes: Number = 6
+    classes: Number = 3
     enough: Number = 10
+    search_limit: Amount = 10.0
     patience: Number = 3
     least_progress: Amount = 2e-4
 
@@ -157,7 +160,9 @@ class ConfigurationParams(Params):
     0.5
     """
 
-    pricing: ColumnGenerationParams = field(default_factory=ColumnGenerationParams)
+    pricing: ColumnGenerationParams = field(
+        default_factory=lambda: ColumnGenerationParams(classes=(3, 6))
+    )
     cutting: CuttingParams = field(default_factory=CuttingParams)
     priority: PriorityParams = field(default_factory=PriorityParams)
     insertion: InsertionParams = field(default_factory=InsertionParams)
@@ -170,7 +175,7 @@ class ConfigurationParams(Params):
     start_limit: Amount = 20.0
     recourse_share: Share = 0.1
     bound_share: Share = 0.25
-    cutting_share: Share = 0.2
+    cutting_share: Share = 0.4
     search_share: Share = 0.05
     second_process: bool = True
     process_limit: Amount = 5.0

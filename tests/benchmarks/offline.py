@@ -5,7 +5,7 @@
 
 An instance is HORIZONxSERVERSxJOBS:SEED, so many servers a side, of the `calibrated` preset. Each
 method has the same time, one after the other, and starts from OASiS's schedules, which take no
-time of it; one thread each, and a second one for `benders` beside its master. What the file of
+time of it; one thread each, and a second process for `benders` and `colgen`. What the file of
 --json has already is not solved again.
 """
 

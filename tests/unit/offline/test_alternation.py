@@ -78,6 +78,14 @@ def test_it_ends_where_no_search_has_anything_to_do_or_nothing_is_left_to_gain()
     assert log.names() == "a"
 
 
+def test_what_others_have_found_can_be_taken_up_before_each_turn() -> None:
+    log, seen = Log(), list[str]()
+    searches = [("a", log.search("a", 1.0)), ("b", log.search("b", 2.0))]
+    search = Alternation(searches, log.best, PARAMS, lambda: seen.append(log.names()))
+    search.search(Budget(4.0, WorkCounter()))
+    assert seen == ["", "a", "ab", "abb"]
+
+
 def test_no_turn_takes_all_that_is_left() -> None:
     log = Log()
     searches = [("a", log.search("a", 0.0)), ("b", log.search("b", 0.0))]

@@ -87,6 +87,21 @@ def test_every_cut_is_violated_by_the_counts_that_it_was_found_for(
     assert (found[0].weights.keys() == found[1].weights.keys()) == is_lifted
 
 
+def test_a_search_that_took_long_ends_with_what_it_found_and_the_next_one_goes_on_from_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """No limit ends a search that has found nothing."""
+    monkeypatch.setattr(
+        CutGenerator, "separate", lambda _, counts, __: Cut(counts) if counts.any() else None
+    )
+    search = CutSearch(ARRAYS, CuttingParams(search_limit=0.0))
+    counts = averages((1, 0, 1), (2, 2, 3))
+    counts["worker"] *= 1.2
+    found = [search.cuts(counts, Budget()) for _ in range(2)]
+    assert [[cut.slot for cut in cuts] for cuts in found] == [[1], [2]]
+    assert search.cuts(averages(), Budget()) == []
+
+
 def rounds(
     monkeypatch: pytest.MonkeyPatch, values: Sequence[float], patience: int, least: float
 ) -> int:

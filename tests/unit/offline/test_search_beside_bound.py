@@ -146,7 +146,7 @@ def test_the_process_takes_prices_and_tells_of_schedules(
 
 
 def two_halves() -> tuple[BestSolution, dict[str, Any]]:
-    """A best solution without jobs, and the schedules of an optimum of three jobs or more."""
+    """A best solution without jobs, and schedules of two jobs or more."""
     instance = oasis.generate("testbed", jobs=4, worker_servers=3, ps_servers=3, seed=1)
     schedules = dict(oasis.simulate(instance, oasis.OASiS.from_instance(instance)).schedules)
     assert len(schedules) >= 2
@@ -161,8 +161,9 @@ def test_better_schedules_from_elsewhere_are_mixed_with_those_found_here(
 ) -> None:
     best, schedules = two_halves()
     arrays = best.solution.arrays
-    names = sorted(schedules, key=lambda name: PartialSolution(arrays, {name: schedules[name]}).value)
-    least, others = names[0], names[1:]
+    least, *others = sorted(
+        schedules, key=lambda name: PartialSolution(arrays, {name: schedules[name]}).value
+    )
     if is_own:
         best.offer(PartialSolution(arrays, {least: schedules[least]}))
     found = {name: schedules[name] for name in others}
