@@ -51,6 +51,7 @@ class Phase(StrEnum):
     INSERTION = "insertion at the LP's prices"
     RUIN_AND_RECREATE = "ruin and recreate"
     NEIGHBOURHOODS = "neighbourhood search"
+    MIX = "mix of two searches"
     CUTTING_PLANES = "cutting planes"
     PERIODS = "periods of the horizon"
     MASTER_IN_FRACTIONS = "master, counts in fractions"

@@ -7,8 +7,6 @@ column generation goes on with them, again and again.
 
 from __future__ import annotations
 
-from itertools import product
-
 import numpy as np
 
 from oasis.model.rounding import FloatArray, IntArray
@@ -38,6 +36,11 @@ class CutSearch:
         The problem.
     params : CuttingParams
         How cuts are looked for.
+
+    Attributes
+    ----------
+    is_complete : bool
+        Whether the last search, or several that went on from each other, looked at all slots.
     """
 
     def __init__(self, arrays: OfflineArrays, params: CuttingParams) -> None:
@@ -62,33 +65,42 @@ class CutSearch:
         self._placed: set[tuple[str, int, int]] = set()
         self._kept: dict[tuple[str, int], bytes] = {}
         self._next = 0  # group and slot in which the next search begins, by number
+        self._searched = 0  # groups and slots since all of them had been searched
+        self.is_complete = True
 
     def cuts(self, averages: dict[str, FloatArray], budget: Budget) -> list[SlotCut]:
         """Cuts that the average units (T, I) of each group violate: known ones, else new ones.
 
-        Once there are some, the search for new ones ends after `search_limit`. The next one begins
-        in the slot that this one has not come to.
+        Once there are some, the search for new ones ends after `search_limit`. The next one goes on
+        in the first slot that this one did not reach.
         """
-        horizon = len(averages[GROUPS[0]])
-        places = list(product(GROUPS, range(horizon)))
-        found: list[SlotCut] = []
-        for group, slot in places:
-            found += self._violated(group, slot, averages[group][slot])
+        places = [(group, slot) for group in GROUPS for slot in range(len(averages[group]))]
+        by_place = {place: self._violated(*place, averages) for place in places}
+        found = [cut for cuts in by_place.values() for cut in cuts]
         if len(found) >= self.params.enough:
             return found
         part = budget.within(self.params.search_limit)
         for number in range(len(places)):
             if budget.passed or (found and part.passed):
-                self._next = (self._next + number) % len(places)
-                break
-            group, slot = places[(self._next + number) % len(places)]
-            counts = averages[group][slot]
-            found += self._violated(group, slot, counts) or self._new(group, slot, counts, budget)
+                self._go_on_after(number, len(places))
+                return found
+            place = places[(self._next + number) % len(places)]
+            if not by_place[place]:
+                found += self._violated(*place, averages) or self._new(*place, averages, budget)
+        self._go_on_after(len(places), len(places))
         return found
 
-    def _violated(self, group: str, slot: int, counts: FloatArray) -> list[SlotCut]:
-        """The known cut that the counts (I,) of a slot violate most, if it is no row there yet."""
-        known = self._known[group]
+    def _go_on_after(self, number: int, places: int) -> None:
+        """Take note of how far a search came, in numbers of places."""
+        self._next = (self._next + number) % places
+        self._searched += number
+        self.is_complete = self._searched >= places
+        if self.is_complete:
+            self._searched = 0
+
+    def _violated(self, group: str, slot: int, averages: dict[str, FloatArray]) -> list[SlotCut]:
+        """The known cut that the counts of a slot violate most, if it is no row there yet."""
+        known, counts = self._known[group], averages[group][slot]
         if not known or not counts.any():
             return []
         excess = np.array([cut.weights @ counts for cut in known]) - 1.0
@@ -97,8 +109,11 @@ class CutSearch:
             return []
         return [self._row(group, slot, number)]
 
-    def _new(self, group: str, slot: int, counts: FloatArray, budget: Budget) -> list[SlotCut]:
-        """A new cut that counts (I,) violate, if there is one; not twice for the same counts."""
+    def _new(
+        self, group: str, slot: int, averages: dict[str, FloatArray], budget: Budget
+    ) -> list[SlotCut]:
+        """A new cut that the counts of a slot violate, if any; not twice for the same counts."""
+        counts = averages[group][slot]
         print_of = np.round(counts, 6).tobytes()
         if self._kept.get((group, slot)) == print_of:
             return []
@@ -152,11 +167,12 @@ def cut_configuration_lp(
     search, values = CutSearch(arrays, params), []
     while not (budget.passed or state.is_proven):
         generation.refine(master, params.pricing.tolerance)
-        values.append(generation.value)
-        if len(values) > params.patience:
-            gain = values[-1 - params.patience] - values[-1]
-            if gain < params.least_progress * values[-1]:
-                break
+        if search.is_complete:
+            values.append(generation.value)
+            if len(values) > params.patience:
+                gain = values[-1 - params.patience] - values[-1]
+                if gain < params.least_progress * values[-1]:
+                    break
         new = search.cuts(_averages(arrays, generation), budget)
         for cut in new:
             master.cut(cut)

@@ -119,7 +119,7 @@ class ConfigurationParams(Params):
     Parameters
     ----------
     pricing : ColumnGenerationParams
-        What steers the configuration LP.
+        What steers the configuration LP; by default, with other `classes` than elsewhere.
     priority : PriorityParams
         What decides in which order jobs are inserted.
     insertion : InsertionParams
@@ -141,17 +141,19 @@ class ConfigurationParams(Params):
     cutting_share : float
         Share of what is left after the bound, for cuts.
     start_share, start_limit : float
-        Share of the limit for the search in windows before the bound, and most seconds or units
-        of work for it.
+        Share of the limit for the search in windows before the bound or beside it, and most
+        seconds or units of work for it.
     recourse_share : float
         Share of the limit for the run of recourse.
     search_share : float
         Share of what is left after the bound, for insertion and ruin and recreate at its prices.
     second_process : bool
-        Whether schedules are looked for in a process of its own from the start, beside the bound,
-        where there is a second core and unless work is limited.
+        Whether a second process looks for schedules from the start, beside the bound, where there
+        is a second core and unless work is limited.
     process_limit : float
-        Such a process is not started with fewer seconds left.
+        Such a process is only started if more seconds than these are left.
+    mix_limit : float
+        Most seconds for each mix of what the two processes have found.
 
     Examples
     --------
@@ -179,3 +181,4 @@ class ConfigurationParams(Params):
     search_share: Share = 0.05
     second_process: bool = True
     process_limit: Amount = 5.0
+    mix_limit: Amount = 5.0

@@ -1,4 +1,4 @@
-"""The search for schedules of the method "colgen", in its own process or in one beside it."""
+"""The search for schedules of the method "colgen", in the main process or in a second one."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Heuristics:
     def build(self, duals: DualValues) -> None:
         """Plan all jobs anew by their payoffs, then ruin and recreate at the prices."""
         params, state = self.params, self.state
-        take_up(self.best, state.budget)
+        self._take_up_others()
         part = state.budget.share(params.search_share)
         state.enter(Phase.INSERTION)
         insert_in_orders(self.arrays, duals, self.best, self.rng, part, params.insertion)
@@ -75,8 +75,12 @@ class Heuristics:
             (Phase.WINDOWS, self.windows.search),
             (Phase.NEIGHBOURHOODS, neighbourhoods.search),
         ]
-        mixed = partial(take_up, self.best, budget)
-        Alternation(searches, self.best, self.params.alternation, mixed).search(budget)
+        steering = self.params.alternation
+        Alternation(searches, self.best, steering, self._take_up_others).search(budget)
+
+    def _take_up_others(self) -> None:
+        """Mix in what another process has found, if there is any."""
+        take_up(self.best, self.state.budget.within(self.params.mix_limit))
 
     def duals(self, worker_prices: FloatArray, ps_prices: FloatArray) -> DualValues:
         """What prices say about the jobs."""

@@ -81,7 +81,10 @@ def _run(
 def _bound_and_improve(
     heuristics: Heuristics, start: WarmStart, helper: Helper | None = None
 ) -> Status:
-    """The configuration LP and its cuts, then heuristics; `helper` hears of the prices."""
+    """The configuration LP and its cuts, then heuristics; `helper` hears of the prices.
+
+    Where the second process has ended by then, this one begins as it would have begun alone.
+    """
     assert start.prices is not None
     instance, arrays = heuristics.instance, heuristics.arrays
     state, params = heuristics.state, heuristics.params

@@ -1,8 +1,8 @@
 """The best mix of two solutions: each job runs as in the one, as in the other, or not at all.
 
-Two searches that change different parts of the horizon have both gained something. Where each job's
-choice is between at most two schedules, HiGHS finds the best feasible mix within seconds; it is
-worth at least as much as the better of the two.
+Two searches that change different parts of the horizon may both have gained something. Each job has
+at most two schedules to choose from, so that HiGHS usually finds the best mix within seconds. What
+it has found is worth at least as much as the better of the two.
 
 References
 ----------
@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 
 import pulp
 
+from oasis.model import rounding
 from oasis.model.rounding import FloatArray
 from oasis.model.schedule import COUNT, SERVER, SLOT, Schedule
 from oasis.solvers import Status
@@ -24,11 +25,10 @@ from offline.heuristics.best_solution import BestSolution, is_better
 from offline.heuristics.partial_solution import PartialSolution
 from offline.model.arrays import GROUPS
 from offline.model.capacities import Limit, limits_of_server, solve_within
+from offline.state import Phase
 
 # A job by index, one of its schedules, and the variable that says whether it runs so.
 Choice = tuple[int, Schedule, pulp.LpVariable]
-
-MIX_SECONDS = 5.0  # at most, for a mix
 
 
 def recombined(first: PartialSolution, second: PartialSolution, budget: Budget) -> PartialSolution:
@@ -68,7 +68,10 @@ def recombined(first: PartialSolution, second: PartialSolution, budget: Budget) 
         problem.addConstraint(pulp.lpSum(either) <= 1)
     for limit in limits:
         problem.addConstraint(limit.row())
-    known = {chosen.name: float(better.schedules.get(k) is s) for k, s, chosen in choices}
+    known = {
+        chosen.name: min(chosen.upBound, float(better.schedules.get(k) is schedule))
+        for k, schedule, chosen in choices
+    }
     solution = solve_within(problem, lambda: limits, budget=budget, warm_start=known)
     if solution.status is Status.INTERRUPTED:
         raise KeyboardInterrupt
@@ -86,12 +89,13 @@ def take_up(best: BestSolution, budget: Budget) -> None:
     best : BestSolution
         What to mix them with, if that is from here; it becomes the mix.
     budget : Budget
-        For the mix, which has at most `MIX_SECONDS` of it.
+        For the mix.
     """
     own, is_own = best.solution, best.is_own
     best.catch_up()
     if is_own and best.solution is not own and not budget.passed:
-        best.offer(recombined(own, best.solution, budget.within(MIX_SECONDS)))
+        best.state.enter(Phase.MIX)
+        best.offer(recombined(own, best.solution, budget))
 
 
 def _common(first: PartialSolution, second: PartialSolution) -> PartialSolution:
@@ -115,14 +119,21 @@ def _choices(
 
 
 def _limits(common: PartialSolution, choices: Sequence[Choice]) -> Iterator[Limit]:
-    """Capacities (4) and (5), less what the common jobs use, where the choices may exceed them."""
+    """Capacities (4) and (5), less what the common jobs use, where the choices may exceed them.
+
+    A choice that does not fit beside the common jobs by itself is none: the verification may have
+    accepted it, because what it forgives is a part of the whole capacity.
+    """
     for group, free in zip(GROUPS, common.free(), strict=True):
         users: dict[tuple[int, int], list[tuple[FloatArray, pulp.LpVariable]]] = {}
         for k, schedule, chosen in choices:
             rows = schedule.workers if group == "worker" else schedule.ps
             demand = common.arrays.group(group).demand[k]
             for row in rows.tolist():
-                place = row[SLOT], row[SERVER]
-                users.setdefault(place, []).append((row[COUNT] * demand, chosen))
+                place, used = (row[SLOT], row[SERVER]), row[COUNT] * demand
+                pairs = zip(used.tolist(), free[place].tolist(), strict=True)
+                if not all(rounding.fits(amount, room) for amount, room in pairs):
+                    chosen.upBound = 0
+                users.setdefault(place, []).append((used, chosen))
         for place, here in users.items():
             yield from limits_of_server(free[place], here)

@@ -242,7 +242,9 @@ class Helper:
         """Say that nobody works on the task; the solve goes on without it."""
         self._is_over = True
         self.state.notes[self.task.failure] = reason
-        LOGGER.warning("the %s failed, the solve goes on without it: %s", self.task.name, reason)
+        LOGGER.warning(
+            "the solve goes on without its second process, %s: %s", self.task.name, reason
+        )
 
 
 def _started() -> subprocess.Popen[str]:

@@ -13,10 +13,13 @@ from hypothesis import strategies as st
 import oasis
 from oasis import Instance, VerificationError, verify
 from oasis.model.schedule import Schedule
+from oasis.solvers import Solution, Status
 from oasis.solvers.budget import Budget
+from offline.heuristics import recombination
 from offline.heuristics.partial_solution import PartialSolution
 from offline.heuristics.recombination import recombined
 from offline.model.arrays import OfflineArrays
+from tests.oracle.tiny import on_one_server
 from tests.strategies import crowded_instances, fewer, small_instances
 
 
@@ -52,9 +55,10 @@ def check(instance: Instance, seed: int) -> tuple[float, float]:
     """What the mix of two solutions is worth, and what the better one is."""
     arrays, rng = OfflineArrays.of(instance), np.random.default_rng(seed)
     first, second = drawn(arrays, rng), drawn(arrays, rng)
-    known = first.by_id, second.by_id
+    known, free = (first.by_id, second.by_id), [*first.free(), *second.free()]
     mix = recombined(first, second, Budget())
     assert (first.by_id, second.by_id) == known, "they are not changed"
+    assert all(map(np.array_equal, free, [*first.free(), *second.free()]))
     assert mix.value >= max(first.value, second.value)
     assert verify(instance, mix.by_id) == pytest.approx(mix.value, rel=1e-12)
     assert mix.value == pytest.approx(best_mix(instance, first, second), rel=1e-6)
@@ -73,3 +77,35 @@ def test_mixes_are_often_better_than_both() -> None:
     drawn_for = partial(oasis.generate, "testbed", worker_servers=3, ps_servers=3, horizon=20)
     found = [check(drawn_for(jobs=6, seed=seed), seed) for seed in range(10)]
     assert sum(mix > better for mix, better in found) >= 5
+
+
+def test_what_fits_only_by_the_tolerance_of_a_full_server_is_not_mixed() -> None:
+    """A job of next to no demand is accepted on a server that two others fill to the brim."""
+    instance = on_one_server([4.0, 4.0, 1e-10], [10.0] * 3, 3)
+
+    def solution(slot: int) -> PartialSolution:
+        runs = [Schedule(f"j{k}", [[t, 0, 1]], []) for k, t in enumerate((0, 1, slot))]
+        return PartialSolution(OfflineArrays.of(instance), {run.job_id: run for run in runs})
+
+    first, second = solution(0), solution(1)
+    assert verify(instance, first.by_id) == verify(instance, second.by_id) == 30.0
+    assert recombined(first, second, Budget()).value == 30.0
+
+
+@pytest.mark.parametrize("limit", [0.0, None])
+def test_without_time_for_a_mix_the_better_one_stays(limit: float | None) -> None:
+    instance = oasis.generate("testbed", jobs=6, worker_servers=3, ps_servers=3, horizon=20, seed=1)
+    arrays, rng = OfflineArrays.of(instance), np.random.default_rng(1)
+    first, second = drawn(arrays, rng), drawn(arrays, rng)
+    better = max(first, second, key=lambda solution: solution.value)
+    found = recombined(first, second, Budget(limit))
+    assert (found is better) == (limit == 0.0)
+
+
+def test_ctrl_c_ends_a_mix(monkeypatch: pytest.MonkeyPatch) -> None:
+    instance = oasis.generate("testbed", jobs=6, worker_servers=3, ps_servers=3, horizon=20, seed=1)
+    arrays, rng = OfflineArrays.of(instance), np.random.default_rng(1)
+    ended = Solution(Status.INTERRUPTED, None, np.inf, np.inf, {})
+    monkeypatch.setattr(recombination, "solve_within", lambda *_, **__: ended)
+    with pytest.raises(KeyboardInterrupt):
+        recombined(drawn(arrays, rng), drawn(arrays, rng), Budget())

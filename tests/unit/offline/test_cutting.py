@@ -97,9 +97,13 @@ def test_a_search_that_took_long_ends_with_what_it_found_and_the_next_one_goes_o
     search = CutSearch(ARRAYS, CuttingParams(search_limit=0.0))
     counts = averages((1, 0, 1), (2, 2, 3))
     counts["worker"] *= 1.2
-    found = [search.cuts(counts, Budget()) for _ in range(2)]
-    assert [[cut.slot for cut in cuts] for cuts in found] == [[1], [2]]
+    ends, slots = [search.is_complete], []
+    for _ in range(2):
+        slots.append([cut.slot for cut in search.cuts(counts, Budget())])
+        ends.append(search.is_complete)
+    assert slots == [[1], [2]]
     assert search.cuts(averages(), Budget()) == []
+    assert [*ends, search.is_complete] == [True, False, False, True]
 
 
 def rounds(
@@ -119,6 +123,16 @@ def rounds(
     params = CuttingParams(patience=patience, least_progress=least)
     cut_configuration_lp(ARRAYS, bound, state, state.budget, params)
     return len(values) - len(left) - 1  # the last one is without new cuts
+
+
+def test_rounds_that_have_not_looked_at_all_slots_do_not_end_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    values = (10.0, 10.0, 10.0, 0.0)
+    assert rounds(monkeypatch, values, 1, least=0.1) == 2
+    monkeypatch.setattr(CutSearch, "is_complete", property(lambda _: False, lambda *_: None), False)
+    with pytest.raises(IndexError):  # it asks for more values than there are
+        rounds(monkeypatch, values, 1, least=0.1)
 
 
 @pytest.mark.parametrize(

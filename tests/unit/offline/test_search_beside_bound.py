@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from oasis.model.instance_file import instance_to_dict
 from oasis.solvers import Status
 from oasis.solvers.budget import Budget
 from offline import ConfigurationParams, solve_brute_force, solve_configuration
+from offline.column_generation import searching
 from offline.column_generation import solve as colgen
 from offline.column_generation.searching import Heuristics
 from offline.heuristics import recombination
@@ -26,10 +28,10 @@ from offline.heuristics.recombination import take_up
 from offline.model.arrays import OfflineArrays
 from offline.processes import helper
 from offline.processes.helper import Helper
-from offline.processes.messages import line
+from offline.processes.messages import Partner, line
 from offline.state import Phase, SolveState
 from offline.tasks import Child
-from offline.warm_start import WarmStart
+from offline.warm_start import WarmStart, warm_start_of
 
 TINY = oasis.generate("testbed", jobs=3, worker_servers=1, ps_servers=1, horizon=4, seed=3)
 HARD = oasis.generate("testbed", jobs=14, seed=2)  # colgen does not prove it
@@ -89,6 +91,7 @@ def test_heuristics_that_fail_are_reported_and_begun_here(
     monkeypatch.setattr(Heuristics, "start", start)
     result = solve_configuration(HARD, SECONDS, params=PARAMS)
     assert result.parameters["heuristics_failed"] == "its process ended with 7"
+    assert result.status is Status.TIME_LIMIT
     assert len(started) == len(begun) == 1
 
 
@@ -103,12 +106,51 @@ def test_heuristics_that_fail_are_reported_and_begun_here(
     ],
 )
 def test_no_second_process(
-    started: list[subprocess.Popen[str]], params: dict[str, Any], limit: dict[str, Any]
+    monkeypatch: pytest.MonkeyPatch,
+    started: list[subprocess.Popen[str]],
+    params: dict[str, Any],
+    limit: dict[str, Any],
 ) -> None:
-    given = PARAMS.to_dict() | params
-    result = solve_configuration(TINY, params=given, gap=10.0, **limit)
-    assert not started
-    assert "processes" not in result.parameters
+    helped: list[bool] = []
+
+    def bound(heuristics: Heuristics, _: WarmStart, beside: Helper | None = None) -> Status:
+        helped.append(beside is not None)
+        return heuristics.state.budget.status
+
+    monkeypatch.setattr(colgen, "_bound_and_improve", bound)
+    solve_configuration(TINY, params=PARAMS, time_limit=SECONDS)
+    assert helped == [True]
+    before = len(started)
+    solve_configuration(TINY, params=PARAMS.to_dict() | params, **limit)
+    assert helped == [True, False]
+    assert len(started) == before
+
+
+def test_beside_a_search_this_process_bounds_tells_of_prices_and_takes_up_what_comes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It does not begin as it would alone, and mixes before it builds and before each turn."""
+    state, told, taken = SolveState(Budget(SECONDS)), list[Any](), list[Phase]()
+    start = warm_start_of(HARD, None, state, needs_prices=True)
+    state.found(oasis.verify(HARD, start.schedules), start.schedules)
+
+    def take(best: BestSolution, _: Budget) -> None:
+        taken.append(best.state.phase)
+        if len(taken) == 3:
+            state.budget.stopping.end(Status.TIME_LIMIT)
+
+    params = ConfigurationParams.from_dict({"alternation": {"first_turn": 0.05}})
+    heuristics = Heuristics(HARD, state, 0, params)
+    monkeypatch.setattr(Heuristics, "start", None)
+    monkeypatch.setattr(searching, "take_up", take)
+    beside: Any = SimpleNamespace(is_working=True, partner=Partner(told.append))
+    assert colgen._bound_and_improve(heuristics, start, beside) is Status.TIME_LIMIT
+    (message,) = map(json.loads, told)
+    bound = oasis.dual_bound(HARD, *map(np.array, message["prices"]))
+    assert state.bound <= bound * (1 + 1e-9)
+    assert bound < 2 * state.bound
+    assert taken[:2] == [Phase.CUTS_IN_SLOTS, Phase.RUIN_AND_RECREATE]
+    assert len(taken) == 3
 
 
 def test_the_process_takes_prices_and_tells_of_schedules(
@@ -145,7 +187,7 @@ def test_the_process_takes_prices_and_tells_of_schedules(
     assert priced == pytest.approx([0.0, 1e-3 * np.prod(shape)])
 
 
-def two_halves() -> tuple[BestSolution, dict[str, Any]]:
+def empty_and_known() -> tuple[BestSolution, dict[str, Any]]:
     """A best solution without jobs, and schedules of two jobs or more."""
     instance = oasis.generate("testbed", jobs=4, worker_servers=3, ps_servers=3, seed=1)
     schedules = dict(oasis.simulate(instance, oasis.OASiS.from_instance(instance)).schedules)
@@ -159,7 +201,7 @@ def two_halves() -> tuple[BestSolution, dict[str, Any]]:
 def test_better_schedules_from_elsewhere_are_mixed_with_those_found_here(
     is_own: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    best, schedules = two_halves()
+    best, schedules = empty_and_known()
     arrays = best.solution.arrays
     least, *others = sorted(
         schedules, key=lambda name: PartialSolution(arrays, {name: schedules[name]}).value
@@ -172,11 +214,11 @@ def test_better_schedules_from_elsewhere_are_mixed_with_those_found_here(
     mixes = list[float]()
 
     def counted(*solutions: Any) -> PartialSolution:
-        mix = recombination_of(*solutions)
+        mix = original(*solutions)
         mixes.append(mix.value)
         return mix
 
-    recombination_of = recombination.recombined
+    original = recombination.recombined
     monkeypatch.setattr(recombination, "recombined", counted)
     take_up(best, Budget())
     take_up(best, Budget())
@@ -187,7 +229,7 @@ def test_better_schedules_from_elsewhere_are_mixed_with_those_found_here(
 
 
 def test_nothing_new_from_elsewhere_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    best, schedules = two_halves()
+    best, schedules = empty_and_known()
     best.offer(PartialSolution(best.solution.arrays, schedules))
     known = best.solution
     monkeypatch.setattr(recombination, "recombined", None)
