@@ -7,11 +7,9 @@ schedules, bounds, cuts, the completions of the relaxation, and the plans of the
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 
 import numpy as np
 
-from oasis.certify.verify import verify
 from oasis.model.instance import Instance
 from oasis.solvers import Status
 from oasis.solvers.budget import Budget
@@ -19,7 +17,6 @@ from offline.benders.params import BendersParams
 from offline.benders.parts import Parts
 from offline.heuristics.best_solution import BestSolution
 from offline.heuristics.dual_values import DualValues
-from offline.heuristics.partial_solution import PartialSolution
 from offline.heuristics.window_search import WindowSearch
 from offline.model.arrays import OfflineArrays
 from offline.processes.messages import Message, Partner
@@ -125,7 +122,7 @@ def search_for_schedules(
     """
     assert start.prices is not None
     arrays, rng = OfflineArrays.of(instance), np.random.default_rng(seed)
-    best = BestSolution(PartialSolution(arrays, state.schedules), state, partial(verify, instance))
+    best = BestSolution.of(instance, arrays, state)
     duals = DualValues.of(arrays, start.prices.worker, start.prices.ps, params.priority)
     windows = WindowSearch(arrays, best, rng, params.windows)
     parts = Parts.of(arrays, duals, best, windows, rng, params)

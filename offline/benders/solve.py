@@ -14,12 +14,10 @@ Hooker and Ottosson, Logic-based Benders decomposition, Mathematical Programming
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Any
 
 import numpy as np
 
-from oasis.certify.verify import verify
 from oasis.model.instance import Instance
 from oasis.solvers import SolveProgress, Status
 from offline.benders.decomposition import Decomposition
@@ -29,7 +27,6 @@ from offline.column_generation.bound import solve_configuration_lp
 from offline.heuristics.best_solution import BestSolution
 from offline.heuristics.dual_values import DualValues
 from offline.heuristics.insertion import insert_in_orders
-from offline.heuristics.partial_solution import PartialSolution
 from offline.heuristics.ruin_and_recreate import ruin_and_recreate
 from offline.heuristics.window_search import WindowSearch
 from offline.method import Method
@@ -124,8 +121,7 @@ def prepared(
         After Ctrl-C.
     """
     arrays, budget = OfflineArrays.of(instance), state.budget
-    check = partial(verify, instance)
-    best = BestSolution(PartialSolution(arrays, state.schedules), state, check)
+    best = BestSolution.of(instance, arrays, state)
     windows = WindowSearch(arrays, best, rng, params.windows)
     windows.start(budget.share(params.search_share).within(params.search_limit))
     state.enter(Phase.CONFIGURATION_LP)

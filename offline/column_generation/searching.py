@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 
-from oasis.certify.verify import verify
 from oasis.model.instance import Instance
 from oasis.model.rounding import FloatArray
 from oasis.solvers import Status
@@ -16,7 +13,6 @@ from offline.heuristics.best_solution import BestSolution
 from offline.heuristics.dual_values import DualValues
 from offline.heuristics.fix_and_optimise import Neighbourhoods
 from offline.heuristics.insertion import insert_in_orders
-from offline.heuristics.partial_solution import PartialSolution
 from offline.heuristics.recombination import take_up
 from offline.heuristics.recourse_run import follow_recourse
 from offline.heuristics.ruin_and_recreate import ruin_and_recreate
@@ -47,8 +43,7 @@ class Heuristics:
     ) -> None:
         self.instance, self.state, self.seed, self.params = instance, state, seed, params
         self.arrays, self.rng = OfflineArrays.of(instance), np.random.default_rng(seed)
-        start = PartialSolution(self.arrays, state.schedules)
-        self.best = BestSolution(start, state, partial(verify, instance))
+        self.best = BestSolution.of(instance, self.arrays, state)
         self.windows = WindowSearch(self.arrays, self.best, self.rng, params.windows)
 
     def start(self) -> None:

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Self
 
+from oasis.certify.verify import verify
+from oasis.model.instance import Instance
 from oasis.model.schedule import Schedule
 from offline.heuristics.partial_solution import PartialSolution
+from offline.model.arrays import OfflineArrays
 from offline.state import SolveState
 
 BETTER = 1e-12  # relative: what rounding may add to a total utility
@@ -43,6 +48,11 @@ class BestSolution:
         self.state = state
         self._verify = verify
         state.found(verify(start.by_id), start.by_id)
+
+    @classmethod
+    def of(cls, instance: Instance, arrays: OfflineArrays, state: SolveState) -> Self:
+        """The incumbent of a state; what is offered is verified on the instance."""
+        return cls(PartialSolution(arrays, state.schedules), state, partial(verify, instance))
 
     @property
     def value(self) -> float:

@@ -6,7 +6,17 @@ import subprocess
 
 import pytest
 
+from offline.benders import solve as benders
+from offline.both import solve as both
+from offline.column_generation import solve as colgen
 from offline.processes import helper
+
+
+@pytest.fixture
+def two_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Methods start a second process, whatever this machine has."""
+    for method in (benders, both, colgen):
+        monkeypatch.setattr(method, "has_second_core", lambda: True)
 
 
 @pytest.fixture

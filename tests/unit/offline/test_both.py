@@ -39,11 +39,6 @@ SECONDS = 60.0  # for a process to start on a loaded machine, and much more
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="POSIX processes")
 
 
-@pytest.fixture
-def two_cores(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(both, "has_second_core", lambda: True)
-
-
 def idle(monkeypatch: pytest.MonkeyPatch, during: Callable[[], None] = lambda: None) -> None:
     """Let the decomposition do nothing, so that all that is learnt comes from the other process."""
 

@@ -35,15 +35,19 @@ from offline.warm_start import WarmStart, warm_start_of
 
 TINY = oasis.generate("testbed", jobs=3, worker_servers=1, ps_servers=1, horizon=4, seed=3)
 HARD = oasis.generate("testbed", jobs=14, seed=2)  # colgen does not prove it
-PARAMS = ConfigurationParams(process_limit=0.0)
+PARAMS = ConfigurationParams.from_dict(
+    {
+        "process_limit": 0.0,
+        "start_share": 0.0,
+        "recourse_share": 0.0,
+        "insertion": {"orders": 1},
+        "ruin": {"patience": 1},
+        "alternation": {"first_turn": 0.1},
+    }
+)
 SECONDS = 60.0  # for a process to start on a loaded machine, and much more
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="POSIX processes")
-
-
-@pytest.fixture
-def two_cores(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(colgen, "has_second_core", lambda: True)
 
 
 @posix
@@ -130,7 +134,7 @@ def test_beside_a_search_this_process_bounds_tells_of_prices_and_takes_up_what_c
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """It does not begin as it would alone, and mixes before it builds and before each turn."""
-    state, told, taken = SolveState(Budget(SECONDS)), list[Any](), list[Phase]()
+    state, told, taken = SolveState(Budget()), list[Any](), list[Phase]()
     start = warm_start_of(HARD, None, state, needs_prices=True)
     state.found(oasis.verify(HARD, start.schedules), start.schedules)
 
@@ -139,8 +143,7 @@ def test_beside_a_search_this_process_bounds_tells_of_prices_and_takes_up_what_c
         if len(taken) == 3:
             state.budget.stopping.end(Status.TIME_LIMIT)
 
-    params = ConfigurationParams.from_dict({"alternation": {"first_turn": 0.05}})
-    heuristics = Heuristics(HARD, state, 0, params)
+    heuristics = Heuristics(HARD, state, 0, PARAMS)
     monkeypatch.setattr(Heuristics, "start", None)
     monkeypatch.setattr(searching, "take_up", take)
     beside: Any = SimpleNamespace(is_working=True, partner=Partner(told.append))

@@ -44,11 +44,6 @@ SECONDS = 60.0  # for a process to start on a loaded machine, and much more
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="POSIX processes")
 
 
-@pytest.fixture
-def two_cores(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(benders, "has_second_core", lambda: True)
-
-
 def idle(monkeypatch: pytest.MonkeyPatch, bound: float) -> None:
     """Let this process know a bound and do nothing: what is found comes from the other one."""
 
