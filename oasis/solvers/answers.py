@@ -30,6 +30,17 @@ def accept(status: Any, what: str) -> None:
         raise SolverError(f"HiGHS {what} ({status})")
 
 
+def dropped(highs: highspy.Highs) -> float:
+    """What to add to the bound that HiGHS states for a mixed-integer model, in its own objective.
+
+    It drops what is better than its incumbent by no more than its feasibility tolerance, also where
+    no gap is allowed, and states the value of the incumbent as the bound.
+    """
+    tolerance: float = highs.getOptionValue("mip_feasibility_tolerance")[1]
+    is_maximum = highs.getObjectiveSense()[1] == highspy.ObjSense.kMaximize
+    return tolerance if is_maximum else -tolerance
+
+
 def solution_of(highs: highspy.Highs, names: list[str], scale: float, *, is_mip: bool) -> Solution:
     """What a solve has ended with; the objective that HiGHS knows is multiplied by `scale`.
 
@@ -53,7 +64,7 @@ def solution_of(highs: highspy.Highs, names: list[str], scale: float, *, is_mip:
         values = dict(zip(names, map(float, highs.getSolution().col_value), strict=True))
     worst = math.inf if highs.getObjectiveSense()[1] == highspy.ObjSense.kMaximize else -math.inf
     if is_mip:
-        bound = info.mip_dual_bound / scale
+        bound = (info.mip_dual_bound + dropped(highs)) / scale
     elif status is Status.OPTIMAL and objective is not None:
         bound = objective  # a linear program solved to optimality is its own bound
     else:

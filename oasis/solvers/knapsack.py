@@ -14,6 +14,7 @@ import numpy as np
 from oasis.model.errors import SolverError
 from oasis.model.rounding import FloatArray, IntArray
 from oasis.solvers import highs
+from oasis.solvers.answers import dropped
 from oasis.solvers.budget import Budget
 from oasis.solvers.highs import ROW_SCALE
 
@@ -110,8 +111,10 @@ def knapsack(
     units = np.zeros(items, dtype=np.int64)
     if found.value_valid:
         units = np.rint(np.array(found.col_value)[:items]).astype(np.int64)
-    bound = solver.getInfo().mip_dual_bound if len(table) else float(values @ upper) / scale
-    return max(bound * scale, float(values @ units)), units
+    bound = float(values @ upper)
+    if len(table):
+        bound = (solver.getInfo().mip_dual_bound + dropped(solver)) * scale
+    return max(bound, float(values @ units)), units
 
 
 def _with_covers(

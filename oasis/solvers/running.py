@@ -16,7 +16,7 @@ import numpy as np
 from oasis.model.errors import SolverError
 from oasis.model.rounding import FloatArray
 from oasis.solvers import Solution, SolveProgress, Status, relative_gap
-from oasis.solvers.answers import accept
+from oasis.solvers.answers import accept, dropped
 from oasis.solvers.budget import Budget
 from oasis.solvers.exchange import Exchange
 
@@ -84,6 +84,7 @@ class RunningSolve:
     ) -> None:
         self.progress: SolveProgress | None = None
         self._highs, self._scale, self._read, self._worst = highs, scale, read, worst
+        self._dropped = dropped(highs)
         self._budget, self._check_work = budget, check_work
         self._checks = 0
         self._is_spent = False
@@ -177,7 +178,7 @@ class RunningSolve:
         out = event.data_out
         incumbent = out.mip_primal_bound / self._scale
         found = incumbent if math.isfinite(incumbent) else None
-        bound = out.mip_dual_bound / self._scale
+        bound = (out.mip_dual_bound + self._dropped) / self._scale
         if self._notes and math.isfinite(bound):
             self._budget.stopping.note(found, bound, self._now)
         self.progress = SolveProgress(out.running_time, found, bound, relative_gap(found, bound))

@@ -35,12 +35,15 @@ def drawn(arrays: OfflineArrays, rng: np.random.Generator) -> PartialSolution:
 
 
 def best_mix(instance: Instance, first: PartialSolution, second: PartialSolution) -> float:
-    """The value of the best feasible choice between the two, or neither, for each job."""
+    """The value of the best feasible choice between the two, or neither, for each job.
+
+    What both run in the same way has no choice.
+    """
     names = [job.id for job in instance.jobs]
-    options: list[list[Schedule | None]] = [
-        [None, *(s for s in (first.by_id.get(name), second.by_id.get(name)) if s is not None)]
-        for name in names
-    ]
+    options: list[list[Schedule | None]] = []
+    for runs in ((first.by_id.get(name), second.by_id.get(name)) for name in names):
+        different = [None, *(run for run in runs if run is not None)]
+        options.append([runs[0]] if runs[0] == runs[1] else different)
     best = 0.0
     for chosen in product(*options):
         mix = {name: s for name, s in zip(names, chosen, strict=True) if s is not None}
@@ -90,6 +93,19 @@ def test_what_fits_only_by_the_tolerance_of_a_full_server_is_not_mixed() -> None
     first, second = solution(0), solution(1)
     assert verify(instance, first.by_id) == verify(instance, second.by_id) == 30.0
     assert recombined(first, second, Budget()).value == 30.0
+
+
+def test_what_both_run_in_the_same_way_stays() -> None:
+    """Without it there would be room for two others, which are worth more together."""
+    instance = on_one_server([2.0, 1.0, 1.0, 2.0], [10.0, 10.0, 10.0, 30.0], 1)
+
+    def solution(*jobs: int) -> PartialSolution:
+        runs = {f"j{k}": Schedule(f"j{k}", [[0, 0, 1]], []) for k in jobs}
+        return PartialSolution(OfflineArrays.of(instance), runs)
+
+    first, second = solution(0, 1, 2), solution(0, 3)
+    assert recombined(first, second, Budget()).value == 40.0
+    assert verify(instance, solution(1, 2, 3).by_id) == 50.0
 
 
 @pytest.mark.parametrize("limit", [0.0, None])
