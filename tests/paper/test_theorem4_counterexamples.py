@@ -40,7 +40,7 @@ def outcome(problem: Instance, **options: Any) -> tuple[float, Run, Certificate]
     oasis.verify(problem, run)
     certificate = oasis.certify(problem, run)
     optimum = solve(problem, method="milp")
-    assert optimum.gap <= 1e-8
+    assert optimum.gap <= 3e-9  # what HiGHS drops, and the rounding outward of results
     assert optimum.objective <= certificate.upper_bound * (1 + 1e-9)
     return optimum.objective, run, certificate
 
