@@ -16,7 +16,6 @@ from oasis.model.errors import OasisError
 from oasis.model.instance import Instance
 from oasis.model.schedule import schedules_by_job
 from oasis.simulator.result_file import result_from_dict
-from oasis.solvers import TRUST
 from offline import OfflineResult, Phase, Status
 from offline.state import trivial_bound
 
@@ -92,7 +91,7 @@ def handed_in(library: Library, data: Any, name: str | None = None) -> HandedIn:
     check_document(instance, data)
     result, states_bound = _offline_result(instance, data)
     value = verify(instance, result)
-    if known is not None and value > known.bound + TRUST * abs(value):
+    if known is not None and value > known.bound + BETTER * abs(value):
         raise OasisError(
             f"{problem.name}: the schedules verify and are worth {value:.9g}, but the library has "
             f"the bound {known.bound:.9g} by {known.bound_by}: one of the two is wrong"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import date
 
@@ -100,9 +101,7 @@ def improve(
     """
     problems = problems_like(effort.patterns)
     settings = {**asdict(effort), "patterns": [*effort.patterns]}
-    library.directory.mkdir(parents=True, exist_ok=True)
-    lock = JournalLock(library.directory / JOURNAL)
-    try:
+    with sole_writer(library):
         if library.table.exists():
             library.tidy()
         journal = PassJournal(library.directory / JOURNAL, settings)
@@ -115,6 +114,21 @@ def improve(
                 raise KeyboardInterrupt
             journal.add(problem.name)
         journal.close()
+
+
+@contextmanager
+def sole_writer(library: Library) -> Iterator[None]:
+    """Keep other processes from writing to a library; its directory is made if it is missing.
+
+    Raises
+    ------
+    OasisError
+        If another process is at work on it.
+    """
+    library.directory.mkdir(parents=True, exist_ok=True)
+    lock = JournalLock(library.directory / JOURNAL)
+    try:
+        yield
     finally:
         lock.release()
 

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from experiments.library.packing import digest
 from oasis.model.errors import OasisError, SolverError, VerificationError
-from oasis.solvers import PROOF, TRUST, relative_gap
+from oasis.solvers import PROOF, relative_gap
 
 DIGITS = 9  # after the point, of values and bounds
 BETTER = 1e-9  # relative: by how much a value or a bound must be better to replace another
@@ -129,14 +129,13 @@ class Record:
         if other.value > self.value + BETTER * abs(self.value):
             best = _with(best, other, "value", "value_by", "value_date", "schedules")
         bound = min((self, other), key=lambda known: known.bound)
-        if bound.bound < best.value - TRUST * abs(best.value):
+        if bound.bound < best.value - BETTER * abs(best.value):
             raise SolverError(
                 f"{self.name}: {bound.bound_by} claims the bound {bound.bound:.9g}; "
                 f"a schedule is worth {best.value:.9g}"
             )
         if bound.bound < self.bound - BETTER * abs(self.bound):
             best = _with(best, bound, "bound", "bound_by", "bound_date")
-        # a solver's bound may end below the schedules by its tolerance: their value is the bound
         return best
 
     def _numbers(self) -> dict[str, float]:
@@ -163,7 +162,7 @@ def rounded_up(bound: float) -> float:
 def _with(record: Record, other: Record, *names: str) -> Record:
     changes: dict[str, Any] = {name: getattr(other, name) for name in names}
     value = changes.get("value", record.value)
-    # a bound may lie below a verified value by the tolerance of the solver that proved it
+    # both are rounded, so that a bound may lie below an equal value by their last digits
     changes["bound"] = max(changes.get("bound", record.bound), value)
     return replace(record, **changes)
 

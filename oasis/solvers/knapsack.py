@@ -19,6 +19,9 @@ from oasis.solvers.budget import Budget
 from oasis.solvers.highs import ROW_SCALE
 
 NODES = 20_000
+# The largest value of an item for HiGHS: its presolve takes values that differ by less than a
+# billionth for the same, for each unit.
+SCALE = 1024.0
 KNAPSACK_WORK, NODE_WORK = 2e-3, 2e-4  # of one knapsack and of one node, in units of about a second
 _ENDS = (highspy.HighsModelStatus.kOptimal, highspy.HighsModelStatus.kSolutionLimit)
 
@@ -84,7 +87,7 @@ def knapsack(
     lp = highspy.HighsLp()
     rows = np.flatnonzero(upper @ shares > limit)
     table, limits = shares[:, rows].T * ROW_SCALE, np.full(len(rows), limit * ROW_SCALE)
-    items, scale = len(values), float(values.max())
+    items, scale = len(values), float(values.max()) / SCALE
     if covers:
         table, limits = _with_covers(table, limits, upper, covers)
     entries = [np.flatnonzero(row) for row in table]

@@ -7,18 +7,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import replace
 
 import highspy
 import numpy as np
 import pulp
 
 from oasis.model.rounding import FloatArray
-from oasis.solvers import Solution, Status, highs
+from oasis.solvers import Solution, Status, highs, relative_gap
 from oasis.solvers.answers import accept
 from oasis.solvers.arrays import ArrayModel, RowArrays
 from oasis.solvers.budget import Budget
 from oasis.solvers.lp import run_to_optimum
 from oasis.solvers.translation import objective_scale, translated
+from oasis.solvers.weak_duality import weak_duality_bound
 
 _CONTINUOUS = highspy.HighsVarType.kContinuous
 
@@ -30,9 +32,6 @@ class Relaxation:
     ----------
     problem : pulp.LpProblem or ArrayModel
         Its rows so far; later ones come through `add`, or through `append` if it is in arrays.
-    scale : float
-        What the objective is multiplied by for HiGHS, whose tolerance of dual values is absolute:
-        the larger, the closer is a solution's value to the bound that it stands for.
 
     Raises
     ------
@@ -40,36 +39,43 @@ class Relaxation:
         If HiGHS refuses the model.
     """
 
-    def __init__(self, problem: pulp.LpProblem | ArrayModel, scale: float = 1.0) -> None:
+    def __init__(self, problem: pulp.LpProblem | ArrayModel) -> None:
         if isinstance(problem, ArrayModel):
             model, variables = problem, []
         else:
             model, variables = ArrayModel.of(problem), problem.variables()
-        self._names = model.names
+        self._model = model
         self._index = {variable: k for k, variable in enumerate(variables)}
-        self._scale = objective_scale(model) * scale
+        # HiGHS's tolerance of dual values is absolute: so the value comes closer to the bound
+        self._scale = objective_scale(model) * highs.WIDE_SCALE
         self._highs = highs.configured(None, None, presolve=True, seed=0)
         lp = translated(model, self._scale)
-        lp.integrality_ = [_CONTINUOUS] * len(self._names)
+        lp.integrality_ = [_CONTINUOUS] * len(model.names)
         accept(self._highs.passModel(lp), "refused the model")
 
     def add(self, rows: Iterable[pulp.LpConstraint]) -> None:
         """Add rows over variables of the model."""
-        for row in rows:
-            entries = [(self._index[v], c) for v, c in row.items() if c != 0]
-            columns = np.array([k for k, _ in entries], np.int32)
-            lower = -math.inf if row.getLb() is None else row.getLb()
-            upper = math.inf if row.getUb() is None else row.getUb()
-            values = np.array([c for _, c in entries])
-            accept(self._highs.addRow(lower, upper, len(entries), columns, values), "refused a row")
+        added = list(rows)
+        entries = [[(self._index[v], c) for v, c in row.items() if c != 0] for row in added]
+        ends = [(row.getLb(), row.getUb()) for row in added]
+        self.append(
+            RowArrays(
+                starts=np.cumsum([0, *map(len, entries)]),
+                columns=np.array([k for row in entries for k, _ in row], np.int64),
+                values=np.array([c for row in entries for _, c in row], float),
+                lower=np.array([-math.inf if lower is None else lower for lower, _ in ends], float),
+                upper=np.array([math.inf if upper is None else upper for _, upper in ends], float),
+            )
+        )
 
     def append(self, rows: RowArrays) -> None:
         """Add rows whose columns are numbers of variables of the model."""
-        entries = rows.starts[:-1].astype(np.int32), rows.columns.astype(np.int32), rows.values
         number = len(rows.lower)
         if number:
+            entries = rows.starts[:-1].astype(np.int32), rows.columns.astype(np.int32), rows.values
             added = self._highs.addRows(number, rows.lower, rows.upper, len(rows.values), *entries)
             accept(added, "refused rows")
+            self._model = replace(self._model, rows=self._model.rows.followed_by(rows))
 
     @property
     def duals(self) -> FloatArray:
@@ -83,6 +89,8 @@ class Relaxation:
     def solve(self, budget: Budget) -> Solution | None:
         """Solve to optimality; None if the budget is spent first.
 
+        The bound is what the dual values prove, whatever HiGHS's tolerance of them.
+
         Raises
         ------
         SolverError
@@ -90,7 +98,8 @@ class Relaxation:
         """
         if not run_to_optimum(self._highs, budget):
             return None
-        values = self._highs.getSolution().col_value
+        found = self._highs.getSolution()
         objective = float(self._highs.getInfo().objective_function_value) / self._scale
-        named = dict(zip(self._names, map(float, values), strict=True))
-        return Solution(Status.OPTIMAL, objective, objective, 0.0, named)
+        bound = weak_duality_bound(self._model, np.array(found.row_dual) / self._scale)
+        named = dict(zip(self._model.names, map(float, found.col_value), strict=True))
+        return Solution(Status.OPTIMAL, objective, bound, relative_gap(objective, bound), named)

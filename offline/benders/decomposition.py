@@ -31,7 +31,7 @@ from offline.processes.messages import Message
 from offline.state import Phase
 
 REFUTED = 1e-5  # relative; an allowance for what HiGHS forgives in rows
-SAFETY = 1e-9  # relative, on top of a relaxation's value, for HiGHS's tolerances
+SAFETY = 1e-9  # relative, on top of a relaxation's bound, for rounding in sums
 UNFINISHED = Solution(Status.INTERRUPTED, None, math.inf, math.inf, {})
 
 

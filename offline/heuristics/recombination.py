@@ -1,6 +1,6 @@
-"""The best mix of two solutions: each job runs as in the one, as in the other, or not at all.
+"""The best mix of two solutions: what both run alike stays, and HiGHS chooses for the other jobs.
 
-A job that runs in the same way in both has no choice: it runs so in the mix, too. Two searches that
+Each of these runs as in the one solution, as in the other, or not at all. Two searches that
 change different parts of the horizon may both have gained something. Each job has at most two
 schedules to choose from, so that HiGHS usually finds the best mix within seconds. What it has found
 is worth at least as much as the better of the two.

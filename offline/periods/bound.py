@@ -34,7 +34,7 @@ from offline.periods.rows import as_arrays
 from offline.state import Phase
 
 SOLVED = (Status.OPTIMAL, Status.GAP_LIMIT)
-SAFETY = 1e-9  # relative, on top of bounds, for HiGHS's tolerances
+SAFETY = 1e-9  # relative, on top of bounds, for rounding in sums
 
 
 class PeriodBound:
@@ -69,7 +69,7 @@ class PeriodBound:
         self.separation, self.best, self.params = separation, best, params
         self.model = PeriodModel(master, split(master.arrays.horizon, params.slots), params.step)
         self.is_settled = False
-        self._relaxation = Relaxation(self.model.whole(), highs.WIDE_SCALE)
+        self._relaxation = Relaxation(self.model.whole())
         self._relaxed_bound = math.inf
         self.model.new.clear()
         self.prices = np.zeros(len(self.model.links))

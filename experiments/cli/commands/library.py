@@ -135,15 +135,16 @@ def add(
     """Check your own schedules, and keep what is better: their value, and a bound of `solve`.
 
     A value or bound that is not better changes nothing. Schedules are verified; a bound is taken
-    as the file states it.
+    as the file states it, unless it is below verified schedules. Without --library, what is better
+    goes into the table of the installed package.
 
-    Example: oasis library add mine.json
+    Example: oasis library add mine.json --library experiments/library/data
     """
     from experiments.library.handing_in import handed_in  # noqa: PLC0415 (needs an extra)
-    from experiments.library.improve import keep  # noqa: PLC0415
+    from experiments.library.improve import keep, sole_writer  # noqa: PLC0415
 
     library, data = _library(directory), read_document(file)
-    with errors_name(file):
+    with errors_name(file), sole_writer(library):
         found = handed_in(library, data, name)
         keep(library, found.problem, found.instance, found.result)
     _show(found, as_json)
@@ -180,7 +181,8 @@ def improve(
     """Solve the instances that are open once more, one after the other, and keep what is better.
 
     Each improvement is written at once, and never replaces a value by a worse one or a bound by a
-    looser one. The same command goes on where an interrupted or killed one stopped.
+    looser one. The same command goes on where an interrupted or killed one stopped. Without
+    --library, it improves the table of the installed package.
 
     Example: oasis library improve --time-limit 60 --library mine
     """

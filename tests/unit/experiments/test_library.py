@@ -143,14 +143,20 @@ def test_nothing_is_replaced_by_what_is_worse() -> None:
     assert record().improved(lower) == record(bound=9.5, bound_by="c")
 
 
-def test_a_bound_that_schedules_refute_is_an_error_whoever_comes_first() -> None:
-    for one, other in ((record(), record(value=2.0, bound=7.0)),) * 2:
-        with pytest.raises(SolverError, match="claims the bound 7; a schedule is worth 8"):
+@pytest.mark.parametrize("bound", [7.0, 7.99995, 7.9999999])
+def test_a_bound_that_schedules_refute_is_an_error_whoever_comes_first(bound: float) -> None:
+    known, refuted = record(), record(value=2.0, bound=bound)
+    text = f"claims the bound {bound:.9g}; a schedule is worth 8"
+    for one, other in ((known, refuted), (refuted, known)):
+        with pytest.raises(SolverError, match=text):
             one.improved(other)
-        with pytest.raises(SolverError, match="claims the bound 7; a schedule is worth 8"):
-            other.improved(one)
     with pytest.raises(OasisError, match="another record of it"):
         record().improved(record(fingerprint="0" * 16))
+
+
+def test_a_bound_is_the_value_if_the_last_digits_alone_are_below() -> None:
+    proven = record().improved(record(value=2.0, bound=7.999999999))
+    assert (proven.value, proven.bound, proven.proof) == (8.0, 8.0, "optimal")
 
 
 # -- files -----------------------------------------------------------------------------------------

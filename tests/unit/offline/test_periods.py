@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ from offline.periods.model import PeriodModel
 from offline.periods.params import PeriodParams, PlanningParams
 from offline.periods.parts import utility_steps
 from offline.periods.planning import Planning
-from offline.periods.rates import broken_rates, keep_rates
+from offline.periods.rates import broken_rates, keep_rates, rate_row
 from offline.periods.rows import Row, as_arrays, at_least, at_most
 from offline.state import Phase, SolveState
 
@@ -146,6 +147,48 @@ def test_half_a_job_does_not_work_at_the_speed_of_the_whole() -> None:
     values[part.workers[1]] = 0.0
     assert keep_rates(model, values) == 1
     assert model.new == [row]
+
+
+@pytest.mark.parametrize("cut", [2, 3])
+def test_every_way_to_run_a_job_keeps_its_rates_and_a_row_of_more_work_is_broken(cut: int) -> None:
+    """All choices of terms of all rows, for all counts of workers that do the job's work."""
+    utility = Piecewise((1.0, 2.0, 3.0, 4.0), (9.0, 7.0, 5.0, 3.0))
+    instance = instance_of(job("a", arrival=0, work=4, parallel=2, utility=utility), horizon=5)
+    master = CountModel(OfflineArrays.of(instance))
+    model = PeriodModel(master, [range(cut), range(cut, 5)], 0.0)
+    ways = [counts for counts in product(range(3), repeat=5) if runs_as(counts) is not None]
+    points = np.array([values_of(model, counts) for counts in ways])
+    rng, broken = np.random.default_rng(0), 0
+    for part, _ in product([part for parts in model.parts for part in parts], range(50)):
+        wanted = rng.uniform(0.0, 4.0, points.shape[1])
+        wanted[[*part.done.values()]] = np.sort(rng.uniform(size=len(part.done)))
+        for slot, done in part.done.items():
+            row = rate_row(master.jobs[0], part, slot, wanted)
+            sums = sum(value * points[:, column] for column, value in row.terms.items())
+            assert (sums >= row.lower - 1e-9).all()
+            broken += bool((sums - points[:, done] < row.lower - 1e-9).any())
+    assert broken > 50
+
+
+def runs_as(counts: tuple[int, ...]) -> int | None:
+    """The slot in which these workers complete four worker-slots of work; None if they do not."""
+    is_done = np.cumsum(counts) >= 4
+    end = int(np.argmax(is_done))
+    return end if is_done[-1] and not any(counts[end + 1 :]) else None
+
+
+def values_of(model: PeriodModel, counts: tuple[int, ...]) -> FloatArray:
+    """What these workers mean for the variables of the parts of the only job."""
+    values, end = np.zeros(model.size), runs_as(counts)
+    assert end is not None
+    for period, (part,) in zip(model.periods, model.parts, strict=True):
+        for slot, column in part.workers.items():
+            values[column] = counts[slot]
+        for slot, column in part.done.items():
+            values[column] = period.start <= end <= slot
+        if part.brought is not None:
+            values[part.brought] = sum(counts[: period.start]) if end >= period.start else 0.0
+    return values
 
 
 FREE = np.ones(6)

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from types import SimpleNamespace
 
 import highspy
 import numpy as np
@@ -51,19 +52,38 @@ def test_optimum_of_a_small_problem_is_proved():
     assert solution.values == pytest.approx({"x": 2, "y": 1})
 
 
-@pytest.mark.parametrize("sense", [pulp.LpMaximize, pulp.LpMinimize])
-@pytest.mark.parametrize("hair", [1e-9, 5e-10, 1e-10])
-def test_a_bound_is_beyond_what_is_better_by_a_hair(sense, hair):
-    """HiGHS drops what is better than its solution by a billionth of the largest cost."""
+def pair(sense: int, hair: float) -> pulp.LpProblem:
+    """One of two, the second of which is better by a hair."""
     sign = 1.0 if sense == pulp.LpMaximize else -1.0
     problem = pulp.LpProblem("pair", sense)
     x, y = (problem.add_variable(name, 0, 1, pulp.LpInteger) for name in "xy")
     problem.setObjective(sign * x + sign * (1.0 + hair) * y)
     problem.addConstraint(2.0 * x + 2.0 * y <= 3.0)
-    found = highs.solve(problem, warm_start={"x": 1.0}, presolve=False)
+    return problem
+
+
+@pytest.mark.parametrize("sense", [pulp.LpMaximize, pulp.LpMinimize])
+@pytest.mark.parametrize("hair", [1.8e-9, 1e-9, 5e-10, 1e-10])
+def test_a_bound_is_beyond_what_is_better_by_a_hair(sense, hair):
+    """HiGHS drops what is better than its solution by a billionth of the largest cost."""
+    found = highs.solve(pair(sense, hair), warm_start={"x": 1.0}, presolve=False)
     assert found.status is Status.OPTIMAL
     assert found.values["x"] == 1.0, "it is dropped"
-    assert 1.0 + hair <= sign * found.bound <= 1.0 + 3e-9
+    assert 1.0 + hair <= abs(found.bound) <= 1.0 + 3e-9
+
+
+@pytest.mark.parametrize("sense", [pulp.LpMaximize, pulp.LpMinimize])
+def test_bounds_of_a_solve_that_still_runs_are_beyond_it_too(sense):
+    with highs.start(pair(sense, 0.0)) as run:
+        found = run.finish()
+    told = found.objective * run._scale
+    event = SimpleNamespace(
+        data_in=SimpleNamespace(user_interrupt=False),
+        data_out=SimpleNamespace(mip_primal_bound=told, mip_dual_bound=told, running_time=0.0),
+    )
+    run._watch_mip(event)
+    assert run.progress.incumbent == found.objective
+    assert run.progress.bound == found.bound != found.objective
 
 
 def test_minimisation_has_the_mirrored_objective_and_bound():

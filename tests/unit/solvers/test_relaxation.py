@@ -104,6 +104,21 @@ def test_no_time_is_no_bound_and_time_again_is_the_bound() -> None:
     assert solution.bound == pytest.approx(highs.solve(problem).bound, rel=1e-9)
 
 
+def test_the_bound_is_not_below_what_is_better_by_less_than_the_tolerance_of_highs() -> None:
+    """Of two units, one of which is worth a ten-billionth more, HiGHS takes the other one."""
+    hair = 8e-11
+    problem = pulp.LpProblem("pair", pulp.LpMaximize)
+    x, y = (problem.add_variable(name, 0, 3) for name in "xy")
+    problem.setObjective(1.0 * x + (1.0 + hair) * y)
+    relaxation = Relaxation(problem)
+    relaxation.add([3 * x + 3 * y <= 3, x + y <= 5])
+    solution = relaxation.solve(Budget())
+    assert solution is not None
+    assert solution.objective is not None
+    assert solution.objective < 1.0 + hair / 2, "else the test says nothing"
+    assert 1.0 + hair <= solution.bound <= 1.0 + 4 * hair
+
+
 def test_arrays_grow_by_rows_and_their_duals_price_the_rows() -> None:
     """max 3x + 2y, 0 <= x, y <= 10: with x + y <= 4 and then x <= 1, y is worth 2 and x 1 more."""
     none = RowArrays(np.array([0]), np.zeros(0, int), np.zeros(0), np.zeros(0), np.zeros(0))
