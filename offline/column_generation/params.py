@@ -138,6 +138,9 @@ class ConfigurationParams(Params):
         What steers cuts that lower the bound.
     bound_share : float
         Share of the limit for the bound.
+    helped_share, helped_limit : float
+        Where a second process looks for schedules meanwhile, the bound gets the first as a share of
+        the limit, up to the second in seconds, if that is more.
     cutting_share : float
         Share of what is left after the bound, for cuts.
     start_share, start_limit : float
@@ -177,6 +180,8 @@ class ConfigurationParams(Params):
     start_limit: Amount = 20.0
     recourse_share: Share = 0.1
     bound_share: Share = 0.25
+    helped_share: Share = 0.6
+    helped_limit: Amount = 40.0
     cutting_share: Share = 0.4
     search_share: Share = 0.05
     second_process: bool = True

@@ -90,6 +90,9 @@ def _bound_and_improve(
     state, params = heuristics.state, heuristics.params
     state.enter(Phase.CONFIGURATION_LP)
     part = state.budget.share(params.bound_share)
+    if helper is not None:
+        longer = state.budget.share(params.helped_share).within(params.helped_limit)
+        part = max(part, longer, key=lambda budget: budget.left)
     bound = solve_configuration_lp(instance, arrays, start.prices, state, part, params.pricing)
     state.notes.update(configuration_lp=str(bound.status), rounds=len(bound.rounds))
     if bound.status is Status.INTERRUPTED:

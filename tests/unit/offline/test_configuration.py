@@ -1,6 +1,9 @@
-"""Column generation at its edge: instances of which nothing can be earned."""
+"""Column generation at its edge, where nothing can be earned, and how it spends its time."""
 
 from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -8,8 +11,13 @@ import oasis
 from oasis import Cluster, Instance, Job, Server
 from oasis.model.utility import Utility
 from oasis.solvers import Status
-from offline import solve
+from oasis.solvers.budget import Budget
+from offline import ConfigurationParams, solve
+from offline.column_generation import solve as colgen
 from offline.column_generation.bound import configuration_bound
+from offline.column_generation.searching import Heuristics
+from offline.state import SolveState
+from offline.warm_start import warm_start_of
 
 CLUSTER = Cluster(("gpu",), (Server("w", {"gpu": 1}),), (Server("p", {}),), slot_seconds=3600.0)
 
@@ -37,3 +45,28 @@ def test_that_nothing_can_be_earned_is_proven_in_a_few_rounds(instance: Instance
     result = solve(instance, "colgen", time_limit=None)
     assert (result.status, result.objective, result.upper_bound) == (Status.OPTIMAL, 0.0, 0.0)
     assert result.gap == 0.0
+
+
+@pytest.mark.parametrize(
+    ("limit", "helped", "seconds"),
+    [(60.0, True, 36.0), (120.0, True, 40.0), (600.0, True, 150.0), (60.0, False, 15.0)],
+)
+def test_the_bound_gets_longer_where_schedules_are_looked_for_meanwhile(
+    monkeypatch: pytest.MonkeyPatch, limit: float, helped: bool, seconds: float
+) -> None:
+    """A short limit would leave the LP of a long horizon far from solved."""
+    given: list[float] = []
+
+    def note(*arguments: Any) -> Any:
+        given.append(arguments[4].left)
+        return SimpleNamespace(status=Status.INTERRUPTED, rounds=())
+
+    monkeypatch.setattr(colgen, "solve_configuration_lp", note)
+    instance = pair(1, 1, oasis.Constant(1.0))
+    clock: Any = SimpleNamespace(read=lambda: 0.0, is_repeatable=False)
+    state = SolveState(Budget(limit, clock))
+    start = warm_start_of(instance, None, state, needs_prices=True)
+    heuristics = Heuristics(instance, state, 0, ConfigurationParams())
+    helper: Any = SimpleNamespace() if helped else None
+    assert colgen._bound_and_improve(heuristics, start, helper) is Status.INTERRUPTED
+    assert given == [pytest.approx(seconds)]
