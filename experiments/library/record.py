@@ -111,32 +111,36 @@ class Record:
         return record
 
     def improved(self, other: Record) -> Record:
-        """The better value and the better bound of two records of the same instance.
+        """The same record, with what is better in another one of its instance: value, bound or both.
 
-        Neither is ever replaced by a worse one. A bound that the better schedules refute is an
-        error, not a result, whichever of the two it came from.
+        Neither is ever replaced by a worse one, but for a bound of this record that the other's
+        schedules refute: verified schedules count more than a bound.
 
         Raises
         ------
         OasisError
             If they are of different instances.
         SolverError
-            If one bound lies below the other's value.
+            If the other's bound lies below this record's value.
         """
         if (self.name, self.fingerprint) != (other.name, other.fingerprint):
             raise OasisError(f"{self.name}: expected another record of it, got {other.name}")
         best = self
         if other.value > self.value + BETTER * abs(self.value):
             best = _with(best, other, "value", "value_by", "value_date", "schedules")
-        bound = min((self, other), key=lambda known: known.bound)
-        if bound.bound < best.value - BETTER * abs(best.value):
+        if other.is_refuted_by(best.value):
             raise SolverError(
-                f"{self.name}: {bound.bound_by} claims the bound {bound.bound:.9g}; "
+                f"{self.name}: {other.bound_by} claims the bound {other.bound:.9g}; "
                 f"a schedule is worth {best.value:.9g}"
             )
-        if bound.bound < self.bound - BETTER * abs(self.bound):
-            best = _with(best, bound, "bound", "bound_by", "bound_date")
+        is_tighter = other.bound < self.bound - BETTER * abs(self.bound)
+        if is_tighter or self.is_refuted_by(best.value):
+            best = _with(best, other, "bound", "bound_by", "bound_date")
         return best
+
+    def is_refuted_by(self, value: float) -> bool:
+        """Whether verified schedules of that value are worth more than the bound."""
+        return self.bound < value - BETTER * abs(value)
 
     def _numbers(self) -> dict[str, float]:
         return {"value": self.value, "bound": self.bound}

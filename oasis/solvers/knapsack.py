@@ -19,8 +19,8 @@ from oasis.solvers.budget import Budget
 from oasis.solvers.highs import ROW_SCALE
 
 NODES = 20_000
-# The largest value of an item for HiGHS: its presolve takes values that differ by less than a
-# billionth for the same, for each unit.
+# The largest value of an item for HiGHS, whose presolve takes two items for the same if their
+# values differ by less than 1e-9: a bound can be too low by 1e-12 of the largest value a unit.
 SCALE = 1024.0
 KNAPSACK_WORK, NODE_WORK = 2e-3, 2e-4  # of one knapsack and of one node, in units of about a second
 _ENDS = (highspy.HighsModelStatus.kOptimal, highspy.HighsModelStatus.kSolutionLimit)
@@ -71,8 +71,8 @@ def knapsack(
     Returns
     -------
     bound : float
-        No selection is worth more: HiGHS's dual bound. Within 1e-6 of the selection, relative,
-        unless that takes more than `NODES` nodes.
+        No selection is worth more, but for 1e-12 of the largest value for each unit: HiGHS's dual
+        bound. Within 1e-6 of the selection, relative, unless that takes more than `NODES` nodes.
     units : (I,) int array
         The selection.
 

@@ -139,8 +139,8 @@ class ConfigurationParams(Params):
     bound_share : float
         Share of the limit for the bound.
     helped_share, helped_limit : float
-        Where a second process looks for schedules meanwhile, the bound gets the first as a share of
-        the limit, up to the second in seconds, if that is more.
+        Where another process looks for schedules meanwhile, the bound gets `helped_share` of the
+        limit, at most `helped_limit` seconds, if that is more than `bound_share` of it.
     cutting_share : float
         Share of what is left after the bound, for cuts.
     start_share, start_limit : float

@@ -19,6 +19,15 @@ from tests.packaging.commands import ROOT, Oasis, assert_refused
 
 NAME = "testbed-t10-w7-p2-j12-mixed-s7"
 PATIENCE_SECONDS = 120.0
+WRITER = """
+import sys
+from pathlib import Path
+from experiments.library import Library
+from experiments.library.improve import sole_writer
+with sole_writer(Library(Path(sys.argv[1]))):
+    print("writing", flush=True)
+    sys.stdin.read()
+"""
 
 
 def test_list_names_what_is_known(run: Oasis) -> None:
@@ -74,6 +83,27 @@ def test_what_is_added_is_kept_if_it_is_better(run: Oasis, tmp_path: Path) -> No
     assert library.table.read_bytes() == before
     code, out, _ = run("library", "verify", "--library", library.directory)
     assert (code, out.split(":")[0]) == (0, "1 instances")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX has the locks")
+def test_nothing_is_added_while_another_process_writes(run: Oasis, tmp_path: Path) -> None:
+    library, document = Library(tmp_path / "library"), tmp_path / "best.json"
+    document.write_text(run("library", "schedules", NAME)[1])
+    options = ("--name", NAME, "--library", library.directory)
+    with subprocess.Popen(
+        [sys.executable, "-c", WRITER, str(library.directory)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    ) as writer:
+        assert writer.stdout is not None
+        assert writer.stdout.readline() == "writing\n"
+        refused = run("library", "add", document, *options)
+        assert_refused(refused, "is open in another process; close it first")
+        assert not library.table.exists()
+        writer.kill()
+    assert run("library", "add", document, *options)[0] == 0
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")

@@ -144,8 +144,9 @@ def add(
     from experiments.library.improve import keep, sole_writer  # noqa: PLC0415
 
     library, data = _library(directory), read_document(file)
-    with errors_name(file), sole_writer(library):
+    with errors_name(file):
         found = handed_in(library, data, name)
+    with sole_writer(library), errors_name(file):
         keep(library, found.problem, found.instance, found.result)
     _show(found, as_json)
 
@@ -225,6 +226,7 @@ def _show(found: HandedIn, as_json: bool) -> None:
         "verdict": found.verdict,
         "bound": found.bound,
         "is_tighter": found.is_tighter,
+        "refutes_bound": found.refutes,
         "best_known": None if known is None else _plain(known),
         "version": __version__,
     }
@@ -235,7 +237,8 @@ def _show(found: HandedIn, as_json: bool) -> None:
     if known is not None:
         by = f"{known.value_by}, {known.value_date}"
         facts.append(("best known", f"{console.number(known.value)} by {by}"))
-        facts.append(("bound", f"{console.number(known.bound)} by {known.bound_by}"))
+        wrong = "; your schedules refute it" if found.refutes else ""
+        facts.append(("bound", f"{console.number(known.bound)} by {known.bound_by}{wrong}"))
     if found.bound is not None:
         verdict = "tighter" if found.is_tighter else "not tighter"
         facts.append(("your bound", f"{console.number(found.bound)}: {verdict}"))

@@ -39,6 +39,7 @@ def test_no_point_within_the_limits_is_beyond_the_bound(maximise: bool, seed: in
     model = drawn(rng, maximise=maximise)
     duals = rng.normal(size=len(model.rows.lower)) * rng.integers(0, 2, len(model.rows.lower))
     bound = weak_duality_bound(model, duals)
+    assert np.isfinite(bound), "all variables have limits"
     sign = 1.0 if maximise else -1.0
     for point in product(*map(np.arange, model.lower, model.upper + 0.5, [0.5] * len(model.costs))):
         sums = model.rows.sums(model.rows.values * np.array(point)[model.rows.columns])
