@@ -111,7 +111,7 @@ class Record:
         return record
 
     def improved(self, other: Record) -> Record:
-        """The same record, with what is better in another one of its instance: value, bound or both.
+        """The same record, with what is better in another one of its instance.
 
         Neither is ever replaced by a worse one, but for a bound of this record that the other's
         schedules refute: verified schedules count more than a bound.
