@@ -72,16 +72,16 @@ def solution_of(highs: highspy.Highs, names: list[str], scale: float, *, is_mip:
     return Solution(status, objective, bound, relative_gap(objective, bound), values)
 
 
-def is_closed(solution: Solution, scale: float) -> bool:
-    """Whether a solution said to be optimal agrees with its bound."""
+def is_closed(solution: Solution, scale: float, moved: float = 0.0) -> bool:
+    """Whether a solution said to be optimal agrees with its bound, which was `moved` outward."""
     if solution.status is not Status.OPTIMAL or solution.objective is None:
         return True
-    allowed = PROOF * max(1.0 / scale, abs(solution.objective))
+    allowed = PROOF * max(1.0 / scale, abs(solution.objective)) + moved
     return abs(solution.bound - solution.objective) <= allowed
 
 
-def check_proof(solution: Solution, scale: float) -> None:
+def check_proof(solution: Solution, scale: float, moved: float = 0.0) -> None:
     """Raise `SolverError` for a solution said to be optimal that disagrees with its bound."""
-    if not is_closed(solution, scale):
+    if not is_closed(solution, scale, moved):
         text = f"objective {solution.objective:.12g} against bound {solution.bound:.12g}"
         raise SolverError(f"HiGHS calls a solution optimal that it has not proved: {text}")

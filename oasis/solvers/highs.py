@@ -17,7 +17,7 @@ import numpy as np
 import pulp
 
 from oasis.solvers import Solution, SolveProgress, Status
-from oasis.solvers.answers import accept, check_proof, is_closed, solution_of
+from oasis.solvers.answers import accept, check_proof, dropped, is_closed, solution_of
 from oasis.solvers.arrays import ArrayModel
 from oasis.solvers.budget import Budget
 from oasis.solvers.exchange import Exchange
@@ -193,10 +193,11 @@ def start(
 
     def read() -> Solution:
         solution = solution_of(highs, names, scale, is_mip=is_mip)
-        if (gap > 0 or share > 0) and not is_closed(solution, scale):
+        moved = abs(dropped(highs)) / scale if is_mip else 0.0
+        if (gap > 0 or share > 0) and not is_closed(solution, scale, moved):
             solution = replace(solution, status=Status.GAP_LIMIT)
         if proof:
-            check_proof(solution, scale)
+            check_proof(solution, scale, moved)
         return solution
 
     entries = len(model.rows.values)

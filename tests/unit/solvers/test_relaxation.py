@@ -58,8 +58,8 @@ def test_rows_lower_the_bound_to_that_of_a_cold_solve(seed: int) -> None:
             assert solution.status is Status.OPTIMAL
             value = pulp.LpAffineExpression.value
             for variable in problem.variables():
-                variable.setInitialValue(solution.values[variable.name])
                 assert -1e-7 <= solution.values[variable.name] <= MOST + 1e-7
+                variable.setInitialValue(np.clip(solution.values[variable.name], 0.0, MOST))
             assert all(row.valid(1e-6) for row in problem.constraints())
             assert value(problem.objective) == pytest.approx(solution.objective, rel=1e-9)
             cold = highs.solve(problem, presolve=False)

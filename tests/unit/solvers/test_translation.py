@@ -50,6 +50,7 @@ def test_an_optimum_away_from_its_bound_is_no_proof() -> None:
     agreed, apart = (Solution(Status.OPTIMAL, 10.0, b, 0.0, {}) for b in (10.000001, 10.1))
     assert is_closed(agreed, 1.0)
     assert not is_closed(apart, 1.0)
+    assert is_closed(apart, 1.0, abs(apart.bound - apart.objective))
     check_proof(agreed, 1.0)
     with pytest.raises(SolverError, match="has not proved"):
         check_proof(apart, 1.0)
