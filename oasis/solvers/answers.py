@@ -66,7 +66,8 @@ def solution_of(highs: highspy.Highs, names: list[str], scale: float, *, is_mip:
     if is_mip:
         bound = (info.mip_dual_bound + dropped(highs)) / scale
     elif status is Status.OPTIMAL and objective is not None:
-        bound = objective  # within HiGHS's tolerance of dual values; `Relaxation` has none
+        # HiGHS's tolerance of dual values can leave it a little short of the optimum.
+        bound = objective
     else:
         bound = worst
     return Solution(status, objective, bound, relative_gap(objective, bound), values)

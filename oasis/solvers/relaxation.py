@@ -5,7 +5,6 @@ New rows keep the dual simplex basis feasible, so that every solve starts warm.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -16,7 +15,7 @@ import pulp
 from oasis.model.rounding import FloatArray
 from oasis.solvers import Solution, Status, highs, relative_gap
 from oasis.solvers.answers import accept
-from oasis.solvers.arrays import ArrayModel, RowArrays
+from oasis.solvers.arrays import ArrayModel, RowArrays, RowReader
 from oasis.solvers.budget import Budget
 from oasis.solvers.lp import run_to_optimum
 from oasis.solvers.translation import objective_scale, translated
@@ -45,8 +44,8 @@ class Relaxation:
         else:
             model, variables = ArrayModel.of(problem), problem.variables()
         self._model = model
-        self._index = {variable: k for k, variable in enumerate(variables)}
-        # HiGHS's tolerance of dual values is absolute: so the value comes closer to the bound
+        self._reader = RowReader(variables)
+        # HiGHS's tolerance of dual values is absolute: the larger the costs, the tighter the bound.
         self._scale = objective_scale(model) * highs.WIDE_SCALE
         self._highs = highs.configured(None, None, presolve=True, seed=0)
         lp = translated(model, self._scale)
@@ -55,18 +54,7 @@ class Relaxation:
 
     def add(self, rows: Iterable[pulp.LpConstraint]) -> None:
         """Add rows over variables of the model."""
-        added = list(rows)
-        entries = [[(self._index[v], c) for v, c in row.items() if c != 0] for row in added]
-        ends = [(row.getLb(), row.getUb()) for row in added]
-        self.append(
-            RowArrays(
-                starts=np.cumsum([0, *map(len, entries)]),
-                columns=np.array([k for row in entries for k, _ in row], np.int64),
-                values=np.array([c for row in entries for _, c in row], float),
-                lower=np.array([-math.inf if lower is None else lower for lower, _ in ends], float),
-                upper=np.array([math.inf if upper is None else upper for _, upper in ends], float),
-            )
-        )
+        self.append(self._reader.read(list(rows)))
 
     def append(self, rows: RowArrays) -> None:
         """Add rows whose columns are numbers of variables of the model."""
