@@ -1,12 +1,14 @@
-"""Record outputs, or compare them with the recorded ones.
+"""Record outputs of commands and golden runs, or compare them with the recorded ones.
 
-``python -m tests.recorded record`` writes ``tests/recorded/outputs``;
-``python -m tests.recorded compare`` runs everything again and shows what differs (exit code 1).
+``python -m tests.recorded record`` writes the folder ``outputs`` and ``runs.json`` beside this file;
+``python -m tests.recorded compare`` makes everything again and shows what differs (exit code 1).
+With ``runs`` or ``outputs`` behind it, only these.
 """
 
 from __future__ import annotations
 
 import difflib
+import json
 import os
 import re
 import shlex
@@ -15,16 +17,52 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from tests.recorded.commands import COMMANDS, EXAMPLE, FILES
 from tests.recorded.outputs import messages_of, text_of, written
+from tests.recorded.runs import runs
 
 ROOT = Path(__file__).resolve().parents[2]
 KEPT = Path(__file__).parent / "outputs"
+KEPT_RUNS = Path(__file__).parent / "runs.json"
+PARTS = ("runs", "outputs")
 
 
-def main(what: str) -> int:
-    """Record, or compare; the number of outputs that differ."""
+def main(what: str, parts: tuple[str, ...] = PARTS) -> int:
+    """Record, or compare; 1 if anything differs."""
+    differing = [PART[part](what) for part in parts]
+    return min(1, sum(differing))
+
+
+def golden_runs(what: str) -> int:
+    """Make every golden run; return how many differ from those recorded."""
+    found = {name: make() for name, make in runs()}
+    if what == "record":
+        KEPT_RUNS.write_text(json.dumps(found, indent=0) + "\n")
+        print(f"{len(found)} golden runs recorded")  # noqa: T201
+        return 0
+    differing = run_differences(json.loads(KEPT_RUNS.read_text()), found)
+    print("\n".join(differing))  # noqa: T201
+    print(f"{len(found)} golden runs, {len(differing)} differ")  # noqa: T201
+    return len(differing)
+
+
+def run_differences(kept: dict[str, Any], found: dict[str, Any]) -> list[str]:
+    """One line for each golden run that differs, is new or is gone, and in what."""
+    lines = []
+    for name in kept | found:
+        old, new = kept.get(name), found.get(name)
+        if old is None or new is None:
+            lines.append(f"{name}: {'not recorded' if old is None else 'is gone'}")
+        elif old != new:
+            changed = [f"{key} {old[key]} -> {new[key]}" for key in old if old[key] != new[key]]
+            lines.append(f"{name}: {', '.join(changed)}")
+    return lines
+
+
+def outputs(what: str) -> int:
+    """Run every command; return how many outputs differ from those recorded."""
     differing = 0
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
@@ -42,7 +80,7 @@ def main(what: str) -> int:
             elif not _is_same(path, found):
                 differing += 1
     print(f"{len(COMMANDS) + 1} outputs, {differing} differ")  # noqa: T201
-    return min(1, differing)
+    return differing
 
 
 def run(command: str, words: list[str], folder: Path) -> str:
@@ -85,7 +123,10 @@ def _is_same(path: Path, found: str) -> bool:
     return False
 
 
+PART = {"runs": golden_runs, "outputs": outputs}
+
 if __name__ == "__main__":
-    if sys.argv[1:] not in (["record"], ["compare"]):
-        sys.exit("expected: python -m tests.recorded record|compare")
-    sys.exit(main(sys.argv[1]))
+    what, *parts = sys.argv[1:] or [""]
+    if what not in ("record", "compare") or not set(parts) <= set(PARTS):
+        sys.exit("expected: python -m tests.recorded record|compare [runs] [outputs]")
+    sys.exit(main(what, tuple(parts) or PARTS))

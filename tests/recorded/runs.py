@@ -1,0 +1,231 @@
+"""Golden runs: every policy in every driver, one line of totals and digests each.
+
+They say that a change of structure changes no decision. ``python -m tests.recorded compare`` makes
+them all again and names those that differ, and in which part: the totals, the decisions on the
+jobs, or what each job held when.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import oasis
+from experiments.evaluation.cluster_policies import cluster_policy
+from experiments.evaluation.elastic_comparison import elastic_policy
+from experiments.evaluation.policies import POLICIES, entry_of
+from oasis.kubernetes.planning.driver import Driver
+from oasis.simulator import (
+    ChangeCosts,
+    ElasticWorkload,
+    Outage,
+    Outcome,
+    PlainJob,
+    elastic_from_dict,
+    generate_elastic,
+    replay,
+    rigid_workload,
+)
+from tests.live import KINDS, Drill
+from tests.recorded.examples import digest
+from tests.unit.kubernetes.fakes import FakeCluster, site_for, specs_of
+
+Run = tuple[str, Callable[[], dict[str, Any]]]  # its name, and how to make it
+
+INSTANCES = {
+    "testbed": {"preset": "testbed", "seed": 2},
+    "small": {
+        **{"preset": "calibrated", "seed": 3, "jobs": 10},
+        **{"worker_servers": 4, "ps_servers": 4, "horizon": 10},
+    },
+    "wide": {
+        **{"preset": "calibrated", "seed": 4, "jobs": 30},
+        **{"worker_servers": 8, "ps_servers": 8, "horizon": 40},
+    },
+    "paper": {
+        **{"preset": "paper", "seed": 5, "jobs": 6},
+        **{"worker_servers": 3, "ps_servers": 3, "horizon": 200},
+    },
+}
+# Options beside the defaults, so that each branch of the two planners is run.
+VARIANTS: dict[str, list[dict[str, Any]]] = {
+    "oasis": [{}, {"min_utility_fraction": 0.0}, {"granularity": "chunk"}, {"scale": 0.5}],
+    "recourse": [{}, {"commitment": "start"}, {"commitment": "arrival"}, {"rounds": 0, "seed": 5}],
+    "fifo": [{}, {"line": "fit"}],
+    "las": [{}, {"line": "fit"}],
+    "srtf": [{}, {"line": "fit"}],
+}
+
+
+def runs() -> Iterator[Run]:
+    """Every golden run, in a fixed order."""
+    yield from _simulated()
+    yield from _replayed()
+    yield from _elastic()
+    yield from _live()
+    yield from _on_a_cluster()
+
+
+def _named(name: str, options: dict[str, Any]) -> str:
+    return name + "".join(f" {key}={value}" for key, value in options.items())
+
+
+def _simulated() -> Iterator[Run]:
+    for label, made in INSTANCES.items():
+        instance = oasis.generate(**made)
+        for name in POLICIES:
+            for options in VARIANTS.get(name, [{}]):
+
+                def run(name: str = name, options: Any = options, on: Any = instance) -> Any:
+                    return of_run(oasis.simulate(on, entry_of(name).make(on, options)))
+
+                yield f"simulate {label} {_named(name, options)}", run
+
+
+def of_run(run: oasis.Run) -> dict[str, Any]:
+    """A run on an instance: what it earned, whom it admitted, what ran where."""
+    decided = [
+        [d.job_id, d.admitted, d.completion, d.utility, d.payoff, d.cost] for d in run.decisions
+    ]
+    held = {name: [s.workers.tolist(), s.ps.tolist()] for name, s in run.schedules.items()}
+    return {
+        "total": run.total_utility,
+        "admitted": run.admitted,
+        "decisions": digest(decided),
+        "schedules": digest(held),
+        "calls": run.outcome.calls if run.outcome is not None else None,
+    }
+
+
+def _rigid_jobs() -> list[PlainJob]:
+    rng = np.random.default_rng(7)
+    at = np.cumsum(rng.exponential(90.0, 60))
+    sizes = rng.choice([1, 1, 2, 4, 8], 60)
+    durations = rng.lognormal(6.0, 1.0, 60)
+    rows = zip(at.tolist(), durations.tolist(), sizes.tolist(), strict=True)
+    return [PlainJob(f"p{k}", s, d, g, owner=f"u{k % 3}") for k, (s, d, g) in enumerate(rows)]
+
+
+def _replayed() -> Iterator[Run]:
+    jobs = _rigid_jobs()
+    outages = [Outage(0, 1000.0, 2500.0), Outage(2, 1800.0, 4000.0)]
+    costs = ChangeCosts(start=5.0, resume=30.0, resize=20.0, migrate=25.0)
+    for placement in ("pooled", "whole"):
+        workload = rigid_workload(jobs, 3, 8, placement)
+        how = {} if placement == "pooled" else {"costs": costs, "outages": outages}
+        for name, entry in POLICIES.items():
+            if entry.needs_instance:
+                continue
+            for options in VARIANTS.get(name, [{}]):
+
+                def run(name: str = name, options: Any = options, on: Any = (workload, how)) -> Any:
+                    policy = entry_of(name).make(None, options)
+                    return of_outcome(replay(on[0], policy, **on[1]))
+
+                yield f"replay {placement} {_named(name, options)}", run
+
+
+def of_outcome(outcome: Outcome) -> dict[str, Any]:
+    """A run on a workload: when each job ran, and what was in use when."""
+    times = [
+        [
+            *(job.job_id, job.start, job.end, job.running, job.overhead),
+            *(job.restarts, job.resizes, job.migrations),
+            *(job.lost_work, job.work_done, job.refusal is None),
+        ]
+        for job in outcome.jobs
+    ]
+    return {
+        "total": sum(job.end for job in outcome.jobs if job.end is not None),
+        "admitted": sum(job.refusal is None for job in outcome.jobs),
+        "decisions": digest(times),
+        "schedules": digest([[at, list(use)] for at, use in outcome.timeline]),
+        "calls": outcome.calls,
+    }
+
+
+def _elastic_jobs() -> dict[str, ElasticWorkload]:
+    found = {}
+    for label, seed in (("a", 1), ("b", 2)):
+        data = dict(generate_elastic(jobs=9, seed=seed).document)
+        jobs = [
+            job
+            | {"utility": {"kind": "sigmoid", "priority": 10.0 + k, "decay": 0.002, "target": 3e3}}
+            for k, job in enumerate(data["jobs"])
+        ]
+        found[label] = elastic_from_dict(data | {"jobs": jobs})
+    return found
+
+
+def _elastic() -> Iterator[Run]:
+    for label, made in _elastic_jobs().items():
+        for name in POLICIES:
+
+            def run(name: str = name, on: ElasticWorkload = made) -> Any:
+                policy = elastic_policy(name, {}, on, 300.0)
+                return of_outcome(replay(on.workload, policy, **on.options))
+
+            yield f"elastic {label} {name}", run
+
+
+def _live() -> Iterator[Run]:
+    for kind, make in KINDS.items():
+        for seed in range(5):
+
+            def run(make: Any = make, seed: int = seed) -> Any:
+                return of_drill(make, seed)
+
+            yield f"live {kind} seed={seed}", run
+
+
+def of_drill(make: Callable[[], oasis.LiveScheduler], seed: int) -> dict[str, Any]:
+    """Eighty calls on a journal, which is closed and reopened half way."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "journal")
+        drill = Drill(make(), seed)
+        drill.scheduler.open_journal(path)
+        drill.run(40).scheduler.close()
+        drill.scheduler = oasis.LiveScheduler.reopen(path)
+        drill.run(40)
+        totals = drill.scheduler.totals
+        drill.scheduler.close()
+    return {
+        "total": totals.utility,
+        "admitted": totals.submitted - totals.refused,
+        "decisions": digest(drill.answers),
+        "schedules": digest([drill.executed, drill.ps]),
+        "calls": totals.submitted,
+    }
+
+
+def _on_a_cluster() -> Iterator[Run]:
+    for label in ("testbed", "small"):
+        instance = oasis.generate(**INSTANCES[label])
+        for name in POLICIES:
+
+            def run(name: str = name, on: oasis.Instance = instance) -> Any:
+                return of_cluster(on, name)
+
+            yield f"cluster {label} {name}", run
+
+
+def of_cluster(instance: oasis.Instance, name: str) -> dict[str, Any]:
+    """The jobs of an instance on a cluster in memory, whose second machine is down for a while."""
+    bounds = oasis.PriceBounds.from_instance(instance)
+    ahead = instance.horizon
+    make = cluster_policy(name, {}, lookahead=ahead, bounds=lambda _: bounds)
+    cluster = FakeCluster(Driver(make(), site_for(instance, None)), specs_of(instance))
+    cluster.down = {slot: {1} for slot in range(3, 6)}
+    cluster.run(3 * ahead)
+    held = [[slot, uid, *map(list, what)] for slot, uid, what in cluster.history]
+    return {
+        "total": sum(cluster.completed.values()),
+        "admitted": len(cluster.jobs) - len(cluster.rejected),
+        "decisions": digest([cluster.completed, cluster.rejected]),
+        "schedules": digest(held),
+        "calls": 3 * ahead,
+    }
