@@ -1,6 +1,6 @@
 """Record outputs of commands and golden runs, or compare them with the recorded ones.
 
-``python -m tests.recorded record`` writes the folder ``outputs`` and ``runs.json`` beside this file;
+``python -m tests.recorded record`` writes ``outputs`` and ``runs.json`` beside this file;
 ``python -m tests.recorded compare`` makes everything again and shows what differs (exit code 1).
 With ``runs`` or ``outputs`` behind it, only these.
 """
