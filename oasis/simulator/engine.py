@@ -138,13 +138,23 @@ class Engine:
         return True
 
     def finish(self) -> None:
-        """Account for the time up to the horizon of the jobs that are still there."""
+        """Account for the time up to the end of the run of the jobs that are still there.
+
+        That is the horizon. A run without a horizon in which jobs are left although nothing will
+        happen any more, such as a deadlock, has no end of its own. It is taken to last, from the
+        last event on, as long as these jobs would need one after another, each with its most
+        workers: a job that never runs has then waited at least as long as in such a schedule.
+        """
+        state = self.state
         if self._end < INFINITY:
-            self.state.now = self._end
-        if self.state.saving.kept:
-            self.state.saving.advance(self.state.now, self.state.free)
-        for progress in self.state.jobs.values():
-            progress.advance(self.state.now)
+            state.now = self._end
+        else:
+            left = (p.remaining_at(state.now) / p.job.max_workers for p in state.jobs.values())
+            state.now += math.fsum(left)
+        if state.saving.kept:
+            state.saving.advance(state.now, state.free)
+        for progress in state.jobs.values():
+            progress.advance(state.now)
 
     def _enter(self, job: PolicyJob) -> Progress:
         """Begin with `job`, which is looked at or writes checkpoints."""

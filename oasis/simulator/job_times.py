@@ -24,7 +24,8 @@ class JobTimes:
     start, end : float or None
         When it first held all it needs and when its work ended; None if it never did.
     waiting, running, overhead : float
-        Time without all it needs, at work, and lost to starts, resizes and moves ("scaling").
+        Time without all it needs, at work, and lost to starts, resizes and moves ("scaling"). Of a
+        job that did not finish, up to its rejection or to the end of the run (`Outcome.until`).
     refusal : str or None
         Why the policy rejected it.
     stalled : float
