@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -10,9 +11,11 @@ from typing import TYPE_CHECKING, Any
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
+from experiments.evaluation.comparison import OF_FINISHED
 from experiments.plotting.canvas import (
     HATCHES,
     SMALL,
+    as_written,
     axes,
     fill,
     ink,
@@ -61,7 +64,7 @@ MEASURES = {
 ELASTIC_MEASURES = MEASURES | {"completion": replace(MEASURES["completion"], unit="seconds")}
 TRACE_MEASURES = {
     "completion": Measure(
-        "Completion of the jobs",
+        "Completion of the jobs that finished",
         "seconds",
         (
             ("mean", "mean_completion"),
@@ -104,7 +107,8 @@ def plot_comparison(
     Returns
     -------
     Axes
-        With the picture; a policy without the figure has no bar.
+        With the picture; a policy without the figure has no bar. A completion time under a policy
+        that did not finish all jobs has an asterisk, and a line below the axis says how many.
 
     Raises
     ------
@@ -129,19 +133,28 @@ def plot_comparison(
     ax = axes(ax, 6.4, 1.2 + 0.4 * len(rows))
     unit, factor = _unit(shown, list(rows.values()))
     height = 0.8 / len(shown.bars)
+    left = {name: count for name, count in comparison.unfinished.items() if count}
     for k, (name, figure) in enumerate(shown.bars):
-        _draw_bars(ax, list(rows.values()), figure, factor, (k, height), name)
+        marks = ["*" if figure in OF_FINISHED and policy in left else "" for policy in rows]
+        _draw_bars(ax, list(rows.values()), figure, factor, (k, height), name, marks)
     ax.set_yticks(range(len(rows)), [shorten(name) for name in rows])
     ax.set_ylim(len(rows) - 0.5, -0.5)
     ax.margins(x=0.18)
     ax.set_xlim(0.0, max(1.0, ax.get_xlim()[1]))
     ax.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=shown.is_count))
     ax.set_ylabel("policy")
+    if left and any(figure in OF_FINISHED for _, figure in shown.bars):
+        unit = "\n".join([unit, *textwrap.wrap(_left(left, comparison.about.get("jobs")), 56)])
     ax.set_xlabel(unit)
     ax.set_title(shown.title)
     if len(shown.bars) > 1:
         legend_below(ax, len(shown.bars))
     return ax
+
+
+def _left(left: Mapping[str, float], jobs: object) -> str:
+    counts = ", ".join(f"{as_written(name)} {count:.4g}" for name, count in left.items())
+    return f"* without the jobs that did not finish, of {jobs}: {counts}"
 
 
 def _draw_bars(
@@ -151,6 +164,7 @@ def _draw_bars(
     factor: float,
     place: tuple[int, float],
     name: str,
+    marks: Sequence[str],
 ) -> None:
     k, height = place
     values = [row.get(figure) for row in rows]
@@ -170,8 +184,8 @@ def _draw_bars(
         error_kw={"ecolor": ink(), "capsize": 2.5, "linewidth": 1.2},
     )
     texts = [
-        "none" if value is None else f"{number:.4g}"
-        for value, number in zip(values, known, strict=True)
+        "none" if value is None else f"{number:.4g}{mark}"
+        for value, number, mark in zip(values, known, marks, strict=True)
     ]
     ax.bar_label(drawn, texts, padding=3, fontsize=SMALL)
 
