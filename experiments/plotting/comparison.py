@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -15,7 +14,6 @@ from experiments.evaluation.comparison import OF_FINISHED
 from experiments.plotting.canvas import (
     HATCHES,
     SMALL,
-    as_written,
     axes,
     fill,
     ink,
@@ -108,7 +106,7 @@ def plot_comparison(
     -------
     Axes
         With the picture; a policy without the figure has no bar. A completion time under a policy
-        that did not finish all jobs has an asterisk, and a line below the axis says how many.
+        that did not finish all jobs has an asterisk, and the policy's label says how many it left.
 
     Raises
     ------
@@ -133,28 +131,24 @@ def plot_comparison(
     ax = axes(ax, 6.4, 1.2 + 0.4 * len(rows))
     unit, factor = _unit(shown, list(rows.values()))
     height = 0.8 / len(shown.bars)
-    left = {name: count for name, count in comparison.unfinished.items() if count}
+    of_finished = any(figure in OF_FINISHED for _, figure in shown.bars)
+    left = {name: count for name, count in comparison.unfinished.items() if count and of_finished}
     for k, (name, figure) in enumerate(shown.bars):
-        marks = ["*" if figure in OF_FINISHED and policy in left else "" for policy in rows]
+        marks = ["*" if policy in left else "" for policy in rows]
         _draw_bars(ax, list(rows.values()), figure, factor, (k, height), name, marks)
-    ax.set_yticks(range(len(rows)), [shorten(name) for name in rows])
+    jobs = comparison.about.get("jobs")
+    others = {name: f"\n* {count:.4g} of {jobs} unfinished" for name, count in left.items()}
+    ax.set_yticks(range(len(rows)), [shorten(name) + others.get(name, "") for name in rows])
     ax.set_ylim(len(rows) - 0.5, -0.5)
     ax.margins(x=0.18)
     ax.set_xlim(0.0, max(1.0, ax.get_xlim()[1]))
     ax.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=shown.is_count))
     ax.set_ylabel("policy")
-    if left and any(figure in OF_FINISHED for _, figure in shown.bars):
-        unit = "\n".join([unit, *textwrap.wrap(_left(left, comparison.about.get("jobs")), 56)])
     ax.set_xlabel(unit)
     ax.set_title(shown.title)
     if len(shown.bars) > 1:
         legend_below(ax, len(shown.bars))
     return ax
-
-
-def _left(left: Mapping[str, float], jobs: object) -> str:
-    counts = ", ".join(f"{as_written(name)} {count:.4g}" for name, count in left.items())
-    return f"* without the jobs that did not finish, of {jobs}: {counts}"
 
 
 def _draw_bars(
