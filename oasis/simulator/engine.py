@@ -118,9 +118,9 @@ class Engine:
             state.saving.advance(now, state.free)
         view = StateView(state, self.policy.name, self._told_remaining)
         woken, anything = self._happen(view)
-        view.arrived = self._agenda.take_arrivals(now)
-        for job in view.arrived:
-            state.jobs[job.index] = Progress(job) if self._plain else self._enter(job)
+        for job in self._agenda.take_arrivals(now):
+            progress = state.jobs[job.index] = self._enter(job)
+            view.arrived.append(progress.seen)
         if not (anything or view.arrived):
             state.now = before  # the run does not last longer for what was called off
             return True
@@ -157,12 +157,16 @@ class Engine:
             progress.advance(state.now)
 
     def _enter(self, job: PolicyJob) -> Progress:
-        """Begin with `job`, which is looked at or writes checkpoints."""
+        """Begin with `job`, which may be looked at or write checkpoints."""
+        seen = job if self._told_remaining else job.untold(self.policy.name)
+        if self._plain:
+            return Progress(job, seen=seen)
         how, interval = self._observation, self.costs.checkpoint_interval
         return Progress(
             job,
             None if interval is None else Checkpoints(interval, job.work),
             None if how is None or job.curve is None else Samples(job, how),
+            seen,
         )
 
     def _happen(self, view: StateView) -> tuple[bool, bool]:
@@ -173,7 +177,7 @@ class Engine:
                 progress = self.state.jobs.get(subject)
                 if progress is not None and progress.version == version:
                     self._do.complete(progress)
-                    view.finished.append(progress.job)
+                    view.finished.append(progress.seen)
                     anything = True
             elif kind == TIMER:
                 woken |= version == self._timer
