@@ -19,6 +19,7 @@ from oasis.model.errors import PolicyError
 from oasis.model.job import Job
 from oasis.model.rounding import TOLERANCE
 from oasis.scheduling.allocation import NOTHING, Allocation
+from oasis.scheduling.job import PolicyJob
 from oasis.scheduling.model_job import policy_job
 from oasis.scheduling.parameter_servers import FixedPs
 from oasis.scheduling.policy import Plan, Policy
@@ -171,19 +172,22 @@ class Driver:
         fixed = spec.initial_workers
         if entry.given is not None:  # whoever draws counts would draw another
             fixed = min(max(entry.given, spec.min_workers), source.chunks)
-        self._show(entry, source, self._next, fixed)
+        self._show(entry, self.as_seen(spec, source, self._next, fixed))
         entry.allocation = NOTHING
         entry.waiting_since = slot
         self._next += 1
         self.entries[entry.job.index] = entry
         view.arrived.append(entry.job)
 
-    def _show(self, entry: Entry, source: Job, index: int, fixed: int | None) -> None:
-        """Note the job as the policy sees it: without its work, unless it is told that."""
+    def as_seen(self, spec: JobSpec, source: Job, index: int, fixed: int | None) -> PolicyJob:
+        """The job as a policy sees it that is told its work."""
         job = policy_job(source, self.site)
-        if entry.spec.fixed_ps is not None:
-            job = replace(job, ps_per_worker=0.0, ps_rule=FixedPs(entry.spec.fixed_ps))
-        job = replace(job, index=index, initial_workers=fixed)
+        if spec.fixed_ps is not None:
+            job = replace(job, ps_per_worker=0.0, ps_rule=FixedPs(spec.fixed_ps))
+        return replace(job, index=index, initial_workers=fixed)
+
+    def _show(self, entry: Entry, job: PolicyJob) -> None:
+        """Note `job` as the policy sees it: without its work, unless it is told that."""
         entry.left = job.work
         entry.job = job if self._told else job.untold(self.policy.name)
 
@@ -314,7 +318,7 @@ class Driver:
             source = replace(spec.job, arrival=entry.arrived)
             if found["since"] != entry.arrived or found["left"] != entry.work:
                 source = rest_of(source, math.ceil(found["left"]), found["since"], REACH)
-            self._show(entry, source, found["index"], found["fixed"])
+            self._show(entry, self.as_seen(spec, source, found["index"], found["fixed"]))
             workers, ps = (
                 tuple((machine, count) for machine, count in tasks) for tasks in found["allocation"]
             )
