@@ -8,6 +8,7 @@ from typing import Any
 
 from oasis.model.document import count, entry, flag, list_of, optional, real, text
 from oasis.model.schedule import Schedule
+from oasis.model.summary import Facts, Summarised, short
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +86,8 @@ Explanation = tuple[str, Rejection | None]  # the reason and the rejection of a 
 _LATER = ("reason", "rejection")
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+@dataclass(frozen=True, slots=True, repr=False)
+class Decision(Summarised):
     """Outcome of quoting or submitting a job.
 
     Explaining a rejection may take longer than deciding on it. So `reason` and `rejection` of
@@ -163,6 +164,15 @@ class Decision:
             object.__setattr__(self, later, value)
         object.__setattr__(self, "_explain", None)
         return getattr(self, name)
+
+    def summary(self) -> tuple[str, Facts]:
+        """Whether it is admitted, and what that earns; the reason, where it is known by now."""
+        if not self.admitted:
+            known = [("because", self.reason)] if self._explain is None and self.reason else []
+            return "Decision", [("job", self.job_id), ("rejected", ""), *known]
+        when = [("completion", "none" if self.completion is None else f"slot {self.completion}")]
+        worth = [(name, short(getattr(self, name))) for name in ("payoff", "utility", "cost")]
+        return "Decision", [("job", self.job_id), ("admitted", ""), *when, *worth]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON; the inverse of `from_dict`."""

@@ -125,6 +125,12 @@ class OASiS:
             scheduler._bounds_from = bounds if isinstance(bounds, str) else learned.name
         return scheduler
 
+    def __repr__(self) -> str:
+        admitted = sum(decision.admitted for decision in self.decisions)
+        seen = f"{len(self.decisions)} jobs seen, {admitted} admitted"
+        options = f"granularity={self.granularity!r}, alpha={self.bounds.alpha:.6g}"
+        return f"OASiS({seen}, slot {self.now} of {self.horizon}, {options})"
+
     @property
     def parameters(self) -> Mapping[str, Any]:
         """The options that this scheduler was made with, as plain data."""

@@ -9,13 +9,14 @@ from itertools import pairwise
 from statistics import median
 from typing import Any
 
+from oasis.model.summary import Facts, Summarised, short
 from oasis.scheduling.site import GROUPS, Site
 from oasis.simulator.job_times import JobTimes
 from oasis.simulator.machine_use import MachineTimeline
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+@dataclass(frozen=True, slots=True, repr=False)
+class Outcome(Summarised):
     """A run on the simulator.
 
     Parameters
@@ -199,6 +200,13 @@ class Outcome:
             for k, amount in enumerate(used):
                 sums[k] += amount * (end - time)
         return sums
+
+    def summary(self) -> tuple[str, Facts]:
+        """Policy, how many jobs finished and how soon, and the end of the run."""
+        done = len(self.completions)
+        mean = [("their mean completion", short(self.mean_completion))] if done else []
+        finished = ("finished", f"{done} of {len(self.jobs)} jobs")
+        return "Outcome", [("policy", self.policy), finished, *mean, ("until", short(self.until))]
 
     def to_dict(self) -> dict[str, Any]:
         """What ran, and its figures, as plain data for JSON."""

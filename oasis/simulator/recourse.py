@@ -15,6 +15,7 @@ from oasis.model.instance import Instance
 from oasis.model.job import Job
 from oasis.model.rounding import IntArray
 from oasis.model.schedule import SLOT, Schedule
+from oasis.model.summary import called
 from oasis.online.prices import PriceBounds
 from oasis.online.recourse.admission import DEFAULT_FLOOR, AdmissionRule, AtPrices
 from oasis.online.recourse.futures import DEFAULT_SAMPLES
@@ -146,6 +147,15 @@ class Recourse:
             bounds = PriceBounds.from_instance(instance, min_utility_fraction=min_utility_fraction)
             options |= {"admission": AtPrices(bounds, min_utility_fraction)}
         return cls(commitment, **options)
+
+    def __repr__(self) -> str:
+        shown: dict[str, Any] = {"commitment": self.commitment, "seed": self._seed}
+        own = {"seconds": self._seconds, **(self._rule if self.admission is not None else {})}
+        usual = {"seconds": None, "samples": DEFAULT_SAMPLES, "admission_floor": DEFAULT_FLOOR}
+        shown |= {name: value for name, value in own.items() if value != usual.get(name)}
+        searched = asdict(RecourseParams())
+        shown |= {k: v for k, v in asdict(self.params).items() if v != searched[k]}
+        return called(self, shown)
 
     @property
     def parameters(self) -> Mapping[str, Any]:
