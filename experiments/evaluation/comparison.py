@@ -11,8 +11,9 @@ import oasis
 from oasis.model.document import entry, mapping, text
 from oasis.model.errors import located_at
 from oasis.model.frames import frame
-from oasis.model.instance import Instance
+from oasis.model.instance import Instance, expect_instance
 from oasis.model.summary import Facts, Summarised
+from oasis.model.validation import describe
 from oasis.simulator import Policy, Scheduler
 from oasis.simulator.result import Run
 
@@ -172,6 +173,8 @@ def compare(
 
     Raises
     ------
+    TypeError
+        If an argument is something else, such as a path or a policy in place of what makes one.
     PolicyError
         If a policy asks for what cannot run.
     VerificationError
@@ -185,6 +188,8 @@ def compare(
     >>> {name: row["admitted"] for name, row in found.policies.items()}
     {'fifo': 4, 'drf': 4}
     """
+    expect_instance(instance)
+    _expect_makers(policies)
     rows = {}
     for name, make in policies.items():
         told = None if on_decision is None else partial(_tell, on_decision, name)
@@ -199,6 +204,16 @@ def compare(
         "version": oasis.__version__,
     }
     return Comparison("compare", rows, about)
+
+
+def _expect_makers(policies: object) -> None:
+    expected = "expected a mapping of names to what makes a policy, such as {'fifo': FIFO}"
+    if not isinstance(policies, Mapping):
+        raise TypeError(f"policies: {expected}, got {describe(policies)}")
+    for name, make in policies.items():
+        if not callable(make):
+            made = f"policies[{name!r}]: expected what makes a fresh policy, such as FIFO"
+            raise TypeError(f"{made} or lambda: FIFO(seed=1), got {describe(make)}")
 
 
 def _tell(on_decision: Callable[[str], None], name: str, _: oasis.Decision) -> None:

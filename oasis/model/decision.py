@@ -11,8 +11,8 @@ from oasis.model.schedule import Schedule
 from oasis.model.summary import Facts, Summarised, short
 
 
-@dataclass(frozen=True, slots=True)
-class Bottleneck:
+@dataclass(frozen=True, slots=True, repr=False)
+class Bottleneck(Summarised):
     """The resource that contributes most to a job's cheapest cost.
 
     Parameters
@@ -48,9 +48,15 @@ class Bottleneck:
     cost: float
     share: float
 
+    def summary(self) -> tuple[str, Facts]:
+        """Resource, group, the dearest servers and slots, and the cost."""
+        where = [("servers", ", ".join(self.servers)), ("slots", ", ".join(map(str, self.slots)))]
+        cost = f"{short(self.cost)} ({self.share:.0%} of all)"
+        return "Bottleneck", [("of", f"{self.resource} ({self.group})"), *where, ("cost", cost)]
 
-@dataclass(frozen=True, slots=True)
-class Rejection:
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Rejection(Summarised):
     """What it would have taken to admit a job that fits on the cluster but is not worth its cost.
 
     Parameters
@@ -80,6 +86,15 @@ class Rejection:
     smallest_utility_completion: int
     utility_factor: float | None
     bottleneck: Bottleneck | None
+
+    def summary(self) -> tuple[str, Facts]:
+        """From which utility on the job would have been admitted, and what is scarcest."""
+        factor = ("utility_factor", short(self.utility_factor))
+        scarce = "none"
+        if self.bottleneck is not None:
+            scarce = f"{self.bottleneck.resource} ({self.bottleneck.group})"
+        least = ("smallest_utility", short(self.smallest_utility))
+        return "Rejection", [least, factor, ("bottleneck", scarce)]
 
 
 Explanation = tuple[str, Rejection | None]  # the reason and the rejection of a decision

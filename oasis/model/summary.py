@@ -63,10 +63,11 @@ class Configured:
 
     def __repr__(self) -> str:
         defaults = inspect.signature(type(self)).parameters
+        own = self.parameters
         chosen = {
-            name: value
-            for name, value in self.parameters.items()
-            if name in defaults and value != _plain(defaults[name].default)
+            name: own[name]
+            for name, option in defaults.items()
+            if name in own and own[name] != _plain(option.default)
         }
         return called(self, chosen)
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from oasis.model import document
 from oasis.model.cluster import Cluster
-from oasis.model.instance import Instance
+from oasis.model.instance import Instance, expect_instance
 from oasis.model.job import Job
 from oasis.model.resources import as_array
 from oasis.model.rounding import FloatArray
@@ -155,6 +155,7 @@ class PriceBounds(Summarised):
         Without a job that can finish and is worth something, all prices are 0: there is nothing to
         ration.
         """
+        expect_instance(instance)
         return cls.from_jobs(
             instance.jobs,
             instance.cluster,

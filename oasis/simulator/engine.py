@@ -89,6 +89,10 @@ class Engine:
         self._end = INFINITY if workload.site.horizon is None else workload.site.horizon
         policy.reset(workload.site)
 
+    def __repr__(self) -> str:
+        jobs = f"{len(self.settled)} of {len(self.workload.jobs)} jobs settled"
+        return f"<Engine: policy {self.policy.name}, time {self.state.now:.6g}, {jobs}>"
+
     @property
     def settled(self) -> dict[int, Progress]:
         """Jobs that finished or were rejected, by index."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from oasis.model import rounding
 from oasis.model.cluster import Cluster, Server
-from oasis.model.instance import Instance
+from oasis.model.instance import Instance, expect_instance
 from oasis.model.job import Job
 from oasis.model.rounding import IntArray
 from oasis.model.schedule import SLOT, Schedule
@@ -143,6 +143,7 @@ class Recourse:
         **options: Any,
     ) -> Recourse:
         """With the exact U and L of `instance`, and jobs admitted at OASiS's prices."""
+        expect_instance(instance)
         if commitment == "arrival":
             bounds = PriceBounds.from_instance(instance, min_utility_fraction=min_utility_fraction)
             options |= {"admission": AtPrices(bounds, min_utility_fraction)}

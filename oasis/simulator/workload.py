@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from oasis.model.errors import InstanceError
-from oasis.model.instance import Instance
+from oasis.model.instance import Instance, expect_instance
 from oasis.model.summary import Facts, Summarised
 from oasis.model.validation import LARGEST_COUNT
 from oasis.scheduling.job import PolicyJob
@@ -46,6 +46,7 @@ class Workload(Summarised):
     @classmethod
     def from_instance(cls, instance: Instance) -> Workload:
         """The instance in units of slots; allocations change only between slots."""
+        expect_instance(instance)
         cluster = instance.cluster
         capacities = (cluster.worker_capacity.tolist(), cluster.ps_capacity.tolist())
         rows = [row for group in capacities for row in group]

@@ -26,7 +26,7 @@ import numpy as np
 from oasis.certify.duality import dual_bound
 from oasis.certify.verify import verify
 from oasis.model.errors import SolverError
-from oasis.model.instance import Instance
+from oasis.model.instance import Instance, expect_instance
 from oasis.model.rounding import FloatArray
 from oasis.model.summary import Facts, Summarised, short
 from oasis.solvers import TRUST, SolveProgress, Status
@@ -148,6 +148,7 @@ def configuration_bound(
     >>> configuration_bound(instance).bound >= solve(instance).objective
     True
     """
+    expect_instance(instance)
     Budget.of(time_limit, work_limit, gap, no_improvement)  # refuses a bad one before OASiS runs
     if not isinstance(params, ColumnGenerationParams):
         params = ColumnGenerationParams.from_dict(params or {})
