@@ -54,7 +54,7 @@ class Comparison(Summarised):
         >>> from baselines import DRF, FIFO
         >>> instance = oasis.generate("testbed", jobs=4, seed=1)
         >>> compare(instance, {"fifo": FIFO, "drf": DRF}).unfinished
-        {'fifo': 3, 'drf': 2}
+        {'fifo': 3, 'drf': 3}
         """
         jobs = self.about.get("jobs", 0)
         return {

@@ -85,7 +85,7 @@ def notes_of(table: pd.DataFrame, figures: Sequence[str]) -> list[str]:
 
 def _left(row: Mapping[Any, Any]) -> float:
     """Mean number of jobs that did not finish at a point; 0 where the table does not have it."""
-    count = row.get(LEFT)
+    count: Any = row.get(LEFT)
     return 0.0 if is_missing(count) else float(count)
 
 

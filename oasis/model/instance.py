@@ -91,8 +91,8 @@ def expect_instance(value: object, name: str = "instance") -> None:
     --------
     >>> expect_instance("jobs.json")
     Traceback (most recent call last):
-    TypeError: instance: expected an oasis.Instance, got 'jobs.json'; oasis.read('jobs.json') reads \
-one from that file
+    TypeError: instance: expected an oasis.Instance, got 'jobs.json'; oasis.read('jobs.json') \
+reads one from that file
     """
     if isinstance(value, Instance):
         return

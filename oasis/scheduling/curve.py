@@ -7,7 +7,6 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from itertools import pairwise
 
-
 MOST_SHOWN = 4  # points in a `repr`
 
 

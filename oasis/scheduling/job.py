@@ -191,17 +191,17 @@ declaring told_remaining
     policy: str
 
     @property
-    def work(self) -> NoReturn:  # type: ignore[override]
+    def work(self) -> NoReturn:
         """Raise `PolicyError`."""
         self._refuse("work")
 
     @property
-    def source(self) -> NoReturn:  # type: ignore[override]
+    def source(self) -> NoReturn:
         """Raise `PolicyError`."""
         self._refuse("source")
 
     @property
-    def curve(self) -> NoReturn:  # type: ignore[override]
+    def curve(self) -> NoReturn:
         """Raise `PolicyError`."""
         self._refuse("curve")
 

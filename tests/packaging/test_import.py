@@ -123,8 +123,19 @@ def test_every_public_name_is_in_the_documentation() -> None:
     "package",
     [
         *("oasis", "offline", "baselines", "experiments"),
-        *("oasis.scheduling", "oasis.simulator", "oasis.solvers", "oasis.traces", "oasis.workloads"),
-        *("experiments.figures", "experiments.library", "experiments.plotting", "experiments.sweep"),
+        *(
+            "oasis.scheduling",
+            "oasis.simulator",
+            "oasis.solvers",
+            "oasis.traces",
+            "oasis.workloads",
+        ),
+        *(
+            "experiments.figures",
+            "experiments.library",
+            "experiments.plotting",
+            "experiments.sweep",
+        ),
         *("experiments.report", "baselines.dragon", "baselines.kod2"),
     ],
 )

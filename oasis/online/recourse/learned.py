@@ -72,7 +72,11 @@ class LearnedPrices(Summarised):
         """Jobs and slots of a day that they were learned from."""
         slots = f"{len(self.days)} of {self.slot_seconds:g} s"
         jobs = ("past jobs", str(len(self.jobs)))
-        return "LearnedPrices", [jobs, ("slots of a day", slots), ("alpha", short(self.bounds.alpha))]
+        return "LearnedPrices", [
+            jobs,
+            ("slots of a day", slots),
+            ("alpha", short(self.bounds.alpha)),
+        ]
 
     def __post_init__(self) -> None:
         size = (len(self.days), len(self.resources))

@@ -1,4 +1,4 @@
-"""Completion times of survivors are marked wherever they are shown, with the number of the others."""
+"""Completion times of the jobs that finished alone are marked, with the number of the others."""
 
 from __future__ import annotations
 

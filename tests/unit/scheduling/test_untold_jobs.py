@@ -80,7 +80,7 @@ def test_whoever_is_not_told_sees_the_same_of_jobs_that_differ_in_work_alone() -
 
 
 @pytest.mark.parametrize("name", SAYS_WORK)
-@pytest.mark.parametrize("ask", [getattr, lambda job, name: hasattr(job, name)])
+@pytest.mark.parametrize("ask", [getattr, hasattr])
 def test_what_says_the_work_is_refused_by_name(name: str, ask: Callable[[Any, str], Any]) -> None:
     policy = Reads()
     replay(workload(1.0), policy, outages=[Outage(0, 3.0, 5.0)])
