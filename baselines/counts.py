@@ -13,11 +13,12 @@ class FixedCounts:
     """Fixed counts of workers and parameter servers for each job, drawn at its arrival.
 
     The paper fixes: counts drawn from 1-30 (section V-A). Chosen: uniform; n workers become
-    min(n, N_i) and the parameter servers are clipped to [ceil(n b_i / B_i), n], so that (3), (6)
-    and (7) hold; counts that the empty cluster cannot hold shrink, workers first, until it can,
-    since nobody may wait forever behind a request that can never be met. The draws follow the order
-    of arrival: the same seed gives a job the same counts under every policy. Jobs that say with how
-    many workers they are to run (rigid jobs, and elastic ones with `initial_workers`) draw nothing.
+    min(n, N_i) and the parameter servers are clipped to [ceil(n b_i / B_i), n], so that (3),
+    (6) and (7) hold, and a job that needs none has none; counts that the empty cluster cannot
+    hold shrink, workers first, until it can, since nobody may wait forever behind a request
+    that can never be met. The draws follow the order of arrival: the same seed gives a job the
+    same counts under every policy. Jobs that say with how many workers they are to run (rigid
+    jobs, and elastic ones with `initial_workers`) draw nothing.
 
     Parameters
     ----------
@@ -42,7 +43,7 @@ class FixedCounts:
         drawn = self._rng.integers(LEAST, MOST + 1, size=2).tolist()
         for workers in range(min(drawn[0], job.max_workers), job.min_workers - 1, -1):
             least = job.ps_needed(workers)
-            most = job.ps_most(workers)
+            most = job.ps_most(workers) if least else 0  # nothing to collect: no parameter server
             for ps in dict.fromkeys((min(max(drawn[1], least), most), least)):
                 if self._empty.holds(job, workers, ps):
                     return workers, ps

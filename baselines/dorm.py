@@ -11,12 +11,13 @@ from baselines.fair_shares import Fairness, Portions
 from baselines.placing import Placing
 from oasis.model import rounding
 from oasis.model.extras import require
+from oasis.model.summary import Configured
 from oasis.scheduling import Allocation, JobBook, Plan, PolicyJob, Room, Site, View
 
 IDLE = "an answer with which nobody runs"
 
 
-class Dorm:
+class Dorm(Configured):
     """At each arrival and completion an MILP sets how many tasks each job has, and where.
 
     Sun, Wen, Ta and Yan (SMARTCOMP 2017, "Towards distributed machine learning in shared clusters:

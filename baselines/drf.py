@@ -8,6 +8,7 @@ from typing import Any
 
 from baselines.placing import Placing
 from baselines.shares import Shares
+from oasis.model.summary import Configured
 from oasis.scheduling import (
     NOTHING,
     Allocation,
@@ -24,7 +25,7 @@ JOB, OWNER = "job", "owner"
 Entry = tuple[float, int, int, int]  # dominant share, index, workers and parameter servers so far
 
 
-class DRF:
+class DRF(Configured):
     """Jobs share the cluster so that their dominant shares are as equal as they can be.
 
     Dominant Resource Fairness (Ghodsi et al., NSDI 2011, Algorithm 1) fixes: the dominant share of

@@ -6,6 +6,7 @@ from collections.abc import Callable, Set
 
 from baselines.gang_queue import GangQueue
 from baselines.running_jobs import RunningJobs
+from oasis.model.summary import Configured
 from oasis.scheduling import (
     Allocation,
     EmptyCluster,
@@ -20,7 +21,7 @@ from oasis.scheduling.book import Counts
 from oasis.scheduling.policy import View
 
 
-class GangController:
+class GangController(Configured):
     """The jobs of such a controller: who waits, who runs where, and what is free meanwhile.
 
     Chosen: a job asks for `initial_workers`, and for the fewest that it works with if its owner

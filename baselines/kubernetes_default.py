@@ -8,6 +8,7 @@ from itertools import chain, zip_longest
 from typing import Any, NamedTuple
 
 from baselines.counts import FixedCounts
+from oasis.model.summary import Configured
 from oasis.scheduling import (
     NOTHING,
     Allocation,
@@ -39,7 +40,7 @@ Size = tuple[str, Demand]  # of a group
 Bound = dict[str, dict[int, int]]  # group -> machine -> pods
 
 
-class KubernetesDefault:
+class KubernetesDefault(Configured):
     """Every pod is bound to a machine on its own, as soon as it fits, whatever its job still lacks.
 
     kube-scheduler fixes: pods wait in one queue, first in, first out; a pod that fits nowhere steps

@@ -7,6 +7,7 @@ from typing import Any
 
 from baselines.counts import FixedCounts
 from baselines.placing import Placing
+from oasis.model.summary import Configured
 from oasis.scheduling import JobBook, PolicyJob, Site
 
 STRICT, FIT = "strict", "fit"
@@ -64,7 +65,7 @@ class Misfits:
         self._sizes.add((job.worker, job.ps, workers, ps))
 
 
-class OneLine:
+class OneLine(Configured):
     """What the policies share that serve jobs of fixed counts in one order.
 
     Parameters

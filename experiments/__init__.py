@@ -17,3 +17,7 @@ def __getattr__(name: str) -> Any:
     from experiments.evaluation import measure  # noqa: PLC0415
 
     return getattr(measure, name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

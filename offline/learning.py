@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 
 from oasis.model.errors import InstanceError, located_at
-from oasis.model.instance import Instance
+from oasis.model.instance import Instance, expect_instance
 from oasis.model.rounding import FloatArray
-from oasis.model.validation import LARGEST_SIZE, integer
+from oasis.model.validation import LARGEST_SIZE, describe, integer
 from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION, PriceBounds, PriceFunction
 from oasis.online.recourse.learned import GROUPS, LearnedPrices
 from offline.column_generation.bound import configuration_bound
@@ -64,6 +64,11 @@ def learn_prices(
     >>> bool((learned.worker >= 0).all()), learned.resources[0]
     (True, 'gpu')
     """
+    if not isinstance(past, Sequence) or isinstance(past, str):
+        got = f"got {describe(past)}; [instance] is one of a single day"
+        raise TypeError(f"past: expected a sequence of oasis.Instance, {got}")
+    for k, instance in enumerate(past):
+        expect_instance(instance, f"past[{k}]")
     if not past:
         raise ValueError("past: expected at least one instance")
     _check_alike(past)

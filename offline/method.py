@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 
 from oasis.certify.verify import verify
 from oasis.model.errors import InstanceError
-from oasis.model.instance import Instance
+from oasis.model.instance import Instance, expect_instance
 from oasis.model.validation import LARGEST_SEED, integer
 from oasis.solvers import SolveProgress, Status, highs
 from oasis.solvers.budget import Budget, checked, limits
@@ -63,6 +63,7 @@ class Method(Generic[P]):
         on_progress: Callable[[SolveProgress], None] | None = None,
     ) -> OfflineResult:
         """Solve an instance; see `offline.solve`."""
+        expect_instance(instance)
         Budget.of(
             time_limit, work_limit, gap, no_improvement
         )  # refuses a bad one before OASiS runs

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from oasis.model.instance import Instance
+from oasis.model.instance import Instance, expect_instance
 from oasis.solvers import SolveProgress
 from offline.benders.params import BendersParams
 from offline.benders.solve import BENDERS
@@ -166,6 +166,7 @@ def solve(
     >>> result.status, result.gap < 1e-6
     (<Status.OPTIMAL: 'optimal'>, True)
     """
+    expect_instance(instance)
     if method not in METHODS:
         raise ValueError(f"method: expected one of {', '.join(METHODS)}, got {method!r}")
     if method == AUTO:

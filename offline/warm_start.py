@@ -12,6 +12,7 @@ from oasis.model.decision import Decision
 from oasis.model.instance import Instance
 from oasis.model.rounding import FloatArray
 from oasis.model.schedule import Schedule
+from oasis.model.summary import Facts, Summarised
 from oasis.online.oasis import OASiS
 from oasis.simulator import simulate
 from oasis.simulator.result import Run
@@ -19,8 +20,8 @@ from oasis.solvers.budget import Budget
 from offline.state import Phase, SolveState, trivial_bound
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class OnlinePrices:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class OnlinePrices(Summarised):
     """What an online run leaves to a column generation.
 
     Parameters
@@ -42,9 +43,14 @@ class OnlinePrices:
     ps: FloatArray
     schedules: Mapping[str, Schedule]
 
+    def summary(self) -> tuple[str, Facts]:
+        """Shapes of the prices, and how many jobs were admitted at them."""
+        shapes = [("worker", str(self.worker.shape)), ("ps", str(self.ps.shape))]
+        return "OnlinePrices", [*shapes, ("admitted", f"{len(self.schedules)} jobs")]
 
-@dataclass(frozen=True, slots=True, eq=False)
-class WarmStart:
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class WarmStart(Summarised):
     """Where a solve starts.
 
     Parameters
@@ -71,6 +77,12 @@ class WarmStart:
     schedules: Mapping[str, Schedule]
     prices: OnlinePrices | None = None
     source: Phase = Phase.WARM_START
+
+    def summary(self) -> tuple[str, Facts]:
+        """How many schedules, from where, and whether there are prices."""
+        prices = "none" if self.prices is None else "given"
+        schedules = ("schedules", str(len(self.schedules)))
+        return "WarmStart", [schedules, ("from", str(self.source)), ("prices", prices)]
 
 
 Start = WarmStart | Mapping[str, Schedule] | None

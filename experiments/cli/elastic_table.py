@@ -15,7 +15,7 @@ from experiments.cli.reading import errors_name
 from experiments.evaluation.comparison import SLOT_SECONDS, Comparison
 from experiments.evaluation.policies import OASIS, RECOURSE, RIVALS, SEED
 from experiments.evaluation.provenance import file_reference
-from experiments.evaluation.tables import ELASTIC, elastic_row
+from experiments.evaluation.tables import ELASTIC, elastic_rows, unfinished_notes
 from oasis.simulator import ElasticWorkload, read_elastic
 from oasis.simulator.elastic_file import FORMAT
 
@@ -78,8 +78,9 @@ def deliver_elastic(comparison: Comparison, file: Path, delivery: Delivery) -> N
     title = f"{about['jobs']} elastic jobs on {about['machines']} machines; seconds{bound}"
 
     def show() -> None:
-        rows = [elastic_row(name, figures) for name, figures in comparison.policies.items()]
-        console.print_rows(ELASTIC, rows, title=title)
+        console.print_rows(ELASTIC, elastic_rows(comparison), title=title)
+        for note in unfinished_notes(comparison):
+            console.print_text(note)
 
     def draw() -> Figure:
         from experiments.plotting import comparison_page  # noqa: PLC0415 (needs an extra)

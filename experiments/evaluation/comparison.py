@@ -11,12 +11,15 @@ import oasis
 from oasis.model.document import entry, mapping, text
 from oasis.model.errors import located_at
 from oasis.model.frames import frame
-from oasis.model.instance import Instance
+from oasis.model.instance import Instance, expect_instance
 from oasis.model.summary import Facts, Summarised
+from oasis.model.validation import describe
 from oasis.simulator import Policy, Scheduler
 from oasis.simulator.result import Run
 
 SLOT_SECONDS = 600.0  # length of the slots of OASiS and recourse on elastic jobs
+# Figures of the jobs that finished alone: where jobs did not, every page and plot marks them.
+OF_FINISHED = ("mean_completion", "median_completion", "p95_completion")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -39,10 +42,33 @@ class Comparison(Summarised):
     policies: Mapping[str, Mapping[str, Any]]
     about: Mapping[str, Any]
 
+    @property
+    def unfinished(self) -> dict[str, float]:
+        """Jobs that did not finish under each policy, rejected ones included; means over seeds.
+
+        Where it is not 0, completion times are those of the other jobs alone. Results of versions
+        that did not count these jobs have it too.
+
+        Examples
+        --------
+        >>> from baselines import DRF, FIFO
+        >>> instance = oasis.generate("testbed", jobs=4, seed=1)
+        >>> compare(instance, {"fifo": FIFO, "drf": DRF}).unfinished
+        {'fifo': 3, 'drf': 3}
+        """
+        jobs = self.about.get("jobs", 0)
+        return {
+            name: row["unfinished"] if "unfinished" in row else jobs - row.get("finished", jobs)
+            for name, row in self.policies.items()
+        }
+
     def summary(self) -> tuple[str, Facts]:
-        """Jobs, and of each policy how many finished."""
-        done = [(name, f"finished {row.get('finished')}") for name, row in self.policies.items()]
-        return "Comparison", [("jobs", f"{self.about.get('jobs')}"), *done]
+        """Jobs, and of the first policies how many finished."""
+        most = 4
+        rows = list(self.policies.items())
+        done = [(name, f"finished {row.get('finished', 0):.6g}") for name, row in rows[:most]]
+        more = [("and", f"{len(rows) - most} more policies")] if len(rows) > most else []
+        return "Comparison", [("jobs", f"{self.about.get('jobs')}"), *done, *more]
 
     def to_frame(self) -> Any:
         """Figures as a pandas DataFrame: a row a policy, a column for each single number.
@@ -115,6 +141,7 @@ def figures(run: Run) -> dict[str, Any]:
         "admitted": run.admitted,
         "rejected": run.rejected,
         "finished": len(outcome.completions),
+        "unfinished": outcome.unfinished,
         "mean_completion": outcome.mean_completion,
         "p95_completion": outcome.completion_quantile(0.95),
         "makespan": outcome.makespan,
@@ -146,6 +173,8 @@ def compare(
 
     Raises
     ------
+    TypeError
+        If an argument is something else, such as a path or a policy in place of what makes one.
     PolicyError
         If a policy asks for what cannot run.
     VerificationError
@@ -159,6 +188,8 @@ def compare(
     >>> {name: row["admitted"] for name, row in found.policies.items()}
     {'fifo': 4, 'drf': 4}
     """
+    expect_instance(instance)
+    _expect_makers(policies)
     rows = {}
     for name, make in policies.items():
         told = None if on_decision is None else partial(_tell, on_decision, name)
@@ -173,6 +204,16 @@ def compare(
         "version": oasis.__version__,
     }
     return Comparison("compare", rows, about)
+
+
+def _expect_makers(policies: object) -> None:
+    expected = "expected a mapping of names to what makes a policy, such as {'fifo': FIFO}"
+    if not isinstance(policies, Mapping):
+        raise TypeError(f"policies: {expected}, got {describe(policies)}")
+    for name, make in policies.items():
+        if not callable(make):
+            made = f"policies[{name!r}]: expected what makes a fresh policy, such as FIFO"
+            raise TypeError(f"{made} or lambda: FIFO(seed=1), got {describe(make)}")
 
 
 def _tell(on_decision: Callable[[str], None], name: str, _: oasis.Decision) -> None:

@@ -106,6 +106,7 @@ def elastic_figures(
         "of_bound": _share(utility, bound),
         "admitted": sum(job.refusal is None or job.start is not None for job in jobs),
         "finished": len(outcome.completions),
+        "unfinished": outcome.unfinished,
         "mean_completion": outcome.mean_completion,
         "p95_completion": outcome.completion_quantile(0.95),
         "mean_waiting": math.fsum(job.waiting for job in jobs) / count,

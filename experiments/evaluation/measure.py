@@ -12,7 +12,7 @@ from oasis.certify.certificate import Certificate, certify
 from oasis.certify.verify import verify
 from oasis.model.decision import Decision
 from oasis.model.errors import VerificationError
-from oasis.model.instance import Instance
+from oasis.model.instance import Instance, expect_instance
 from oasis.online.oasis import OASiS
 from oasis.simulator import Policy, Scheduler, simulate
 from oasis.simulator.result import Run
@@ -79,6 +79,7 @@ def competitive_ratio(
     >>> result.proven and result.ratio == result.lower == result.upper
     True
     """
+    expect_instance(instance)
 
     def make() -> Policy | Scheduler:
         return scheduler or OASiS.from_instance(instance)

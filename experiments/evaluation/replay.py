@@ -85,6 +85,8 @@ def figures(policy: Policy, outcome: Outcome) -> dict[str, Any]:
     report: Mapping[str, Any] = getattr(policy, "report", {})
     return {
         "finished": len(outcome.completions),
+        "unfinished": outcome.unfinished,
+        "rejected": sum(job.refusal is not None for job in jobs),
         "mean_completion": outcome.mean_completion,
         "median_completion": outcome.median_completion,
         "p95_completion": outcome.completion_quantile(0.95),

@@ -15,7 +15,7 @@ from oasis.simulator import Policy, Scheduler
 OVER_SEEDS = "over_seeds"
 AVERAGED = (
     *("total_utility", "admitted", "rejected", "finished", "mean_completion", "p95_completion"),
-    *("makespan", "given_up_after_start", "wasted_share"),
+    *("unfinished", "makespan", "given_up_after_start", "wasted_share"),
 )  # figures that get an interval
 
 

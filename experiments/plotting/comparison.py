@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
+from experiments.evaluation.comparison import OF_FINISHED
 from experiments.plotting.canvas import (
     HATCHES,
     SMALL,
@@ -61,7 +62,7 @@ MEASURES = {
 ELASTIC_MEASURES = MEASURES | {"completion": replace(MEASURES["completion"], unit="seconds")}
 TRACE_MEASURES = {
     "completion": Measure(
-        "Completion of the jobs",
+        "Completion of the jobs that finished",
         "seconds",
         (
             ("mean", "mean_completion"),
@@ -104,7 +105,8 @@ def plot_comparison(
     Returns
     -------
     Axes
-        With the picture; a policy without the figure has no bar.
+        With the picture; a policy without the figure has no bar. A completion time under a policy
+        that did not finish all jobs has an asterisk, and the policy's label says how many it left.
 
     Raises
     ------
@@ -129,9 +131,14 @@ def plot_comparison(
     ax = axes(ax, 6.4, 1.2 + 0.4 * len(rows))
     unit, factor = _unit(shown, list(rows.values()))
     height = 0.8 / len(shown.bars)
+    of_finished = any(figure in OF_FINISHED for _, figure in shown.bars)
+    left = {name: count for name, count in comparison.unfinished.items() if count and of_finished}
     for k, (name, figure) in enumerate(shown.bars):
-        _draw_bars(ax, list(rows.values()), figure, factor, (k, height), name)
-    ax.set_yticks(range(len(rows)), [shorten(name) for name in rows])
+        marks = ["*" if policy in left else "" for policy in rows]
+        _draw_bars(ax, list(rows.values()), figure, factor, (k, height), name, marks)
+    jobs = comparison.about.get("jobs")
+    others = {name: f"\n* {count:.4g} of {jobs} unfinished" for name, count in left.items()}
+    ax.set_yticks(range(len(rows)), [shorten(name) + others.get(name, "") for name in rows])
     ax.set_ylim(len(rows) - 0.5, -0.5)
     ax.margins(x=0.18)
     ax.set_xlim(0.0, max(1.0, ax.get_xlim()[1]))
@@ -151,6 +158,7 @@ def _draw_bars(
     factor: float,
     place: tuple[int, float],
     name: str,
+    marks: Sequence[str],
 ) -> None:
     k, height = place
     values = [row.get(figure) for row in rows]
@@ -170,8 +178,8 @@ def _draw_bars(
         error_kw={"ecolor": ink(), "capsize": 2.5, "linewidth": 1.2},
     )
     texts = [
-        "none" if value is None else f"{number:.4g}"
-        for value, number in zip(values, known, strict=True)
+        "none" if value is None else f"{number:.4g}{mark}"
+        for value, number, mark in zip(values, known, marks, strict=True)
     ]
     ax.bar_label(drawn, texts, padding=3, fontsize=SMALL)
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from experiments.evaluation.comparison import OF_FINISHED
 from experiments.evaluation.intervals import scale_of
 from experiments.plotting.canvas import SMALL, as_written, axes, ink, new_figure
 
@@ -27,6 +28,7 @@ def plot_means(means: Points, figure: str, *, ax: Axes | None = None) -> Axes:
     ----------
     means : sequence of (str, mapping)
         Name of each point, and its ``mean``, ``low`` and ``high``; None for what there is not.
+        ``unfinished``, where it is given, is the mean number of jobs that did not finish there.
     figure : str
         What they are means of, such as ``total_utility``.
     ax : Axes, optional
@@ -36,18 +38,30 @@ def plot_means(means: Points, figure: str, *, ax: Axes | None = None) -> Axes:
     -------
     Axes
         With the first 40 points from top to bottom; the title says if there are more. A point
-        without a mean has no dot.
+        without a mean has no dot. A completion time is one of the jobs that finished alone: beside
+        each point is how many others there were.
 
     Examples
     --------
     >>> found = [("fifo", {"mean": 3.0, "low": 2.0, "high": 4.0})]
     >>> plot_means(found, "mean_completion").get_xlabel()
-    'mean completion'
+    'mean completion of the jobs that finished'
     """
     shown = means[:MOST_POINTS]
     ax = axes(ax, 6.4, 1.2 + 0.28 * max(2, len(shown)))
     for row, (_, found) in enumerate(shown):
         mean, low, high = found["mean"], found["low"], found["high"]
+        left = found.get("unfinished") if figure in OF_FINISHED else None
+        if left:
+            ax.annotate(
+                f"{left:.4g} unfinished",
+                (1.0, row),
+                (4, 0),
+                ("axes fraction", "data"),
+                "offset points",
+                va="center",
+                fontsize=SMALL,
+            )
         if mean is None or not math.isfinite(mean):
             continue
         if low is not None and high is not None:
@@ -62,7 +76,7 @@ def plot_means(means: Points, figure: str, *, ax: Axes | None = None) -> Axes:
     ax.set_ylim(max(len(shown), 1) - 0.5, -0.5)
     ax.grid(axis="y", color="0.9", linewidth=0.6)
     ax.set_ylabel("point of the grid")
-    ax.set_xlabel(name)
+    ax.set_xlabel(f"{name} of the jobs that finished" if figure in OF_FINISHED else name)
     ax.set_title(f"{name}: mean and 95 % interval{more}")
     return ax
 

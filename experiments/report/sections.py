@@ -8,6 +8,7 @@ from typing import Any
 
 from experiments.evaluation import facts, tables, texts
 from experiments.evaluation.checking import SCHEDULES, check_document
+from experiments.evaluation.comparison import Comparison
 from experiments.evaluation.facts import Facts
 from experiments.evaluation.instance_of import digest_of, named_file
 from experiments.evaluation.job_comparison import JobComparison, compare_jobs
@@ -72,6 +73,8 @@ def section_of(
         check_document(instance, data)
     title, came_out, made = _SAYING_BY_KIND[kind](data, found, instance)
     notes = list(not_options(data))
+    if isinstance(found, Comparison):
+        notes = [*tables.unfinished_notes(found), *notes]
     if instance is None and kind in VERIFIABLE:
         file = named_file(data)
         where = f"its instance, {file}, is not there" if file else "it names no instance file"
@@ -122,17 +125,17 @@ def _ratio(_: Mapping[str, Any], result: Any, instance: Instance | None) -> Said
 
 def _compare(data: Mapping[str, Any], found: Any, _: Instance | None) -> Said:
     if data.get("format") == FORMAT:
-        rows = [tables.elastic_row(name, row) for name, row in found.policies.items()]
+        rows = tables.elastic_rows(found)
         title = f"{len(found.policies)} policies on {data.get('jobs')} elastic jobs"
         bound = [("utility at most", texts.number(data.get("bound")))]
         return title, bound, [table("Policies; times in seconds", tables.ELASTIC, rows)]
-    rows = [tables.compared_row(name, row) for name, row in found.policies.items()]
+    rows = tables.compared_rows(found)
     title = f"{len(found.policies)} policies on {data.get('jobs')} jobs"
     return title, [], [table("Policies", tables.COMPARED, rows)]
 
 
 def _replay(data: Mapping[str, Any], found: Any, _: Instance | None) -> Said:
-    rows = [tables.replayed_row(name, row) for name, row in found.policies.items()]
+    rows = tables.replayed_rows(found)
     title = f"{len(found.policies)} policies replayed on {data.get('jobs')} jobs of a trace"
     return title, [], [table("Policies; times in seconds", tables.REPLAYED, rows)]
 

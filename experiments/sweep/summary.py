@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from experiments.evaluation.comparison import OF_FINISHED
 from experiments.evaluation.intervals import (
     NONE,
     interval_of,
@@ -16,6 +17,7 @@ from experiments.evaluation.intervals import (
 )
 from experiments.sweep.record import DONE
 
+LEFT = "unfinished"  # the figure of a run: how many of its jobs did not finish
 _KIND = ("instance.preset", "instance.file")
 _POINT = ("instance.", "policy.", "task.")
 
@@ -39,7 +41,8 @@ def summarise(frame: pd.DataFrame, figures: Iterable[str]) -> pd.DataFrame:
         values), ``figure.interval`` (what interval it is, as in
         `experiments.evaluation.intervals.Interval`), ``figure.ci95`` (half-width by Student's t
         before the interval is cut off where no value can be; NaN for ratios) and ``figure.n``
-        (values that the mean is of).
+        (values that the mean is of). Beside figures of the jobs that finished alone, such as
+        ``mean_completion``, ``unfinished`` is the mean number of the other jobs.
 
     Examples
     --------
@@ -51,6 +54,7 @@ def summarise(frame: pd.DataFrame, figures: Iterable[str]) -> pd.DataFrame:
     """
     axes = varying(frame)
     wanted = [name for name in figures if name in frame]
+    left = _unfinished(frame) if set(OF_FINISHED) & set(wanted) and LEFT not in wanted else None
     rows = []
     for _, group in frame.groupby(_labels(frame), sort=False, dropna=False):
         failed = int((group["status"] != DONE).sum())
@@ -64,8 +68,19 @@ def summarise(frame: pd.DataFrame, figures: Iterable[str]) -> pd.DataFrame:
             row |= {name: found.mean, f"{name}.ci95": half, f"{name}.n": found.n}
             row |= {f"{name}.low": found.low, f"{name}.high": found.high}
             row[f"{name}.interval"] = found.kind
+        if left is not None:
+            row[LEFT] = float(left[group.index].mean())
         rows.append(row)
     return pd.DataFrame(rows)
+
+
+def _unfinished(frame: pd.DataFrame) -> pd.Series[float] | None:
+    """Jobs that did not finish, by cell; None where the sweep did not count jobs."""
+    if LEFT in frame:
+        return frame[LEFT].astype(float)
+    if {"jobs", "finished"} <= set(frame):  # a version that did not count them
+        return frame["jobs"].astype(float) - frame["finished"].astype(float)
+    return None
 
 
 def varying(frame: pd.DataFrame) -> list[str]:

@@ -9,7 +9,9 @@ from typing import Any
 import pandas as pd
 
 from experiments.evaluation import texts
+from experiments.evaluation.comparison import OF_FINISHED
 from experiments.evaluation.intervals import CUT, RANGE, scale_of
+from experiments.sweep.summary import LEFT
 
 TITLE = "Mean over the seeds ± half of its 95 % interval"
 MARKS = {CUT: "*", RANGE: "**"}
@@ -17,6 +19,8 @@ NOTES = {
     CUT: "*: the interval is cut off where no value can be, so it is not symmetrical",
     RANGE: "**: smallest and largest; these seeds are too few for an interval",
 }
+LEFT_MARK = "†"
+MOST_NAMED = 6  # points of the grid in a note
 _ENDS = ("low", "high")
 
 
@@ -70,18 +74,37 @@ def notes_of(table: pd.DataFrame, figures: Sequence[str]) -> list[str]:
     notes = [note for kind, note in NOTES.items() if kind in kinds]
     if any(scale_of(name) == "ratio" for name in figures):
         notes.append("ratios: geometric mean, interval of the logarithms")
+    left = {_point(row): row[LEFT] for row in table.to_dict("records") if _left(row)}
+    if left and any(name in OF_FINISHED for name in figures):
+        counts = ", ".join(f"{point} {count:.4g}" for point, count in left.items())
+        if len(left) > MOST_NAMED:
+            counts = f"at {len(left)} of {len(table)} points; column {LEFT} of the file"
+        notes.append(f"{LEFT_MARK}: of the jobs that finished alone. Not finished: {counts}")
     return notes
 
 
+def _left(row: Mapping[Any, Any]) -> float:
+    """Mean number of jobs that did not finish at a point; 0 where the table does not have it."""
+    count: Any = row.get(LEFT)
+    return 0.0 if is_missing(count) else float(count)
+
+
+def _point(row: Mapping[Any, Any]) -> str:
+    return " ".join(filter(None, (label(row, "instance."), label(row, "policy."))))
+
+
 def interval_in(row: Mapping[Any, Any], name: str) -> dict[str, float | None]:
-    """Mean and ends of the interval of a figure; None for what there is not.
+    """Mean and ends of the interval of a figure, and how many jobs did not finish.
+
+    None for what there is not.
 
     Examples
     --------
     >>> interval_in({"jobs": 4.0, "jobs.low": 3.0, "jobs.high": math.nan}, "jobs")
-    {'mean': 4.0, 'low': 3.0, 'high': None}
+    {'mean': 4.0, 'low': 3.0, 'high': None, 'unfinished': None}
     """
     found = {"mean": row[name]} | {end: row[f"{name}.{end}"] for end in _ENDS}
+    found |= {LEFT: row.get(LEFT)}
     return {end: None if is_missing(value) else float(value) for end, value in found.items()}
 
 
@@ -109,4 +132,5 @@ def _mean(row: Mapping[Any, Any], name: str) -> str:
         return "-"
     mark = MARKS.get(row[f"{name}.interval"], "")
     text = texts.interval(interval_in(row, name))
+    mark += LEFT_MARK if name in OF_FINISHED and _left(row) else ""
     return f"{text}{mark}" + ("" if n == row["seeds"] else f" (of {n})")

@@ -15,9 +15,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from oasis.certify.verify import no_result
 from oasis.model.decision import Decision
 from oasis.model.document import entry, real
-from oasis.model.instance import Instance, Job
+from oasis.model.instance import Instance, Job, expect_instance
 from oasis.model.resources import as_array
 from oasis.model.rounding import FloatArray, IntArray
 from oasis.model.schedule import COUNT, SERVER, Schedule
@@ -152,6 +153,9 @@ def certify(instance: Instance, run: PricedRun) -> Certificate:
     >>> print(f"{certificate.alpha:.3f} {certificate.log_alpha_x:.3f} {certificate.payoff_gap:.3f}")
     14.609 11.491 0.000
     """
+    expect_instance(instance)
+    if not (hasattr(run, "bounds") and hasattr(run, "decisions")):
+        raise no_result("run", "a Run of OASiS", run)
     if run.bounds is None:
         raise ValueError(f"policy {run.policy!r} has no prices, so Theorem 4 says nothing of it")
     bounds, cluster = run.bounds, instance.cluster

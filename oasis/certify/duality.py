@@ -13,7 +13,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from oasis.model import rounding
-from oasis.model.instance import Instance, Job
+from oasis.model.instance import Instance, Job, expect_instance
 from oasis.model.resources import as_array
 from oasis.model.rounding import FloatArray
 
@@ -51,6 +51,7 @@ def dual_bound(instance: Instance, worker_prices: FloatArray, ps_prices: FloatAr
     >>> print(f"{run.total_utility:.1f} <= {bound:.1f}")
     100.7 <= 3597.7
     """
+    expect_instance(instance)
     cluster = instance.cluster
     capacities = (cluster.worker_capacity, cluster.ps_capacity)
     rent = []

@@ -7,6 +7,7 @@ the job and the cluster.
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
@@ -16,9 +17,10 @@ from oasis.certify.suspects import minibatch_slots, suspects
 from oasis.model import rounding
 from oasis.model.decision import Decision
 from oasis.model.errors import VerificationError
-from oasis.model.instance import Instance, Job
+from oasis.model.instance import Instance, Job, expect_instance
 from oasis.model.rounding import FloatArray, IntArray
 from oasis.model.schedule import COUNT, SERVER, SLOT, Schedule
+from oasis.model.validation import describe
 
 SUSPICION = 5e-10  # relative excess of a sum in floats from which on it is summed exactly
 
@@ -75,6 +77,10 @@ def verify(instance: Instance, result: HasSchedules | Mapping[str, Schedule]) ->
     >>> round(oasis.verify(instance, run), 3)
     100.684
     """
+    expect_instance(instance)
+    if not isinstance(result, Mapping) and not hasattr(result, "schedules"):
+        expected = "a Run, an OfflineResult or a mapping of job ids to schedules"
+        raise no_result("result", expected, result)
     schedules = result if isinstance(result, Mapping) else result.schedules
     jobs = {job.id: job for job in instance.jobs}
     for job_id, schedule in schedules.items():
@@ -97,6 +103,14 @@ def verify(instance: Instance, result: HasSchedules | Mapping[str, Schedule]) ->
         if stated is not None and not math.isclose(stated, total, rel_tol=1e-9, abs_tol=1e-12):
             raise VerificationError("(1) objective", f"{name} is {stated}, recomputed {total}")
     return total
+
+
+def no_result(name: str, expected: str, given: object) -> TypeError:
+    """The error about an argument that is no result, which says how to get one from a path."""
+    got = describe(given)
+    if isinstance(given, (str, os.PathLike)):
+        got += f"; oasis.read_result({os.fspath(given)!r}) reads one from that file"
+    return TypeError(f"{name}: expected {expected}, got {got}")
 
 
 def verify_decisions(instance: Instance, run: HasDecisions) -> None:

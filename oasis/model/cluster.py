@@ -11,6 +11,7 @@ from oasis.model.errors import InstanceError, located_at
 from oasis.model.job import Job
 from oasis.model.resources import ResourceVector, as_array, check_known
 from oasis.model.rounding import FloatArray
+from oasis.model.summary import Facts, Summarised
 from oasis.model.validation import (
     LARGEST_AMOUNT,
     LARGEST_SIZE,
@@ -65,8 +66,8 @@ class Server:
         return tuple(f"{self.id}#{k}" for k in range(self.count))
 
 
-@dataclass(frozen=True, slots=True)
-class Cluster:
+@dataclass(frozen=True, slots=True, repr=False)
+class Cluster(Summarised):
     """The machines for workers, the machines for parameter servers, and the length of a slot.
 
     Parameters
@@ -122,6 +123,13 @@ class Cluster:
         for group in ("worker", "ps"):
             self._expand(group)
         self._check_server_ids()
+
+    def summary(self) -> tuple[str, Facts]:
+        """Servers of each group, resources and the length of a slot."""
+        servers = f"{len(self.worker_ids)} for workers, {len(self.ps_ids)} for ps"
+        slot = f"{self.slot_seconds:g} s"
+        names = ", ".join(self.resources)
+        return "Cluster", [("servers", servers), ("resources", names), ("slots of", slot)]
 
     def _expand(self, group: str) -> None:
         path = f"{group}_servers"

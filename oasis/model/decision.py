@@ -8,10 +8,11 @@ from typing import Any
 
 from oasis.model.document import count, entry, flag, list_of, optional, real, text
 from oasis.model.schedule import Schedule
+from oasis.model.summary import Facts, Summarised, short
 
 
-@dataclass(frozen=True, slots=True)
-class Bottleneck:
+@dataclass(frozen=True, slots=True, repr=False)
+class Bottleneck(Summarised):
     """The resource that contributes most to a job's cheapest cost.
 
     Parameters
@@ -47,9 +48,15 @@ class Bottleneck:
     cost: float
     share: float
 
+    def summary(self) -> tuple[str, Facts]:
+        """Resource, group, the dearest servers and slots, and the cost."""
+        where = [("servers", ", ".join(self.servers)), ("slots", ", ".join(map(str, self.slots)))]
+        cost = f"{short(self.cost)} ({self.share:.0%} of all)"
+        return "Bottleneck", [("of", f"{self.resource} ({self.group})"), *where, ("cost", cost)]
 
-@dataclass(frozen=True, slots=True)
-class Rejection:
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Rejection(Summarised):
     """What it would have taken to admit a job that fits on the cluster but is not worth its cost.
 
     Parameters
@@ -80,13 +87,22 @@ class Rejection:
     utility_factor: float | None
     bottleneck: Bottleneck | None
 
+    def summary(self) -> tuple[str, Facts]:
+        """From which utility on the job would have been admitted, and what is scarcest."""
+        factor = ("utility_factor", short(self.utility_factor))
+        scarce = "none"
+        if self.bottleneck is not None:
+            scarce = f"{self.bottleneck.resource} ({self.bottleneck.group})"
+        least = ("smallest_utility", short(self.smallest_utility))
+        return "Rejection", [least, factor, ("bottleneck", scarce)]
+
 
 Explanation = tuple[str, Rejection | None]  # the reason and the rejection of a decision
 _LATER = ("reason", "rejection")
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+@dataclass(frozen=True, slots=True, repr=False)
+class Decision(Summarised):
     """Outcome of quoting or submitting a job.
 
     Explaining a rejection may take longer than deciding on it. So `reason` and `rejection` of
@@ -163,6 +179,15 @@ class Decision:
             object.__setattr__(self, later, value)
         object.__setattr__(self, "_explain", None)
         return getattr(self, name)
+
+    def summary(self) -> tuple[str, Facts]:
+        """Whether it is admitted, and what that earns; the reason, where it is known by now."""
+        if not self.admitted:
+            known = [("because", self.reason)] if self._explain is None and self.reason else []
+            return "Decision", [("job", self.job_id), ("rejected", ""), *known]
+        when = [("completion", "none" if self.completion is None else f"slot {self.completion}")]
+        worth = [(name, short(getattr(self, name))) for name in ("payoff", "utility", "cost")]
+        return "Decision", [("job", self.job_id), ("admitted", ""), *when, *worth]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON; the inverse of `from_dict`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,9 +11,9 @@ from oasis.model.cluster import Cluster, Server
 from oasis.model.errors import InstanceError, located_at
 from oasis.model.job import Job
 from oasis.model.summary import Facts, Summarised
-from oasis.model.validation import LARGEST_SIZE, check_unique, integer
+from oasis.model.validation import LARGEST_SIZE, check_unique, describe, integer
 
-__all__ = ["Cluster", "Instance", "Job", "Server"]
+__all__ = ["Cluster", "Instance", "Job", "Server", "expect_instance"]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -81,3 +82,27 @@ class Instance(Summarised):
     def jobs_by_arrival(self) -> list[Job]:
         """Jobs in order of arrival; those of one slot in the order of the file."""
         return sorted(self.jobs, key=lambda job: job.arrival)
+
+
+def expect_instance(value: object, name: str = "instance") -> None:
+    """Raise `TypeError` unless `value` is an instance, saying how to get one from it.
+
+    Examples
+    --------
+    >>> expect_instance("jobs.json")
+    Traceback (most recent call last):
+    TypeError: instance: expected an oasis.Instance, got 'jobs.json'; oasis.read('jobs.json') \
+reads one from that file
+    """
+    if isinstance(value, Instance):
+        return
+    got = describe(value)
+    if isinstance(value, (str, os.PathLike)):
+        got += f"; oasis.read({os.fspath(value)!r}) reads one from that file"
+    elif isinstance(value, type):
+        got = f"the class {value.__name__}"
+    elif hasattr(value, "decide") or hasattr(value, "submit"):
+        got += ", a policy; the instance comes first"
+    elif isinstance(value, Mapping):
+        got += "; oasis.model.instance_file.instance_from_dict makes one of plain data"
+    raise TypeError(f"{name}: expected an oasis.Instance, got {got}")

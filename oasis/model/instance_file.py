@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from oasis.model.errors import InstanceError, located_at
 from oasis.model.files import write_text
-from oasis.model.instance import Cluster, Instance, Job, Server
+from oasis.model.instance import Cluster, Instance, Job, Server, expect_instance
 from oasis.model.utility import Constant, Deadline, Piecewise, Sigmoid, Utility
 from oasis.model.validation import check_keys, check_list, describe
 
@@ -123,6 +123,7 @@ def cluster_to_dict(cluster: Cluster) -> dict[str, Any]:
 
 def instance_to_dict(instance: Instance) -> dict[str, Any]:
     """Plain data of `instance`, the inverse of `instance_from_dict`."""
+    expect_instance(instance)
     data: dict[str, Any] = {
         "format": FORMAT,
         "version": VERSION,

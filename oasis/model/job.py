@@ -12,6 +12,7 @@ from oasis.model import rounding
 from oasis.model.errors import InstanceError, located_at
 from oasis.model.resources import BANDWIDTH, ResourceVector
 from oasis.model.rounding import IntArray
+from oasis.model.summary import Facts, Summarised
 from oasis.model.utility import Utility, is_utility
 from oasis.model.validation import LARGEST_AMOUNT, describe, integer, number, text
 
@@ -19,8 +20,8 @@ GBIT_PER_MB = 8e-3
 MOST_WORK = 1e300  # worker-slots: no horizon is that long, but sums of it are still finite
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
+@dataclass(frozen=True, slots=True, repr=False)
+class Job(Summarised):
     """A training job.
 
     Parameters
@@ -112,6 +113,19 @@ class Job:
         if self.bandwidth > self.ps_bandwidth:
             found = f"expected at most ps.{BANDWIDTH} ({self.ps_bandwidth:g})"
             raise InstanceError(f"worker.{BANDWIDTH}", f"{found}, got {self.bandwidth:g}")
+
+    def summary(self) -> tuple[str, Facts]:
+        """Name, arrival, numbers of workers, mini-batches, demand of a worker and utility."""
+        steps = f"{self.epochs} x {self.chunks} x {self.minibatches}"
+        demand = ", ".join(f"{amount:g} {name}" for name, amount in self.worker.items())
+        return "Job", [
+            ("id", self.id),
+            ("arrival", f"{self.arrival}"),
+            ("workers", f"{self.min_workers} to {self.chunks}"),
+            ("mini-batches", steps),
+            ("a worker", demand or "demands nothing"),
+            ("utility", str(getattr(self.utility, "kind", type(self.utility).__name__))),
+        ]
 
     @property
     def bandwidth(self) -> float:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from oasis.model import document
 from oasis.model.errors import InstanceError, located_at
 from oasis.model.rounding import FloatArray, IntArray
+from oasis.model.summary import Facts, Summarised
 from oasis.model.validation import check_unique
 
 SLOT, SERVER, COUNT = 0, 1, 2
@@ -28,8 +29,8 @@ def placements(rows: npt.ArrayLike) -> IntArray:
     return table
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Schedule:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Schedule(Summarised):
     """Workers and parameter servers of one job, slot by slot and server by server.
 
     Parameters
@@ -82,6 +83,15 @@ class Schedule:
     def worker_slots(self) -> int:
         """Worker-slots in all slots together, the left-hand side of (2)."""
         return int(self.workers[:, COUNT].sum())
+
+    def summary(self) -> tuple[str, Facts]:
+        """Its job, the slots from the first to the last with a worker, and how many run there."""
+        if not len(self.workers):
+            return "Schedule", [("job", self.job_id), ("without", "workers")]
+        slots = f"{self.start} to {self.completion}"
+        counts = [("worker-slots", self.worker_slots), ("PS-slots", int(self.ps[:, COUNT].sum()))]
+        said = [(name, str(count)) for name, count in counts]
+        return "Schedule", [("job", self.job_id), ("slots", slots), *said]
 
     def since(self, slot: int) -> Schedule | None:
         """The part of the schedule from `slot` on; None if nothing runs there."""

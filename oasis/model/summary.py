@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Mapping
 from html import escape
+from typing import Any
 
 Facts = list[tuple[str, str]]
+LONGEST = 48  # characters of one value in a `repr`
 
 
 class Summarised:
@@ -28,7 +32,7 @@ class Summarised:
 
     def __repr__(self) -> str:
         title, facts = self.summary()
-        return f"<{title}: {', '.join(f'{name} {value}' for name, value in facts)}>"
+        return f"<{title}: {', '.join(f'{name} {cut(value)}'.rstrip() for name, value in facts)}>"
 
     def _repr_html_(self) -> str:
         title, facts = self.summary()
@@ -38,6 +42,63 @@ class Summarised:
             for name, value in facts
         )
         return f"<table><caption>{escape(title)}</caption>{rows}</table>"
+
+
+class Configured:
+    """Gives a policy a ``repr`` with the options in `parameters` that differ from their defaults.
+
+    Examples
+    --------
+    >>> from baselines import LAS
+    >>> LAS(), LAS(2, thresholds=(0.5, 2.0), line="fit")
+    (LAS(), LAS(seed=2, thresholds=[0.5, 2.0], line='fit'))
+    """
+
+    __slots__ = ()
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """What distinguishes this run from another, as plain data."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        defaults = inspect.signature(type(self)).parameters
+        own = self.parameters
+        chosen = {
+            name: own[name]
+            for name, option in defaults.items()
+            if name in own and own[name] != _plain(option.default)
+        }
+        return called(self, chosen)
+
+
+def _plain(value: Any) -> Any:
+    """A default as `parameters` has it: plain data know no tuples."""
+    return list(value) if isinstance(value, tuple) else value
+
+
+def called(value: object, options: Mapping[str, Any]) -> str:
+    """The call that makes an object like `value`: its class and some options.
+
+    Examples
+    --------
+    >>> from baselines import FIFO
+    >>> called(FIFO(), {"seed": 3})
+    'FIFO(seed=3)'
+    """
+    given = ", ".join(f"{name}={cut(repr(option))}" for name, option in options.items())
+    return f"{type(value).__name__}({given})"
+
+
+def cut(text: str) -> str:
+    """`text`, or its beginning if it is longer than `LONGEST`.
+
+    Examples
+    --------
+    >>> cut("x" * 100)
+    'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...'
+    """
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
 
 
 def short(value: float | None) -> str:

@@ -160,6 +160,9 @@ class Deadline:
         return _log(self(delay))
 
 
+MOST_SHOWN = 4  # points in a `repr`
+
+
 @dataclass(frozen=True, slots=True)
 class Piecewise:
     """Linear between the points (delays, values), constant outside them.
@@ -198,6 +201,12 @@ class Piecewise:
                 raise InstanceError(f"delays[{k}]", "expected strictly increasing delays")
             if self.values[k] > self.values[k - 1]:
                 raise InstanceError(f"values[{k}]", "expected non-increasing values")
+
+    def __repr__(self) -> str:
+        if len(self.delays) <= MOST_SHOWN:
+            return f"Piecewise(delays={self.delays}, values={self.values})"
+        ends = [f"{values[0]:g} to {values[-1]:g}" for values in (self.delays, self.values)]
+        return f"<Piecewise: {len(self.delays)} points, delays {ends[0]}, values {ends[1]}>"
 
     def __call__(self, delay: npt.ArrayLike) -> FloatArray:
         result: FloatArray = np.interp(np.asarray(delay, np.float64), self.delays, self.values)

@@ -11,14 +11,15 @@ from oasis.model.decision import Rejection
 from oasis.model.job import Job
 from oasis.model.rounding import FloatArray
 from oasis.model.schedule import Schedule
+from oasis.model.summary import Facts, Summarised, short
 from oasis.online.cost import Cost, schedule_cost
 from oasis.online.ledger import Ledger
 from oasis.online.rejection import explanation
 from oasis.online.search import Granularity, Search
 
 
-@dataclass(frozen=True, slots=True)
-class BestSchedule:
+@dataclass(frozen=True, slots=True, repr=False)
+class BestSchedule(Summarised):
     """Result of `best_schedule`.
 
     Parameters
@@ -64,6 +65,13 @@ class BestSchedule:
     reason: str | None
     breakdown: Cost | None
     rejection: Rejection | None
+
+    def summary(self) -> tuple[str, Facts]:
+        """Payoff, utility, cost and completion, or why there is no schedule."""
+        if self.schedule is None:
+            return "BestSchedule", [("none", self.reason or "")]
+        worth = [(name, short(getattr(self, name))) for name in ("payoff", "utility", "cost")]
+        return "BestSchedule", [*worth, ("completion", f"slot {self.completion}")]
 
 
 def best_schedule(

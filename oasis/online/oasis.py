@@ -13,10 +13,10 @@ from oasis.model.cluster import Cluster
 from oasis.model.decision import Decision, Explanation
 from oasis.model.errors import InstanceError
 from oasis.model.files import read_archive, write_archive
-from oasis.model.instance import Instance
+from oasis.model.instance import Instance, expect_instance
 from oasis.model.instance_file import cluster_from_dict, cluster_to_dict
 from oasis.model.job import Job
-from oasis.model.validation import integer
+from oasis.model.validation import describe, integer
 from oasis.online.best_schedule import BestSchedule, found_by, result_of
 from oasis.online.ledger import Ledger
 from oasis.online.past import Past
@@ -75,6 +75,10 @@ class OASiS:
         granularity: Granularity = "worker-slot",
     ) -> None:
         check_granularity(granularity)
+        for name, value, kind in (("cluster", cluster, Cluster), ("bounds", bounds, PriceBounds)):
+            if not isinstance(value, kind):
+                expected = f"expected oasis.{kind.__name__}, as OASiS.from_instance makes it"
+                raise TypeError(f"{name}: {expected}, got {describe(value)}")
         if bounds.worker.log_lower.shape != (len(cluster.resources),):
             raise ValueError(f"bounds: expected one for each of {', '.join(cluster.resources)}")
         self.cluster = cluster
@@ -108,6 +112,7 @@ class OASiS:
         With `bounds`, learned prices or their file, U and L are those of past days instead, and
         so are `normalize` and `min_utility_fraction`.
         """
+        expect_instance(instance)
         learned = learned_from(bounds, "bounds")
         if learned is None:
             own = PriceBounds.from_instance(
@@ -124,6 +129,12 @@ class OASiS:
         if learned is not None:
             scheduler._bounds_from = bounds if isinstance(bounds, str) else learned.name
         return scheduler
+
+    def __repr__(self) -> str:
+        admitted = sum(decision.admitted for decision in self.decisions)
+        seen = f"{len(self.decisions)} jobs seen, {admitted} admitted"
+        options = f"granularity={self.granularity!r}, alpha={self.bounds.alpha:.6g}"
+        return f"OASiS({seen}, slot {self.now} of {self.horizon}, {options})"
 
     @property
     def parameters(self) -> Mapping[str, Any]:
@@ -147,6 +158,8 @@ class OASiS:
         InstanceError
             If the job does not fit the cluster's resources, the horizon or the order of arrival.
         """
+        if not isinstance(job, Job):
+            raise TypeError(f"job: expected an oasis.Job, got {describe(job)}")
         self._check(job)
         found = found_by(self._search(job, self.ledger))
         if found is None:

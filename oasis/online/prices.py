@@ -10,18 +10,19 @@ import numpy as np
 
 from oasis.model import document
 from oasis.model.cluster import Cluster
-from oasis.model.instance import Instance
+from oasis.model.instance import Instance, expect_instance
 from oasis.model.job import Job
 from oasis.model.resources import as_array
 from oasis.model.rounding import FloatArray
+from oasis.model.summary import Facts, Summarised, short
 from oasis.online.completions import completions
 
 DEFAULT_MIN_UTILITY_FRACTION = 0.7  # chosen by a study: docs/floor
 LARGEST_LOG = 709.0
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PriceFunction:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class PriceFunction(Summarised):
     """The price P(g) = L (U/L)^(g/c) of one server group (22).
 
     Parameters
@@ -51,6 +52,12 @@ class PriceFunction:
             values = np.array(getattr(self, name), dtype=np.float64)
             values.flags.writeable = False
             object.__setattr__(self, name, values)
+
+    def summary(self) -> tuple[str, Facts]:
+        """Number of resources, the largest ln U/L, and eta."""
+        largest = short(float(self.log_ratio.max(initial=0.0)))
+        size = ("resources", str(len(self.log_ratio)))
+        return "PriceFunction", [size, ("ln U/L at most", largest), ("eta", short(self.eta))]
 
     def __call__(self, used: FloatArray, capacity: FloatArray) -> FloatArray:
         """Prices at committed amounts `used` (..., R) of `capacity` (..., R), same shape."""
@@ -92,8 +99,8 @@ class PriceFunction:
         return cls(known, np.array(ratio), np.nan if eta is None else eta)
 
 
-@dataclass(frozen=True, slots=True)
-class PriceBounds:
+@dataclass(frozen=True, slots=True, repr=False)
+class PriceBounds(Summarised):
     """Price functions of both server groups, and the options that they were computed with.
 
     Parameters
@@ -124,6 +131,12 @@ class PriceBounds:
     min_utility_fraction: float
     scale: float = 1.0
 
+    def summary(self) -> tuple[str, Facts]:
+        """alpha, and the options that the bounds were computed with."""
+        floor = ("min_utility_fraction", short(self.min_utility_fraction))
+        options = [("normalize", str(self.normalize)), floor, ("scale", short(self.scale))]
+        return "PriceBounds", [("alpha", short(self.alpha)), *options]
+
     @property
     def alpha(self) -> float:
         """max(1, ln U1^r/L1, ln U2^r/L2) of Theorem 4."""
@@ -142,6 +155,7 @@ class PriceBounds:
         Without a job that can finish and is worth something, all prices are 0: there is nothing to
         ration.
         """
+        expect_instance(instance)
         return cls.from_jobs(
             instance.jobs,
             instance.cluster,

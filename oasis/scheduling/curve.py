@@ -7,6 +7,8 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from itertools import pairwise
 
+MOST_SHOWN = 4  # points in a `repr`
+
 
 @dataclass(frozen=True, slots=True)
 class TrainingCurve:
@@ -32,6 +34,12 @@ class TrainingCurve:
             raise ValueError(f"points: expected shares that increase from 0 to 1, got {shares}")
         if not all(math.isfinite(value) for _, value in self.points):
             raise ValueError("points: expected finite values")
+
+    def __repr__(self) -> str:
+        if len(self.points) <= MOST_SHOWN:
+            return f"TrainingCurve(points={self.points})"
+        first, last = self.points[0][1], self.points[-1][1]
+        return f"<TrainingCurve: {len(self.points)} points, values {first:g} to {last:g}>"
 
     @classmethod
     def exponential(cls, first: float, last: float, pace: float, pieces: int = 32) -> TrainingCurve:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any, NoReturn
 
 from oasis.model import rounding
+from oasis.model.errors import PolicyError
 from oasis.model.job import Job
+from oasis.model.summary import Facts, Summarised
 from oasis.model.utility import Utility
 from oasis.scheduling.allocation import Allocation
 from oasis.scheduling.curve import TrainingCurve
@@ -14,12 +17,12 @@ from oasis.scheduling.parameter_servers import PsRule
 Demand = tuple[tuple[int, int], ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PolicyJob:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class PolicyJob(Summarised):
     """What a policy may know of a job once it has arrived.
 
-    `work` and `curve` are for policies that are told how much work a job has
-    (`Policy.told_remaining`); the answers of any other policy must not depend on them.
+    `work`, `source` and `curve` say how much work the job has. They are for policies that are told
+    so (`Policy.told_remaining`); any other policy gets an `UntoldJob`, which does not have them.
 
     Parameters
     ----------
@@ -130,3 +133,93 @@ class PolicyJob:
         return self.min_workers <= workers <= self.max_workers and self.ps_needed(
             workers
         ) <= allocation.ps_count <= self.ps_most(workers)
+
+    def untold(self, policy: str) -> UntoldJob:
+        """The same job as a policy of this name sees it that is not told how much work jobs have.
+
+        Examples
+        --------
+        >>> PolicyJob("a", 0.0, 60.0, ((0, 1),)).untold("mine").work
+        Traceback (most recent call last):
+        oasis.model.errors.PolicyError: policy mine [job a]: asked for work of a job without \
+declaring told_remaining
+        """
+        seen = object.__new__(UntoldJob)
+        for name in _TOLD_TO_ALL:
+            object.__setattr__(seen, name, getattr(self, name))
+        object.__setattr__(seen, "policy", policy)
+        return seen
+
+    def summary(self) -> tuple[str, Facts]:
+        """Name, arrival, numbers of workers and work."""
+        return "PolicyJob", [*self._size(), ("work", f"{self.work:.6g}")]
+
+    def _size(self) -> Facts:
+        least, most = self.min_workers, self.max_workers
+        workers = f"{most}" if least == most else f"{least} to {most}"
+        return [("id", self.id), ("arrival", f"{self.arrival:.6g}"), ("workers", workers)]
+
+
+class UntoldJob(PolicyJob):
+    """A job in the view of a policy that does not declare `told_remaining`.
+
+    It has all that a `PolicyJob` has but what says how much work it is: `work`, `source` and
+    `curve` raise `PolicyError`.
+
+    Examples
+    --------
+    A policy that sorts by work, and forgets to say that it needs to know it:
+
+    >>> from baselines import FIFO
+    >>> from oasis.simulator import PlainJob, replay, rigid_workload
+    >>> class Shortest(FIFO):
+    ...     name = "shortest"
+    ...     def key(self, job, workers, view):
+    ...         return job.work
+    >>> jobs = [PlainJob("a", 0.0, 60.0, 8)]
+    >>> replay(rigid_workload(jobs, servers=1, gpus_per_server=8), Shortest())
+    Traceback (most recent call last):
+    oasis.model.errors.PolicyError: policy shortest [job a]: asked for work of a job without \
+declaring told_remaining
+    >>> class Told(Shortest):
+    ...     told_remaining = True
+    >>> replay(rigid_workload(jobs, servers=1, gpus_per_server=8), Told()).completions
+    [60.0]
+    """
+
+    __slots__ = ("policy",)
+    policy: str
+
+    @property
+    def work(self) -> NoReturn:
+        """Raise `PolicyError`."""
+        self._refuse("work")
+
+    @property
+    def source(self) -> NoReturn:
+        """Raise `PolicyError`."""
+        self._refuse("source")
+
+    @property
+    def curve(self) -> NoReturn:
+        """Raise `PolicyError`."""
+        self._refuse("curve")
+
+    def summary(self) -> tuple[str, Facts]:
+        """Name, arrival and numbers of workers."""
+        return "PolicyJob", self._size()
+
+    def __getstate__(self) -> list[Any]:
+        return [getattr(self, name) for name in (*_TOLD_TO_ALL, "policy")]
+
+    def __setstate__(self, state: list[Any]) -> None:
+        for name, value in zip((*_TOLD_TO_ALL, "policy"), state, strict=True):
+            object.__setattr__(self, name, value)
+
+    def _refuse(self, what: str) -> NoReturn:
+        detail = f"asked for {what} of a job without declaring told_remaining"
+        raise PolicyError(self.policy, detail, job=self.id)
+
+
+_SAYS_WORK = ("work", "source", "curve")
+_TOLD_TO_ALL = tuple(f.name for f in fields(PolicyJob) if f.name not in _SAYS_WORK)

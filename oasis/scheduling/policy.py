@@ -39,8 +39,9 @@ class Plan:
 class Policy(Protocol):
     """A scheduler, driven by the simulator or by an adapter to a cluster.
 
-    `told_remaining` declares that it needs to be told how much work jobs have left. A simulation
-    knows that, a cluster does not; a policy that does not declare it never sees it.
+    `told_remaining` declares that it needs to be told how much work jobs have, in all and left. A
+    simulation knows that, a cluster only what owners say. A policy that does not declare it never
+    sees it: `View.remaining` and what says it of a job (`UntoldJob`) raise `PolicyError`.
 
     It is called once for each instant at which something happened: jobs finished or arrived, a
     server was lost or returned, its timer went off, or, if `slotted`, a slot began. A policy may

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from oasis.model.rounding import TOLERANCE
+from oasis.model.summary import Facts, Summarised
 
 FINE = 1 << 40  # grid for amounts that are no whole numbers: 9e-13 of a unit
 GROUPS = ("worker", "ps")
@@ -57,8 +58,8 @@ class Machine:
         object.__setattr__(self, "capacity", capacity_on(self.grid, self.amounts))
 
 
-@dataclass(frozen=True, slots=True)
-class Site:
+@dataclass(frozen=True, slots=True, repr=False)
+class Site(Summarised):
     """The machines and the clock.
 
     Parameters
@@ -102,6 +103,14 @@ class Site:
         servers = set(hosts["ps"])
         both = tuple(machine for machine in hosts["worker"] if machine in servers)
         object.__setattr__(self, "_both", both)
+
+    def summary(self) -> tuple[str, Facts]:
+        """Machines, resources, and the clock."""
+        clock = f"{'slots' if self.slotted else 'units'} of {self.unit_seconds:g} s"
+        end = "none" if self.horizon is None else f"{self.horizon:g}"
+        said: Facts = [("machines", str(len(self.machines)))]
+        said += [("resources", ", ".join(self.resources)), ("time in", clock), ("horizon", end)]
+        return "Site", said
 
     @property
     def grid(self) -> int:

@@ -6,14 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from oasis.model.summary import Facts, Summarised
 from oasis.simulator.costs import ChangeCosts
 from oasis.simulator.observation import Observation
 from oasis.simulator.speed import Speed
 from oasis.simulator.workload import Workload
 
 
-@dataclass(frozen=True, slots=True)
-class ElasticWorkload:
+@dataclass(frozen=True, slots=True, repr=False)
+class ElasticWorkload(Summarised):
     """Elastic jobs on machines, with all that decides how fast they train; times in seconds.
 
     Parameters
@@ -43,6 +44,11 @@ class ElasticWorkload:
     costs: ChangeCosts
     observation: Observation | None
     document: Mapping[str, Any] = field(repr=False, compare=False)
+
+    def summary(self) -> tuple[str, Facts]:
+        """Jobs, machines and resources; and the speed model."""
+        _, said = self.workload.summary()
+        return "ElasticWorkload", [*said, ("speed", type(self.speed).__name__)]
 
     @property
     def options(self) -> dict[str, Any]:

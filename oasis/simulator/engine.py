@@ -89,6 +89,10 @@ class Engine:
         self._end = INFINITY if workload.site.horizon is None else workload.site.horizon
         policy.reset(workload.site)
 
+    def __repr__(self) -> str:
+        jobs = f"{len(self.settled)} of {len(self.workload.jobs)} jobs settled"
+        return f"<Engine: policy {self.policy.name}, time {self.state.now:.6g}, {jobs}>"
+
     @property
     def settled(self) -> dict[int, Progress]:
         """Jobs that finished or were rejected, by index."""
@@ -118,9 +122,9 @@ class Engine:
             state.saving.advance(now, state.free)
         view = StateView(state, self.policy.name, self._told_remaining)
         woken, anything = self._happen(view)
-        view.arrived = self._agenda.take_arrivals(now)
-        for job in view.arrived:
-            state.jobs[job.index] = Progress(job) if self._plain else self._enter(job)
+        for job in self._agenda.take_arrivals(now):
+            progress = state.jobs[job.index] = self._enter(job)
+            view.arrived.append(progress.seen)
         if not (anything or view.arrived):
             state.now = before  # the run does not last longer for what was called off
             return True
@@ -138,21 +142,35 @@ class Engine:
         return True
 
     def finish(self) -> None:
-        """Account for the time up to the horizon of the jobs that are still there."""
+        """Account for the time up to the end of the run of the jobs that are still there.
+
+        That is the horizon. A run without a horizon in which jobs are left although nothing will
+        happen any more, such as a deadlock, has no end of its own. It is taken to last, from the
+        last event on, as long as these jobs would need one after another, each with its most
+        workers: a job that never runs has then waited at least as long as in such a schedule.
+        """
+        state = self.state
         if self._end < INFINITY:
-            self.state.now = self._end
-        if self.state.saving.kept:
-            self.state.saving.advance(self.state.now, self.state.free)
-        for progress in self.state.jobs.values():
-            progress.advance(self.state.now)
+            state.now = self._end
+        else:
+            left = (p.remaining_at(state.now) / p.job.max_workers for p in state.jobs.values())
+            state.now += math.fsum(left)
+        if state.saving.kept:
+            state.saving.advance(state.now, state.free)
+        for progress in state.jobs.values():
+            progress.advance(state.now)
 
     def _enter(self, job: PolicyJob) -> Progress:
-        """Begin with `job`, which is looked at or writes checkpoints."""
+        """Begin with `job`, which may be looked at or write checkpoints."""
+        seen = job if self._told_remaining else job.untold(self.policy.name)
+        if self._plain:
+            return Progress(job, seen=seen)
         how, interval = self._observation, self.costs.checkpoint_interval
         return Progress(
             job,
             None if interval is None else Checkpoints(interval, job.work),
             None if how is None or job.curve is None else Samples(job, how),
+            seen,
         )
 
     def _happen(self, view: StateView) -> tuple[bool, bool]:
@@ -163,7 +181,7 @@ class Engine:
                 progress = self.state.jobs.get(subject)
                 if progress is not None and progress.version == version:
                     self._do.complete(progress)
-                    view.finished.append(progress.job)
+                    view.finished.append(progress.seen)
                     anything = True
             elif kind == TIMER:
                 woken |= version == self._timer

@@ -71,7 +71,7 @@ class Execution:
                 progress.roll_back()
                 self._hold(progress, NOTHING)
                 self._schedule(progress, 0.0)
-                evicted.append(progress.job)
+                evicted.append(progress.seen)
         self._state.lose(machine)
         return evicted
 

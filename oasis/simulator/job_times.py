@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from oasis.model.summary import Facts, Summarised, short
 from oasis.simulator.costs import Change
 from oasis.simulator.progress import Progress
 
@@ -11,8 +12,8 @@ COUNTED = (Change.RESUME, Change.RESIZE, Change.MIGRATE)
 NO_CHANGES = (0, 0, 0)  # most jobs of a trace are never changed
 
 
-@dataclass(frozen=True, slots=True)
-class JobTimes:
+@dataclass(frozen=True, slots=True, repr=False)
+class JobTimes(Summarised):
     """Times of one job, in units of the workload's time.
 
     Parameters
@@ -24,7 +25,8 @@ class JobTimes:
     start, end : float or None
         When it first held all it needs and when its work ended; None if it never did.
     waiting, running, overhead : float
-        Time without all it needs, at work, and lost to starts, resizes and moves ("scaling").
+        Time without all it needs, at work, and lost to starts, resizes and moves ("scaling"). Of a
+        job that did not finish, up to its rejection or to the end of the run (`Outcome.until`).
     refusal : str or None
         Why the policy rejected it.
     stalled : float
@@ -61,6 +63,13 @@ class JobTimes:
     migrations: int = 0
     lost_work: float = 0.0
     work_done: float = 0.0
+
+    def summary(self) -> tuple[str, Facts]:
+        """Its arrival, start and end, how long it waited, and why it was rejected."""
+        times: Facts = [("job", self.job_id)]
+        for name in ("arrival", "start", "end", "waiting"):
+            times.append((name, short(getattr(self, name))))
+        return "JobTimes", times if self.refusal is None else [*times, ("rejected", self.refusal)]
 
     @property
     def is_given_up(self) -> bool:

@@ -9,13 +9,14 @@ from itertools import pairwise
 from statistics import median
 from typing import Any
 
+from oasis.model.summary import Facts, Summarised, short
 from oasis.scheduling.site import GROUPS, Site
 from oasis.simulator.job_times import JobTimes
 from oasis.simulator.machine_use import MachineTimeline
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+@dataclass(frozen=True, slots=True, repr=False)
+class Outcome(Summarised):
     """A run on the simulator.
 
     Parameters
@@ -28,7 +29,9 @@ class Outcome:
         Amounts in use from each time on, in grid units (`Site.grid`): resource by resource for
         worker tasks, then for parameter servers.
     until : float
-        End of the run: the horizon, or the last event.
+        End of the run: the horizon, or the last event. Where jobs are left for which nothing will
+        ever happen, it is later by the time that they would need one after another
+        (`Engine.finish`).
     calls : int
         How often the policy was asked.
     policy_seconds, simulator_seconds : float
@@ -78,14 +81,36 @@ class Outcome:
         return [job.end - job.arrival for job in self.jobs if job.end is not None]
 
     @property
+    def unfinished(self) -> int:
+        """Number of jobs that did not finish, those that were rejected included.
+
+        Where it is not 0, the figures of `completions` are those of the other jobs alone.
+
+        Examples
+        --------
+        Two gangs of three on four GPUs, whose pods are bound one by one, hold two each for ever:
+
+        >>> from baselines import FIFO, KubernetesDefault
+        >>> from oasis.simulator import Machine, PolicyJob, Site, Workload, replay
+        >>> jobs = [PolicyJob(n, 0.0, 90.0, ((0, 1),), min_workers=3, max_workers=3) for n in "ab"]
+        >>> site = Site(("gpu",), (Machine("n0", (4.0,)),), partial_gangs=True)
+        >>> stuck = replay(Workload.of(site, jobs), KubernetesDefault())
+        >>> stuck.unfinished, stuck.mean_completion, [job.waiting for job in stuck.jobs]
+        (2, None, [60.0, 60.0])
+        >>> [job.waiting for job in replay(Workload.of(site, jobs), FIFO()).jobs]
+        [0.0, 30.0]
+        """
+        return sum(job.end is None for job in self.jobs)
+
+    @property
     def mean_completion(self) -> float | None:
-        """Their mean; None if no job finished."""
+        """The mean of the jobs that finished; None if no job finished."""
         times = self.completions
         return math.fsum(times) / len(times) if times else None
 
     @property
     def median_completion(self) -> float | None:
-        """Their median, midway between the two in the middle; None if no job finished.
+        """The median of the jobs that finished; None if no job finished.
 
         Examples
         --------
@@ -104,10 +129,16 @@ class Outcome:
         return times[max(0, math.ceil(share * len(times)) - 1)] if times else None
 
     @property
-    def makespan(self) -> float:
-        """From the first arrival to the last end."""
+    def makespan(self) -> float | None:
+        """From the first arrival to the last end; None if every job was rejected.
+
+        Where a job is left that neither finished nor was rejected, to the end of the run: all work
+        is done no earlier.
+        """
         ends = [job.end for job in self.jobs if job.end is not None]
-        return max(ends) - min(job.arrival for job in self.jobs) if ends else 0.0
+        if any(job.end is None and job.refusal is None for job in self.jobs):
+            ends = [self.until]
+        return max(ends) - min(job.arrival for job in self.jobs) if ends else None
 
     @property
     def given_up_after_start(self) -> int:
@@ -170,6 +201,13 @@ class Outcome:
                 sums[k] += amount * (end - time)
         return sums
 
+    def summary(self) -> tuple[str, Facts]:
+        """Policy, how many jobs finished and how soon, and the end of the run."""
+        done = len(self.completions)
+        mean = [("their mean completion", short(self.mean_completion))] if done else []
+        finished = ("finished", f"{done} of {len(self.jobs)} jobs")
+        return "Outcome", [("policy", self.policy), finished, *mean, ("until", short(self.until))]
+
     def to_dict(self) -> dict[str, Any]:
         """What ran, and its figures, as plain data for JSON."""
         return {
@@ -184,6 +222,7 @@ class Outcome:
         """Figures for JSON, without the timeline and the measured times: runs repeat exactly."""
         return {
             "finished": len(self.completions),
+            "unfinished": self.unfinished,
             "mean_completion": self.mean_completion,
             "p95_completion": self.completion_quantile(0.95),
             "makespan": self.makespan,

@@ -48,6 +48,8 @@ class Progress:
 
     Attributes
     ----------
+    job, seen : PolicyJob
+        The job, and the job as the policy sees it.
     allocation : Allocation
         What it holds; `rate` is the work it then does in a unit of time.
     complete : bool
@@ -92,6 +94,7 @@ class Progress:
         "remaining",
         "running",
         "samples",
+        "seen",
         "since",
         "stalled",
         "started",
@@ -104,8 +107,10 @@ class Progress:
         job: PolicyJob,
         checkpoints: Checkpoints | None = None,
         samples: Samples | None = None,
+        seen: PolicyJob | None = None,
     ) -> None:
         self.job = job
+        self.seen = job if seen is None else seen
         self.allocation = NOTHING
         self.complete = False
         self.remaining = job.work

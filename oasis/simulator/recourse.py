@@ -11,10 +11,11 @@ import numpy as np
 
 from oasis.model import rounding
 from oasis.model.cluster import Cluster, Server
-from oasis.model.instance import Instance
+from oasis.model.instance import Instance, expect_instance
 from oasis.model.job import Job
 from oasis.model.rounding import IntArray
 from oasis.model.schedule import SLOT, Schedule
+from oasis.model.summary import called
 from oasis.online.prices import PriceBounds
 from oasis.online.recourse.admission import DEFAULT_FLOOR, AdmissionRule, AtPrices
 from oasis.online.recourse.futures import DEFAULT_SAMPLES
@@ -142,10 +143,20 @@ class Recourse:
         **options: Any,
     ) -> Recourse:
         """With the exact U and L of `instance`, and jobs admitted at OASiS's prices."""
+        expect_instance(instance)
         if commitment == "arrival":
             bounds = PriceBounds.from_instance(instance, min_utility_fraction=min_utility_fraction)
             options |= {"admission": AtPrices(bounds, min_utility_fraction)}
         return cls(commitment, **options)
+
+    def __repr__(self) -> str:
+        shown: dict[str, Any] = {"commitment": self.commitment, "seed": self._seed}
+        own = {"seconds": self._seconds, **(self._rule if self.admission is not None else {})}
+        usual = {"seconds": None, "samples": DEFAULT_SAMPLES, "admission_floor": DEFAULT_FLOOR}
+        shown |= {name: value for name, value in own.items() if value != usual.get(name)}
+        searched = asdict(RecourseParams())
+        shown |= {k: v for k, v in asdict(self.params).items() if v != searched[k]}
+        return called(self, shown)
 
     @property
     def parameters(self) -> Mapping[str, Any]:

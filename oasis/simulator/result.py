@@ -88,6 +88,11 @@ class Run(Summarised):
         return len(self.decisions) - self.admitted
 
     @property
+    def unfinished(self) -> int:
+        """Number of jobs that were admitted and did not finish within the horizon."""
+        return sum(d.admitted and d.completion is None for d in self.decisions)
+
+    @property
     def latency(self) -> dict[str, float]:
         """Median, 99th percentile and maximum of the decision times, seconds."""
         if self.kept:

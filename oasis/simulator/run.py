@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Callable, Iterable
 from itertools import pairwise
 from time import perf_counter
 
 from oasis.model.decision import Decision
-from oasis.model.instance import Instance
+from oasis.model.instance import Instance, expect_instance
 from oasis.model.schedule import Schedule, placements
 from oasis.model.validation import describe
 from oasis.scheduling.policy import Policy
@@ -46,6 +47,8 @@ def replay(
     ------
     PolicyError
         If the policy asks for what cannot run.
+    TypeError
+        If one of the two is something else, such as a path or a class; says how to make one of it.
 
     Examples
     --------
@@ -55,6 +58,8 @@ def replay(
     >>> replay(rigid_workload(jobs, servers=1, gpus_per_server=8), FIFO()).completions
     [60.0, 85.0]
     """
+    _expect_workload(workload)
+    _expect_policy(policy)
     engine = Engine(
         workload,
         policy,
@@ -101,7 +106,7 @@ def simulate(
     PolicyError
         If the policy asks for what cannot run.
     TypeError
-        If it is no policy, but the name or the class of one.
+        If one of the two is something else, such as a path or a class; says how to make one of it.
 
     Examples
     --------
@@ -111,10 +116,8 @@ def simulate(
     >>> [decision.job_id for decision in run.decisions if decision.admitted]
     ['j0', 'j2']
     """
-    decides = isinstance(policy, Scheduler) or callable(getattr(policy, "decide", None))
-    if isinstance(policy, type) or not decides:
-        expected = "expected a policy, such as oasis.Recourse() or baselines.FIFO()"
-        raise TypeError(f"policy: {expected}, got {describe(policy)}")
+    expect_instance(instance)
+    _expect_policy(policy)
     workload = Workload.from_instance(instance)
     jobs, machines = len(instance.jobs), len(workload.site.machines)
     LOGGER.info("%s decides on %d jobs on %d machines", policy.name, jobs, machines)
@@ -156,6 +159,44 @@ def simulate(
     admitted, utility, spent = run.admitted, run.total_utility, sum(seconds)
     LOGGER.info("admitted %d, total utility %g, %.3g s of decisions", admitted, utility, spent)
     return run
+
+
+def _expect_policy(policy: object) -> None:
+    """Raise `TypeError` unless `policy` is one, saying how to make one of what it is."""
+    decides = isinstance(policy, Scheduler) or callable(getattr(policy, "decide", None))
+    if decides and not isinstance(policy, type):
+        return
+    got = describe(policy)
+    if isinstance(policy, type):
+        how = f"{policy.__name__}()" if hasattr(policy, "decide") else ""
+        if hasattr(policy, "submit"):
+            how = f"{policy.__name__}.from_instance(instance)"
+        got = f"the class {policy.__name__}" + (f"; {how} makes one" if how else "")
+    elif isinstance(policy, str):
+        known = {"oasis": "oasis.OASiS.from_instance(instance)", "recourse": "oasis.Recourse()"}
+        got += f"; {known.get(policy, f'baselines.make({policy!r})')} makes one by its name"
+    elif isinstance(policy, (Instance, Workload)):
+        got += "; the policy comes second"
+    expected = "expected a policy, such as oasis.Recourse() or baselines.FIFO()"
+    raise TypeError(f"policy: {expected}, got {got}")
+
+
+def _expect_workload(workload: object) -> None:
+    """Raise `TypeError` unless `workload` is one, saying how to make one of what it is."""
+    if isinstance(workload, Workload):
+        return
+    got = describe(workload)
+    if isinstance(workload, (str, os.PathLike)):
+        file = repr(os.fspath(workload))
+        got += f"; read_elastic({file}).workload is one of elastic jobs, and "
+        got += f"rigid_workload(oasis.traces.read_plain({file}).jobs, servers, gpus) one of a trace"
+    elif isinstance(workload, Instance):
+        got += "; oasis.simulate(instance, policy) runs a policy on it"
+    elif isinstance(getattr(workload, "workload", None), Workload):
+        got += "; replay(made.workload, policy, **made.options) takes such jobs"
+    elif callable(getattr(workload, "decide", None)):
+        got += ", a policy; the workload comes first"
+    raise TypeError(f"workload: expected an oasis.simulator.Workload, got {got}")
 
 
 def _logging(on_decision: Callable[[Decision], None] | None) -> Callable[[Decision], None]:

@@ -63,6 +63,9 @@ class Linear:
         return float(workers[0][1] if len(workers) == 1 else sum(n for _, n in workers))
 
 
+MOST_SHOWN = 1  # jobs in a `repr`
+
+
 @dataclass(frozen=True, slots=True)
 class ScalingTable:
     """Measured throughput by number of workers, and what spreading over machines costs.
@@ -90,6 +93,12 @@ class ScalingTable:
     speedup: Mapping[str, tuple[float, ...]]
     spread: float = 1.0
     sharing: float = 0.0
+
+    def __repr__(self) -> str:
+        rest = f"spread={self.spread}, sharing={self.sharing}"
+        if len(self.speedup) <= MOST_SHOWN:
+            return f"ScalingTable(speedup={self.speedup}, {rest})"
+        return f"<ScalingTable: {len(self.speedup)} jobs, {rest}>"
 
     @property
     def coupled(self) -> bool:

@@ -55,7 +55,7 @@ class StateView:
 
     def jobs(self) -> Iterator[PolicyJob]:
         """Unfinished jobs in order of arrival."""
-        return (progress.job for progress in self._state.jobs.values())
+        return (progress.seen for progress in self._state.jobs.values())
 
     def free(self) -> list[tuple[int, ...]]:
         """What is left of each machine, by resource, in grid units: a copy to plan on."""
@@ -78,11 +78,11 @@ class StateView:
 
     def waiting(self) -> Iterator[PolicyJob]:
         """Unfinished jobs that cannot work with what they hold, in order of arrival."""
-        return (p.job for p in self._state.jobs.values() if not p.complete)
+        return (p.seen for p in self._state.jobs.values() if not p.complete)
 
     def running(self) -> Iterator[PolicyJob]:
         """Unfinished jobs that hold all they need to work, in order of arrival."""
-        return (p.job for p in self._state.jobs.values() if p.complete)
+        return (p.seen for p in self._state.jobs.values() if p.complete)
 
     def waiting_since(self, job: PolicyJob) -> float | None:
         """Since when `job` has been waiting, without a break; None if it runs."""

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from oasis.model.errors import InstanceError
-from oasis.model.instance import Instance
+from oasis.model.instance import Instance, expect_instance
+from oasis.model.summary import Facts, Summarised
 from oasis.model.validation import LARGEST_COUNT
 from oasis.scheduling.job import PolicyJob
 from oasis.scheduling.model_job import policy_job
@@ -14,8 +15,8 @@ from oasis.scheduling.site import GROUPS, Machine, Site, grid_for
 from oasis.traces.plain_job import PlainJob
 
 
-@dataclass(frozen=True, slots=True)
-class Workload:
+@dataclass(frozen=True, slots=True, repr=False)
+class Workload(Summarised):
     """Machines and the jobs that arrive at them; jobs of one instant in the order given.
 
     Examples
@@ -29,6 +30,13 @@ class Workload:
     site: Site
     jobs: tuple[PolicyJob, ...]
 
+    def summary(self) -> tuple[str, Facts]:
+        """Jobs, machines and resources."""
+        names = ", ".join(self.site.resources)
+        counts = [("jobs", len(self.jobs)), ("machines", len(self.site.machines))]
+        said = [(name, str(count)) for name, count in counts]
+        return "Workload", [*said, ("resources", names)]
+
     @classmethod
     def of(cls, site: Site, jobs: Iterable[PolicyJob]) -> Workload:
         """Put `jobs` in order of arrival and number them."""
@@ -38,6 +46,7 @@ class Workload:
     @classmethod
     def from_instance(cls, instance: Instance) -> Workload:
         """The instance in units of slots; allocations change only between slots."""
+        expect_instance(instance)
         cluster = instance.cluster
         capacities = (cluster.worker_capacity.tolist(), cluster.ps_capacity.tolist())
         rows = [row for group in capacities for row in group]

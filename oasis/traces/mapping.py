@@ -61,6 +61,14 @@ def _job(record: Record, start: float, options: TraceOptions, utility: Sigmoid) 
     minibatches = steps // epochs
     # the rest of the division lengthens the mini-batches, so that W_i is as recorded
     seconds = record.size / (chunks * epochs * minibatches) - exchange
+    worker, ps = dict(record.demand), {}
+    if options.gradient_mb:  # else no bandwidth is reserved, and (6) asks for no parameter server
+        worker[BANDWIDTH] = options.worker_bandwidth_gbps
+        ps = {
+            "cpu": options.ps_cpus,
+            "memory_gb": options.ps_memory_gb,
+            BANDWIDTH: options.ps_bandwidth_gbps,
+        }
     return Job(
         id=record.id,
         arrival=int((record.submitted - start) // options.slot_seconds),
@@ -69,12 +77,8 @@ def _job(record: Record, start: float, options: TraceOptions, utility: Sigmoid) 
         minibatches=minibatches,
         minibatch_time=max(0.0, seconds) / options.slot_seconds,
         gradient_mb=options.gradient_mb,
-        worker={**record.demand, BANDWIDTH: options.worker_bandwidth_gbps},
-        ps={
-            "cpu": options.ps_cpus,
-            "memory_gb": options.ps_memory_gb,
-            BANDWIDTH: options.ps_bandwidth_gbps,
-        },
+        worker=worker,
+        ps=ps,
         utility=utility,
     )
 

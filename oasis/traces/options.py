@@ -53,7 +53,7 @@ class TraceOptions:
     )
     epochs: int = option(10, "most epochs of a job", minimum=1)
     minibatch_seconds: float = option(8.0, "least time to train one mini-batch", above=True)
-    gradient_mb: float = option(100.0, "gradients of a job in MB")
+    gradient_mb: float = option(100.0, "gradients of a job in MB; 0: no parameter servers")
     worker_bandwidth_gbps: float = option(1.0, "bandwidth reserved by a worker", above=True)
     ps_bandwidth_gbps: float = option(5.0, "bandwidth reserved by a parameter server", above=True)
     ps_cpus: float = option(2.0, "CPU cores of a parameter server")

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from oasis.model.errors import InstanceError
+from oasis.model.summary import Facts, Summarised
 from oasis.traces import philly
 from oasis.traces.job_table import TraceRow
 from oasis.traces.plain_job import PlainJob
@@ -21,8 +22,8 @@ COLUMNS = ("id", "submitted", "duration", "gpus")
 CLUSTER = "cluster"
 
 
-@dataclass(frozen=True, slots=True)
-class PlainTrace:
+@dataclass(frozen=True, slots=True, repr=False)
+class PlainTrace(Summarised):
     """The jobs of a trace.
 
     Parameters
@@ -47,6 +48,12 @@ class PlainTrace:
     jobs: tuple[PlainJob, ...]
     format: str
     malformed: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+
+    def summary(self) -> tuple[str, Facts]:
+        """Format, jobs, and rows that could not be used."""
+        unusable = sum(found["count"] for found in self.malformed.values())
+        counts = [("jobs", str(len(self.jobs))), ("malformed rows", str(unusable))]
+        return "PlainTrace", [("format", self.format), *counts]
 
 
 def read_plain(

@@ -26,8 +26,9 @@ import numpy as np
 from oasis.certify.duality import dual_bound
 from oasis.certify.verify import verify
 from oasis.model.errors import SolverError
-from oasis.model.instance import Instance
+from oasis.model.instance import Instance, expect_instance
 from oasis.model.rounding import FloatArray
+from oasis.model.summary import Facts, Summarised, short
 from oasis.solvers import TRUST, SolveProgress, Status
 from oasis.solvers.budget import Budget
 from offline.column_generation.generation import ColumnGeneration, Iterate
@@ -40,8 +41,8 @@ from offline.warm_start import OnlinePrices, Start, warm_start_of
 AGREE = 1e-6  # how far two computations of the same bound may differ
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ConfigurationBound:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class ConfigurationBound(Summarised):
     """What column generation proved, and what it found on the way.
 
     Parameters
@@ -83,6 +84,12 @@ class ConfigurationBound:
     columns: tuple[Column, ...]
     weights: FloatArray
     rounds: tuple[Iterate, ...]
+
+    def summary(self) -> tuple[str, Facts]:
+        """Status, bound, value of the last master, and how much was looked at."""
+        sizes = [("columns", str(len(self.columns))), ("rounds", str(len(self.rounds)))]
+        values = [("bound", short(self.bound)), ("value", short(self.value))]
+        return "ConfigurationBound", [("status", str(self.status)), *values, *sizes]
 
 
 def configuration_bound(
@@ -141,6 +148,7 @@ def configuration_bound(
     >>> configuration_bound(instance).bound >= solve(instance).objective
     True
     """
+    expect_instance(instance)
     Budget.of(time_limit, work_limit, gap, no_improvement)  # refuses a bad one before OASiS runs
     if not isinstance(params, ColumnGenerationParams):
         params = ColumnGenerationParams.from_dict(params or {})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import json
 import re
 import subprocess
@@ -116,3 +117,35 @@ def test_every_public_name_is_in_the_documentation() -> None:
     words = set(re.findall(r"\w+", page))
     names = [name for name in oasis.__all__ if not name.startswith("__")]
     assert [name for name in names if name not in words] == []
+
+
+@pytest.mark.parametrize(
+    "package",
+    [
+        *("oasis", "offline", "baselines", "experiments"),
+        *(
+            "oasis.scheduling",
+            "oasis.simulator",
+            "oasis.solvers",
+            "oasis.traces",
+            "oasis.workloads",
+        ),
+        *(
+            "experiments.figures",
+            "experiments.library",
+            "experiments.plotting",
+            "experiments.sweep",
+        ),
+        *("experiments.report", "baselines.dragon", "baselines.kod2"),
+    ],
+)
+def test_what_a_package_exports_is_there_and_listed(package: str) -> None:
+    """In a process of its own, before anything else has asked for the names."""
+    program = f"import json, {package} as p; print(json.dumps([dir(p), list(p.__all__)]))"
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    listed, exported = json.loads(done.stdout)
+    assert set(exported) <= set(listed)
+    found = importlib.import_module(package)
+    assert all(hasattr(found, name) for name in exported)

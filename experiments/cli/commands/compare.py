@@ -24,7 +24,7 @@ from experiments.evaluation.comparison import SLOT_SECONDS
 from experiments.evaluation.policies import POLICIES, RIVALS, SEED, entry_of, having
 from experiments.evaluation.provenance import instance_reference
 from experiments.evaluation.seeds import compare_over_seeds
-from experiments.evaluation.tables import COMPARED, compared_row
+from experiments.evaluation.tables import COMPARED, compared_rows, unfinished_notes
 from oasis.simulator import Policy, Scheduler
 
 if TYPE_CHECKING:
@@ -66,7 +66,8 @@ def command(
     """Run several policies on one instance, or on elastic jobs, and put their figures side by side.
 
     Mean and p95 are times from arrival to the end of the work of the jobs that finished, in slots;
-    a policy that finishes only few jobs may look quick. Done: how many finished. Waste: share of
+    a policy that finishes only few jobs may look quick, so both are marked (*) where jobs did not
+    finish, and a line below says how many. Done: how many finished. Waste: share of
     the work done that came to nothing, because its job never finished. Decision: median time of one
     decision.
 
@@ -102,9 +103,11 @@ def command(
     document = comparison.to_dict() | {"instance": instance_reference(instance, str(file))}
 
     def show() -> None:
-        rows = [compared_row(name, figures) for name, figures in comparison.policies.items()]
+        rows = compared_rows(comparison)
         over = f"; mean over {seeds} seeds of {', '.join(drawn)}" if drawn else ""
         console.print_rows(COMPARED, rows, title=f"{len(instance.jobs)} jobs{over}")
+        for note in unfinished_notes(comparison):
+            console.print_text(note)
 
     def draw() -> Figure:
         from experiments.plotting import comparison_page  # noqa: PLC0415 (needs an extra)

@@ -17,7 +17,7 @@ from experiments.evaluation.comparison import Comparison
 from experiments.evaluation.policies import LINE
 from experiments.evaluation.provenance import file_reference
 from experiments.evaluation.replay import PLAIN, replay_each
-from experiments.evaluation.tables import REPLAYED, replayed_row
+from experiments.evaluation.tables import REPLAYED, replayed_rows, unfinished_notes
 from oasis.simulator import ElasticWorkload, Workload, read_elastic, rigid_workload
 from oasis.traces import PlainTrace, malformed_sentences, read_plain
 
@@ -57,7 +57,8 @@ def command(
 
     TRACE.csv has the columns id,submitted,duration,gpus (times in seconds), or those of the Philly
     trace, timestamp,duration,num_gpus,gpu_time,cluster. All times printed are seconds, from
-    submission; waiting is the mean time without GPUs.
+    submission; waiting is the mean time without GPUs. Where jobs did not finish, completion times
+    are those of the others alone and are marked (*), and a line below says how many.
 
     A JSON file holds elastic jobs and their machines instead (docs: simulator).
 
@@ -92,18 +93,18 @@ def command(
         }
         found = Comparison("replay", _replayed(workload, chosen, None), about)
         title = f"{len(trace.jobs)} jobs on {servers} x {gpus} GPUs, {placement}; seconds"
-    rows = [replayed_row(name, figures) for name, figures in found.policies.items()]
+
+    def show() -> None:
+        console.print_rows(REPLAYED, replayed_rows(found), title=title)
+        for note in unfinished_notes(found):
+            console.print_text(note)
 
     def draw() -> Figure:
         from experiments.plotting import comparison_page  # noqa: PLC0415 (needs an extra)
 
         return comparison_page(found)
 
-    delivery(
-        found.to_dict,
-        lambda: console.print_rows(REPLAYED, rows, title=title),
-        draw,
-    )
+    delivery(found.to_dict, show, draw)
 
 
 def _about(trace: PlainTrace, servers: int, gpus: int, placement: str) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache, partial
 from pathlib import Path
+from typing import Any
 
 from matplotlib.axes import Axes
 
@@ -17,6 +18,7 @@ from experiments.figures.direct import Case, DirectFigure
 from experiments.figures.rows import Row, amount, fraction, groups, half_widths
 from experiments.plotting.canvas import (
     MARKERS,
+    SMALL,
     axes,
     fill,
     ink,
@@ -74,7 +76,7 @@ def run(case: Case) -> Row:
         "of_bound": found["of_bound"],
         "utility": found["total_utility"],
         "finished": found["finished"],
-        "unfinished": jobs - found["finished"],
+        "unfinished": found["unfinished"],
         "mean": found["mean_completion"],
         "mean_bound": least,
         "p95": found["p95_completion"],
@@ -93,14 +95,18 @@ def table(runs: Sequence[Row]) -> list[Row]:
             row[name] = sum(each[name] for each in part) / len(part)
         for name in MEASURED:
             mean = fraction if name in SHARES else amount
-            row |= mean([float(each[name]) for each in part], name)
+            row |= mean([float(v) for each in part if (v := each[name]) is not None], name)
         row["unfinished"] = sum(each["unfinished"] for each in part) / len(part)
         rows.append(row)
     return rows
 
 
 def draw(name: str, label: str, rows: Sequence[Row], ax: Axes | None = None) -> Axes:
-    """A mark for each policy and load, with its interval."""
+    """A mark for each policy and load, with its interval.
+
+    Beside the mean completion time of the jobs that finished is the number of those that did not,
+    in brackets.
+    """
     ax = axes(ax)
     for k, ((load,), part) in enumerate(groups(rows, "load").items()):
         places = [POLICIES.index(row["policy"]) + 0.2 * (k - 1) for row in part]
@@ -115,6 +121,10 @@ def draw(name: str, label: str, rows: Sequence[Row], ax: Axes | None = None) -> 
             capsize=2,
             label=f"load {load:g}",
         )
+        for row, place in zip(part, places, strict=True):
+            if name in OF_FINISHED and row["unfinished"] and row[name] is not None:
+                text = f" ({row['unfinished']:.2g})"
+                ax.annotate(text, (row.get(f"{name}_high") or row[name], place), **BESIDE)
     ax.set_yticks(range(len(POLICIES)), list(POLICIES))
     ax.set_ylim(len(POLICIES) - 0.5, -0.5)
     ax.grid(axis="y", color="0.9")
@@ -125,9 +135,11 @@ def draw(name: str, label: str, rows: Sequence[Row], ax: Axes | None = None) -> 
     return ax
 
 
+OF_FINISHED = ("mean", "p95")
+BESIDE: dict[str, Any] = {"va": "center", "fontsize": SMALL}
 TITLES = {
     "of_bound": "All policies: utility as part of the bound",
-    "mean": "All policies: mean completion time",
+    "mean": "Mean completion time (and jobs that did not finish)",
 }
 SHOWN = {
     "load": "load",
@@ -135,9 +147,9 @@ SHOWN = {
     "of_bound": "of bound",
     "utility": "utility",
     "unfinished": "unfinished",
-    "mean": "mean (s)",
-    "mean_bound": "no mean of all below (s)",
-    "p95": "p95 (s)",
+    "mean": "mean of the finished (s)",
+    "mean_bound": "lower bound of the mean (s)",
+    "p95": "p95 of the finished (s)",
     "waiting": "waiting (s)",
     "restarts": "restarts of a job",
     "use": "GPUs in use",

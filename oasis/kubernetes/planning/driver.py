@@ -91,8 +91,7 @@ class Driver:
             loss = facts.losses.get(entry.spec.uid)
             if loss is not None and entry.allocation.workers:
                 entry.observe(slot, loss)
-        told = bool(getattr(self.policy, "told_remaining", False))
-        view = ClusterView(self.site, slot, self.entries, self.down, told, self.policy.name)
+        view = ClusterView(self.site, slot, self.entries, self.down, self._told, self.policy.name)
         anew = self._leave(facts, view, outcome)
         self._machines(facts, view)
         self._arrive(facts, slot, view, anew)
@@ -173,7 +172,7 @@ class Driver:
         fixed = spec.initial_workers
         if entry.given is not None:  # whoever draws counts would draw another
             fixed = min(max(entry.given, spec.min_workers), source.chunks)
-        entry.job = self.as_seen(spec, source, self._next, fixed)
+        self._show(entry, self.as_seen(spec, source, self._next, fixed))
         entry.allocation = NOTHING
         entry.waiting_since = slot
         self._next += 1
@@ -181,11 +180,20 @@ class Driver:
         view.arrived.append(entry.job)
 
     def as_seen(self, spec: JobSpec, source: Job, index: int, fixed: int | None) -> PolicyJob:
-        """The job as the policy sees it."""
+        """The job as a policy sees it that is told its work."""
         job = policy_job(source, self.site)
         if spec.fixed_ps is not None:
             job = replace(job, ps_per_worker=0.0, ps_rule=FixedPs(spec.fixed_ps))
         return replace(job, index=index, initial_workers=fixed)
+
+    def _show(self, entry: Entry, job: PolicyJob) -> None:
+        """Note `job` as the policy sees it: without its work, unless it is told that."""
+        entry.left = job.work
+        entry.job = job if self._told else job.untold(self.policy.name)
+
+    @property
+    def _told(self) -> bool:
+        return bool(getattr(self.policy, "told_remaining", False))
 
     def _is_due(self, slot: int, view: ClusterView) -> bool:
         happened = view.arrived or view.finished or view.evicted or view.lost or view.returned
@@ -310,7 +318,7 @@ class Driver:
             source = replace(spec.job, arrival=entry.arrived)
             if found["since"] != entry.arrived or found["left"] != entry.work:
                 source = rest_of(source, math.ceil(found["left"]), found["since"], REACH)
-            entry.job = self.as_seen(spec, source, found["index"], found["fixed"])
+            self._show(entry, self.as_seen(spec, source, found["index"], found["fixed"]))
             workers, ps = (
                 tuple((machine, count) for machine, count in tasks) for tasks in found["allocation"]
             )

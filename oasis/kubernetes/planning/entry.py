@@ -27,6 +27,8 @@ class Entry:
         Slot of its arrival; delays are counted from here.
     work : float
         Worker-slots in all.
+    left : float
+        Worker-slots that `job` had when it arrived at the policy, for the first time or once more.
     done : float
         Worker-slots done.
     allocation : Allocation
@@ -54,6 +56,7 @@ class Entry:
     arrived: int
     work: float
     done: float = 0.0
+    left: float = 0.0
     allocation: Allocation = NOTHING
     held: int = 0
     waiting_since: int | None = None
@@ -93,7 +96,7 @@ class Entry:
             "generation": self.spec.generation,
             "index": self.job.index,
             "since": int(self.job.arrival),
-            "left": self.job.work,
+            "left": self.left,
             "fixed": self.job.initial_workers,
             "arrived": self.arrived,
             "done": self.done,

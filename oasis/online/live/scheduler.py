@@ -64,6 +64,12 @@ class LiveScheduler(LastingCalls):
     ['j0', 'j2']
     """
 
+    def __repr__(self) -> str:
+        kind = "oasis" if isinstance(self.core, OasisCore) else "recourse"
+        totals = self.totals
+        counts = f"{len(self.jobs)} jobs live, {totals.submitted} submitted"
+        return f"<LiveScheduler: {kind}, slot {self.now}, {counts}, {totals.completed} completed>"
+
     # -- making one --------------------------------------------------------------------------------
 
     @classmethod

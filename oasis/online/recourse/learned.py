@@ -15,6 +15,7 @@ from oasis.model.files import write_text
 from oasis.model.instance_file import job_from_dict, job_to_dict, read_json
 from oasis.model.job import Job
 from oasis.model.rounding import FloatArray
+from oasis.model.summary import Facts, Summarised, short
 from oasis.model.validation import LARGEST_SIZE, check_keys, check_list, describe, integer, number
 from oasis.online.prices import PriceBounds
 
@@ -24,8 +25,8 @@ _TOP = ("format", "version", "slots_per_day", "slot_seconds", "resources", "days
 _REST = (*GROUPS, "bounds", "jobs")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class LearnedPrices:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class LearnedPrices(Summarised):
     """What `offline.learn_prices` found in past days, for the days to come.
 
     Parameters
@@ -66,6 +67,16 @@ class LearnedPrices:
     ps: FloatArray
     bounds: PriceBounds
     jobs: tuple[Job, ...]
+
+    def summary(self) -> tuple[str, Facts]:
+        """Jobs and slots of a day that they were learned from."""
+        slots = f"{len(self.days)} of {self.slot_seconds:g} s"
+        jobs = ("past jobs", str(len(self.jobs)))
+        return "LearnedPrices", [
+            jobs,
+            ("slots of a day", slots),
+            ("alpha", short(self.bounds.alpha)),
+        ]
 
     def __post_init__(self) -> None:
         size = (len(self.days), len(self.resources))

@@ -95,7 +95,7 @@ def test_completion_times_are_those_of_finished_jobs() -> None:
     made = outcome(times("a", 0.0, 10.0), times("b", 1.0, None), times("c", 2.0, 4.0))
     assert made.completions == [10.0, 2.0]
     assert made.mean_completion == 6.0
-    assert made.makespan == 10.0
+    assert made.unfinished == 1
 
 
 @pytest.mark.parametrize(
@@ -111,8 +111,18 @@ def test_without_finished_jobs_there_are_no_completion_times() -> None:
     made = outcome(times("a", 0.0, None))
     assert made.mean_completion is None
     assert made.completion_quantile(0.5) is None
-    assert made.makespan == 0.0
+    assert made.unfinished == 1
+    assert made.makespan == made.until == 10.0
     assert made.wasted_share is None
+
+
+def test_a_job_that_is_left_makes_the_makespan_that_of_the_whole_run() -> None:
+    """A policy that leaves the long jobs does not look as if it were done early."""
+    done, left = times("a", 1.0, 3.0), times("b", 2.0, None)
+    assert outcome(done).makespan == 2.0
+    assert outcome(done, left).makespan == 9.0
+    assert outcome(done, times("b", 2.0, None, refusal="no room")).makespan == 2.0
+    assert outcome(times("b", 2.0, None, refusal="no room")).makespan is None
 
 
 def test_the_makespan_begins_with_the_first_arrival() -> None:

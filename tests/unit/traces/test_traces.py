@@ -4,7 +4,10 @@ import dataclasses
 
 import pytest
 
+import baselines
+import oasis
 from oasis import InstanceError
+from oasis.traces import PlainOptions, read_plain_instance
 from oasis.traces.mapping import build
 from oasis.traces.openb_options import OpenbOptions
 from oasis.traces.options import TraceOptions
@@ -168,6 +171,30 @@ def test_chunks_follow_the_recorded_workers():
 def test_a_job_shorter_than_its_gradient_exchange_keeps_one_mini_batch():
     job = one_job(record("a", duration=1.0, gpus=1))
     assert (job.epochs, job.chunks, job.minibatches, job.minibatch_time) == (1, 1, 1, 0.0)
+
+
+def test_a_job_without_gradients_has_no_parameter_servers():
+    job = one_job(record("a", gpus=4), gradient_mb=0.0)
+    assert (job.needs_ps, job.bandwidth, dict(job.ps)) == (False, 0.0, {})
+    assert job.ps_needed([1, 8]).tolist() == [0, 0]
+    assert job.work(1800.0) == 4 * 2 * HOUR / 1800.0
+    other = one_job(record("a", gpus=4), gradient_mb=1e-3)
+    assert (other.needs_ps, other.bandwidth) == (True, 1.0)
+
+
+@pytest.mark.parametrize("name", ["oasis", "fifo", "drf", "recourse"])
+def test_nobody_gives_parameter_servers_to_jobs_without_gradients(name, tmp_path):
+    path = tmp_path / "jobs.csv"
+    rows = [f"j{k},{600 * k},{3600 * (1 + k)},{2 + k}" for k in range(4)]
+    path.write_text("\n".join(["id,submitted,duration,gpus", *rows]))
+    options = PlainOptions(start="first", gradient_mb=0.0, worker_bandwidth_gbps=3.0)
+    instance = read_plain_instance(path, options)
+    policies = {"oasis": oasis.OASiS.from_instance, "recourse": lambda _: oasis.Recourse()}
+    made = policies.get(name, lambda _: baselines.make(name))(instance)
+    run = oasis.simulate(instance, made)
+    oasis.verify(instance, run)
+    assert run.schedules
+    assert all(schedule.ps.size == 0 for schedule in run.schedules.values())
 
 
 def test_arrival_is_the_slot_of_submission_in_the_window():

@@ -1,0 +1,182 @@
+"""Completion times of the jobs that finished alone are marked, with the number of the others."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import oasis
+from baselines import DRF, FIFO
+from experiments.evaluation import facts, tables
+from experiments.evaluation.comparison import Comparison, compare
+from experiments.evaluation.elastic_comparison import compare_elastic
+from experiments.evaluation.replay import replay_each
+from experiments.evaluation.seeds import compare_over_seeds
+from experiments.plotting import plot_comparison, run_page
+from experiments.plotting.means import plot_means
+from experiments.report.sections import section_of
+from experiments.sweep import summarise
+from experiments.sweep.table import notes_of, rows_of
+from oasis.simulator import ElasticWorkload, elastic_from_dict
+
+POLICIES: dict[str, dict[str, Any]] = {"kubernetes-default": {}, "fifo": {}}
+
+
+def stuck() -> ElasticWorkload:
+    """Two gangs of three workers on four GPUs, and a small job before them.
+
+    The default scheduler binds pods one by one, and the two hold two GPUs each for ever.
+    """
+
+    def job(name: str, arrival: float, work: float, workers: int) -> dict[str, Any]:
+        counts = {"min": workers, "max": workers, "initial": workers}
+        own = {"id": name, "arrival": arrival, "work": work, "workers": counts}
+        return own | {"worker": {"gpu": 1}, "utility": {"kind": "constant", "value": 1.0}}
+
+    return elastic_from_dict(
+        {
+            "format": "oasis-elastic-workload",
+            "version": 1,
+            "resources": ["gpu"],
+            "machines": [{"id": "n0", "capacity": {"gpu": 4}}],
+            "partial_gangs": True,
+            "jobs": [job("c", 0, 30, 1), job("a", 10, 90, 3), job("b", 10, 60, 3)],
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def replayed() -> Comparison:
+    made = stuck()
+    rows = replay_each(made.workload, POLICIES, options=made.options)
+    return Comparison("replay", rows, {"jobs": 3, "version": "1"})
+
+
+def test_a_replay_says_who_deadlocked_and_marks_the_mean(replayed: Comparison) -> None:
+    """c waits for nobody; a and b wait from 10 to the end at 30 + 30 + 20."""
+    found = replayed.policies["kubernetes-default"]
+    assert (found["finished"], found["unfinished"], found["rejected"]) == (1, 2, 0)
+    assert found["mean_waiting"] == pytest.approx((70 + 70) / 3)
+    assert found["mean_completion"] < replayed.policies["fifo"]["mean_completion"]
+    assert replayed.policies["fifo"]["unfinished"] == 0
+    stuck_row, fifo_row = tables.replayed_rows(replayed)
+    assert stuck_row[1:6] == ("1", "30.0*", "30.0*", "30.0*", "46.7")
+    assert not any("*" in cell for cell in fifo_row)
+    first, second = tables.unfinished_notes(replayed)
+    assert first == (
+        "*: of the jobs that finished alone. Not finished, of 3 jobs: kubernetes-default 2"
+    )
+    assert "end of the run" in second
+
+
+def test_without_unfinished_jobs_there_is_no_note() -> None:
+    made = stuck()
+    rows = replay_each(made.workload, {"fifo": {}}, options=made.options)
+    assert tables.unfinished_notes(Comparison("replay", rows, {"jobs": 3})) == []
+
+
+def test_elastic_jobs_are_marked_too() -> None:
+    found = compare_elastic(stuck(), POLICIES)
+    assert found.policies["kubernetes-default"]["unfinished"] == 2
+    assert found.unfinished == {"kubernetes-default": 2, "fifo": 0}
+    stuck_row, fifo_row = tables.elastic_rows(found)
+    assert stuck_row[3:6] == ("1", "30*", "30*")
+    assert not any("*" in cell for cell in fifo_row)
+
+
+def test_rejected_jobs_are_no_survivors_either() -> None:
+    """OASiS rejects; its mean is one of the jobs that it took and finished."""
+    instance = oasis.generate("testbed", jobs=8, seed=1)
+    makers = {"oasis": lambda: oasis.OASiS.from_instance(instance), "drf": DRF}
+    found = compare(instance, makers)
+    row = found.policies["oasis"]
+    assert row["rejected"] > 0
+    assert row["unfinished"] == len(instance.jobs) - row["finished"]
+    assert tables.compared_rows(found)[0][5].endswith("*")
+
+
+def test_means_over_seeds_are_marked_if_one_run_lost_a_job() -> None:
+    instance = oasis.generate("testbed", jobs=4, seed=1)
+    found = compare_over_seeds(instance, {"fifo": lambda seed: FIFO(seed=seed)}, {"fifo": [0, 1]})
+    row = found.policies["fifo"]
+    assert row["unfinished"] == 4 - row["finished"] > 0
+    assert row["over_seeds"]["figures"]["unfinished"]["values"] == [3, 3]
+    assert tables.compared_rows(found)[0][5].endswith("*")
+
+
+def test_a_result_of_a_version_that_did_not_count_them_is_marked_too(
+    replayed: Comparison,
+) -> None:
+    document = json.loads(json.dumps(replayed.to_dict()))
+    for row in document["policies"].values():
+        del row["unfinished"]
+    old = Comparison.from_dict(document)
+    assert old.to_dict() == document
+    assert tables.replayed_rows(old)[0][2] == "30.0*"
+
+
+def test_the_plot_marks_the_bar_and_says_how_many(replayed: Comparison) -> None:
+    ax = plot_comparison(replayed, measure="completion")
+    labels = [text.get_text() for text in ax.texts]
+    assert labels.count("30*") == 3
+    assert sum(label.endswith("*") for label in labels) == 3  # those of FIFO are not marked
+    names = [label.get_text() for label in ax.get_yticklabels()]
+    assert names[0].startswith("kubernetes")
+    assert names[0].endswith("\n* 2 of 3 unfinished")
+    assert names[1] == "fifo"
+    waiting = plot_comparison(replayed, measure="waiting")
+    assert not any("*" in text.get_text() for text in [*waiting.texts, *waiting.get_yticklabels()])
+
+
+def test_the_report_has_the_note(replayed: Comparison) -> None:
+    section = section_of("replay.json", replayed.to_dict() | {"kind": "replay"}, None)
+    assert any("Not finished, of 3 jobs: kubernetes-default 2" in note for note in section.notes)
+    assert section.tables[0].rows[0][2] == "30.0*"
+
+
+def test_a_run_says_how_many_admitted_jobs_did_not_finish() -> None:
+    instance = oasis.generate("testbed", jobs=4, seed=1)
+    run = oasis.simulate(instance, FIFO())
+    assert run.unfinished == 3
+    assert run.simulation is not None
+    assert run.simulation["unfinished"] == 3
+    said = ("did not finish", "3 of 4 admitted jobs, which earn nothing")
+    assert said in facts.run_facts(run, {})
+    again = oasis.Run.from_dict(json.loads(json.dumps(run.to_dict())))
+    assert said in facts.run_facts(again, {})
+    assert "3 of them did not finish" in run_page(instance, run).get_suptitle()
+    whole = oasis.simulate(instance, oasis.OASiS.from_instance(instance))
+    assert whole.unfinished == 0
+    assert "did not finish" not in dict(facts.run_facts(whole, {}))
+
+
+def cells(**columns: Any) -> pd.DataFrame:
+    same = {"seed": [0, 1], "status": "done", "policy.name": "las", "finished": [2.0, 4.0]}
+    return pd.DataFrame(same | {"jobs": 4, "mean_completion": [3.0, 5.0]} | columns)
+
+
+@pytest.mark.parametrize("columns", [{"unfinished": [2.0, 0.0]}, {}])
+def test_the_means_of_a_sweep_are_marked(columns: dict[str, Any]) -> None:
+    means = summarise(cells(**columns), ["finished", "mean_completion"])
+    assert means["unfinished"].tolist() == [1.0]
+    (row,) = rows_of(means, ["finished", "mean_completion"])
+    assert row[-1].endswith("†")
+    assert not row[-2].endswith("†")
+    note = notes_of(means, ["finished", "mean_completion"])[-1]
+    assert note == "†: of the jobs that finished alone. Not finished: las 1"
+
+
+def test_a_sweep_in_which_all_jobs_finish_has_no_mark() -> None:
+    means = summarise(cells(finished=[4.0, 4.0]), ["mean_completion"])
+    assert not rows_of(means, ["mean_completion"])[0][-1].endswith("†")
+    assert not any("†" in note for note in notes_of(means, ["mean_completion"]))
+
+
+def test_the_plot_of_means_says_how_many_did_not_finish() -> None:
+    point = {"mean": 3.0, "low": 2.0, "high": 4.0, "unfinished": 2.5}
+    ax = plot_means([("las", point)], "mean_completion")
+    assert [text.get_text() for text in ax.texts] == ["2.5 unfinished"]
+    assert not plot_means([("las", point)], "total_utility").texts

@@ -1,0 +1,164 @@
+"""A policy that does not declare `told_remaining` cannot read how much work a job has."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import baselines
+import oasis
+from baselines import FIFO
+from oasis import PolicyError
+from oasis.kubernetes.planning.driver import Driver
+from oasis.kubernetes.planning.entry import Facts
+from oasis.scheduling import Machine, Plan, PolicyJob, Site, View
+from oasis.scheduling.curve import TrainingCurve
+from oasis.simulator import Observation, Outage, Workload, generate_elastic, replay
+from tests.unit.kubernetes.fakes import site_for, specs_of
+
+SAYS_WORK = ("work", "source", "curve")
+CURVE = TrainingCurve(((0.0, 2.0), (1.0, 0.2)))
+
+
+class Reads(FIFO):
+    """FIFO that notes all that can be read of the jobs and of the view, each time it is asked."""
+
+    name = "reads"
+
+    def __init__(self, told: bool = False) -> None:
+        super().__init__()
+        self.told_remaining = told
+        self.notes: list[Any] = []
+        self.kept: dict[str, PolicyJob] = {}
+
+    def decide(self, view: View) -> Plan:
+        here = [*view.jobs(), *view.finished, *view.evicted, *view.arrived]
+        here += [*view.waiting(), *view.running()]
+        self.kept |= {job.id: job for job in here}
+        self.notes.append((view.now, [readable(job) for job in here]))
+        for job in view.jobs():
+            asked = (view.attained(job), view.waiting_since(job), view.observed(job))
+            self.notes.append((job.id, repr(asked), view.allocation(job)))
+        return super().decide(view)
+
+
+def readable(job: PolicyJob) -> dict[str, str]:
+    """All public attributes of a job that can be read, and how it shows itself."""
+    found = {"repr": repr(job), "html": job._repr_html_()}
+    for name in dir(job):
+        if not name.startswith("_"):
+            try:
+                value = getattr(job, name)
+            except PolicyError:
+                continue
+            found[name] = "function" if callable(value) and name != "utility" else repr(value)
+    return found
+
+
+def workload(scale: float) -> Workload:
+    site = Site(("gpu",), (Machine("n0", (4.0,)), Machine("n1", (4.0,))))
+    jobs = [
+        PolicyJob(n, 0.0, scale * work, ((0, 1),), max_workers=4, curve=CURVE, owner="me")
+        for n, work in (("a", 40.0), ("b", 60.0), ("c", 80.0))
+    ]
+    return Workload.of(site, jobs)
+
+
+def test_whoever_is_not_told_sees_the_same_of_jobs_that_differ_in_work_alone() -> None:
+    """Until the first of them ends; what is looked at of a curve changes with the work done."""
+    first = []
+    for scale in (1.0, 2.5):
+        policy = Reads()
+        replay(workload(scale), policy)
+        first.append([note for note in policy.notes if note[0] in (0.0, "a", "b", "c")][:3])
+    assert first[0] == first[1]
+    assert "a" in str(first[0])
+
+
+@pytest.mark.parametrize("name", SAYS_WORK)
+@pytest.mark.parametrize("ask", [getattr, hasattr])
+def test_what_says_the_work_is_refused_by_name(name: str, ask: Callable[[Any, str], Any]) -> None:
+    policy = Reads()
+    replay(workload(1.0), policy, outages=[Outage(0, 3.0, 5.0)])
+    for job in policy.kept.values():
+        with pytest.raises(PolicyError, match=rf"policy reads \[job {job.id}\]: asked for {name} "):
+            ask(job, name)
+
+
+def test_it_is_refused_of_jobs_of_an_instance_too() -> None:
+    """Their source has the epochs, chunks and mini-batches."""
+    instance = oasis.generate("testbed", jobs=4, seed=1)
+    policy = Reads()
+    oasis.simulate(instance, policy)
+    for job, seen in zip(instance.jobs_by_arrival(), policy.kept.values(), strict=True):
+        assert (seen.utility, seen.max_workers) == (job.utility, job.chunks)
+        with pytest.raises(PolicyError, match="source"):
+            _ = seen.source
+        assert not any(isinstance(value, oasis.Job) for value in slots_of(seen))
+
+
+def slots_of(job: PolicyJob) -> list[Any]:
+    """Everything that the object holds, reached without its properties."""
+    found = []
+    for cls in type(job).__mro__:
+        for name in cls.__dict__.get("__slots__", ()):
+            try:
+                found.append(cls.__dict__[name].__get__(job))
+            except AttributeError:
+                continue
+    return found
+
+
+def test_the_object_does_not_even_hold_it() -> None:
+    job = workload(1.0).jobs[0]
+    assert {40.0, CURVE} <= set(slots_of(job))
+    seen = job.untold("mine")
+    assert not {40.0, CURVE} & set(slots_of(seen))
+    for copied in (copy.copy(seen), copy.deepcopy(seen), pickle.loads(pickle.dumps(seen))):
+        assert readable(copied) == readable(seen)
+        with pytest.raises(PolicyError):
+            _ = copied.work
+
+
+def test_whoever_declares_it_sees_the_job_as_it_is() -> None:
+    made, policy = workload(1.0), Reads(told=True)
+    replay(made, policy, observation=Observation(5.0))
+    assert list(policy.kept.values()) == list(made.jobs)
+    assert [job.work for job in policy.kept.values()] == [40.0, 60.0, 80.0]
+    assert policy.kept["a"].curve is CURVE
+    assert "work 40" in repr(policy.kept["a"])
+
+
+def test_what_is_observed_of_training_does_not_depend_on_being_told() -> None:
+    runs = [
+        replay(workload(1.0), Reads(told), observation=Observation(5.0)) for told in (False, True)
+    ]
+    assert runs[0].jobs == runs[1].jobs
+
+
+@pytest.mark.parametrize("told", [False, True])
+def test_a_cluster_tells_nobody_else_either(told: bool) -> None:
+    instance = oasis.generate("testbed", jobs=3, seed=1)
+    policy = Reads(told)
+    driver = Driver(policy, site_for(instance, None))
+    driver.boundary(0, Facts({uid: spec for uid, (spec, _) in specs_of(instance).items()}))
+    assert len(policy.kept) == 3
+    for job, entry in zip(policy.kept.values(), driver.entries.values(), strict=True):
+        assert entry.state()["left"] == entry.work > 0
+        if told:
+            assert job.work == entry.work
+        else:
+            for name in SAYS_WORK:
+                with pytest.raises(PolicyError):
+                    getattr(job, name)
+
+
+def test_every_policy_of_the_registry_runs_on_what_it_declares() -> None:
+    made = generate_elastic(jobs=6, seed=2)
+    for name in baselines.ALL:
+        outcome = replay(made.workload, baselines.make(name), **made.options)
+        assert outcome.unfinished == 0, name

@@ -1,0 +1,117 @@
+"""What is given in place of an instance, a policy or a workload is named, with how to get one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import oasis
+import offline
+from baselines import FIFO
+from experiments import competitive_ratio
+from experiments.evaluation.comparison import compare
+from oasis.simulator import generate_elastic, replay
+
+INSTANCE = oasis.generate("testbed", jobs=2, seed=1)
+MADE = generate_elastic(jobs=2)
+READ = r"got 't\.json'; oasis\.read\('t\.json'\) reads one from that file$"
+
+TAKE_AN_INSTANCE: dict[str, Callable[[Any], object]] = {
+    "simulate": lambda given: oasis.simulate(given, FIFO()),
+    "verify": lambda given: oasis.verify(given, {}),
+    "certify": lambda given: oasis.certify(given, oasis.simulate(INSTANCE, FIFO())),
+    "dual_bound": lambda given: oasis.dual_bound(given, None, None),  # type: ignore[arg-type]
+    "write": lambda given: oasis.write(given, "never.json"),
+    "OASiS": oasis.OASiS.from_instance,
+    "Recourse": oasis.Recourse.from_instance,
+    "PriceBounds": oasis.PriceBounds.from_instance,
+    "solve": offline.solve,
+    "solve_milp": offline.solve_milp,
+    "configuration_bound": offline.configuration_bound,
+    "competitive_ratio": competitive_ratio,
+    "compare": lambda given: compare(given, {"fifo": FIFO}),
+}
+
+
+@pytest.mark.parametrize("name", TAKE_AN_INSTANCE)
+def test_a_path_in_place_of_an_instance_is_told_how_it_is_read(name: str) -> None:
+    with pytest.raises(TypeError, match=f"^instance: expected an oasis.Instance, {READ}"):
+        TAKE_AN_INSTANCE[name]("t.json")
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (Path("t.json"), r"oasis.read\('t.json'\) reads"),
+        (FIFO(), r"got FIFO\(\), a policy; the instance comes first"),
+        (oasis.Instance, "got the class Instance"),
+        (INSTANCE.cluster, "got <Cluster: "),
+        ({"format": "oasis-instance"}, "instance_from_dict makes one"),
+        (None, "got None"),
+    ],
+)
+def test_what_is_no_instance_is_named(given: Any, message: str) -> None:
+    with pytest.raises(TypeError, match=f"^instance: expected an oasis.Instance, .*{message}"):
+        oasis.simulate(given, FIFO())
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (FIFO, r"got the class FIFO; FIFO\(\) makes one"),
+        (oasis.OASiS, r"got the class OASiS; OASiS.from_instance\(instance\) makes one"),
+        (oasis.Recourse, r"got the class Recourse; Recourse\(\) makes one"),
+        (int, "got the class int$"),
+        ("srtf", r"got 'srtf'; baselines.make\('srtf'\) makes one"),
+        ("oasis", r"got 'oasis'; oasis.OASiS.from_instance\(instance\) makes one"),
+        (INSTANCE, "the policy comes second"),
+        (None, "got None"),
+    ],
+)
+@pytest.mark.parametrize("run", [oasis.simulate, replay])
+def test_what_is_no_policy_is_named(run: Any, given: Any, message: str) -> None:
+    first = INSTANCE if run is oasis.simulate else MADE.workload
+    with pytest.raises(TypeError, match=f"^policy: expected a policy, such as .*{message}"):
+        run(first, given)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("t.csv", r"read_plain\('t.csv'\).jobs, servers, gpus\)"),
+        (MADE, r"replay\(made.workload, policy, \*\*made.options\)"),
+        (INSTANCE, r"oasis.simulate\(instance, policy\)"),
+        (FIFO(), "the workload comes first"),
+    ],
+)
+def test_what_is_no_workload_is_named(given: Any, message: str) -> None:
+    expected = "^workload: expected an oasis.simulator.Workload, "
+    with pytest.raises(TypeError, match=f"{expected}.*{message}"):
+        replay(given, FIFO())
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: compare(INSTANCE, ["fifo"]), r"^policies: expected a mapping .* got \['fifo'\]"),  # type: ignore[arg-type]
+        (lambda: compare(INSTANCE, {"f": FIFO()}), r"^policies\['f'\]: .* got FIFO\(\)$"),  # type: ignore[dict-item]
+        (lambda: offline.learn_prices(INSTANCE), "^past: expected a sequence of oasis.Instance"),  # type: ignore[arg-type]
+        (lambda: offline.learn_prices(["t.json"]), rf"^past\[0\]: .* {READ}"),  # type: ignore[list-item]
+        (lambda: oasis.verify(INSTANCE, "r.json"), r"^result: .* oasis.read_result\('r.json'\)"),  # type: ignore[arg-type]
+        (lambda: oasis.certify(INSTANCE, FIFO()), r"^run: expected a Run of OASiS, got FIFO\(\)"),  # type: ignore[arg-type]
+        (
+            lambda: oasis.OASiS.from_instance(INSTANCE).quote("j0"),  # type: ignore[arg-type]
+            "^job: expected an oasis.Job, got 'j0'",
+        ),
+        (
+            lambda: oasis.OASiS(INSTANCE, 3, None),  # type: ignore[arg-type]
+            "^cluster: expected oasis.Cluster, as OASiS.from_instance makes it",
+        ),
+    ],
+)
+def test_other_arguments_are_named_too(call: Callable[[], object], message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        call()
