@@ -82,13 +82,12 @@ def _bounds(model: ElasticModel, slots: int, options: Mapping[str, Any]) -> Pric
 def utility_of(made: ElasticWorkload, outcome: Outcome) -> float | None:
     """What the jobs that finished are worth at their delays; None if some job has no utility."""
     jobs = {job.id: job for job in made.workload.jobs}
-    if any(job.utility is None for job in jobs.values()):
+    if not all(job.has_utility for job in jobs.values()):
         return None
     worth = []
     for job in outcome.jobs:
-        utility = jobs[job.job_id].utility
-        if job.end is not None and utility is not None:
-            worth.append(float(utility(job.end - job.arrival)))
+        if job.end is not None:
+            worth.append(float(jobs[job.job_id].utility(job.end - job.arrival)))
     return math.fsum(worth)
 
 
@@ -163,7 +162,7 @@ def compare_elastic(
     makers = {
         name: elastic_policy(name, given, made, slot_seconds) for name, given in policies.items()
     }
-    valued = all(job.utility is not None for job in made.workload.jobs)
+    valued = all(job.has_utility for job in made.workload.jobs)
     bound = elastic_bound(made, slot_seconds) if valued else None
     rows = {}
     for name, policy in makers.items():

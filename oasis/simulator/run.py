@@ -10,8 +10,8 @@ from time import perf_counter
 from oasis.model.decision import Decision
 from oasis.model.instance import Instance
 from oasis.model.schedule import Schedule, placements
-from oasis.model.validation import describe
 from oasis.scheduling.policy import Policy
+from oasis.scheduling.policy_check import check_policy, parameters_of, report_of
 from oasis.simulator.committed import Committed, Scheduler
 from oasis.simulator.costs import Costs
 from oasis.simulator.engine import Engine
@@ -45,7 +45,9 @@ def replay(
     Raises
     ------
     PolicyError
-        If the policy asks for what cannot run.
+        If the policy lacks an attribute, asks for what cannot run, or fails in its own code.
+    TypeError
+        If it is no policy, but the name or the class of one.
 
     Examples
     --------
@@ -99,7 +101,8 @@ def simulate(
     Raises
     ------
     PolicyError
-        If the policy asks for what cannot run.
+        If the policy lacks an attribute, asks for what cannot run, or fails in its own code. The
+        error names the line of that code, and its ``__cause__`` is what was raised there.
     TypeError
         If it is no policy, but the name or the class of one.
 
@@ -111,10 +114,9 @@ def simulate(
     >>> [decision.job_id for decision in run.decisions if decision.admitted]
     ['j0', 'j2']
     """
-    decides = isinstance(policy, Scheduler) or callable(getattr(policy, "decide", None))
-    if isinstance(policy, type) or not decides:
-        expected = "expected a policy, such as oasis.Recourse() or baselines.FIFO()"
-        raise TypeError(f"policy: {expected}, got {describe(policy)}")
+    commits = callable(getattr(policy, "submit", None)) and isinstance(policy, Scheduler)
+    if isinstance(policy, type) or not commits:
+        check_policy(policy)
     workload = Workload.from_instance(instance)
     jobs, machines = len(instance.jobs), len(workload.site.machines)
     LOGGER.info("%s decides on %d jobs on %d machines", policy.name, jobs, machines)
@@ -144,14 +146,14 @@ def simulate(
         seconds = list(engine.policy_seconds)
     run = Run(
         policy=policy.name,
-        parameters=policy.parameters,
+        parameters=parameters_of(policy),
         decisions=tuple(decisions),
         bounds=getattr(policy, "bounds", None),
         decision_seconds=tuple(seconds),
         seed=seed,
         version=__version__,
         outcome=outcome,
-        report=getattr(policy, "report", {}),
+        report=report_of(policy),
     )
     admitted, utility, spent = run.admitted, run.total_utility, sum(seconds)
     LOGGER.info("admitted %d, total utility %g, %.3g s of decisions", admitted, utility, spent)
@@ -187,7 +189,7 @@ def _run(engine: Engine, policy: Policy | Scheduler, seed: int | None) -> Outcom
         policy_seconds=thinking,
         simulator_seconds=elapsed - thinking,
         policy=policy.name,
-        parameters=dict(policy.parameters),
+        parameters=parameters_of(policy),
         seed=seed,
         version=__version__,
         saving=tuple(engine.state.saving.busy) if any(engine.state.saving.busy) else (),
@@ -203,7 +205,7 @@ def _decision(progress: Progress, workload: Workload) -> Decision:
     if progress.end is None:
         return Decision(job.id, True, reason="did not finish within the horizon")
     completion = int(progress.history[-1][0]) - 1  # it held its machines to the end of this slot
-    utility = float(job.utility(completion - job.arrival)) if job.utility else 0.0
+    utility = float(job.utility(completion - job.arrival)) if job.has_utility else 0.0
     schedule = _schedule(progress, workload)
     return Decision(job.id, True, utility, utility, 0.0, completion, schedule)
 
