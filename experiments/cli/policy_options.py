@@ -56,7 +56,8 @@ def known_policy(name: str, option: str, among: Sequence[str] = tuple(POLICIES))
     try:
         return entry_of(name, among).name
     except ValueError as error:
-        raise OasisError(f"{option}: {error}") from None
+        # the cause is what somebody's own module raised: --verbose shows its traceback
+        raise OasisError(f"{option}: {error}") from error.__cause__
 
 
 def read_assignments(

@@ -14,6 +14,7 @@ from experiments.evaluation.policies import OASIS, POLICIES, RECOURSE, entry_of
 from experiments.evaluation.slotted import Slotted
 from oasis.online.prices import PriceBounds
 from oasis.scheduling.policy import Policy
+from oasis.scheduling.policy_check import parameters_of, report_of
 from oasis.simulator import ElasticWorkload, Outcome, replay
 from offline.elastic_bound import ElasticBound, elastic_bound, slots_needed
 
@@ -168,8 +169,8 @@ def compare_elastic(
     for name, policy in makers.items():
         told = None if on_settled is None else lambda _: on_settled()
         outcome = replay(made.workload, policy, on_settled=told, **made.options)
-        parameters = {**policies[name], **policy.parameters}
-        said = {"parameters": parameters, "report": _report(policy)}
+        parameters = {**policies[name], **parameters_of(policy)}
+        said = entry_of(name).recorded(policies[name], parameters) | {"report": report_of(policy)}
         rows[name] = elastic_figures(made, outcome, bound) | said
     about = {
         "jobs": len(made.workload.jobs),
@@ -180,7 +181,3 @@ def compare_elastic(
         "version": oasis.__version__,
     }
     return Comparison("compare", rows, about)
-
-
-def _report(policy: Policy) -> dict[str, Any]:
-    return dict(getattr(policy, "report", {}))

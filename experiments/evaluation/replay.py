@@ -49,7 +49,11 @@ def replay_each(
     """
     made = {name: _plain_policy(name, given) for name, given in policies.items()}
     told = None if on_settled is None else lambda _: on_settled()
-    return {name: _run(workload, policy, told, options) for name, policy in made.items()}
+    rows = {}
+    for name, policy in made.items():
+        row = _run(workload, policy, told, options)
+        rows[name] = row | entry_of(name).recorded(policies[name], row["parameters"])
+    return rows
 
 
 def _run(

@@ -101,7 +101,7 @@ class PolicyJob:
     min_workers: int = 1
     max_workers: int = 1
     ps_per_worker: float = 0.0
-    utility: Utility = Unvalued()  # noqa: RUF009 (frozen)
+    utility: Utility = Unvalued()
     source: Job | None = None
     index: int = -1
     initial_workers: int | None = None

@@ -103,8 +103,8 @@ def own_error(
     ----------
     error : BaseException
         What was raised.
-    policy : Policy
-        Whose method it came out of.
+    policy : Policy or type
+        Whose method it came out of; the class, if that was its constructor.
     where : str
         Name of the method.
     time : float, optional
@@ -116,9 +116,10 @@ def own_error(
         It names the innermost line of the author's code. None if that code has no part in it: the
         fault is that of the program.
     """
-    if _is_toolkit(type(policy).__module__):
+    made_by = policy if isinstance(policy, type) else type(policy)
+    if _is_toolkit(made_by.__module__):
         return None
-    place = own_line(error, modules_of(type(policy)))
+    place = own_line(error, modules_of(made_by))
     if place is None:
         return None
     if isinstance(error, PolicyError):
@@ -178,6 +179,14 @@ def shown(file: str | os.PathLike[str]) -> str:
     return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
 
 
+def line_of(source: Any) -> str:
+    """Where a class or a function is, as ``file.py:12: ``; empty where there is no file."""
+    try:
+        return f"{shown(inspect.getfile(source))}:{inspect.getsourcelines(source)[1]}: "
+    except (OSError, TypeError):
+        return ""  # made at Python's prompt
+
+
 def is_installed(file: str | os.PathLike[str]) -> bool:
     """Whether a source file is part of Python or of an installed package."""
     name = os.fspath(file)
@@ -193,19 +202,13 @@ def _is_toolkit(module: str) -> bool:
 
 def _name(policy: Any) -> str:
     name = inspect.getattr_static(policy, "name", None)
-    return name if isinstance(name, str) and name else type(policy).__name__
+    made_by = policy if isinstance(policy, type) else type(policy)
+    return name if isinstance(name, str) and name else made_by.__name__
 
 
-def _error(policy: Any, detail: str, line_of: Any = None) -> PolicyError:
-    """An error that names the line of the class, or of one of its methods."""
-    place = ""
-    try:
-        source = type(policy) if line_of is None else inspect.unwrap(line_of)
-        file, (_, line) = inspect.getsourcefile(source), inspect.getsourcelines(source)
-        place = f"{shown(file)}:{line}: " if file else ""
-    except (OSError, TypeError):
-        pass  # made where there is no file, as at Python's prompt
-    return PolicyError(_name(policy), f"{place}{detail}")
+def _error(policy: Any, detail: str, source: Any = None) -> PolicyError:
+    """An error that names the line of the class, or of one of its methods, `source`."""
+    return PolicyError(_name(policy), f"{line_of(source or type(policy))}{detail}")
 
 
 def _check_method(policy: Any, method: str, wanted: str) -> None:
@@ -218,8 +221,8 @@ def _check_method(policy: Any, method: str, wanted: str) -> None:
     except ValueError:
         return  # of something that Python cannot look into
     except TypeError as error:
-        line_of = found if inspect.isroutine(found) else None
-        raise _error(policy, f"{method}: expected {wanted}: {error}", line_of) from None
+        source = found if inspect.isroutine(found) else None
+        raise _error(policy, f"{method}: expected {wanted}: {error}", source) from None
 
 
 def _attribute(policy: Any, name: str) -> Any:

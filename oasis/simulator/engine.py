@@ -11,8 +11,8 @@ from array import array
 from collections.abc import Iterable
 from time import perf_counter
 
-from oasis.scheduling.job import PolicyJob
 from oasis.model.errors import PolicyError
+from oasis.scheduling.job import PolicyJob
 from oasis.scheduling.policy import Plan, Policy
 from oasis.scheduling.policy_check import check_policy, own_error
 from oasis.simulator.checks import check

@@ -87,5 +87,5 @@ def test_what_is_no_policy_is_refused(name: str, message: str) -> None:
 
 def test_a_module_that_fails_is_named_with_its_error(module: str, tmp_path: Path) -> None:
     (tmp_path / "broken_policies.py").write_text("1 / 0\n", encoding="utf-8")
-    with pytest.raises(ValueError, match="got ZeroDivisionError: division by zero"):
+    with pytest.raises(ValueError, match="got .*broken_policies.py:1: ZeroDivisionError: division"):
         import_policy("broken_policies:Mine")
