@@ -8,6 +8,7 @@ from baselines.gang_queue import GangQueue
 from baselines.running_jobs import RunningJobs
 from oasis.scheduling import (
     Allocation,
+    BasePolicy,
     EmptyCluster,
     JobBook,
     Placement,
@@ -20,7 +21,7 @@ from oasis.scheduling.book import Counts
 from oasis.scheduling.policy import View
 
 
-class GangController:
+class GangController(BasePolicy):
     """The jobs of such a controller: who waits, who runs where, and what is free meanwhile.
 
     Chosen: a job asks for `initial_workers`, and for the fewest that it works with if its owner
@@ -39,7 +40,6 @@ class GangController:
     >>> from oasis.scheduling import OneNode
     >>> from oasis.simulator import Machine, Workload, replay
     >>> class Whoever(GangController):
-    ...     name, slotted, told_remaining, parameters = "whoever", False, False, {}
     ...     def decide(self, view):
     ...         self._begin(view)
     ...         self._queue.launch_all(lambda job: (job.index,), self._launch, set())
@@ -52,9 +52,6 @@ class GangController:
     >>> replay(Workload.of(site, jobs), Whoever(OneNode)).completions
     [2.0, 5.0, 6.0]
     """
-
-    slotted = False
-    told_remaining = False
 
     def __init__(self, rule: Callable[[], Placement]) -> None:
         self._make_rule = rule

@@ -61,7 +61,7 @@ def import_policy(name: str) -> type[Policy]:
     """
     module_name, _, attribute = name.rpartition(":")
     if not module_name or not attribute:
-        raise ValueError(f"expected MODULE:NAME, got {name!r}")
+        raise ValueError(f"expected MODULE:NAME or FILE.py:NAME, got {name!r}")
     file = Path(module_name)
     if file.suffix == ".py" and not file.is_file():
         raise ValueError(f"expected a Python file, got no {module_name}")

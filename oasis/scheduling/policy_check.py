@@ -27,7 +27,7 @@ ATTRIBUTES: Mapping[str, tuple[type, str]] = {
     "name": (str, "text, what results call it"),
     "slotted": (bool, "True or False, whether it is called at the beginning of every slot"),
     "told_remaining": (bool, "True or False, whether it uses how much work jobs have"),
-    "parameters": (Mapping, "a mapping, its options as plain data"),  # type: ignore[type-abstract]
+    "parameters": (Mapping, "a mapping, its options as plain data"),
 }
 METHODS = {"reset": "reset(site), which begins a run", "decide": "decide(view), which gives a Plan"}
 
