@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.packaging.commands import EXAMPLE, Oasis, assert_refused, shell
+from tests.packaging.commands import EXAMPLE, JOB, Oasis, assert_refused, shell
 
 SOURCE = '''\
 from oasis.scheduling import Allocation, BasePolicy, BestFit, Plan, Room
@@ -426,6 +426,27 @@ def test_the_command_of_a_report_gives_the_same_result(
     code, _, err = run("report", "result.json", "-o", "page.html")
     assert code == 0
     assert "does not make it again: mine.py (module mine) has changed since" in err
+
+
+def test_a_command_that_cannot_take_it_says_so(run: Oasis, write: Any) -> None:
+    refused = run("quote", "instance.json", JOB, "--policy", "mine.py:Densest")
+    assert_refused(refused, "--policy: expected one of oasis, recourse, got 'mine.py:Densest'")
+
+
+def test_a_cluster_takes_it(write: Any) -> None:
+    from experiments.evaluation.cluster_policies import cluster_policy
+
+    made = cluster_policy("mine.py:Densest", {"most": 3}, lookahead=10)()
+    assert (made.name, made.parameters) == ("Densest", {"most": 3})
+
+
+def test_it_runs_on_elastic_jobs_with_its_options_in_the_result(run: Oasis, write: Any) -> None:
+    Path("elastic.json").write_bytes(EXAMPLE.with_name("elastic.json").read_bytes())
+    words = ("elastic.json", "--policies", "mine.py:Silent", "--set", "mine.py:Silent.most=1")
+    for command in ("compare", "replay"):
+        row = json.loads(run(command, *words, "--json")[1])["policies"]["mine.py:Silent"]
+        assert row["parameters"] == {"taught": "by hand", "most": 1}
+        assert (row["policy_options"], len(row["policy_files"])) == (["most"], 1)
 
 
 def test_gallery_pattern_runs_on_a_trace(run: Oasis, write: Any) -> None:
