@@ -11,13 +11,12 @@ from baselines.fair_shares import Fairness, Portions
 from baselines.placing import Placing
 from oasis.model import rounding
 from oasis.model.extras import require
-from oasis.model.summary import Configured
-from oasis.scheduling import Allocation, JobBook, Plan, PolicyJob, Room, Site, View
+from oasis.scheduling import Allocation, BasePolicy, JobBook, Plan, PolicyJob, Room, Site, View
 
 IDLE = "an answer with which nobody runs"
 
 
-class Dorm(Configured):
+class Dorm(BasePolicy):
     """At each arrival and completion an MILP sets how many tasks each job has, and where.
 
     Sun, Wen, Ta and Yan (SMARTCOMP 2017, "Towards distributed machine learning in shared clusters:
@@ -71,8 +70,6 @@ class Dorm(Configured):
     """
 
     name = "dorm"
-    slotted = False
-    told_remaining = False
 
     def __init__(
         self,

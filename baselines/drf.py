@@ -8,10 +8,10 @@ from typing import Any
 
 from baselines.placing import Placing
 from baselines.shares import Shares
-from oasis.model.summary import Configured
 from oasis.scheduling import (
     NOTHING,
     Allocation,
+    BasePolicy,
     JobBook,
     Placement,
     Plan,
@@ -25,7 +25,7 @@ JOB, OWNER = "job", "owner"
 Entry = tuple[float, int, int, int]  # dominant share, index, workers and parameter servers so far
 
 
-class DRF(Configured):
+class DRF(BasePolicy):
     """Jobs share the cluster so that their dominant shares are as equal as they can be.
 
     Dominant Resource Fairness (Ghodsi et al., NSDI 2011, Algorithm 1) fixes: the dominant share of
@@ -65,8 +65,6 @@ class DRF(Configured):
     """
 
     name = "drf"
-    slotted = False
-    told_remaining = False
 
     def __init__(self, *, by: str = JOB, placement: str | None = None) -> None:
         if by not in (JOB, OWNER):

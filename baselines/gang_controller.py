@@ -6,9 +6,9 @@ from collections.abc import Callable, Set
 
 from baselines.gang_queue import GangQueue
 from baselines.running_jobs import RunningJobs
-from oasis.model.summary import Configured
 from oasis.scheduling import (
     Allocation,
+    BasePolicy,
     EmptyCluster,
     JobBook,
     Placement,
@@ -21,7 +21,7 @@ from oasis.scheduling.book import Counts
 from oasis.scheduling.policy import View
 
 
-class GangController(Configured):
+class GangController(BasePolicy):
     """The jobs of such a controller: who waits, who runs where, and what is free meanwhile.
 
     Chosen: a job asks for `initial_workers`, and for the fewest that it works with if its owner
@@ -40,7 +40,6 @@ class GangController(Configured):
     >>> from oasis.scheduling import OneNode
     >>> from oasis.simulator import Machine, Workload, replay
     >>> class Whoever(GangController):
-    ...     name, slotted, told_remaining, parameters = "whoever", False, False, {}
     ...     def decide(self, view):
     ...         self._begin(view)
     ...         self._queue.launch_all(lambda job: (job.index,), self._launch, set())
@@ -53,9 +52,6 @@ class GangController(Configured):
     >>> replay(Workload.of(site, jobs), Whoever(OneNode)).completions
     [2.0, 5.0, 6.0]
     """
-
-    slotted = False
-    told_remaining = False
 
     def __init__(self, rule: Callable[[], Placement]) -> None:
         self._make_rule = rule

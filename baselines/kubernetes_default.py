@@ -8,10 +8,10 @@ from itertools import chain, zip_longest
 from typing import Any, NamedTuple
 
 from baselines.counts import FixedCounts
-from oasis.model.summary import Configured
 from oasis.scheduling import (
     NOTHING,
     Allocation,
+    BasePolicy,
     EmptyCluster,
     JobBook,
     Plan,
@@ -40,7 +40,7 @@ Size = tuple[str, Demand]  # of a group
 Bound = dict[str, dict[int, int]]  # group -> machine -> pods
 
 
-class KubernetesDefault(Configured):
+class KubernetesDefault(BasePolicy):
     """Every pod is bound to a machine on its own, as soon as it fits, whatever its job still lacks.
 
     kube-scheduler fixes: pods wait in one queue, first in, first out; a pod that fits nowhere steps
@@ -78,8 +78,6 @@ class KubernetesDefault(Configured):
     """
 
     name = "kubernetes-default"
-    slotted = False
-    told_remaining = False
     may_deadlock = True
 
     def __init__(self, seed: int = 0, *, interleave: bool = True) -> None:

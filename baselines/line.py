@@ -7,8 +7,7 @@ from typing import Any
 
 from baselines.counts import FixedCounts
 from baselines.placing import Placing
-from oasis.model.summary import Configured
-from oasis.scheduling import JobBook, PolicyJob, Site
+from oasis.scheduling import BasePolicy, JobBook, PolicyJob, Site
 
 STRICT, FIT = "strict", "fit"
 
@@ -65,7 +64,7 @@ class Misfits:
         self._sizes.add((job.worker, job.ps, workers, ps))
 
 
-class OneLine(Configured):
+class OneLine(BasePolicy):
     """What the policies share that serve jobs of fixed counts in one order.
 
     Parameters
@@ -77,9 +76,6 @@ class OneLine(Configured):
     placement : str or None
         As for `Placing`.
     """
-
-    slotted = False
-    told_remaining = False
 
     def __init__(self, seed: int = 0, *, line: str = STRICT, placement: str | None = None) -> None:
         self._seed, self.line = seed, check_line(line)

@@ -20,7 +20,7 @@ def worth_by_slot(job: PolicyJob, horizon: float | None) -> FloatArray:
 
     Without a horizon or a utility (plain traces), the job is worth 1 whenever it ends.
     """
-    if horizon is None or job.utility is None:
+    if horizon is None or not job.has_utility:
         return np.ones(1)
     worth = np.zeros(int(horizon) + 1)
     first = int(job.arrival)

@@ -12,11 +12,10 @@ from baselines.placing import Placing
 from baselines.prospects import Prospects, worth_by_slot
 from baselines.shares import Shares
 from oasis.model.rounding import FloatArray
-from oasis.model.summary import Configured
-from oasis.scheduling import NOTHING, JobBook, Plan, PolicyJob, Room, Site, View
+from oasis.scheduling import NOTHING, BasePolicy, JobBook, Plan, PolicyJob, Room, Site, View
 
 
-class RRH(Configured):
+class RRH(BasePolicy):
     """Admit a job if what it brings outweighs the delay it causes; run the best, pause the others.
 
     Irwin, Grit and Chase (HPDC 2004, "Balancing risk and reward in a market-based task service")
@@ -64,7 +63,6 @@ class RRH(Configured):
     """
 
     name = "rrh"
-    slotted = False
     told_remaining = True
 
     def __init__(

@@ -96,7 +96,6 @@ class _Configurations:
         done = np.cumsum(self._work.reshape(slots, -1).sum(axis=1))
         able = done + top * ROUNDING * (begins + length) >= self._total
         delays = np.maximum(begins - job.arrival, fastest)
-        assert job.utility is not None
         worth = np.asarray(job.utility(_earlier(delays, job.arrival)), dtype=float)
         self.worth = np.where(able, worth, -np.inf)
         never = np.array([max(slots * length - job.arrival, fastest)])
@@ -198,7 +197,7 @@ def elastic_bound(
         raise ValueError(f"slot_seconds: expected a time > 0, got {slot_seconds}")
     jobs = made.workload.jobs
     for job in jobs:
-        if job.utility is None:
+        if not job.has_utility:
             raise ValueError(f"utility: expected one for each job, got none for {job.id!r}")
     totals, demands = pool(made)
     rates = [best_rates(made, job) for job in jobs]

@@ -15,11 +15,20 @@ from baselines.kod2.weights import RATIO, JobState, Weights
 from baselines.node import on_node
 from baselines.resizing import Changes
 from baselines.running_jobs import RunningJobs
-from oasis.model.summary import Configured
-from oasis.scheduling import Allocation, EmptyCluster, JobBook, Plan, PolicyJob, Room, Site, View
+from oasis.scheduling import (
+    Allocation,
+    BasePolicy,
+    EmptyCluster,
+    JobBook,
+    Plan,
+    PolicyJob,
+    Room,
+    Site,
+    View,
+)
 
 
-class Kod2(Configured):
+class Kod2(BasePolicy):
     """KOD2 (Jeong and Yu, KTCCS 2022): Algorithms 1 to 3 and the placement of section 4.1.
 
     Each call goes through `raise_starving`, `launch_by_weight` again and again while it launches a
@@ -68,8 +77,6 @@ class Kod2(Configured):
     """
 
     name = "kod2"
-    slotted = False
-    told_remaining = False
 
     def __init__(
         self, starve_limit: float = 600.0, *, form: str = RATIO, printed: bool = False

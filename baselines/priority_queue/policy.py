@@ -107,7 +107,7 @@ class PriorityQueue(GangController):
         largest machine are, for all tasks that are to be launched; GPUs count where they are named.
         """
         if job.index not in self._ranks:
-            worth = 0.0 if job.utility is None else float(job.utility(0))
+            worth = float(job.utility(0)) if job.has_utility else 0.0
             self._ranks[job.index] = (-worth, -self._request_share(job), job.index)
         return self._ranks[job.index]
 

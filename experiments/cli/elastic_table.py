@@ -65,7 +65,7 @@ def _names(made: ElasticWorkload, policies: str | None) -> list[str]:
     """Those asked for; else all, without those that need utilities where a job has none."""
     if policies is not None:
         return [known_policy(name, "--policies") for name in comma_list(policies, "--policies")]
-    if all(job.utility is not None for job in made.workload.jobs):
+    if all(job.has_utility for job in made.workload.jobs):
         return [*RIVALS, *CONTROLLERS]
     console.note(f"left out: {' and '.join(WORTH)}, which need a utility for each job")
     return [name for name in (*RIVALS, *CONTROLLERS) if name not in WORTH]

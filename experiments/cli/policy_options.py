@@ -45,18 +45,23 @@ PolicyLine = Annotated[
 Chosen = dict[str, dict[str, Any]]
 
 
-def known_policy(name: str, option: str, among: Sequence[str] = tuple(POLICIES)) -> str:
-    """`name` if it is a policy.
+def known_policy(
+    name: str, option: str, among: Sequence[str] = tuple(POLICIES), *, own: bool = True
+) -> str:
+    """`name` if it is a policy; one of somebody's own, ``module:Name``, only where `own` says so.
 
     Raises
     ------
     OasisError
         Naming the flag `option` and what there is.
     """
+    if not own and name not in among:
+        raise OasisError(f"{option}: expected one of {', '.join(among)}, got {name!r}")
     try:
         return entry_of(name, among).name
     except ValueError as error:
-        raise OasisError(f"{option}: {error}") from None
+        # the cause is what somebody's own module raised: --verbose shows its traceback
+        raise OasisError(f"{option}: {error}") from error.__cause__
 
 
 def read_assignments(

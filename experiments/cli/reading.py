@@ -18,7 +18,7 @@ def errors_name(path: Path) -> Iterator[None]:
     try:
         yield
     except oasis.OasisError as error:
-        raise oasis.OasisError(f"{path}: {error}") from None
+        raise oasis.OasisError(f"{path}: {error}") from error.__cause__
 
 
 def read_document(path: Path) -> Any:

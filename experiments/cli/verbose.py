@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import logging
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Annotated, Any
@@ -11,6 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from experiments.cli.console import note
+from oasis.model.errors import OasisError
 
 LOGGERS = ("oasis", "offline", "baselines", "experiments")
 Command = Callable[..., Any]
@@ -23,14 +25,24 @@ def with_verbose(command: Command) -> Command:
         if not verbose:
             return command(**arguments)
         with logging_to_stderr():
-            return command(**arguments)
+            try:
+                return command(**arguments)
+            except OasisError as error:
+                if error.__cause__ is not None:  # raised by code that is not the toolkit's own
+                    note("".join(traceback.format_exception(error.__cause__)).rstrip())
+                raise
 
     flag = inspect.Parameter(
         "verbose",
         inspect.Parameter.KEYWORD_ONLY,
         default=False,
         annotation=Annotated[
-            bool, typer.Option("--verbose", help="Log on standard error what is being done.")
+            bool,
+            typer.Option(
+                "--verbose",
+                help="Log on standard error what is being done, and show tracebacks of errors in "
+                "policies of your own.",
+            ),
         ],
     )
     signature = inspect.signature(command, eval_str=True)

@@ -9,7 +9,7 @@ from typing import Any
 
 import oasis
 from experiments.evaluation.live import planning_policy
-from experiments.evaluation.policies import OASIS, POLICIES, RECOURSE
+from experiments.evaluation.policies import OASIS, RECOURSE, entry_of
 from oasis.model.instance_file import instance_from_dict, read_json
 from oasis.online.prices import PriceBounds
 from oasis.online.recourse.learned import LearnedPrices
@@ -72,7 +72,8 @@ def cluster_policy(
         return lambda: planning_policy(  # type: ignore[return-value]
             name, options, lookahead, reach=reach
         )
-    return lambda: POLICIES[name].make(None, options)  # type: ignore[return-value]
+    entry = entry_of(name)
+    return lambda: entry.make(None, options)  # type: ignore[return-value]
 
 
 def read_bounds(path: Path, lookahead: int) -> Bounds:

@@ -14,6 +14,7 @@ from experiments.evaluation.policies import OASIS, POLICIES, RECOURSE, entry_of
 from experiments.evaluation.slotted import Slotted
 from oasis.online.prices import PriceBounds
 from oasis.scheduling.policy import Policy
+from oasis.scheduling.policy_check import parameters_of, report_of
 from oasis.simulator import ElasticWorkload, Outcome, replay
 from offline.elastic_bound import ElasticBound, elastic_bound, slots_needed
 
@@ -82,13 +83,12 @@ def _bounds(model: ElasticModel, slots: int, options: Mapping[str, Any]) -> Pric
 def utility_of(made: ElasticWorkload, outcome: Outcome) -> float | None:
     """What the jobs that finished are worth at their delays; None if some job has no utility."""
     jobs = {job.id: job for job in made.workload.jobs}
-    if any(job.utility is None for job in jobs.values()):
+    if not all(job.has_utility for job in jobs.values()):
         return None
     worth = []
     for job in outcome.jobs:
-        utility = jobs[job.job_id].utility
-        if job.end is not None and utility is not None:
-            worth.append(float(utility(job.end - job.arrival)))
+        if job.end is not None:
+            worth.append(float(jobs[job.job_id].utility(job.end - job.arrival)))
     return math.fsum(worth)
 
 
@@ -164,14 +164,14 @@ def compare_elastic(
     makers = {
         name: elastic_policy(name, given, made, slot_seconds) for name, given in policies.items()
     }
-    valued = all(job.utility is not None for job in made.workload.jobs)
+    valued = all(job.has_utility for job in made.workload.jobs)
     bound = elastic_bound(made, slot_seconds) if valued else None
     rows = {}
     for name, policy in makers.items():
         told = None if on_settled is None else lambda _: on_settled()
         outcome = replay(made.workload, policy, on_settled=told, **made.options)
-        parameters = {**policies[name], **policy.parameters}
-        said = {"parameters": parameters, "report": _report(policy)}
+        parameters = {**policies[name], **parameters_of(policy)}
+        said = entry_of(name).recorded(policies[name], parameters) | {"report": report_of(policy)}
         rows[name] = elastic_figures(made, outcome, bound) | said
     about = {
         "jobs": len(made.workload.jobs),
@@ -182,7 +182,3 @@ def compare_elastic(
         "version": oasis.__version__,
     }
     return Comparison("compare", rows, about)
-
-
-def _report(policy: Policy) -> dict[str, Any]:
-    return dict(getattr(policy, "report", {}))

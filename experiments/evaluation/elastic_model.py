@@ -123,7 +123,7 @@ class ElasticModel:
         if not slot_seconds > 0:
             raise ValueError(f"slot_seconds: expected a time > 0, got {slot_seconds}")
         for k, job in enumerate(made.workload.jobs):
-            if job.utility is None:
+            if not job.has_utility:
                 expected = (
                     "expected a utility: oasis and recourse weigh jobs by what they are worth"
                 )
@@ -159,7 +159,6 @@ class ElasticModel:
         """`job` as it arrives in `slot`."""
         asked = job.max_workers if job.initial_workers is None else job.initial_workers
         speed = best_rates(self.made, job)[asked] / asked * self.length
-        assert job.utility is not None
         source = Job(
             id=job.id,
             arrival=slot,

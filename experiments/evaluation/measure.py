@@ -130,8 +130,7 @@ def measure(
             run, start = _online(instance, policy, online, decided)
     except KeyboardInterrupt:
         offline = online.result(instance, Status.INTERRUPTED, method, {})
-        name = OASiS.name if policy is None else policy.name
-        unfinished = _unfinished(instance, name, decided)
+        unfinished = _unfinished(instance, policy, decided)
         return CompetitiveRatio(unfinished, offline, None, is_complete=False)
     with raising():
         offline = solve_offline(instance, warm_start=start, on_progress=on_progress)
@@ -164,7 +163,11 @@ def _check_theorem(offline: OfflineResult, certificate: Certificate) -> None:
         raise VerificationError("corrected Theorem 4", f"{bound}, {detail}")
 
 
-def _unfinished(instance: Instance, policy: str, decided: list[Decision]) -> Run:
-    """The run up to the last decision before Ctrl-C."""
+def _unfinished(
+    instance: Instance, policy: Policy | Scheduler | None, decided: list[Decision]
+) -> Run:
+    """The run up to the last decision before Ctrl-C; `policy` is None if it was not made yet."""
     seed = instance.metadata.get("seed")
-    return Run(policy, {}, tuple(decided), None, (), seed, __version__)
+    name = OASiS.name if policy is None else policy.name
+    parameters = {} if policy is None else dict(policy.parameters)
+    return Run(name, parameters, tuple(decided), None, (), seed, __version__)

@@ -138,8 +138,9 @@ def described(default: Any, text: str, *, denial: str = "") -> Any:
 def options_of(source: Callable[..., Any], *, without: tuple[str, ...] = ()) -> dict[str, Option]:
     """Options by name: the fields of a dataclass, or the parameters of a constructor.
 
-    Only those with a default and a type that text can express are options. What the metadata of a
-    field do not say about it is taken from the section ``Parameters`` of the docstring.
+    Only those with a default and a type that text can express are options; without an annotation,
+    the type is that of the default. What the metadata of a field do not say about it is taken from
+    the section ``Parameters`` of the docstring.
 
     Parameters
     ----------
@@ -162,13 +163,24 @@ def options_of(source: Callable[..., Any], *, without: tuple[str, ...] = ()) -> 
     for name, parameter in inspect.signature(source, eval_str=True).parameters.items():
         if name in without or parameter.default is parameter.empty:
             continue
-        if not _is_known(parameter.annotation):
+        kind = parameter.annotation
+        if kind is parameter.empty:
+            kind = _kind_of(parameter.default)
+        if not _is_known(kind):
             continue
         metadata = fields[name].metadata if name in fields else {}
         text = metadata.get("help") or sentences.get(name, "")
         denial = metadata.get("denial", "")
-        found[name] = Option(name, parameter.annotation, parameter.default, text, denial)
+        found[name] = Option(name, kind, parameter.default, text, denial)
     return found
+
+
+def _kind_of(default: Any) -> Any:
+    """The type of an option by its default; that of a row is one of numbers."""
+    if isinstance(default, tuple):
+        whole = all(type(part) in (int, float) for part in default)
+        return tuple[float, ...] if default and whole else tuple
+    return type(default)
 
 
 def _sentences(document: str) -> dict[str, str]:

@@ -7,14 +7,16 @@ the parameters of its constructor. The command line, sweeps and figures read thi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from inspect import getdoc
+from pathlib import Path
 from typing import Any
 
 import baselines
 import oasis
-from experiments.evaluation.imported import import_policy, is_import_name
+from experiments.evaluation.imported import code_files, import_policy, is_import_name, maker_of
 from experiments.evaluation.options import Option, OptionError, described, options_of
+from experiments.evaluation.provenance import file_reference
 from oasis.model.validation import number
 from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION
 from oasis.online.recourse import RecourseParams
@@ -94,6 +96,8 @@ class PolicyEntry:
         One sentence on what it does.
     needs_instance : bool
         Whether it must know the instance; the others also run on plain traces.
+    imported : type or None
+        The class, if it is not one of the toolkit's registry but somebody's own.
     """
 
     name: str
@@ -102,6 +106,7 @@ class PolicyEntry:
     build: Callable[..., Policy | Scheduler]
     summary: str
     needs_instance: bool = False
+    imported: type[Policy] | None = None
 
     def resolve(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """All options as plain data: those in `given`, and the defaults of the others.
@@ -140,6 +145,53 @@ class PolicyEntry:
             If an option does not exist or has a wrong value.
         """
         return self.build(instance, **self._values(given or {}))
+
+    def recorded(self, given: Mapping[str, Any], told: Mapping[str, Any]) -> dict[str, Any]:
+        """What a result keeps of the policy, so that the run can be made again from it.
+
+        Parameters
+        ----------
+        given : mapping
+            Options that differ from their defaults.
+        told : mapping
+            What the policy says of its parameters. Those of somebody's own class are completed by
+            all its options, because it need not say them, and may say something else.
+
+        Returns
+        -------
+        dict
+            The ``parameters``. Of somebody's own class also ``policy_options``, the names of those
+            that are options. If the run depends on files beside the instance, ``policy_files``: the
+            code of somebody's own class, and what options name, with digests (`files`).
+
+        Examples
+        --------
+        >>> entry_of("fifo").recorded({"seed": 3}, {"seed": 3, "line": "strict"})
+        {'parameters': {'seed': 3, 'line': 'strict'}}
+        """
+        options = self.resolve(given)
+        # a policy that an interruption came before has said nothing
+        found: dict[str, Any] = {"parameters": dict(told) or options}
+        if self.imported is not None:
+            found = {"parameters": {**told, **options}, "policy_options": list(options)}
+        files = self.files(given)
+        return found | ({"policy_files": files} if files else {})
+
+    def files(self, given: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """Files that a run depends on: the code of somebody's own class, and what options name.
+
+        Returns
+        -------
+        list of dict
+            ``of``, a module or an option; ``file``; and the ``sha256`` of its bytes.
+        """
+        found: list[dict[str, Any]] = [] if self.imported is None else [*code_files(self.imported)]
+        for name, value in self.resolve(given).items():
+            # a word that is a default of the toolkit's own policies, such as strict, is no file
+            names_file = self.imported is not None or value != self.options[name].default
+            if isinstance(value, str) and names_file and Path(value).is_file():
+                found.append({"of": f"option {name}", **file_reference(Path(value))})
+        return found
 
     def _values(self, given: Mapping[str, Any]) -> dict[str, Any]:
         values = {name: option.default for name, option in self.options.items()}
@@ -212,7 +264,7 @@ def entry_of(name: str, among: Iterable[str] = tuple(POLICIES)) -> PolicyEntry:
     Parameters
     ----------
     name : str
-        Its name, or ``module:Name`` for a class that is not in the registry.
+        Its name, or ``module:Name`` or ``file.py:Name`` for a class that is not in the registry.
     among : iterable of str
         Names that are allowed here, beside those of other modules.
 
@@ -227,7 +279,10 @@ def entry_of(name: str, among: Iterable[str] = tuple(POLICIES)) -> PolicyEntry:
     ['seed', 'threshold', 'discount', 'weight', 'placement']
     """
     if is_import_name(name):
-        return _baseline(name, import_policy(name))
+        policy = import_policy(name)
+        make = maker_of(policy, options_of(policy))
+        entry = _baseline(name, policy)
+        return replace(entry, check=make, build=lambda _, **given: make(**given), imported=policy)
     if name not in among:
         raise ValueError(f"expected one of {', '.join(among)}, got {name!r}")
     return POLICIES[name]

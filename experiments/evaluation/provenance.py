@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -85,6 +85,8 @@ class Recipe:
         Digest of the instance (`instance_digest`).
     version : str
         Version of the package that made the result.
+    files : list of mapping, or None
+        Files that the policy depends on, with digests; None if the result does not say.
     """
 
     policy: str
@@ -92,6 +94,7 @@ class Recipe:
     file: str | None
     sha256: str
     version: str
+    files: Sequence[Mapping[str, Any]] | None = None
 
     @classmethod
     def of(cls, document: Any) -> Recipe:
@@ -119,6 +122,9 @@ class Recipe:
             file,
             _entry(instance, "sha256", str, "text", "instance."),
             _entry(document, "version", str, "text"),
+            _entry(document, "policy_files", list, "a list")
+            if "policy_files" in document
+            else None,
         )
 
     def check(self, instance: Instance) -> None:
@@ -130,6 +136,91 @@ class Recipe:
             If it is another.
         """
         check_digest(instance, self.sha256)
+
+    def check_files(self, found: Sequence[Mapping[str, Any]]) -> None:
+        """Check that the policy's code, and the files that its options name, are as they were.
+
+        Parameters
+        ----------
+        found : sequence of mapping
+            The files as they are now.
+
+        Raises
+        ------
+        OasisError
+            Naming the file that is another.
+        """
+        before = {str(one.get("of")): one for one in self.files or () if isinstance(one, dict)}
+        now = {str(one["of"]): one for one in found}
+        for name in [*before, *(name for name in now if name not in before)]:
+            was, is_now = before.get(name), now.get(name)
+            if was is None or is_now is None:
+                file = (was or is_now or {}).get("file")
+                how = "is not there any more" if was else "was not part of the run"
+                raise OasisError(f"policy_files: {file} ({name}) {how}")
+            if was.get("sha256") != is_now["sha256"]:
+                expected = f"expected sha256 {str(was.get('sha256'))[:16]}"
+                got = str(is_now["sha256"])[:16]
+                raise OasisError(
+                    f"policy_files: {is_now['file']} ({name}) has changed since: {expected}, "
+                    f"got {got}"
+                )
+
+
+MEASURED = "decision_seconds"  # of a run: how long its decisions took
+# What the file of the instance and the version say is checked or told before the run.
+OF_THE_SOURCE = ("instance", "seed", "version")
+
+
+def check_reproduced(recorded: Mapping[str, Any], made: Mapping[str, Any]) -> None:
+    """Check that a run that was made again gives what its result holds, measured times aside.
+
+    Measured times are ``decision_seconds`` and all entries of the policy's own report whose names
+    end in ``seconds``.
+
+    Parameters
+    ----------
+    recorded, made : mapping
+        The documents of ``oasis run``, as JSON has them.
+
+    Raises
+    ------
+    OasisError
+        Naming the first difference; the total utility, if it differs.
+
+    Examples
+    --------
+    >>> check_reproduced({"admitted": 2, "version": "0"}, {"admitted": 1, "version": "1"})
+    Traceback (most recent call last):
+    oasis.model.errors.OasisError: the run is not reproduced: admitted was 2, is 1 now
+    """
+    first = ("total_utility",)
+    names = [name for name in recorded if name not in (*first, *OF_THE_SOURCE, MEASURED)]
+    for name in (*(name for name in first if name in recorded), *names):
+        for path, was, is_now in _differences(recorded[name], made.get(name, MISSING), name):
+            what = f"{path} was {_brief(was)}, is {_brief(is_now)} now"
+            raise OasisError(f"the run is not reproduced: {what}")
+
+
+MISSING = object()
+
+
+def _differences(was: Any, is_now: Any, path: str) -> Iterator[tuple[str, Any, Any]]:
+    if isinstance(was, Mapping) and isinstance(is_now, Mapping):
+        for name in [*was, *(name for name in is_now if name not in was)]:
+            if path.partition(".")[0] == "report" and name.endswith("seconds"):
+                continue
+            mine, other = was.get(name, MISSING), is_now.get(name, MISSING)
+            yield from _differences(mine, other, f"{path}.{name}")
+    elif isinstance(was, list) and isinstance(is_now, list) and len(was) == len(is_now):
+        for k, (mine, other) in enumerate(zip(was, is_now, strict=True)):
+            yield from _differences(mine, other, f"{path}[{k}]")
+    elif was != is_now or type(was) is not type(is_now):
+        yield path, was, is_now
+
+
+def _brief(value: Any) -> str:
+    return "missing" if value is MISSING else describe(value)
 
 
 def _entry(document: Any, key: str, kind: type, wanted: str, prefix: str = "") -> Any:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from experiments.evaluation.policies import POLICIES, entry_of
+from oasis.scheduling.policy_check import parameters_of, report_of
 from oasis.simulator import Outcome, Policy, Workload, replay
 
 PLAIN = tuple(name for name, entry in POLICIES.items() if not entry.needs_instance)
@@ -48,7 +49,11 @@ def replay_each(
     """
     made = {name: _plain_policy(name, given) for name, given in policies.items()}
     told = None if on_settled is None else lambda _: on_settled()
-    return {name: _run(workload, policy, told, options) for name, policy in made.items()}
+    rows = {}
+    for name, policy in made.items():
+        row = _run(workload, policy, told, options)
+        rows[name] = row | entry_of(name).recorded(policies[name], row["parameters"])
+    return rows
 
 
 def _run(
@@ -82,7 +87,6 @@ def figures(policy: Policy, outcome: Outcome) -> dict[str, Any]:
     """Figures of one replay as plain data; times are in seconds."""
     jobs = outcome.jobs
     seconds = outcome.policy_seconds + outcome.simulator_seconds
-    report: Mapping[str, Any] = getattr(policy, "report", {})
     return {
         "finished": len(outcome.completions),
         "unfinished": outcome.unfinished,
@@ -97,6 +101,6 @@ def figures(policy: Policy, outcome: Outcome) -> dict[str, Any]:
         "policy_seconds": outcome.policy_seconds,
         "simulator_seconds": outcome.simulator_seconds,
         "jobs_per_second": len(jobs) / seconds if seconds else None,
-        "parameters": dict(policy.parameters),
-        "report": dict(report),
+        "parameters": parameters_of(policy),
+        "report": report_of(policy),
     }

@@ -77,7 +77,7 @@ def compare_over_seeds(
 
 
 def _merged(rows: Sequence[Mapping[str, Any]], seeds: Sequence[int]) -> dict[str, Any]:
-    kept = ("parameters", "report")
+    kept = ("parameters", "report", "policy_options", "policy_files")
     means = {k: v if k in kept else _mean([row[k] for row in rows]) for k, v in rows[0].items()}
     found = {}
     for figure in AVERAGED:

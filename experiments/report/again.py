@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from experiments.evaluation.policies import POLICIES, SEED
+from experiments.evaluation.provenance import file_reference
 from experiments.evaluation.seeds import OVER_SEEDS
 from oasis.simulator.elastic_file import FORMAT
 
@@ -41,7 +43,7 @@ def commands_of(name: str, data: Mapping[str, Any]) -> tuple[str, ...]:
     words: list[Any] = [kind, file]
     if kind in ("run", "ratio", "quote"):
         words += ["JOB.json"] if kind == "quote" else []
-        words += ["--policy", data["policy"], *_set(data["policy"], data["parameters"])]
+        words += ["--policy", data["policy"], *_set(data["policy"], data)]
     if kind in ("solve", "ratio"):
         words += _offline(data["method"], data[_OFFLINE[kind]])
     if kind == "replay":
@@ -62,15 +64,18 @@ def _line(*words: Any) -> str:
     return "oasis " + " ".join(shlex.quote(str(word)) for word in words)
 
 
-def _set(policy: str, parameters: Mapping[str, Any]) -> list[str]:
+def _set(policy: str, row: Mapping[str, Any]) -> list[str]:
     """Options that differ from the defaults of a known policy; all of an unknown one.
 
     A policy may tell of more than its options, such as of what it found in the file of the jobs.
     """
     known = POLICIES[policy].resolve({}) if policy in POLICIES else {}
+    parameters = row.get("parameters", {})
+    options = row.get("policy_options", parameters)
     words = []
     for name, value in parameters.items():
-        if policy not in POLICIES or (name in known and known[name] != value):
+        own = policy not in POLICIES and name in options
+        if own or (name in known and known[name] != value):
             words += ["--set", f"{policy}.{name}={text_of(value)}"]
     return words
 
@@ -93,7 +98,7 @@ def text_of(value: Any) -> str:
 def _policies(rows: Mapping[str, Mapping[str, Any]]) -> list[str]:
     words = ["--policies", ",".join(rows)]
     for name, row in rows.items():
-        words += _set(name, row.get("parameters", {}))
+        words += _set(name, row)
     seeds = max(
         (len(row[OVER_SEEDS]["seeds"]) for row in rows.values() if OVER_SEEDS in row), default=1
     )
@@ -142,6 +147,39 @@ def not_options(data: Mapping[str, Any]) -> tuple[str, ...]:
     return (f"The command does not make it again: it was solved with {said}, not an option.",)
 
 
+def changed_files(data: Mapping[str, Any]) -> tuple[str, ...]:
+    """What a command of `commands_of` would find changed: code, files of options, the trace.
+
+    Parameters
+    ----------
+    data : mapping
+        The document of a result.
+
+    Returns
+    -------
+    tuple of str
+        A sentence for each file that is not as it was when the result was made.
+
+    Examples
+    --------
+    >>> changed_files({"policy_files": [{"of": "module m", "file": "no/m.py", "sha256": "0"}]})
+    ('The command does not make it again: no/m.py (module m) is not there.',)
+    """
+    rows = [data, *(data.get("policies") or {}).values()]
+    named = [one for row in rows for one in row.get("policy_files", ())]
+    trace = data.get("trace") or {}
+    if trace.get("file") and trace.get("sha256"):
+        named.append({"of": "the trace", **trace})
+    found = []
+    for one in named:
+        file = Path(one["file"])
+        now = file_reference(file)["sha256"]
+        if now != one["sha256"]:
+            how = "is not there" if not file.exists() else "has changed since"
+            found.append(f"The command does not make it again: {file} ({one['of']}) {how}.")
+    return tuple(dict.fromkeys(found))
+
+
 def _named(params: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
     """Each single parameter with its name, those of parts after the name of the part."""
     for name, value in params.items():
@@ -153,7 +191,7 @@ def _named(params: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, A
 
 def _trace(data: Mapping[str, Any]) -> list[str]:
     words = [(data.get("trace") or {}).get("file") or "TRACE.csv"]
-    for name in ("servers", "gpus", "placement", "cluster", "max_gpus", "first"):
+    for name in ("servers", "gpus", "placement", "cluster", "max_gpus", "first", "limit"):
         value = data.get(name)
         if value is not None and value != REPLAY_DEFAULTS.get(name):
             words += [f"--{name.replace('_', '-')}", str(value)]

@@ -14,7 +14,7 @@ from experiments.evaluation.instance_of import digest_of, named_file
 from experiments.evaluation.job_comparison import JobComparison, compare_jobs
 from experiments.evaluation.quote_facts import quote_facts
 from experiments.plotting.documents import NEED_INSTANCE, kind_of, picture_of
-from experiments.report.again import commands_of, not_options
+from experiments.report.again import changed_files, commands_of, not_options
 from experiments.report.proofs import proofs_of
 from experiments.report.section import Section, Table, table
 from experiments.report.svg import inline_svg
@@ -72,7 +72,7 @@ def section_of(
     if instance is not None and kind in VERIFIABLE:
         check_document(instance, data)
     title, came_out, made = _SAYING_BY_KIND[kind](data, found, instance)
-    notes = list(not_options(data))
+    notes = [*not_options(data), *changed_files(data)]
     if isinstance(found, Comparison):
         notes = [*tables.unfinished_notes(found), *notes]
     if instance is None and kind in VERIFIABLE:

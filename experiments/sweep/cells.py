@@ -46,6 +46,9 @@ class Cell:
         Options of the task.
     code : str
         Fingerprint of the code that does it.
+    files : tuple of mapping
+        Files that the policy depends on, with digests (`PolicyEntry.files`): the code of
+        somebody's own, and what options name.
     shared : mapping
         Figures of the shared cell, once it has been run; not part of the identity.
     """
@@ -57,6 +60,7 @@ class Cell:
     task: Task
     options: Options
     code: str
+    files: tuple[Mapping[str, Any], ...] = ()
     shared: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     @cached_property
@@ -79,6 +83,11 @@ class Cell:
             "task": {"name": self.task.name, **self.options.model_dump()},
             "version": __version__,
             "code": self.code,
+            **(
+                {"policy_files": [[one["of"], one["sha256"]] for one in self.files]}
+                if self.files
+                else {}
+            ),
         }
 
     @cached_property
@@ -158,12 +167,13 @@ def expand(
     sources = list(_sources(config.instances, base or Path()))
     _check_distinct("instances", [source.labels for source in sources])
     policies = [point for grid in config.policies for point in grid.points()]
+    files = [tuple(entry_of(name).files(given)) for name, given in policies]
     _check_distinct("policies", [{"name": name, **given} for name, given in policies])
     _check_distinct("seeds", [{"seed": seed} for seed in config.seeds])
     return [
-        Cell(source, name, given, seed, task, options, code)
+        Cell(source, name, given, seed, task, options, code, needed)
         for source in sources
-        for name, given in policies
+        for (name, given), needed in zip(policies, files, strict=True)
         for seed in config.seeds
     ]
 

@@ -11,6 +11,7 @@ from time import perf_counter, sleep
 
 from threadpoolctl import threadpool_limits
 
+from experiments.evaluation.policies import entry_of
 from experiments.sweep.cells import Cell
 from experiments.sweep.fingerprint import fingerprint
 from experiments.sweep.record import DONE, FAILED, Record
@@ -64,6 +65,14 @@ def _figures(cell: Cell) -> Figures:
             f"the worker runs other code than the sweep: {__version__} {here}, "
             f"expected {cell.identity['version']} {cell.code}"
         )
+    if cell.policy is not None:
+        found = [
+            (one["of"], one["sha256"]) for one in entry_of(cell.policy).files(cell.policy_options)
+        ]
+        if found != [(one["of"], one["sha256"]) for one in cell.files]:
+            raise RuntimeError(
+                f"the worker has other files of {cell.policy} than the sweep: got {found}"
+            )
     figures = cell.task.function(cell.make_case())
     json.dumps(figures)  # a task that returns anything but plain data fails here, by name
     return figures

@@ -103,7 +103,7 @@ class VerificationError(OasisError):
 
 
 class PolicyError(OasisError):
-    """A policy asked the simulator for something that cannot run.
+    """A policy asked for something that cannot run, or its own code failed.
 
     Parameters
     ----------
@@ -113,12 +113,14 @@ class PolicyError(OasisError):
         What is wrong.
     job, server, resource : str, optional
         Where.
+    time : float, optional
+        When: slots on an instance, seconds in a replay.
 
     Examples
     --------
     >>> import oasis
-    >>> print(oasis.PolicyError("mine", "gpu: 3 held, capacity 2", job="j0", server="w0"))
-    policy mine [job j0, server w0]: gpu: 3 held, capacity 2
+    >>> print(oasis.PolicyError("mine", "is down", job="j0", server="w0", time=3.0))
+    policy mine [job j0, server w0]: is down at time 3
     """
 
     def __init__(
@@ -129,19 +131,31 @@ class PolicyError(OasisError):
         job: str | None = None,
         server: str | None = None,
         resource: str | None = None,
+        time: float | None = None,
     ) -> None:
         places = [("job", job), ("server", server), ("resource", resource)]
         where = ", ".join(f"{name} {value}" for name, value in places if value)
-        super().__init__(f"policy {policy}" + (f" [{where}]" if where else "") + f": {detail}")
+        when = "" if time is None else f" at time {time:g}"
+        found = f"policy {policy}" + (f" [{where}]" if where else "") + f": {detail}{when}"
+        super().__init__(found)
         self.policy = policy
         self.detail = detail
         self.job = job
         self.server = server
         self.resource = resource
+        self.time = time
+
+    def places(self) -> dict[str, Any]:
+        """Where and when, as keyword arguments for another error about the same."""
+        return {
+            "job": self.job,
+            "server": self.server,
+            "resource": self.resource,
+            "time": self.time,
+        }
 
     def __reduce__(self) -> tuple[Callable[..., PolicyError], tuple[str, str]]:
-        places: dict[str, Any] = {"job": self.job, "server": self.server, "resource": self.resource}
-        return partial(type(self), **places), (self.policy, self.detail)
+        return partial(type(self), **self.places()), (self.policy, self.detail)
 
 
 class SolverError(OasisError):

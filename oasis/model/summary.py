@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping
 from html import escape
 from typing import Any
@@ -42,39 +41,6 @@ class Summarised:
             for name, value in facts
         )
         return f"<table><caption>{escape(title)}</caption>{rows}</table>"
-
-
-class Configured:
-    """Gives a policy a ``repr`` with the options in `parameters` that differ from their defaults.
-
-    Examples
-    --------
-    >>> from baselines import LAS
-    >>> LAS(), LAS(2, thresholds=(0.5, 2.0), line="fit")
-    (LAS(), LAS(seed=2, thresholds=[0.5, 2.0], line='fit'))
-    """
-
-    __slots__ = ()
-
-    @property
-    def parameters(self) -> Mapping[str, Any]:
-        """What distinguishes this run from another, as plain data."""
-        raise NotImplementedError
-
-    def __repr__(self) -> str:
-        defaults = inspect.signature(type(self)).parameters
-        own = self.parameters
-        chosen = {
-            name: own[name]
-            for name, option in defaults.items()
-            if name in own and own[name] != _plain(option.default)
-        }
-        return called(self, chosen)
-
-
-def _plain(value: Any) -> Any:
-    """A default as `parameters` has it: plain data know no tuples."""
-    return list(value) if isinstance(value, tuple) else value
 
 
 def called(value: object, options: Mapping[str, Any]) -> str:

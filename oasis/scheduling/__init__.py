@@ -13,7 +13,7 @@ from oasis.scheduling.node_placement import MinimumOnOneNode, MostIdle, OneNode
 from oasis.scheduling.parameter_servers import ByBandwidth, FixedPs, PsRule
 from oasis.scheduling.placement import BestFit, FirstFit, Placement, RoundRobin, Spread
 from oasis.scheduling.placements import PLACEMENTS, check_placement, placement_named
-from oasis.scheduling.policy import Plan, Policy, View
+from oasis.scheduling.policy import BasePolicy, Plan, Policy, View
 from oasis.scheduling.room import Room
 from oasis.scheduling.site import Machine, Site
 
@@ -22,6 +22,7 @@ __all__ = [
     "NOTHING",
     "PLACEMENTS",
     "Allocation",
+    "BasePolicy",
     "BestFit",
     "ByBandwidth",
     "EmptyCluster",

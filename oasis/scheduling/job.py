@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
+
+import numpy as np
+import numpy.typing as npt
 
 from oasis.model import rounding
 from oasis.model.errors import PolicyError
 from oasis.model.job import Job
+from oasis.model.rounding import FloatArray
 from oasis.model.summary import Facts, Summarised
 from oasis.model.utility import Utility
 from oasis.scheduling.allocation import Allocation
@@ -15,6 +19,25 @@ from oasis.scheduling.curve import TrainingCurve
 from oasis.scheduling.parameter_servers import PsRule
 
 Demand = tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Unvalued:
+    """The utility of a job whose owner gave none, as in a trace: all such jobs count the same, 1.
+
+    A policy that goes by value can so run on a trace; no total utility is made of it.
+
+    Examples
+    --------
+    >>> float(Unvalued()(1e6))
+    1.0
+    """
+
+    def __call__(self, delay: npt.ArrayLike) -> FloatArray:
+        return np.ones_like(delay, dtype=float)
+
+    def log_value(self, delay: npt.ArrayLike) -> FloatArray:
+        return np.zeros_like(delay, dtype=float)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -39,8 +62,9 @@ class PolicyJob(Summarised):
         It works with so many workers or more, or with none.
     ps_per_worker : float
         b_i / B_i, a shorthand for the rule `ByBandwidth`.
-    utility : Utility or None
-        Value by delay in slots; None in a plain trace.
+    utility : Utility
+        Value by delay, in the time of the run: slots on an instance, seconds in a replay. A job
+        of a trace has none of its own (`has_utility`): it is worth 1 at any delay.
     source : Job or None
         The job of the instance.
     index : int
@@ -79,7 +103,7 @@ class PolicyJob(Summarised):
     min_workers: int = 1
     max_workers: int = 1
     ps_per_worker: float = 0.0
-    utility: Utility | None = None
+    utility: Utility = Unvalued()
     source: Job | None = None
     index: int = -1
     initial_workers: int | None = None
@@ -92,6 +116,8 @@ class PolicyJob(Summarised):
     owner: str = ""
 
     def __post_init__(self) -> None:
+        if cast(object, self.utility) is None:  # not given, as in untyped code
+            object.__setattr__(self, "utility", Unvalued())
         if self.ps_rule is not None and self.ps_per_worker:
             raise ValueError("ps_rule: expected None beside ps_per_worker, which is a rule itself")
         initial = self.initial_workers
@@ -101,6 +127,11 @@ class PolicyJob(Summarised):
         if self.gradient_mb and not self.step_time > 0:
             expected = "expected a time > 0 for a job that sends gradients"
             raise ValueError(f"step_time: {expected}, got {self.step_time}")
+
+    @property
+    def has_utility(self) -> bool:
+        """Whether its owner said what it is worth."""
+        return not isinstance(self.utility, Unvalued)
 
     @property
     def fixed_workers(self) -> int | None:

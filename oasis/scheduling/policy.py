@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
+from oasis.model.summary import called
 from oasis.scheduling.allocation import Allocation
 from oasis.scheduling.job import PolicyJob
 from oasis.scheduling.site import Site
@@ -41,13 +43,15 @@ class Policy(Protocol):
 
     `told_remaining` declares that it needs to be told how much work jobs have, in all and left. A
     simulation knows that, a cluster only what owners say. A policy that does not declare it never
-    sees it: `View.remaining` and what says it of a job (`UntoldJob`) raise `PolicyError`.
+    sees it: `View.remaining` and what says it of a job (`UntoldJob`) raise `PolicyError`. It
+    may be left out, which is the same as False.
 
     It is called once for each instant at which something happened: jobs finished or arrived, a
     server was lost or returned, its timer went off, or, if `slotted`, a slot began. A policy may
     also have a mapping `report`, plain data on its own run, which then is that of the `Run`, and a
     method ``state_of(job)``, its own word, a string, for the state of an unfinished job since the
     last call: on a cluster the object of the job shows it where its phase does not say the same.
+    `BasePolicy` has defaults of all attributes.
 
     Examples
     --------
@@ -80,6 +84,106 @@ class Policy(Protocol):
     def decide(self, view: View) -> Plan:
         """Answer what should run where from now on."""
         ...
+
+
+class _ClassName:
+    """Default of `BasePolicy.name`; a class or an object may set another name."""
+
+    def __get__(self, policy: object, owner: type) -> str:
+        return owner.__name__
+
+
+class BasePolicy:
+    """The attributes that every `Policy` needs, with defaults; `decide` is left to the subclass.
+
+    Attributes
+    ----------
+    name : str
+        What results call it; the name of the class.
+    slotted : bool
+        Whether it is called at the beginning of every slot, also if nothing happened; no.
+    told_remaining : bool
+        Whether it uses how much work jobs have (`PolicyJob.work`, `View.remaining`); no.
+    site : Site
+        The machines of the present run, from `reset` on.
+
+    Examples
+    --------
+    A policy that rejects large jobs; its option is recorded without a word about it:
+
+    >>> from oasis.simulator import PlainJob, replay, rigid_workload
+    >>> class Small(BasePolicy):
+    ...     def __init__(self, most=4):
+    ...         self.most = most
+    ...     def decide(self, view):
+    ...         large = [job for job in view.arrived if job.worker[0][1] > self.most]
+    ...         return Plan(rejected={job.index: "too large" for job in large})
+    >>> outcome = replay(rigid_workload([PlainJob("a", 0.0, 60.0, 4)], 1, 8), Small(most=2))
+    >>> outcome.policy, outcome.parameters, outcome.jobs[0].refusal
+    ('Small', {'most': 2}, 'too large')
+    """
+
+    name: str = cast(str, _ClassName())
+    slotted: bool = False
+    told_remaining: bool = False
+
+    def __new__(cls, *given: Any, **named: Any) -> Any:
+        """Make the object, and keep what its constructor is given for `parameters`."""
+        made = super().__new__(cls)
+        if cls.parameters is BasePolicy.parameters:
+            made.__dict__["_given"] = _arguments(cls, given, named)
+        return made
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """What the constructor was given and the defaults of its other parameters.
+
+        They are plain data for results. A value that is none is told by its name or that of its
+        class; a subclass that needs more overrides this.
+        """
+        return {name: _plain(value) for name, value in self.__dict__.get("_given", {}).items()}
+
+    def reset(self, site: Site) -> None:
+        """Begin a new run on `site`."""
+        self.site = site
+
+    def __repr__(self) -> str:
+        """The call that makes it, with the options that differ from their defaults."""
+        own = self.parameters
+        chosen = {
+            name: own[name]
+            for name, option in inspect.signature(type(self)).parameters.items()
+            if name in own and own[name] != _plain(option.default)
+        }
+        return called(self, chosen)
+
+
+def _arguments(source: type, given: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters of a constructor by name; nothing where the call itself will be refused."""
+    try:
+        # partial: copy and pickle make objects without arguments and then restore all attributes
+        bound = inspect.signature(source.__init__).bind_partial(None, *given, **named)  # type: ignore[misc]
+    except (TypeError, ValueError):
+        return {}
+    bound.apply_defaults()
+    found: dict[str, Any] = {}
+    for name, value in list(bound.arguments.items())[1:]:  # the first is the object itself
+        kind = bound.signature.parameters[name].kind
+        if kind is inspect.Parameter.VAR_KEYWORD:
+            found |= value
+        elif kind is not inspect.Parameter.VAR_POSITIONAL or value:
+            found[name] = value
+    return found
+
+
+def _plain(value: Any) -> Any:
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, Mapping):
+        return {str(key): _plain(entry) for key, entry in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(entry) for entry in value]
+    return getattr(value, "__qualname__", type(value).__qualname__)
 
 
 class View(Protocol):

@@ -19,6 +19,9 @@ def check(plan: Plan, state: State, policy: str) -> None:
     """Raise `PolicyError` unless `plan` can be carried out as it is, now."""
     if not isinstance(plan, Plan):
         raise PolicyError(policy, f"expected a Plan, got {plan!r:.60}")
+    for name in ("changes", "rejected"):
+        if not isinstance(found := getattr(plan, name), dict):
+            raise PolicyError(policy, f"{name}: expected a dict, got {found!r:.60}")
     if plan.wake_at is not None:
         _check_timer(plan.wake_at, state, policy)
     if not plan.changes and not plan.rejected:
@@ -50,7 +53,7 @@ def _known(index: Any, state: State, policy: str) -> Progress:
 
 
 def _check_timer(wake_at: Any, state: State, policy: str) -> None:
-    real = isinstance(wake_at, (int, float)) and math.isfinite(wake_at)
+    real = isinstance(wake_at, (int, float)) and math.isfinite(wake_at) and wake_at is not True
     if not real or not wake_at > state.now:
         expected = f"expected a finite time after {state.now:g}"
         raise PolicyError(policy, f"wake_at: {expected}, got {wake_at!r:.40}")

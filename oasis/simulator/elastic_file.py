@@ -26,7 +26,7 @@ from oasis.model.validation import (
     text,
 )
 from oasis.scheduling.curve import TrainingCurve
-from oasis.scheduling.job import PolicyJob
+from oasis.scheduling.job import PolicyJob, Unvalued
 from oasis.scheduling.parameter_servers import ByBandwidth, FixedPs, PsRule
 from oasis.scheduling.site import Machine, Site, demand_on, grid_for
 from oasis.simulator.costs import ChangeCosts
@@ -223,7 +223,7 @@ def _job(data: Any, resources: Sequence[str]) -> dict[str, Any]:
             for k, speed in enumerate(check_list(data.get("speedup", []), "speedup"))
         ),
         "curve": _curve(data["curve"]) if "curve" in data else None,
-        "utility": _utility(data["utility"]) if "utility" in data else None,
+        "utility": _utility(data["utility"]) if "utility" in data else Unvalued(),
     }
 
 

@@ -11,8 +11,10 @@ from array import array
 from collections.abc import Iterable
 from time import perf_counter
 
+from oasis.model.errors import PolicyError
 from oasis.scheduling.job import PolicyJob
-from oasis.scheduling.policy import Policy
+from oasis.scheduling.policy import Plan, Policy
+from oasis.scheduling.policy_check import check_policy, own_error
 from oasis.simulator.checks import check
 from oasis.simulator.costs import ChangeCosts, Costs
 from oasis.simulator.events import COMPLETION, INFINITY, LOSS, RETURN, TIMER, Agenda, Outage
@@ -72,6 +74,7 @@ class Engine:
         observation: Observation | None = None,
         record_machines: bool = False,
     ) -> None:
+        check_policy(policy)
         self.workload, self.policy = workload, policy
         self.speed: Speed = speed or Linear()
         self.costs: Costs = costs or ChangeCosts()
@@ -87,7 +90,13 @@ class Engine:
         self._timer = 0
         self._slotted = workload.site.slotted
         self._end = INFINITY if workload.site.horizon is None else workload.site.horizon
-        policy.reset(workload.site)
+        try:
+            policy.reset(workload.site)
+        except (Exception, SystemExit) as error:
+            own = own_error(error, policy, "reset")
+            if own is None:
+                raise
+            raise own from error
 
     def __repr__(self) -> str:
         jobs = f"{len(self.settled)} of {len(self.workload.jobs)} jobs settled"
@@ -110,8 +119,8 @@ class Engine:
         Raises
         ------
         PolicyError
-            If the policy asks for what cannot run; nothing of its answer is then carried out, and
-            the run may go on.
+            If the policy asks for what cannot run, or its own code fails; nothing of its answer is
+            then carried out, and the run may go on.
         """
         now = self._agenda.next_time
         if now == INFINITY or now > self._end:
@@ -199,10 +208,14 @@ class Engine:
         """Ask the policy and do what it says; whether anything changed."""
         policy = self.policy
         begin = perf_counter()
-        plan = policy.decide(view)
+        plan = self._decide(view)
         self.policy_seconds.append(perf_counter() - begin)
         self._timer += 1
-        check(plan, self.state, policy.name)
+        try:
+            check(plan, self.state, policy.name)
+        except PolicyError as error:
+            places = error.places() | {"time": view.now}
+            raise PolicyError(error.policy, error.detail, **places) from None
         wake_at = plan.wake_at
         if policy.slotted and (self.state.jobs or self._agenda.arrivals_left):
             wake_at = min(wake_at or INFINITY, math.floor(view.now) + 1.0)
@@ -210,6 +223,15 @@ class Engine:
             wake_at = float(math.ceil(wake_at)) if self._slotted else wake_at
             self._agenda.add(wake_at, TIMER, 0, self._timer)
         return self._do.carry_out(plan)
+
+    def _decide(self, view: StateView) -> Plan:
+        try:
+            return self.policy.decide(view)
+        except (Exception, SystemExit) as error:  # SystemExit: no policy ends the program unsaid
+            own = own_error(error, self.policy, "decide", view.now)
+            if own is None:
+                raise
+            raise own from error
 
 
 def _checked(outages: Iterable[Outage], workload: Workload) -> list[Outage]:

@@ -13,6 +13,7 @@ from oasis.model.instance import Instance, expect_instance
 from oasis.model.schedule import Schedule, placements
 from oasis.model.validation import describe
 from oasis.scheduling.policy import Policy
+from oasis.scheduling.policy_check import check_policy, parameters_of, report_of
 from oasis.simulator.committed import Committed, Scheduler
 from oasis.simulator.costs import Costs
 from oasis.simulator.engine import Engine
@@ -46,7 +47,7 @@ def replay(
     Raises
     ------
     PolicyError
-        If the policy asks for what cannot run.
+        If the policy lacks an attribute, asks for what cannot run, or fails in its own code.
     TypeError
         If one of the two is something else, such as a path or a class; says how to make one of it.
 
@@ -104,7 +105,8 @@ def simulate(
     Raises
     ------
     PolicyError
-        If the policy asks for what cannot run.
+        If the policy lacks an attribute, asks for what cannot run, or fails in its own code. The
+        error names the line of that code, and its ``__cause__`` is what was raised there.
     TypeError
         If one of the two is something else, such as a path or a class; says how to make one of it.
 
@@ -118,6 +120,8 @@ def simulate(
     """
     expect_instance(instance)
     _expect_policy(policy)
+    if not isinstance(policy, Scheduler):
+        check_policy(policy)
     workload = Workload.from_instance(instance)
     jobs, machines = len(instance.jobs), len(workload.site.machines)
     LOGGER.info("%s decides on %d jobs on %d machines", policy.name, jobs, machines)
@@ -147,14 +151,14 @@ def simulate(
         seconds = list(engine.policy_seconds)
     run = Run(
         policy=policy.name,
-        parameters=policy.parameters,
+        parameters=parameters_of(policy),
         decisions=tuple(decisions),
         bounds=getattr(policy, "bounds", None),
         decision_seconds=tuple(seconds),
         seed=seed,
         version=__version__,
         outcome=outcome,
-        report=getattr(policy, "report", {}),
+        report=report_of(policy),
     )
     admitted, utility, spent = run.admitted, run.total_utility, sum(seconds)
     LOGGER.info("admitted %d, total utility %g, %.3g s of decisions", admitted, utility, spent)
@@ -228,7 +232,7 @@ def _run(engine: Engine, policy: Policy | Scheduler, seed: int | None) -> Outcom
         policy_seconds=thinking,
         simulator_seconds=elapsed - thinking,
         policy=policy.name,
-        parameters=dict(policy.parameters),
+        parameters=parameters_of(policy),
         seed=seed,
         version=__version__,
         saving=tuple(engine.state.saving.busy) if any(engine.state.saving.busy) else (),
@@ -244,7 +248,7 @@ def _decision(progress: Progress, workload: Workload) -> Decision:
     if progress.end is None:
         return Decision(job.id, True, reason="did not finish within the horizon")
     completion = int(progress.history[-1][0]) - 1  # it held its machines to the end of this slot
-    utility = float(job.utility(completion - job.arrival)) if job.utility else 0.0
+    utility = float(job.utility(completion - job.arrival)) if job.has_utility else 0.0
     schedule = _schedule(progress, workload)
     return Decision(job.id, True, utility, utility, 0.0, completion, schedule)
 

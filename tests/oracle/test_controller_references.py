@@ -167,7 +167,7 @@ def plain(job, policy):
         "p": job.ps_needed(job.min_workers),
         "memory": job.worker[1][1],
         "cpu": job.worker_cpu,
-        "worth": 0.0 if job.utility is None else job.utility.value,
+        "worth": job.utility.value if job.has_utility else 0.0,
     }
 
 

@@ -114,7 +114,7 @@ class Watched:
 
 
 def worth(job):
-    return 0.0 if job.utility is None else job.utility.value
+    return job.utility.value if job.has_utility else 0.0
 
 
 def valued(work):

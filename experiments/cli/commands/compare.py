@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -99,7 +100,12 @@ def command(
     makers = {name: partial(_make, name, instance, chosen[name]) for name in names}
     runs = sum(len(drawn.get(name, [0])) for name in names)
     with console.counter("comparing", runs * len(instance.jobs)) as advance:
-        comparison = compare_over_seeds(instance, makers, drawn, on_decision=advance)
+        found = compare_over_seeds(instance, makers, drawn, on_decision=advance)
+    rows = {
+        name: {**row, **entry_of(name).recorded(chosen[name], row["parameters"])}
+        for name, row in found.policies.items()
+    }
+    comparison = replace(found, policies=rows)
     document = comparison.to_dict() | {"instance": instance_reference(instance, str(file))}
 
     def show() -> None:

@@ -28,8 +28,9 @@ def command(
 ) -> None:
     """List the policies, or the options of one of them.
 
-    Wherever a policy is named, MODULE:NAME stands for a class of your own: mine:LeastWork is the
-    class LeastWork in mine.py of the working directory, or of any module that is installed.
+    Wherever a policy is named, FILE.py:NAME or MODULE:NAME stands for a class of your own:
+    mine.py:LeastWork is the class LeastWork of that file, mine:LeastWork that of the module mine,
+    in the working directory or installed.
 
     Example: oasis policies las
     """

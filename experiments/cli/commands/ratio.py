@@ -78,7 +78,8 @@ def command(
     known_policy(policy, "--policy")
     (options,) = choose_options([policy], assignments, oasis=oasis_options).values()
     instance = read_instance(file)
-    make = partial(entry_of(policy).make, instance, options)
+    entry = entry_of(policy)
+    make = partial(entry.make, instance, options)
     who = "OASiS" if policy == OASIS else policy
     solve_offline = partial(solve, method=method, seed=seed, **limits)
     with CtrlC() as ctrl_c:
@@ -86,6 +87,7 @@ def command(
             result = measure(instance, make, solve_offline, method, on_progress, ctrl_c.raising)
         rows = compare_jobs(instance, result)
         document = result.to_dict() | {"instance": instance_reference(instance, str(file))}
+        document |= {"policy": policy} | entry.recorded(options, result.run.parameters)
         document |= {"per_job": to_dict(rows)} if per_job else {}
 
         def show() -> None:

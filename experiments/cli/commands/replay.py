@@ -88,6 +88,7 @@ def command(
             "cluster": cluster or None,
             "max_gpus": max_gpus,
             "first": first,
+            "limit": limit,
             "trace": file_reference(file),
             "version": oasis.__version__,
         }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,10 +13,10 @@ from experiments.cli import console
 from experiments.cli.delivery import with_delivery
 from experiments.cli.flags import with_options
 from experiments.cli.policy_options import PolicySeed, Set, choose_options, known_policy
-from experiments.cli.reading import read_instance, read_recipe
+from experiments.cli.reading import errors_name, read_document, read_instance, read_recipe
 from experiments.evaluation.facts import Utilisation, run_facts
 from experiments.evaluation.policies import OASIS, POLICIES, SEED, OasisOptions, entry_of
-from experiments.evaluation.provenance import Recipe, instance_reference
+from experiments.evaluation.provenance import Recipe, check_reproduced, instance_reference
 from experiments.evaluation.tables import DECISIONS, decision_row
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def command(
     """Run a policy: who is admitted, when jobs finish, how full the cluster is.
 
     The JSON result holds the policy, all its options and the instance's file and digest:
-    --from makes it again, the same bytes but for measured times.
+    --from makes it again, the same bytes but for measured times, or says what is not the same.
 
     Example: oasis run instance.json --policy las --set las.line=fit
     """
@@ -76,20 +77,23 @@ def command(
         name, options = _recorded(recipe, result)
         instance, path = _instance(file or _named(recipe, result))
         _check_same(recipe, instance, path)
-    scheduler = entry_of(name).make(instance, options)
+    entry = entry_of(name)
+    scheduler = entry.make(instance, options)
     with console.counter("deciding", len(instance.jobs)) as advance:
         run = oasis.simulate(instance, scheduler, on_decision=lambda _: advance())
     oasis.verify(instance, run)
     utilisation = run.outcome.utilisation if run.outcome else {}
+
+    def document() -> dict[str, Any]:
+        named = {"policy": name, "utilisation": utilisation}
+        source = {"instance": instance_reference(instance, str(path))}
+        return run.to_dict() | entry.recorded(options, run.parameters) | named | source
+
+    if result is not None:
+        with errors_name(result):
+            check_reproduced(read_document(result), json.loads(console.json_text(document())))
     delivery(
-        lambda: (
-            run.to_dict()
-            | {
-                "policy": name,
-                "utilisation": utilisation,
-                "instance": instance_reference(instance, str(path)),
-            }
-        ),
+        document,
         lambda: _print(run, utilisation, len(run.decisions) if every_job else MOST_ROWS),
         lambda: _draw(instance, run),
     )
@@ -104,10 +108,22 @@ def _instance(file: Path | None) -> tuple[oasis.Instance, Path]:
 def _recorded(recipe: Recipe, result: Path) -> tuple[str, dict[str, Any]]:
     """Policy and options of a result, checked like those of the command line."""
     name = known_policy(recipe.policy, f"--from {result}: policy")
+    entry = entry_of(name)
+    given = recipe.parameters
+    if entry.imported is not None:
+        if recipe.files is None:
+            lacks = "does not say what code its policy was; expected policy_files"
+            raise oasis.OasisError(f"--from {result}: {lacks}")
+        # it may tell of more than its options; that they are all there, the result's end shows
+        given = {option: value for option, value in given.items() if option in entry.options}
     try:
-        return name, entry_of(name).resolve(recipe.parameters)
+        options = entry.resolve(given)
     except ValueError as error:
         raise oasis.OasisError(f"--from {result}: {error}") from None
+    if entry.imported is not None or recipe.files is not None:
+        with errors_name(result):
+            recipe.check_files(entry.files(options))
+    return name, options
 
 
 def _named(recipe: Recipe, result: Path) -> Path:

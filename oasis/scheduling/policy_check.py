@@ -1,0 +1,263 @@
+"""Checking a policy before its run, and saying where in its author's code an error is.
+
+A policy that somebody writes may lack an attribute or raise anything. That is bad input, and its
+author needs the line; an error of the toolkit's own code is a fault of the program and stays as it
+is, with its traceback.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+import os
+import sysconfig
+import traceback
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from oasis.model.errors import PolicyError
+from oasis.model.validation import describe
+
+TOOLKIT = frozenset(("oasis", "offline", "baselines", "experiments"))
+MISSING = object()
+LONGEST = 300  # characters of an error's own message
+# What each attribute must be, and what it is for.
+ATTRIBUTES: Mapping[str, tuple[type, str]] = {
+    "name": (str, "text, what results call it"),
+    "slotted": (bool, "True or False, whether it is called at the beginning of every slot"),
+    "told_remaining": (bool, "True or False, whether it uses how much work jobs have"),
+    "parameters": (Mapping, "a mapping, its options as plain data"),
+}
+METHODS = {"reset": "reset(site), which begins a run", "decide": "decide(view), which gives a Plan"}
+
+
+def check_policy(policy: Any) -> None:
+    """Refuse what is no `Policy` before anything is run.
+
+    Raises
+    ------
+    TypeError
+        If it is no policy at all, but the name or the class of one.
+    PolicyError
+        Naming the attribute that is missing or wrong, what it should be, and where the class is.
+
+    Examples
+    --------
+    >>> class Half:
+    ...     name, slotted = "half", False
+    ...     def reset(self, site):
+    ...         pass
+    ...     def decide(self, view):
+    ...         pass
+    >>> check_policy(Half())  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    oasis.model.errors.PolicyError: policy half: ...parameters: missing; expected a mapping, ...
+    """
+    if isinstance(policy, type) or not callable(getattr(policy, "decide", None)):
+        expected = "expected a policy, such as oasis.Recourse() or baselines.FIFO()"
+        raise TypeError(f"policy: {expected}, got {describe(policy)}")
+    for method, wanted in METHODS.items():
+        _check_method(policy, method, wanted)
+    for attribute, (kind, wanted) in ATTRIBUTES.items():
+        value = _attribute(policy, attribute)
+        if value is MISSING:
+            if attribute == "told_remaining":
+                continue  # not declared: it is not told
+            hint = "; oasis.scheduling.BasePolicy has a default"
+            raise _error(policy, f"{attribute}: missing; expected {wanted}{hint}")
+        if not isinstance(value, kind) or value == "":
+            hint = "; is @property missing?" if inspect.ismethod(value) else ""
+            raise _error(policy, f"{attribute}: expected {wanted}, got {describe(value)}{hint}")
+    parameters_of(policy)
+
+
+def parameters_of(policy: Any) -> dict[str, Any]:
+    """What a policy tells of its options.
+
+    Raises
+    ------
+    PolicyError
+        If they are not plain data: numbers, texts, truth values, None, lists and mappings of such.
+    """
+    return _plain_mapping(policy, "parameters")
+
+
+def report_of(policy: Any) -> dict[str, Any]:
+    """What a policy tells of its own run; nothing if it has no `report`.
+
+    Raises
+    ------
+    PolicyError
+        If it is not plain data.
+    """
+    return _plain_mapping(policy, "report")
+
+
+def own_error(
+    error: BaseException, policy: Any, where: str, time: float | None = None
+) -> PolicyError | None:
+    """The error to raise for one that the author's code of a policy has raised.
+
+    Parameters
+    ----------
+    error : BaseException
+        What was raised.
+    policy : Policy or type
+        Whose method it came out of; the class, if that was its constructor.
+    where : str
+        Name of the method.
+    time : float, optional
+        When it was called.
+
+    Returns
+    -------
+    PolicyError or None
+        It names the innermost line of the author's code. None if that code has no part in it: the
+        fault is that of the program.
+    """
+    made_by = policy if isinstance(policy, type) else type(policy)
+    if _is_toolkit(made_by.__module__):
+        return None
+    place = own_line(error, modules_of(made_by))
+    if place is None:
+        return None
+    if isinstance(error, PolicyError):
+        places = error.places() | {"time": time}
+        return PolicyError(error.policy, f"{place}: {error.detail} in {where}", **places)
+    return PolicyError(_name(policy), f"{place}: {in_words(error)} in {where}", time=time)
+
+
+def in_words(error: BaseException) -> str:
+    """An error in one line: its class, and what it says.
+
+    Examples
+    --------
+    >>> in_words(KeyError("gpu")), in_words(AssertionError())
+    ("KeyError: 'gpu'", 'AssertionError')
+    """
+    said = error.msg if isinstance(error, SyntaxError) else str(error)
+    said = " ".join(said.split())
+    said = said if len(said) <= LONGEST else f"{said[: LONGEST - 3]}..."
+    return type(error).__name__ + (f": {said}" if said else "")
+
+
+def own_line(error: BaseException, modules: frozenset[str] = frozenset()) -> str | None:
+    """The innermost line of somebody's own code that an error came through, as ``file.py:12``.
+
+    Parameters
+    ----------
+    error : BaseException
+        With its traceback.
+    modules : set of str
+        Modules that are somebody's own wherever their files are.
+
+    Returns
+    -------
+    str or None
+        None if all code is that of the toolkit, of Python or of installed packages.
+    """
+    if isinstance(error, SyntaxError) and error.filename and Path(error.filename).is_file():
+        return f"{shown(error.filename)}:{error.lineno}"
+    found = None
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        module, file = frame.f_globals.get("__name__", ""), frame.f_code.co_filename
+        if not _is_toolkit(module) and (module in modules or not is_installed(file)):
+            found = f"{shown(file)}:{line}"
+    return found
+
+
+def modules_of(policy: type) -> frozenset[str]:
+    """Modules that the class and its bases are from, those of the toolkit aside."""
+    modules = {base.__module__ for base in policy.__mro__} - {"builtins", "abc", "typing"}
+    return frozenset(module for module in modules if not _is_toolkit(module))
+
+
+def shown(file: str | os.PathLike[str]) -> str:
+    """Name of a file for people: relative to the working directory where it is inside."""
+    path = Path(file)
+    return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
+
+
+def line_of(source: Any) -> str:
+    """Where a class or a function is, as ``file.py:12: ``; empty where there is no file."""
+    try:
+        return f"{shown(inspect.getfile(source))}:{inspect.getsourcelines(source)[1]}: "
+    except (OSError, TypeError):
+        return ""  # made at Python's prompt
+
+
+def is_installed(file: str | os.PathLike[str]) -> bool:
+    """Whether a source file is part of Python or of an installed package."""
+    name = os.fspath(file)
+    if name.startswith("<frozen "):
+        return True
+    folders = (sysconfig.get_path(key) for key in ("stdlib", "platstdlib", "purelib", "platlib"))
+    return any(Path(name).is_relative_to(folder) for folder in folders)
+
+
+def _is_toolkit(module: str) -> bool:
+    return module.partition(".")[0] in TOOLKIT
+
+
+def _name(policy: Any) -> str:
+    name = inspect.getattr_static(policy, "name", None)
+    made_by = policy if isinstance(policy, type) else type(policy)
+    return name if isinstance(name, str) and name else made_by.__name__
+
+
+def _error(policy: Any, detail: str, source: Any = None) -> PolicyError:
+    """An error that names the line of the class, or of one of its methods, `source`."""
+    return PolicyError(_name(policy), f"{line_of(source or type(policy))}{detail}")
+
+
+def _check_method(policy: Any, method: str, wanted: str) -> None:
+    found = getattr(policy, method, None)
+    if not callable(found):
+        got = "missing" if found is None else f"got {describe(found)}"
+        raise _error(policy, f"{method}: expected a method {wanted}, {got}")
+    try:
+        inspect.signature(found).bind(None)
+    except ValueError:
+        return  # of something that Python cannot look into
+    except TypeError as error:
+        source = found if inspect.isroutine(found) else None
+        raise _error(policy, f"{method}: expected {wanted}: {error}", source) from None
+
+
+def _attribute(policy: Any, name: str) -> Any:
+    """An attribute of a policy; an error of its own code names the line."""
+    try:
+        return getattr(policy, name)
+    except (Exception, SystemExit) as error:
+        if inspect.getattr_static(policy, name, MISSING) is MISSING:
+            return MISSING
+        own = own_error(error, policy, name)
+        if own is None:
+            raise
+        raise own from error
+
+
+def _plain_mapping(policy: Any, name: str) -> dict[str, Any]:
+    value = _attribute(policy, name)
+    if value is MISSING:
+        return {}
+    if not isinstance(value, Mapping):
+        raise _error(policy, f"{name}: expected a mapping, got {describe(value)}")
+    _check_plain(policy, value, name)
+    return dict(value)
+
+
+def _check_plain(policy: Any, value: Any, path: str) -> None:
+    if isinstance(value, Mapping):
+        for key, entry in value.items():
+            if not isinstance(key, str):
+                raise _error(policy, f"{path}: expected texts as keys, got {describe(key)}")
+            _check_plain(policy, entry, f"{path}.{key}")
+    elif isinstance(value, (list, tuple)):
+        for k, entry in enumerate(value):
+            _check_plain(policy, entry, f"{path}[{k}]")
+    elif isinstance(value, float) and not math.isfinite(value):
+        raise _error(policy, f"{path}: expected a finite number, got {value}")
+    elif not (value is None or isinstance(value, (bool, int, float, str))):
+        raise _error(policy, f"{path}: expected plain data, got {describe(value)}")

@@ -1,0 +1,476 @@
+"""A policy of one's own on the command line: one line of blame, and runs that can be reproduced."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.packaging.commands import EXAMPLE, JOB, Oasis, assert_refused, shell
+
+SOURCE = '''\
+from oasis.scheduling import Allocation, BasePolicy, BestFit, Plan, Room
+from oasis.scheduling.placement import place
+
+
+class Densest(BasePolicy):
+    told_remaining = True
+
+    def __init__(self, most: int = 100):
+        self.most = most
+
+    def reset(self, site):
+        self.site, self.waiting = site, []
+
+    def decide(self, view):
+        plan, room = Plan(), Room(self.site, view.free())
+        self.waiting += [*view.arrived, *view.evicted]
+        self.waiting.sort(key=lambda job: (-job.utility(0.0) / job.work, job.index))
+        for job in list(self.waiting):
+            for workers in range(min(self.most, job.max_workers), job.min_workers - 1, -1):
+                held = place(room, job, workers, job.ps_needed(workers), BestFit())
+                if held is not None:
+                    plan.changes[job.index] = held
+                    self.waiting.remove(job)
+                    break
+        return plan
+
+
+class Silent(Densest):
+    """Tells nothing of its options, and something that is none."""
+
+    name, parameters = "silent", {"taught": "by hand"}
+
+
+class Idle(BasePolicy):
+    def decide(self, view):
+        return Plan()
+'''
+CLASS = "class P(Densest):\n"
+BODY = CLASS + "    def decide(self, view):\n"
+LINE = SOURCE.count("\n") + 1  # of CLASS in a file of both
+
+# what stands in the class, the line that is named (of the class, counted from 1), what is said
+FAULTS: dict[str, tuple[str, int | None, str]] = {
+    "key": (BODY + "        return {}['gpu']\n", 3, "KeyError: 'gpu' in decide at time 0"),
+    "later": (
+        BODY + "        assert view.now < 2, 'too\\nlate'\n        return super().decide(view)\n",
+        3,
+        "AssertionError: too late in decide at time 2",
+    ),
+    "numpy": (
+        BODY + "        import numpy\n        return numpy.argmin([])\n",
+        4,
+        "ValueError: attempt to get argmin",
+    ),
+    "exit": (BODY + "        raise SystemExit(0)\n", 3, "SystemExit: 0 in decide at time 0"),
+    "deep": (BODY + "        return self.decide(view)\n", 3, "RecursionError: "),
+    "reset": (
+        CLASS + "    def reset(self, site):\n        self.sites.append(site)\n",
+        3,
+        "AttributeError: 'P' object has no attribute 'sites' in reset",
+    ),
+    "asks": (
+        CLASS + "    told_remaining = False\n    def decide(self, view):\n"
+        "        return sorted(view.arrived, key=view.remaining)\n",
+        4,
+        "asked for the work left without declaring told_remaining",
+    ),
+    "constructor": (
+        CLASS + "    def __init__(self, most: int = 1):\n        self.most = most / 0\n",
+        3,
+        "ZeroDivisionError: division by zero in its constructor",
+    ),
+    "argument": (
+        CLASS + "    def __init__(self, most, site=None):\n        pass\n",
+        1,
+        "expected a default for each parameter of the constructor of mine.py:P, got none for most",
+    ),
+    "types": (
+        CLASS + "    def __init__(self, most: 'Absent' = 1):\n        pass\n",
+        1,
+        "NameError: name 'Absent' is not defined",
+    ),
+    "syntax": (CLASS + "    def decide(self view):\n", 2, "SyntaxError: "),
+    "import": ("import absent_module\n", 1, "ModuleNotFoundError: No module named 'absent_module'"),
+    "exit at import": ("raise SystemExit\n", 1, "SystemExit"),
+    "property": (
+        CLASS + "    @property\n    def parameters(self):\n        return {'a': self.absent}\n",
+        4,
+        "AttributeError: 'P' object has no attribute 'absent' in parameters",
+    ),
+    "method": (
+        CLASS + "    def parameters(self):\n        return {}\n",
+        1,
+        "parameters: expected a mapping, its options as plain data, got <bound method",
+    ),
+    "data": (CLASS + "    parameters = {'a': [{1}]}\n", 1, "parameters.a[0]: expected plain data"),
+    "finite": (CLASS + "    parameters = {'a': float('nan')}\n", 1, "expected a finite number"),
+    "slotted": (CLASS + "    slotted = 'no'\n", 1, "slotted: expected True or False, whether"),
+    "name": (CLASS + "    name = 3\n", 1, "name: expected text, what results call it, got 3"),
+    "signature": (CLASS + "    def decide(self):\n        pass\n", 2, "expected decide(view)"),
+    "no reset": (CLASS + "    reset = None\n", 1, "reset: expected a method reset(site), which"),
+    "abstract": (
+        "from abc import ABC, abstractmethod\nclass P(Densest, ABC):\n    @abstractmethod\n"
+        "    def more(self): ...\n",
+        2,
+        "TypeError: Can't instantiate abstract class P",
+    ),
+    "report": (
+        CLASS + "    @property\n    def report(self):\n        return {}['milps']\n",
+        4,
+        "KeyError: 'milps' in report",
+    ),
+    "None": (BODY + "        pass\n", None, "policy P: expected a Plan, got None at time 0"),
+    "list": (BODY + "        return []\n", None, "policy P: expected a Plan, got [] at time 0"),
+    "no dict": (
+        BODY + "        return Plan(rejected=[0])\n",
+        None,
+        "rejected: expected a dict, got [0] at time 0",
+    ),
+    "unknown": (
+        BODY + "        return Plan(changes={99: Allocation()})\n",
+        None,
+        "[job 99]: expected the index of an unfinished job at time 0",
+    ),
+    "too many": (
+        BODY + "        return Plan({j.index: Allocation(((0, 999),)) for j in view.arrived})\n",
+        None,
+        "policy P [job j0]: expected 1..",
+    ),
+    "infinite": (
+        BODY + "        return Plan({0: Allocation(((0, float('inf')),))})\n",
+        None,
+        "policy P [job j0]: worker: expected (machine, count), got (0, inf) at time 0",
+    ),
+    "nan": (
+        BODY + "        return Plan({0: Allocation(((float('nan'), 1),))})\n",
+        None,
+        "policy P [job j0]: worker: expected (machine, count), got (nan, 1) at time 0",
+    ),
+    "machine": (
+        BODY + "        return Plan({0: Allocation(((77, 1),))})\n",
+        None,
+        "policy P [job j0]: worker: expected a machine 0..",
+    ),
+    "timer": (
+        BODY + "        return Plan(wake_at=float('nan'))\n",
+        None,
+        "wake_at: expected a finite time after 0, got nan at time 0",
+    ),
+}  # fmt: skip
+
+
+@pytest.fixture
+def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Write ``mine.py`` in the working directory: the classes above and something more."""
+    monkeypatch.chdir(tmp_path)
+    Path("instance.json").write_bytes(EXAMPLE.read_bytes())
+    Path("trace.csv").write_text("id,submitted,duration,gpus\na,0,9,1\nb,1,5,4\n", encoding="utf-8")
+
+    def put(more: str = "") -> None:
+        Path("mine.py").write_text(SOURCE + more, encoding="utf-8")
+
+    put()
+    return put
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_is_one_line_that_names_the_line(run: Oasis, write: Any, fault: str) -> None:
+    more, line, message = FAULTS[fault]
+    write(more)
+    place = () if line is None else (f"mine.py:{LINE + line - 1}: ",)
+    assert_refused(run("run", "instance.json", "--policy", "mine.py:P"), *place, message)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("compare", "instance.json", "--policies", "fifo,mine.py:P"),
+        ("replay", "trace.csv", "--policies", "fifo,mine.py:P"),
+        ("ratio", "instance.json", "--policy", "mine.py:P", "--method", "milp"),
+    ],
+)
+def test_every_command_names_the_line_and_verbose_shows_the_traceback(
+    run: Oasis, write: Any, words: tuple[str, ...]
+) -> None:
+    write(FAULTS["key"][0])
+    assert_refused(
+        run(*words), f"policy P: mine.py:{LINE + 2}: KeyError: 'gpu' in decide at time 0"
+    )
+    code, out, err = run(*words, "--verbose")
+    assert (code, out) == (2, "")
+    assert "Traceback (most recent call last):" in err
+    assert err.splitlines()[-1].startswith(f"oasis: policy P: mine.py:{LINE + 2}: KeyError")
+
+
+def test_a_module_that_cannot_be_imported_has_its_traceback_with_verbose(
+    run: Oasis, write: Any
+) -> None:
+    Path("helping.py").write_text("x = 1\nx.absent\n", encoding="utf-8")
+    write("import helping\n")
+    words = ("run", "instance.json", "--policy", "mine.py:Densest")
+    message = "got helping.py:2: AttributeError: 'int' object has no attribute 'absent'"
+    assert_refused(run(*words), "--policy: expected a module that can be imported", message)
+    assert "Traceback (most recent call last):" in run(*words, "--verbose")[2]
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("mine.py:Absent", "expected a policy in module mine.py, got no Absent"),
+        ("absent.py:P", "expected a Python file, got no absent.py"),
+        ("absent_module:P", "ModuleNotFoundError: No module named 'absent_module'"),
+        ("mine.py:SOURCE", "got no SOURCE"),
+        ("mine.py:place", "to be a class with a method decide"),
+    ],
+)
+def test_what_is_not_there_is_one_line(run: Oasis, write: Any, name: str, message: str) -> None:
+    assert_refused(run("run", "instance.json", "--policy", name), "--policy: expected", message)
+
+
+def test_an_option_that_the_constructor_refuses_is_named(run: Oasis, write: Any) -> None:
+    write(
+        CLASS + "    def __init__(self, most=3, rate=0.5):\n        self.most = most\n"
+        "        if most < 1:\n            raise ValueError(f'most: expected > 0, got {most}')\n"
+    )
+    words = ("run", "instance.json", "--policy", "mine.py:P", "--set")
+    assert_refused(run(*words, "mine.py:P.most=0"), "--set mine.py:P.most: expected > 0, got 0")
+    assert_refused(run(*words, "mine.py:P.mots=0"), "no such option; mine.py:P has most, rate")
+    assert_refused(run(*words, "mine.py:P.rate=x"), "mine.py:P.rate: expected a finite number")
+    code, out, _ = run(*words, "mine.py:P.most=2", "--json")
+    assert (code, json.loads(out)["parameters"]) == (0, {"most": 2, "rate": 0.5})
+
+
+def test_ctrl_c_in_a_policy_is_one_line(run: Oasis, write: Any) -> None:
+    write(BODY + "        raise KeyboardInterrupt\n")
+    found = run("run", "instance.json", "--policy", "mine.py:P")
+    assert found == (130, "", "oasis: interrupted\n")
+
+
+def test_a_policy_that_never_starts_a_job_ends(run: Oasis, write: Any) -> None:
+    for words in (("run", "instance.json", "--policy"), ("replay", "trace.csv", "--policies")):
+        code, out, err = run(*words, "mine.py:Idle", "--json")
+        assert (code, err) == (0, "")
+        document = json.loads(out)
+        found = document.get("simulation") or document["policies"]["mine.py:Idle"]
+        assert found["finished"] == 0
+
+
+def test_a_fault_of_the_toolkit_stays_one(tmp_path: Path, write: Any) -> None:
+    """Also under a class of one's own that has no part in it."""
+    write("from baselines import FIFO\nclass P(FIFO):\n    pass\n")
+    code = (
+        "import baselines.queued as q\n"
+        "exec(compile('def broken(*_):\\n    raise KeyError(1)', q.__file__, 'exec'), vars(q))\n"
+        "q.Queued.decide = q.broken\n"
+    )
+    for name in ("fifo", f"{tmp_path}/mine.py:P"):
+        found, out, err = shell("run", tmp_path / "instance.json", "--policy", name, code=code)
+        assert (found, out) == (1, "")
+        assert err.splitlines()[-1] == "KeyError: 1"
+        assert "Traceback" in err
+
+
+# --- reproducing a run --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["mine.py:Densest", "mine.py:Silent"])
+def test_options_of_ones_own_policy_are_recorded_and_reproduced(
+    run: Oasis, write: Any, name: str
+) -> None:
+    words = ("run", "instance.json", "--policy", name, "--set", f"{name}.most=2")
+    code, first, err = run(*words, "--json", "-o", "result.json")
+    assert (code, err) == (0, "")
+    found = json.loads(first)
+    assert found["parameters"]["most"] == 2
+    assert found["policy_options"] == ["most"]
+    assert [(one["of"], one["file"]) for one in found["policy_files"]] == [
+        ("module mine", "mine.py")
+    ]
+    usual = json.loads(run("run", "instance.json", "--policy", name, "--json")[1])
+    assert usual["parameters"]["most"] == 100
+    assert usual["total_utility"] != found["total_utility"]
+    code, second, err = run("run", "--from", "result.json", "--json")
+    assert (code, err) == (0, "")
+    timeless = [json.loads(text) | {"decision_seconds": None} for text in (first, second)]
+    assert json.dumps(timeless[0]) == json.dumps(timeless[1])
+
+
+def made(run: Oasis, *words: str) -> dict[str, Any]:
+    code, _, err = run(*words, "-o", "result.json")
+    assert (code, err) == (0, "")
+    found: dict[str, Any] = json.loads(Path("result.json").read_text(encoding="utf-8"))
+    return found
+
+
+def test_code_that_has_changed_is_refused_by_name(run: Oasis, write: Any) -> None:
+    Path("least.py").write_text("LEAST = 1\n", encoding="utf-8")
+    write("def later():\n    import least\n    return least.LEAST\n")
+    made(run, "run", "instance.json", "--policy", "mine.py:Densest")
+    Path("least.py").write_text("LEAST = 2\n", encoding="utf-8")
+    message = "policy_files: least.py (module least) has changed since: expected sha256"
+    assert_refused(run("run", "--from", "result.json"), "result.json: ", message)
+    Path("least.py").unlink()
+    assert_refused(
+        run("run", "--from", "result.json"), "least.py (module least) is not there any more"
+    )
+    Path("least.py").write_text("LEAST = 1\n", encoding="utf-8")
+    assert run("run", "--from", "result.json")[0] == 0
+    write("# one line more\n")
+    assert_refused(run("run", "--from", "result.json"), "is not there any more")
+    Path("mine.py").unlink()
+    assert_refused(run("run", "--from", "result.json"), "--from result.json: policy: expected")
+
+
+def test_a_file_that_an_option_names_is_part_of_the_run(run: Oasis, write: Any) -> None:
+    write(
+        "from pathlib import Path\n" + CLASS + "    def __init__(self, table: str = 'table.txt'):\n"
+        "        self.most = int(Path(table).read_text())\n"
+    )
+    Path("table.txt").write_text("2", encoding="utf-8")
+    found = made(run, "run", "instance.json", "--policy", "mine.py:P")
+    assert [one["of"] for one in found["policy_files"]] == ["module mine", "option table"]
+    Path("table.txt").write_text("3", encoding="utf-8")
+    assert_refused(
+        run("run", "--from", "result.json"), "table.txt (option table) has changed since"
+    )
+
+
+def test_prices_that_were_learned_anew_are_refused(run: Oasis, write: Any) -> None:
+    assert run("learn", "instance.json", "-o", "prices.json")[0] == 0
+    found = made(run, "run", "instance.json", "--set", "oasis.bounds=prices.json")
+    assert [one["of"] for one in found["policy_files"]] == ["option bounds"]
+    assert run("run", "--from", "result.json")[0] == 0
+    prices = Path("prices.json").read_text(encoding="utf-8")
+    Path("prices.json").write_text(prices + "\n", encoding="utf-8")
+    assert_refused(
+        run("run", "--from", "result.json"), "prices.json (option bounds) has changed since"
+    )
+
+
+def test_what_is_not_recorded_shows_in_the_result(
+    run: Oasis, write: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An environment variable, a seed from the clock: nothing says so before the run."""
+    write(
+        CLASS + "    def __init__(self):\n        import os\n"
+        "        self.most = int(os.environ['MOST_WORKERS'])\n"
+    )
+    monkeypatch.setenv("MOST_WORKERS", "2")
+    before = made(run, "run", "instance.json", "--policy", "mine.py:P")["total_utility"]
+    assert run("run", "--from", "result.json")[0] == 0
+    monkeypatch.setenv("MOST_WORKERS", "1")
+    message = f"result.json: the run is not reproduced: total_utility was {before!r}, is "
+    assert_refused(run("run", "--from", "result.json", "-o", "again.json"), message)
+    assert not Path("again.json").exists()
+
+
+def test_a_figure_that_was_changed_by_hand_is_named(run: Oasis, write: Any) -> None:
+    found = made(run, "run", "instance.json", "--policy", "las")
+    found["decisions"][1]["reason"] = "by hand"
+    Path("result.json").write_text(json.dumps(found), encoding="utf-8")
+    refused = run("run", "--from", "result.json")
+    assert_refused(refused, "not reproduced: decisions[1].reason was 'by hand', is ")
+
+
+def test_a_result_that_does_not_say_its_code_is_refused(run: Oasis, write: Any) -> None:
+    found = made(run, "run", "instance.json", "--policy", "mine.py:Densest")
+    del found["policy_files"]
+    Path("result.json").write_text(json.dumps(found), encoding="utf-8")
+    refused = run("run", "--from", "result.json")
+    assert_refused(refused, "does not say what code its policy was; expected policy_files")
+
+
+def test_measured_times_in_a_report_do_not_count(run: Oasis, write: Any) -> None:
+    write(CLASS + "    from time import time_ns\n    report = {'seconds': time_ns(), 'calls': 3}\n")
+    made(run, "run", "instance.json", "--policy", "mine.py:P")
+    write(CLASS + "    from time import time_ns\n    report = {'seconds': time_ns(), 'calls': 3}\n")
+    assert run("run", "--from", "result.json")[0] == 0
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("compare", "instance.json", "--policies", "fifo,mine.py:Silent"),
+        ("replay", "trace.csv", "--limit", "1", "--policies", "fifo,mine.py:Silent"),
+        ("ratio", "instance.json", "--policy", "mine.py:Silent", "--method", "colgen"),
+        ("run", "instance.json", "--policy", "mine.py:Silent"),
+    ],
+)
+def test_the_command_of_a_report_gives_the_same_result(
+    run: Oasis, write: Any, words: tuple[str, ...]
+) -> None:
+    from experiments.report.again import commands_of
+
+    words = (*words, "--set", "mine.py:Silent.most=2")
+    words += ("--work-limit", "0.1") if words[0] == "ratio" else ()
+    assert run(*words, "-o", "result.json")[0] in (0, 3)
+    first = json.loads(Path("result.json").read_text(encoding="utf-8"))
+    for line in commands_of("result.json", first):
+        assert "taught" not in line
+        assert run(*shlex.split(line)[1:], "-o", "again.json")[0] in (0, 3)
+        second = json.loads(Path("again.json").read_text(encoding="utf-8"))
+        for key in ("policy", "parameters", "policy_options", "policy_files", "total_utility"):
+            assert second.get(key) == first.get(key)
+        rows, again = first.get("policies", {}), second.get("policies", {})
+        for name, row in rows.items():
+            for key in ("finished", "mean_completion", "parameters", "policy_files"):
+                assert again[name].get(key) == row.get(key)
+    if "policies" in first:
+        assert first["policies"]["mine.py:Silent"]["parameters"] == {"taught": "by hand", "most": 2}
+    write("# changed\n")
+    code, _, err = run("report", "result.json", "-o", "page.html")
+    assert code == 0
+    assert "does not make it again: mine.py (module mine) has changed since" in err
+
+
+def test_a_command_that_cannot_take_it_says_so(run: Oasis, write: Any) -> None:
+    refused = run("quote", "instance.json", JOB, "--policy", "mine.py:Densest")
+    assert_refused(refused, "--policy: expected one of oasis, recourse, got 'mine.py:Densest'")
+
+
+def test_a_cluster_takes_it(write: Any) -> None:
+    from experiments.evaluation.cluster_policies import cluster_policy
+
+    made = cluster_policy("mine.py:Densest", {"most": 3}, lookahead=10)()
+    assert (made.name, made.parameters) == ("Densest", {"most": 3})
+
+
+def test_it_runs_on_elastic_jobs_with_its_options_in_the_result(run: Oasis, write: Any) -> None:
+    Path("elastic.json").write_bytes(EXAMPLE.with_name("elastic.json").read_bytes())
+    words = ("elastic.json", "--policies", "mine.py:Silent", "--set", "mine.py:Silent.most=1")
+    for command in ("compare", "replay"):
+        row = json.loads(run(command, *words, "--json")[1])["policies"]["mine.py:Silent"]
+        assert row["parameters"] == {"taught": "by hand", "most": 1}
+        assert (row["policy_options"], len(row["policy_files"])) == (["most"], 1)
+
+
+def test_gallery_pattern_runs_on_a_trace(run: Oasis, write: Any) -> None:
+    code, out, err = run("replay", "trace.csv", "--policies", "mine.py:Densest", "--json")
+    assert (code, err) == (0, "")
+    assert json.loads(out)["policies"]["mine.py:Densest"]["finished"] == 2
+
+
+# --- sweeps -------------------------------------------------------------------------------------
+
+
+def test_a_failed_cell_names_the_line_and_changed_code_runs_again(run: Oasis, write: Any) -> None:
+    grid = '[[instances]]\nfile = "instance.json"\n[[policies]]\nname = ["fifo", "mine.py:P"]\n'
+    Path("grid.toml").write_text(grid, encoding="utf-8")
+    words = ("sweep", "grid.toml", "--jobs", "1")
+    write(FAULTS["later"][0])
+    code, _, err = run(*words)
+    assert code == 4
+    assert f"PolicyError: policy P: mine.py:{LINE + 2}: AssertionError: too late in decide" in err
+    write(CLASS + "    most = 2\n")
+    code, _, err = run(*words)
+    assert code == 0
+    assert "1 cells run, 1 recorded before" in err
+    code, _, err = run(*words)
+    assert "0 cells run, 2 recorded before" in err
+    write(CLASS + "    def __init__(self, most: int = 1 // 0):\n        pass\n")
+    assert_refused(run(*words), "grid.toml: ", f"mine.py:{LINE + 1}: ZeroDivisionError")

@@ -1,0 +1,216 @@
+"""A policy is checked before its run, and an error names the line of its author's code."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import pickle
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+import oasis
+from baselines import ALL, FIFO
+from oasis.model.errors import PolicyError
+from oasis.scheduling import BasePolicy, Plan
+from oasis.scheduling.job import PolicyJob, Unvalued
+from oasis.scheduling.policy_check import (
+    check_policy,
+    in_words,
+    own_error,
+    own_line,
+    parameters_of,
+    report_of,
+)
+from oasis.simulator import PlainJob, replay, rigid_workload
+
+HERE = "test_policy_check.py:"
+
+
+def workload() -> Any:
+    return rigid_workload([PlainJob("a", 5.0, 60.0, 4), PlainJob("b", 5.0, 30.0, 8)], 1, 8)
+
+
+class Duck:
+    name, slotted, told_remaining, parameters = "duck", False, False, {}
+
+    def reset(self, site: Any) -> None:
+        pass
+
+    def decide(self, view: Any) -> Plan:
+        return Plan()
+
+
+def without(attribute: str) -> Any:
+    kept = {name: value for name, value in vars(Duck).items() if name != attribute}
+    return type("Duck", (), kept)()
+
+
+@pytest.mark.parametrize(
+    ("attribute", "expected"),
+    [
+        ("name", "policy Duck: .*name: missing; expected text, what results call it; "),
+        ("slotted", "policy duck: .*slotted: missing; expected True or False, whether it is "),
+        ("parameters", "policy duck: .*parameters: missing; expected a mapping, its options"),
+        ("reset", r"policy duck: .*reset: expected a method reset\(site\), which .*, missing"),
+    ],
+)
+def test_an_attribute_that_is_missing_is_named(attribute: str, expected: str) -> None:
+    with pytest.raises(PolicyError, match=expected):
+        replay(workload(), without(attribute))
+    with pytest.raises(PolicyError, match=expected):
+        oasis.simulate(oasis.generate("testbed", jobs=2, seed=1), without(attribute))
+
+
+def test_told_remaining_may_be_left_out_which_is_false() -> None:
+    assert replay(workload(), without("told_remaining")).completions == []
+
+
+@pytest.mark.parametrize("wrong", ["fifo", FIFO, None, 3, BasePolicy()])
+def test_what_is_no_policy_is_refused(wrong: Any) -> None:
+    with pytest.raises(TypeError, match=r"policy: expected a policy, such as .*, got "):
+        check_policy(wrong)
+    with pytest.raises(TypeError, match=r"policy: expected a policy, such as .*, got "):
+        replay(workload(), wrong)
+
+
+@pytest.mark.parametrize("policy", ALL.values())
+def test_the_policies_of_the_toolkit_pass(policy: Any) -> None:
+    check_policy(policy())
+
+
+# --- errors -------------------------------------------------------------------------------------
+
+
+def test_an_error_has_line_time_and_cause() -> None:
+    class Broken(Duck):
+        def decide(self, view: Any) -> Plan:
+            return {}["gpu"]  # type: ignore[return-value]
+
+    with pytest.raises(PolicyError, match=r"KeyError: 'gpu' in decide at time 5$") as caught:
+        replay(workload(), Broken())
+    line = Broken.decide.__code__.co_firstlineno + 1
+    assert f"{HERE}{line}: " in str(caught.value)
+    assert type(caught.value.__cause__) is KeyError
+    assert caught.value.time == 5.0
+    assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
+
+
+def test_the_innermost_line_of_the_authors_code_is_named() -> None:
+    def helper(key: str) -> Any:
+        return sorted([{}], key=lambda entry: entry[key])
+
+    class Broken(FIFO):
+        def key(self, job: Any, workers: int, view: Any) -> float:
+            return functools.reduce(lambda *_: helper("a"), [1, 2])  # the last frame is here
+
+    with pytest.raises(PolicyError) as caught:
+        replay(workload(), Broken())
+    assert f"{HERE}{helper.__code__.co_firstlineno + 1}: KeyError: 'a' in decide" in str(
+        caught.value
+    )
+
+
+def test_an_error_of_the_toolkit_under_its_own_policy_stays_as_it_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def broken(*_: Any) -> Plan:
+        raise KeyError("ours")
+
+    monkeypatch.setattr(FIFO, "decide", broken)
+    with pytest.raises(KeyError, match="ours"):
+        replay(workload(), FIFO())
+    assert own_error(KeyError("ours"), FIFO(), "decide") is None
+    assert own_error(KeyError("no traceback"), Duck(), "decide") is None
+    assert own_line(KeyError("no traceback")) is None
+
+
+def test_keyboard_interrupt_is_nobodys_error() -> None:
+    class Stopping(Duck):
+        def decide(self, view: Any) -> Plan:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        replay(workload(), Stopping())
+
+
+def test_a_long_message_of_several_lines_is_one_short_line() -> None:
+    found = in_words(ValueError("a\n  b\n" + "x" * 9999))
+    assert found.startswith("ValueError: a b xxx")
+    assert found.endswith("...")
+    assert len(found) < 350
+
+
+def test_parameters_and_report_are_plain_data() -> None:
+    class Telling(Duck):
+        report = {"rows": [1, {"a": (None, True)}]}  # noqa: RUF012
+
+    assert report_of(Telling()) == {"rows": [1, {"a": (None, True)}]}
+    assert (report_of(Duck()), parameters_of(Duck())) == ({}, {})
+    Telling.report = {"rows": [1, {2: "a"}]}  # type: ignore[dict-item]
+    with pytest.raises(PolicyError, match=r"report\.rows\[1\]: expected texts as keys, got 2"):
+        report_of(Telling())
+
+
+# --- the base class -----------------------------------------------------------------------------
+
+
+class Small(BasePolicy):
+    def __init__(self, most: int = 4, *more: int, rule: Any = FIFO, **others: Any) -> None:
+        self.most = most
+
+    def decide(self, view: Any) -> Plan:
+        return Plan()
+
+
+def test_defaults_of_the_base_class() -> None:
+    made = Small()
+    check_policy(made)
+    assert (made.name, made.slotted, made.told_remaining) == ("Small", False, False)
+    site = workload().site
+    made.reset(site)
+    assert made.site is site
+    made.name = "another"
+    assert (made.name, Small.name, type("Deep", (Small,), {}).name) == ("another", "Small", "Deep")
+
+
+def test_parameters_are_what_the_constructor_was_given() -> None:
+    assert Small().parameters == {"most": 4, "rule": "FIFO"}
+    given = Small(2, 5, 6, rule=FIFO(), extra={"a": (1,)})
+    expected = {"most": 2, "more": [5, 6], "rule": "FIFO", "extra": {"a": [1]}}
+    assert given.parameters == expected
+    for same in (copy.copy(given), copy.deepcopy(given), pickle.loads(pickle.dumps(given))):
+        assert same.parameters == expected
+
+
+def test_a_dataclass_may_be_one() -> None:
+    @dataclass
+    class Rated(BasePolicy):
+        rate: float = 0.5
+
+        def decide(self, view: Any) -> Plan:
+            return Plan()
+
+    assert replay(workload(), Rated(0.25)).parameters == {"rate": 0.25}
+    with pytest.raises(TypeError, match="unexpected keyword argument 'speed'"):
+        Rated(speed=1)  # type: ignore[call-arg]
+
+
+# --- jobs without a utility ---------------------------------------------------------------------
+
+
+def test_a_job_of_a_trace_is_worth_the_same_at_any_time() -> None:
+    job = workload().jobs[0]
+    assert not job.has_utility
+    assert [float(job.utility(delay)) for delay in (0.0, 1e9)] == [1.0, 1.0]
+    assert job.utility([0, 1]).tolist() == [1.0, 1.0]
+    assert job.utility.log_value([0, 1]).tolist() == [0.0, 0.0]
+    assert isinstance(job.utility, oasis.Utility)
+
+
+def test_a_utility_that_is_given_counts() -> None:
+    worth = oasis.Constant(1.0)
+    assert PolicyJob("a", 0.0, 1.0, (), utility=worth).has_utility
+    none: Any = None
+    assert PolicyJob("a", 0.0, 1.0, (), utility=none).utility == Unvalued()
