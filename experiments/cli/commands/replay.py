@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 STEPS = 200  # of the progress bar
+TRACE_OPTIONS = (
+    *("servers", "gpus_per_server", "placement"),
+    *("virtual_cluster", "max_gpus", "skip", "max_jobs"),
+)
 
 
 @with_delivery
@@ -34,7 +38,7 @@ def command(
         Path, typer.Argument(metavar="TRACE.csv", help="The jobs.", show_default=False)
     ],
     servers: Annotated[int, typer.Option(help="Number of servers.", min=1)] = 8,
-    gpus: Annotated[int, typer.Option(help="GPUs of each server.", min=1)] = 8,
+    gpus_per_server: Annotated[int, typer.Option(help="GPUs of each server.", min=1)] = 8,
     placement: Annotated[
         str, typer.Option(help="pooled: GPUs wherever they are; whole: all on one server.")
     ] = "pooled",
@@ -43,14 +47,14 @@ def command(
     ] = "fifo,srtf,las",
     line: PolicyLine = None,
     assignments: Set = None,
-    cluster: Annotated[
+    virtual_cluster: Annotated[
         str, typer.Option(help="Only this virtual cluster (Philly's format). [default: all]")
     ] = "",
     max_gpus: Annotated[
         int | None, typer.Option(help="Leave out jobs with more GPUs.", min=1)
     ] = None,
-    first: Annotated[int, typer.Option(help="Leave out so many jobs at the start.", min=0)] = 0,
-    limit: Annotated[int | None, typer.Option(help="Take so many jobs.", min=1)] = None,
+    skip: Annotated[int, typer.Option(help="Leave out so many jobs at the start.", min=0)] = 0,
+    max_jobs: Annotated[int | None, typer.Option(help="Most jobs to take.", min=1)] = None,
     delivery: Any = None,
 ) -> None:
     """Replay a plain trace: each job holds its GPUs for its duration, or waits.
@@ -77,21 +81,22 @@ def command(
     else:
         with errors_name(file):
             trace = read_plain(
-                file, virtual_cluster=cluster, max_gpus=max_gpus, first=first, jobs=limit
+                file, virtual_cluster=virtual_cluster, max_gpus=max_gpus, first=skip, jobs=max_jobs
             )
         for sentence in malformed_sentences({"jobs": trace.malformed}):
             console.note(f"left out: {sentence}")
         with errors_name(file):
-            workload = _workload(trace, servers, gpus, placement)
-        about = _about(trace, servers, gpus, placement) | {
-            "cluster": cluster or None,
+            workload = _workload(trace, servers, gpus_per_server, placement)
+        about = _about(trace, servers, gpus_per_server, placement) | {
+            "cluster": virtual_cluster or None,
             "max_gpus": max_gpus,
-            "first": first,
+            "first": skip,
+            "max_jobs": max_jobs,
             "trace": file_reference(file),
             "version": oasis.__version__,
         }
         found = Comparison("replay", _replayed(workload, chosen, None), about)
-        title = f"{len(trace.jobs)} jobs on {servers} x {gpus} GPUs, {placement}; seconds"
+        title = f"{len(trace.jobs)} jobs on {servers} x {gpus_per_server} GPUs, {placement}; seconds"
     rows = [replayed_row(name, figures) for name, figures in found.policies.items()]
 
     def draw() -> Figure:
@@ -129,7 +134,7 @@ def is_elastic(file: Path) -> bool:
 
 def _refuse_trace_options(context: typer.Context) -> None:
     """A file of elastic jobs says all this itself."""
-    for name in ("servers", "gpus", "placement", "cluster", "max_gpus", "first", "limit"):
+    for name in TRACE_OPTIONS:
         source = context.get_parameter_source(name)
         if source is not None and source.name == "COMMANDLINE":
             option = f"--{name.replace('_', '-')}"
