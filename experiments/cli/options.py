@@ -127,10 +127,10 @@ NoImprovement = Annotated[
         "schedules came closer by less than a thousandth. [default: inf]",
     ),
 ]
-Seed = Annotated[
+SolverSeed = Annotated[
     int,
     typer.Option(
-        "--seed", min=0, max=LARGEST_SEED, help="Of the random choices of the offline solve."
+        "--solver-seed", min=0, max=LARGEST_SEED, help="Seed of what the offline solve draws."
     ),
 ]
 Method = Annotated[

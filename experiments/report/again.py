@@ -114,7 +114,8 @@ def _offline(method: str, parameters: Mapping[str, Any]) -> list[str]:
     for name in ("time_limit", "work_limit", "gap", "no_improvement", SEED):
         if name in parameters:
             value = "inf" if parameters[name] is None else parameters[name]
-            words += [f"--{name.replace('_', '-')}", str(value)]
+            option = "solver_seed" if name == SEED else name
+            words += [f"--{option.replace('_', '-')}", str(value)]
     return words
 
 

@@ -27,10 +27,13 @@ if TYPE_CHECKING:
     )
     from experiments.sweep import SweepProgress
 
-SETTINGS = (
-    *("seeds", "first_seed", "scale", "jobs", "servers", "preset", "policies", "time_limit"),
-    *("no_improvement", "trace"),
-)
+SETTINGS = ("seeds", "first_seed", "preset", "policies", "time_limit", "no_improvement", "trace")
+FLAGS = {  # of settings whose names mean something else on the command line
+    "scale": "--size",
+    "jobs": "--job-counts",
+    "servers": "--servers-per-group",
+    "policy_options": SET,
+}
 
 
 @with_options(OasisOptions, "oasis_options", only_given=True, defaults={FLOOR: PAPER_FLOOR})
@@ -54,13 +57,13 @@ def command(
         typer.Option(help="Instances of each kind, one a seed. [default: the figure's]"),
     ] = None,
     first_seed: Annotated[int, typer.Option(help="The first of these seeds.")] = 0,
-    scale: Annotated[
+    size: Annotated[
         float, typer.Option(help="Multiply numbers of jobs and servers, for a quick look.")
     ] = 1.0,
-    jobs: Annotated[
+    job_counts: Annotated[
         str | None, typer.Option(help="Numbers of jobs, with commas. [default: the paper's]")
     ] = None,
-    servers: Annotated[
+    servers_per_group: Annotated[
         int | None, typer.Option(help="Machines of each group (Figs. 3, 4, 6). [default: 50]")
     ] = None,
     preset: Annotated[
@@ -88,7 +91,7 @@ def command(
             "by less than a thousandth; its ratio is left out. [default: inf]"
         ),
     ] = None,
-    form: Annotated[str, typer.Option("--format", help="Picture: svg, png or pdf.")] = "svg",
+    form: Annotated[str, typer.Option("--picture-format", help="svg, png or pdf.")] = "svg",
     style: Style = None,
     as_json: AsJson = False,
 ) -> int:
@@ -98,7 +101,7 @@ def command(
     published numbers) and the picture. Started again, it continues where it stopped. The figures of
     other papers take seconds to minutes, write NAME-runs.csv instead, and begin anew.
 
-    Example: oasis figure fig3 --scale 0.1 --seeds 2
+    Example: oasis figure fig3 --size 0.1 --seeds 2
     """
     from experiments.figures import EXPERIMENTS, FIGURES  # noqa: PLC0415 (needs an extra)
 
@@ -115,9 +118,9 @@ def command(
         choose=(assignments, oasis_options),
         seeds=seeds,
         first_seed=first_seed,
-        scale=scale,
-        jobs=None if jobs is None else comma_counts(jobs, "--jobs"),
-        servers=servers,
+        scale=size,
+        jobs=None if job_counts is None else comma_counts(job_counts, FLAGS["jobs"]),
+        servers=servers_per_group,
         preset=preset,
         time_limit=time_limit,
         no_improvement=no_improvement,
@@ -150,7 +153,7 @@ def _make(
     reached: list[SweepProgress] = []
     try:
         with (
-            naming_flags((), suffix="--format"),
+            naming_flags((), suffix="--picture-format"),
             console.counter(figure.name, figure.steps(settings)) as advance,
         ):
             if isinstance(figure, DirectFigure):
@@ -182,7 +185,7 @@ def _settings(
         names = tuple(known_policy(name, "--policies") for name in policies)
     assignments, oasis_options = choose
     chosen = choose_options(names, assignments, oasis=oasis_options)
-    with naming_flags(SETTINGS, policy_options=SET):
+    with naming_flags(SETTINGS, **FLAGS):
         settings = figure.settings(
             policies=None if policies is None else names,
             policy_options={name: options for name, options in chosen.items() if options},

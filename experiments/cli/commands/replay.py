@@ -96,7 +96,9 @@ def command(
             "version": oasis.__version__,
         }
         found = Comparison("replay", _replayed(workload, chosen, None), about)
-        title = f"{len(trace.jobs)} jobs on {servers} x {gpus_per_server} GPUs, {placement}; seconds"
+        title = (
+            f"{len(trace.jobs)} jobs on {servers} x {gpus_per_server} GPUs, {placement}; seconds"
+        )
     rows = [replayed_row(name, figures) for name, figures in found.policies.items()]
 
     def draw() -> Figure:

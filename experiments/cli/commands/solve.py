@@ -13,7 +13,7 @@ from experiments.cli.options import (
     Method,
     NoImprovement,
     ResultFile,
-    Seed,
+    SolverSeed,
     TimeLimit,
     WorkLimit,
     known_method,
@@ -34,7 +34,7 @@ def command(
     work_limit: WorkLimit = None,
     gap: Gap = None,
     no_improvement: NoImprovement = None,
-    seed: Seed = 0,
+    seed: SolverSeed = 0,
     output: ResultFile = None,
     as_json: AsJson = False,
 ) -> int:

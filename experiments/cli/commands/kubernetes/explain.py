@@ -45,7 +45,7 @@ def command(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Of a job.")],
     *,
     namespace: Annotated[
-        str, typer.Option("--namespace", "-n", help="Namespace of the job.")
+        str, typer.Option("--namespace", "-n", help="Namespace of the jobs.")
     ] = "default",
     kind: Annotated[
         str, typer.Option(help="Its kind: oasisjob, job, jobset or trainjob.")

@@ -128,7 +128,13 @@ def command(
         with errors_name(bounds):
             of = read_bounds(bounds, horizon or lookahead)
     make = cluster_policy(policy, options, lookahead=lookahead, horizon=horizon, bounds=of)
-    with naming_flags(tuple(Settings.__dataclass_fields__)):
+    with naming_flags(
+        tuple(Settings.__dataclass_fields__),
+        namespace="--system-namespace",
+        name="--controller-name",
+        watched="--namespace",
+        node_selector="--nodes",
+    ):
         settings = Settings(
             namespace=namespace,
             name=name,
