@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from oasis.model.choices import choice
 from oasis.model.instance import Instance
 from oasis.solvers import SolveProgress
 from offline.benders.params import BendersParams
@@ -166,8 +167,10 @@ def solve(
     >>> result.status, result.gap < 1e-6
     (<Status.OPTIMAL: 'optimal'>, True)
     """
-    if method not in METHODS:
-        raise ValueError(f"method: expected one of {', '.join(METHODS)}, got {method!r}")
+    try:
+        method = choice(method, METHODS)
+    except ValueError as error:
+        raise ValueError(f"method: {error}") from None
     if method == AUTO:
         method, params = _chosen(instance, params)
     limit = f"{time_limit} s" if work_limit is None else f"{work_limit} units of work"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 import oasis
-from experiments.evaluation.comparison import SLOT_SECONDS, Comparison
+from experiments.evaluation.comparison import SLOT_SECONDS, Comparison, until_interrupted
 from experiments.evaluation.elastic_model import ElasticModel
 from experiments.evaluation.live import planning_policy
 from experiments.evaluation.policies import OASIS, POLICIES, RECOURSE, entry_of
@@ -134,6 +134,7 @@ def compare_elastic(
     *,
     slot_seconds: float = SLOT_SECONDS,
     on_settled: Callable[[], None] | None = None,
+    keep_interrupted: bool = False,
 ) -> Comparison:
     """Run each policy on the same elastic jobs.
 
@@ -147,6 +148,8 @@ def compare_elastic(
         Length of the slots of OASiS and recourse, and of the bound.
     on_settled : callable, optional
         Called for each job that finished or was rejected, for progress.
+    keep_interrupted : bool
+        Whether Ctrl-C keeps the policies that are done, as `until_interrupted` does.
 
     Raises
     ------
@@ -165,13 +168,16 @@ def compare_elastic(
     }
     valued = all(job.utility is not None for job in made.workload.jobs)
     bound = elastic_bound(made, slot_seconds) if valued else None
-    rows = {}
-    for name, policy in makers.items():
-        told = None if on_settled is None else lambda _: on_settled()
+    told = None if on_settled is None else lambda _: on_settled()
+
+    def run(name: str) -> dict[str, Any]:
+        policy = makers[name]
         outcome = replay(made.workload, policy, on_settled=told, **made.options)
         parameters = {**policies[name], **policy.parameters}
         said = {"parameters": parameters, "report": _report(policy)}
-        rows[name] = elastic_figures(made, outcome, bound) | said
+        return elastic_figures(made, outcome, bound) | said
+
+    rows, missing = until_interrupted(makers, run, keep=keep_interrupted)
     about = {
         "jobs": len(made.workload.jobs),
         "format": made.document["format"],
@@ -179,6 +185,7 @@ def compare_elastic(
         "slot_seconds": slot_seconds,
         "bound": None if bound is None else bound.value,
         "version": oasis.__version__,
+        **missing,
     }
     return Comparison("compare", rows, about)
 

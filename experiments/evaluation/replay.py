@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
+from experiments.evaluation.comparison import until_interrupted
 from experiments.evaluation.policies import POLICIES, entry_of
 from oasis.simulator import Outcome, Policy, Workload, replay
 
@@ -18,6 +19,7 @@ def replay_each(
     *,
     on_settled: Callable[[], None] | None = None,
     options: Mapping[str, Any] | None = None,
+    keep_interrupted: bool = False,
 ) -> dict[str, dict[str, Any]]:
     """Run each policy on `workload`; figures by its name, as plain data.
 
@@ -32,6 +34,9 @@ def replay_each(
     options : mapping, optional
         Further arguments of `oasis.simulator.replay`: speed, costs, observation. Where they are
         given, the figures say how often jobs were changed and what that cost them too.
+    keep_interrupted : bool
+        Whether Ctrl-C keeps the policies that are done, as `until_interrupted` does; those that
+        have no figures are missing then.
 
     Raises
     ------
@@ -48,7 +53,11 @@ def replay_each(
     """
     made = {name: _plain_policy(name, given) for name, given in policies.items()}
     told = None if on_settled is None else lambda _: on_settled()
-    return {name: _run(workload, policy, told, options) for name, policy in made.items()}
+
+    def run(name: str) -> dict[str, Any]:
+        return _run(workload, made[name], told, options)
+
+    return until_interrupted(made, run, keep=keep_interrupted)[0]
 
 
 def _run(

@@ -95,7 +95,15 @@ def test_jobs_are_resumed_placed_and_followed_to_their_end(
         clock = ("--slot-seconds", str(scene.clock.slot_seconds))
         clock += ("--startup-seconds", str(scene.clock.startup_seconds))
         call(
-            scene, "import", "-o", str(out), "--namespace", scene.namespace, "--ps-share", "0.2", *clock
+            scene,
+            "import",
+            "-o",
+            str(out),
+            "--namespace",
+            scene.namespace,
+            "--ps-share",
+            "0.2",
+            *clock,
         )
     there = {job.id.partition("/")[2]: job for job in oasis.read(out).jobs}
     assert there.keys() == {"ours", "job/one", "job/huge"}, "those that make sense"

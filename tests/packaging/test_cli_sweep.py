@@ -130,7 +130,10 @@ def test_failed_cells_end_with_4_and_are_run_again_when_asked(call, grid: Path) 
         (("--engine", "spark"), "--engine: expected local or dask, got 'spark'"),
         (("--engine", "dask"), "--scheduler: expected the address of a Dask scheduler"),
         (("--scheduler", "tcp://h:1"), "--scheduler: expected --engine dask with it"),
-        (("--engine", "dask", "--scheduler", "h", "--processes", 2), "--processes: expected --engine local"),
+        (
+            ("--engine", "dask", "--scheduler", "h", "--processes", 2),
+            "--processes: expected --engine local",
+        ),
         (("--processes", 0), "--processes"),
         (("-o", "none/out.parquet"), "none: No such directory"),
     ],

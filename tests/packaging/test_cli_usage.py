@@ -54,7 +54,10 @@ from tests.packaging.commands import EXAMPLE, SMALL, Oasis, assert_refused, shel
             for option in ("--scale", "--min-utility-fraction")
             for value in ("-1", "nan", "inf")
         ),
-        *((["sweep", EXAMPLE, "--processes", value], "'--processes'") for value in ("0", "-1", "many")),
+        *(
+            (["sweep", EXAMPLE, "--processes", value], "'--processes'")
+            for value in ("0", "-1", "many")
+        ),
         (["generate"], "--output"),
         (["generate", "--preset", "none", "-o", "x.json"], "preset"),
         (["generate", "--jobs", "0", "-o", "x.json"], "jobs"),

@@ -188,7 +188,15 @@ def test_philly_alone_wants_the_columns_of_philly(trace):
 @pytest.mark.skipif(not TRACE.exists(), reason=f"no Philly trace at {TRACE}")
 @pytest.mark.parametrize(("placement", "mean"), [("pooled", 595732.8321), ("whole", 670292.7672)])
 def test_fifo_on_a_virtual_cluster_has_the_documented_mean(run, placement, mean):
-    options = ("--virtual-cluster", "0e4a51", "--policies", "fifo", "--placement", placement, "--json")
+    options = (
+        "--virtual-cluster",
+        "0e4a51",
+        "--policies",
+        "fifo",
+        "--placement",
+        placement,
+        "--json",
+    )
     code, out, err = run(TRACE, *options)
     assert code == 0
     assert err == ""  # the blank line at the end of the trace is no row

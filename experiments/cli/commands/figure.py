@@ -11,9 +11,16 @@ import typer
 import oasis
 from experiments.cli import console
 from experiments.cli.exit_codes import DONE, FAILED_CELLS, LIMIT
-from experiments.cli.flags import comma_counts, comma_list, naming_flags, with_options
-from experiments.cli.options import AsJson, Style, not_stdout
-from experiments.cli.policy_options import SET, Set, choose_options, known_policy
+from experiments.cli.flags import comma_counts, naming_flags, with_options
+from experiments.cli.options import (
+    AsJson,
+    NoImprovement,
+    Style,
+    known,
+    not_stdout,
+    time_limit_option,
+)
+from experiments.cli.policy_options import SET, Set, choose_options, known_policies
 from experiments.cli.results import refuse
 from experiments.cli.sweep_report import interrupted
 from experiments.evaluation.policies import FLOOR, PAPER_FLOOR, POLICIES, OasisOptions
@@ -28,6 +35,7 @@ if TYPE_CHECKING:
     from experiments.sweep import SweepProgress
 
 SETTINGS = ("seeds", "first_seed", "preset", "policies", "time_limit", "no_improvement", "trace")
+TIME_LIMIT = 120.0  # seconds
 FLAGS = {  # of settings whose names mean something else on the command line
     "scale": "--size",
     "jobs": "--job-counts",
@@ -38,16 +46,19 @@ FLAGS = {  # of settings whose names mean something else on the command line
 
 @with_options(OasisOptions, "oasis_options", only_given=True, defaults={FLOOR: PAPER_FLOOR})
 def command(
+    context: typer.Context,
     name: Annotated[
         str | None,
         typer.Argument(
-            metavar="NAME",
+            metavar="[NAME]",
             help="fig3 to fig6, fig8, fig9, dragon-6 to dragon-10, kod2-7, kod2-8, specon-2 to "
             "specon-12, specon-table3, specon-sensitivity, priority-queue, controllers, floor, "
-            "commitment: see --list.",
+            "commitment. Left out, all are listed.",
         ),
     ] = None,
-    list_all: Annotated[bool, typer.Option("--list", help="List the figures.")] = False,
+    list_all: Annotated[
+        bool, typer.Option("--list", help="List the figures, as without NAME.")
+    ] = False,
     directory: Annotated[
         Path,
         typer.Option("-o", "--output", callback=not_stdout, help="Directory for data and picture."),
@@ -81,16 +92,8 @@ def command(
     ] = None,
     oasis_options: Any = None,
     assignments: Set = None,
-    time_limit: Annotated[
-        float, typer.Option(help="Seconds for each offline solve (Fig. 5); inf: no limit.")
-    ] = 120.0,
-    no_improvement: Annotated[
-        float | None,
-        typer.Option(
-            help="End such a solve after so many seconds in which bound and schedules came closer "
-            "by less than a thousandth; its ratio is left out. [default: inf]"
-        ),
-    ] = None,
+    time_limit: Annotated[float | None, time_limit_option("2 minutes; Fig. 5 alone")] = None,
+    no_improvement: NoImprovement = None,
     form: Annotated[str, typer.Option("--picture-format", help="svg, png or pdf.")] = "svg",
     style: Style = None,
     as_json: AsJson = False,
@@ -106,15 +109,13 @@ def command(
     from experiments.figures import EXPERIMENTS, FIGURES  # noqa: PLC0415 (needs an extra)
 
     figures: dict[str, PublishedFigure | DirectFigure] = {**FIGURES, **EXPERIMENTS}
-    if list_all:
+    if list_all or (name is None and not _given(context)):
         _list(list(figures.values()), as_json=as_json)
         return DONE
-    if name is None or name not in figures:
-        raise ValueError(f"NAME: expected one of {', '.join(figures)}, got {name or 'nothing'!r}")
-    figure = figures[name]
+    figure = figures[known(name or "nothing", figures, "NAME")]
     settings = _settings(
         figure,
-        None if policies is None else comma_list(policies, "--policies"),
+        None if policies is None else known_policies(policies, "--policies"),
         choose=(assignments, oasis_options),
         seeds=seeds,
         first_seed=first_seed,
@@ -122,7 +123,7 @@ def command(
         jobs=None if job_counts is None else comma_counts(job_counts, FLAGS["jobs"]),
         servers=servers_per_group,
         preset=preset,
-        time_limit=time_limit,
+        time_limit=TIME_LIMIT if time_limit is None else time_limit,
         no_improvement=no_improvement,
         trace=None if trace is None else str(trace),
     )
@@ -131,6 +132,12 @@ def command(
     if result.errors:
         return FAILED_CELLS
     return LIMIT if result.unproven else DONE
+
+
+def _given(context: typer.Context) -> bool:
+    """Whether there are options that say how to make a figure."""
+    sources = (context.get_parameter_source(each) for each in context.params if each != "as_json")
+    return any(source is not None and source.name == "COMMANDLINE" for source in sources)
 
 
 def _make(
@@ -182,7 +189,7 @@ def _settings(
     """The settings that were asked for; errors name the flags."""
     names = tuple(POLICIES)
     if policies is not None:
-        names = tuple(known_policy(name, "--policies") for name in policies)
+        names = tuple(policies)
     assignments, oasis_options = choose
     chosen = choose_options(names, assignments, oasis=oasis_options)
     with naming_flags(SETTINGS, **FLAGS):

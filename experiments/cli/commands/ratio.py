@@ -73,9 +73,9 @@ def command(
     from experiments.evaluation.measure import measure  # noqa: PLC0415 (needs an extra)
     from offline import solve  # noqa: PLC0415
 
-    known_method(method)
+    method = known_method(method)
     limits = limits_of(time_limit, work_limit, gap, no_improvement)
-    known_policy(policy, "--policy")
+    policy = known_policy(policy, "--policy")
     (options,) = choose_options([policy], assignments, oasis=oasis_options).values()
     instance = read_instance(file)
     make = partial(entry_of(policy).make, instance, options)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,10 +11,10 @@ import typer
 import oasis
 from experiments.cli import console
 from experiments.cli.delivery import with_delivery
-from experiments.cli.flags import comma_list
-from experiments.cli.policy_options import Chosen, PolicyLine, Set, choose_options, known_policy
+from experiments.cli.options import known
+from experiments.cli.policy_options import Chosen, PolicyLine, Set, choose_options, known_policies
 from experiments.cli.reading import errors_name
-from experiments.evaluation.comparison import Comparison
+from experiments.evaluation.comparison import MISSING, Comparison
 from experiments.evaluation.policies import LINE
 from experiments.evaluation.provenance import file_reference
 from experiments.evaluation.replay import PLAIN, replay_each
@@ -48,7 +49,7 @@ def command(
     line: PolicyLine = None,
     assignments: Set = None,
     virtual_cluster: Annotated[
-        str, typer.Option(help="Only this virtual cluster (Philly's format). [default: all]")
+        str, typer.Option(help="Take the jobs of this virtual cluster alone. [default: all]")
     ] = "",
     max_gpus: Annotated[
         int | None, typer.Option(help="Leave out jobs with more GPUs.", min=1)
@@ -56,7 +57,7 @@ def command(
     skip: Annotated[int, typer.Option(help="Leave out so many jobs at the start.", min=0)] = 0,
     max_jobs: Annotated[int | None, typer.Option(help="Most jobs to take.", min=1)] = None,
     delivery: Any = None,
-) -> None:
+) -> int:
     """Replay a plain trace: each job holds its GPUs for its duration, or waits.
 
     TRACE.csv has the columns id,submitted,duration,gpus (times in seconds), or those of the Philly
@@ -65,14 +66,13 @@ def command(
 
     A JSON file holds elastic jobs and their machines instead (docs: simulator).
 
+    Ctrl-C keeps the policies that are done, and says which are missing; the exit code is 3.
+
     Example: oasis replay jobs.csv --policies srsf,las --line fit --placement whole
     """
-    names = comma_list(policies, "--policies")
-    for name in names:
-        known_policy(name, "--policies", PLAIN)
+    names = known_policies(policies, "--policies", PLAIN)
     chosen = choose_options(names, assignments, shared={LINE: line})
-    if placement not in ("pooled", "whole"):
-        raise ValueError(f"--placement: expected pooled or whole, got {placement!r}")
+    placement = known(placement, ("pooled", "whole"), "--placement")
     if is_elastic(file):
         _refuse_trace_options(context)
         with errors_name(file):
@@ -99,6 +99,8 @@ def command(
         title = (
             f"{len(trace.jobs)} jobs on {servers} x {gpus_per_server} GPUs, {placement}; seconds"
         )
+    missing = [name for name in chosen if name not in found.policies]
+    found = replace(found, about={**found.about, MISSING: missing}) if missing else found
     rows = [replayed_row(name, figures) for name, figures in found.policies.items()]
 
     def draw() -> Figure:
@@ -111,6 +113,7 @@ def command(
         lambda: console.print_rows(REPLAYED, rows, title=title),
         draw,
     )
+    return console.note_missing(found.missing)
 
 
 def _about(trace: PlainTrace, servers: int, gpus: int, placement: str) -> dict[str, Any]:
@@ -187,4 +190,6 @@ def _replayed(
             if settled % each == 0:
                 advance()
 
-        return replay_each(workload, chosen, on_settled=settle, options=options)
+        return replay_each(
+            workload, chosen, on_settled=settle, options=options, keep_interrupted=True
+        )

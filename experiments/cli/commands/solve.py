@@ -49,7 +49,7 @@ def command(
     """
     from offline import solve as solve_offline  # noqa: PLC0415 (needs an extra)
 
-    known_method(method)
+    method = known_method(method)
     limits = limits_of(time_limit, work_limit, gap, no_improvement)
     instance = read_instance(file)
     with CtrlC() as ctrl_c:

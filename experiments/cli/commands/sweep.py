@@ -14,7 +14,7 @@ import typer
 from experiments.cli import console
 from experiments.cli.exit_codes import DONE, FAILED_CELLS
 from experiments.cli.flags import naming_flags
-from experiments.cli.options import AsJson, not_stdout
+from experiments.cli.options import AsJson, known, not_stdout
 from experiments.cli.sweep_progress import sweep_progress
 from experiments.cli.sweep_report import interrupted, list_cells, report
 from oasis.model.errors import OasisError
@@ -123,12 +123,11 @@ def command(
 def _engine(name: str, scheduler: str | None, processes: int | None) -> Executor:
     from experiments import sweep  # noqa: PLC0415
 
+    name = known(name, ("local", "dask"), "--engine")
     if name == "local":
         if scheduler is not None:
             raise ValueError("--scheduler: expected --engine dask with it")
         return sweep.Local(-1 if processes is None else processes)
-    if name != "dask":
-        raise ValueError(f"--engine: expected local or dask, got {name!r}")
     if scheduler is None:
         raise ValueError("--scheduler: expected the address of a Dask scheduler with --engine dask")
     # A scheduler that goes away is said in one line below, not in Dask's traceback.

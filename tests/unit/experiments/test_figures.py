@@ -370,7 +370,18 @@ def test_boxes_are_the_quantiles_of_the_rows():
 
 
 def test_command_writes_data_and_picture_and_resumes(tmp_path, capfd):
-    words = ("figure", "fig8", "--seeds", 2, "--job-counts", 3, "--policies", "oasis,drf", "-o", tmp_path)
+    words = (
+        "figure",
+        "fig8",
+        "--seeds",
+        2,
+        "--job-counts",
+        3,
+        "--policies",
+        "oasis,drf",
+        "-o",
+        tmp_path,
+    )
     assert call(*words, "--json") == 0
     document = json.loads(capfd.readouterr().out)
     files = [tmp_path / name for name in ("fig8.parquet", "fig8.csv", "fig8.svg")]
@@ -421,7 +432,10 @@ def test_failed_runs_are_left_out_and_said(tmp_path, monkeypatch):
         ),
         ((), "NAME: expected one of"),
         (("fig3", "--seeds", "0"), "--seeds: expected at least 1"),
-        (("fig3", "--job-counts", "many"), "--job-counts: expected counts with commas between, got 'many'"),
+        (
+            ("fig3", "--job-counts", "many"),
+            "--job-counts: expected counts with commas between, got 'many'",
+        ),
         (("fig3", "--picture-format", "gif"), "--picture-format: expected one of"),
         (("fig3", "--policies", "fifo,lifo"), "got 'lifo'"),
         (("fig3", "--policies", "fifo,fifo"), "--policies: expected each entry once, got fifo"),

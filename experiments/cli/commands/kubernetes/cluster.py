@@ -41,6 +41,14 @@ Storage = Annotated[
     typer.Option("--storage-resource", help="What the cluster calls disk; none: not planned."),
 ]
 
+PsShare = Annotated[
+    str | None,
+    typer.Option(help="Part of nodes labelled `both` for parameter servers, such as 0.2."),
+]
+StartupSeconds = Annotated[
+    float, typer.Option(help="Part of a slot that pods may take to start without being late.")
+]
+
 SYSTEM, NAME = "oasis-system", "oasis-scheduler"
 GPU, STORAGE = "nvidia.com/gpu", "ephemeral-storage"
 DRY = "Only ask the API server whether it would be allowed; nothing is changed."
