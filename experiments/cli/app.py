@@ -7,8 +7,10 @@ from importlib import import_module
 
 import typer
 from typer.exceptions import TyperException
+from typer.main import get_command
 
 from experiments.cli.exit_codes import BAD_INPUT, INTERRUPTED
+from experiments.cli.help import with_help
 from experiments.cli.usage import usage_message
 from experiments.cli.verbose import with_verbose
 from experiments.cli.version import print_version
@@ -28,7 +30,7 @@ def app_of(names: Iterable[str]) -> typer.Typer:
         name="oasis",
         no_args_is_help=True,
         context_settings={"help_option_names": ["-h", "--help"]},
-        rich_markup_mode="markdown",
+        rich_markup_mode=None,
         pretty_exceptions_enable=False,
         help="Schedule distributed training jobs online, and know how far from optimal it was.",
         epilog="Exit codes: 0 done; 2 bad usage, bad input, or a file that cannot be written; 3 a "
@@ -78,10 +80,12 @@ def run_app(words: list[str], app: typer.Typer | None = None) -> int:
     """Run the command line; usage errors become `OasisError`, exits become their code."""
     app = app_for(words) if app is None else app
     try:
-        code = app(words, prog_name="oasis", standalone_mode=False)
+        command = with_help(get_command(app))
+        code = command(words, prog_name="oasis", standalone_mode=False)
     except TyperException as error:
         message = error.format_message().strip()
-        if not message:  # called without a command: the help has been printed
+        if message.startswith("Usage: "):  # called without a command: the message is the help
+            typer.echo(message, err=True)
             return BAD_INPUT
         context = getattr(error, "ctx", None)
         place = context.command_path if context else ""

@@ -12,8 +12,14 @@ from time import monotonic
 from typing import Any
 
 from rich.console import Console
-from rich.progress import Progress
-from rich.table import Table
+from rich.progress import (
+    BarColumn,
+    Progress,
+    TaskProgressColumn,
+    TextColumn,
+    TimeRemainingColumn,
+)
+from rich.table import Column, Table
 from rich.text import Text
 
 from experiments.cli.exit_codes import DONE, LIMIT, ReaderGoneError
@@ -36,6 +42,7 @@ __all__ = [
     "stderr",
 ]
 PATIENCE_SECONDS = 2.0
+BAR_WIDTH = 20
 
 
 def print_json(document: Any) -> None:
@@ -137,6 +144,11 @@ def _write(text: str) -> None:
         raise OSError(error.errno, error.strerror, "standard output") from None
 
 
+def text_column(text: str) -> TextColumn:
+    """A text beside a progress bar, which on a narrow terminal is wrapped, not cut."""
+    return TextColumn(text, table_column=Column(overflow="fold"))
+
+
 @contextmanager
 def counter(what: str, total: int) -> Iterator[Callable[..., None]]:
     """Callback that advances a progress bar on a terminal's standard error, after two seconds.
@@ -145,7 +157,14 @@ def counter(what: str, total: int) -> Iterator[Callable[..., None]]:
     """
     console = stderr()
     begin = monotonic()
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
+    columns = (
+        text_column("{task.description}"),
+        BarColumn(BAR_WIDTH),
+        TaskProgressColumn(),
+        TimeRemainingColumn(),
+    )
+    disable = not console.is_terminal
+    with Progress(*columns, console=console, transient=True, disable=disable) as bar:
         if bar.disable:
             yield lambda _="": None
             return

@@ -145,23 +145,27 @@ class _Wanted:
         return max(map(cell_len, _lines([self.short if short else self.heading, *self.cells])))
 
     def column(self, width: int, *, short: bool) -> Column:
-        heading = wrapped(self.short if short else self.heading, width)
+        heading = wrapped(self.short if short else self.heading, width, is_heading=True)
         return Column(heading, self.numeric, width, self.cells)
 
 
-def wrapped(text: str, width: int) -> str:
-    """`text` with line breaks between words and behind underscores, never within what is between.
+def wrapped(text: str, width: int, *, is_heading: bool = False) -> str:
+    """`text` with line breaks between words, and in a heading behind underscores.
 
     Examples
     --------
     >>> wrapped("mean_completion of all", 13).splitlines()
+    ['mean_completion', 'of all']
+    >>> wrapped("mean_completion of all", 13, is_heading=True).splitlines()
     ['mean_', 'completion of', 'all']
     """
+    split = _pieces if is_heading else str.split
     lines: list[str] = []
     for paragraph in text.split("\n"):
         line = ""
-        for piece in _pieces(paragraph):
-            joined = f"{line}{'' if line.endswith('_') or not line else ' '}{piece}"
+        for piece in split(paragraph):
+            joint = "" if not line or (is_heading and line.endswith("_")) else " "
+            joined = f"{line}{joint}{piece}"
             if line and cell_len(joined) > width:
                 lines.append(line)
                 joined = piece
