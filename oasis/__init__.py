@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from oasis import starting
+from oasis.model import starting
 
 if starting.is_command():
     starting.quit_at_once()  # before numpy is loaded

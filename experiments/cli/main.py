@@ -17,7 +17,7 @@ from experiments.cli.exit_codes import (
 )
 from experiments.cli.interrupt import sigterm_as_ctrl_c
 from experiments.cli.version import print_version
-from oasis import starting
+from oasis.model import starting
 from oasis.model.errors import OasisError
 from oasis.model.extras import EXTRAS, install_line
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import re
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -35,7 +36,7 @@ def usage_message(message: str, words: Sequence[str], place: str, options: Seque
     options : sequence of str
         Those that this command has.
     """
-    if "extra argument" in message:
+    if "extra argument" in message or any(f"'{option}'" in message for option in LISTS):
         return _spaces_for_commas(words)
     if found := re.match(r"No such option: (\S+)", message):
         return f"{found[0]}{did_you_mean(found[1], options)}"
@@ -52,7 +53,7 @@ def _spaces_for_commas(words: Sequence[str]) -> str:
             continue
         entries = [first] if equals else []
         for entry in words[k + 1 :]:
-            if entry.startswith("-") or Path(entry).suffix or Path(entry).is_file():
+            if entry.startswith("-") or re.search(r"\.[a-z]\w*$", entry) or Path(entry).is_file():
                 break
             entries.append(entry.strip(","))
         if len(entries) > 1:
@@ -83,7 +84,7 @@ def _format_of(path: Path) -> str | None:
             is_packed = stream.read(2) == b"\x1f\x8b"
         with gzip.open(path) if is_packed else path.open("rb") as stream:
             begin = stream.read(BEGIN_BYTES).decode("utf-8", "replace")
-    except OSError:
+    except (OSError, EOFError, zlib.error):  # the last two: a gzip that is cut off or broken
         return None
     lines = [line for line in begin.splitlines() if line.strip()]
     if not lines:

@@ -65,7 +65,7 @@ def test_what_is_no_share_is_refused(text: Any) -> None:
 
 
 def test_units_of_work_are_no_time() -> None:
-    with pytest.raises(ValueError, match="^expected units of work >= 0, or inf, got '5s'$"):
+    with pytest.raises(ValueError, match=r"^expected units of work >= 0, or inf, got '5s'$"):
         read_seconds("5s", "units of work", is_time=False)
     assert isinstance(read_seconds("5s"), Duration)
     assert limits_of(None, 3.0, no_improvement=5.0) == {"work_limit": 3.0, "no_improvement": 5.0}

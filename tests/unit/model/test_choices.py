@@ -41,7 +41,7 @@ def test_case_does_not_count(name: str) -> None:
 def test_a_policy_is_suggested(name: str, meant: list[str]) -> None:
     suggested = f"; did you mean {' or '.join(map(repr, meant))}?"
     assert did_you_mean(name, POLICIES) == suggested
-    with pytest.raises(ValueError, match="^expected one of oasis, recourse, ") as caught:
+    with pytest.raises(ValueError, match=r"^expected one of oasis, recourse, ") as caught:
         entry_of(name)
     assert str(caught.value).endswith(f"got {name!r}{suggested}")
 
@@ -49,7 +49,7 @@ def test_a_policy_is_suggested(name: str, meant: list[str]) -> None:
 @pytest.mark.parametrize("name", ["", "zzz", "1", None, 3])
 def test_nothing_is_suggested_where_nothing_is_near(name: object) -> None:
     assert did_you_mean(name, POLICIES) == ""
-    with pytest.raises(ValueError, match="^expected one of "):
+    with pytest.raises(ValueError, match=r"^expected one of "):
         choice(name, POLICIES)
 
 
