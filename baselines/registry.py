@@ -22,6 +22,7 @@ from baselines.sjf import SJF
 from baselines.specon import SpeCon
 from baselines.srsf import SRSF
 from baselines.srtf import SRTF
+from oasis.model.choices import choice
 from oasis.scheduling import Policy
 
 # The rivals of OASiS: comparisons on instances take all of them where none is named.
@@ -75,9 +76,10 @@ def make(name: str, seed: int = 0, **options: Any) -> Policy:
     >>> make("srtf", 3, line="fit").parameters
     {'seed': 3, 'line': 'fit', 'placement': None}
     """
-    if name not in ALL:
-        raise ValueError(f"policy: expected one of {', '.join(ALL)}, got {name!r}")
-    policy = ALL[name]
+    try:
+        policy = ALL[choice(name, ALL)]
+    except ValueError as error:
+        raise ValueError(f"policy: {error}") from None
     if "seed" in inspect.signature(policy).parameters:
         options["seed"] = seed
     return policy(**options)

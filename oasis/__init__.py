@@ -9,6 +9,11 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from oasis.model import starting
+
+if starting.is_command():
+    starting.quit_at_once()  # before numpy is loaded
+
 # At once, since its room has the same name: imported later, the room would take its place.
 from oasis.certify.certificate import certify as certify
 from oasis.version import __version__

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from oasis.model.choices import choice
 from oasis.model.instance import Instance, expect_instance
 from oasis.solvers import SolveProgress
 from offline.benders.params import BendersParams
@@ -167,8 +168,10 @@ def solve(
     (<Status.OPTIMAL: 'optimal'>, True)
     """
     expect_instance(instance)
-    if method not in METHODS:
-        raise ValueError(f"method: expected one of {', '.join(METHODS)}, got {method!r}")
+    try:
+        method = choice(method, METHODS)
+    except ValueError as error:
+        raise ValueError(f"method: {error}") from None
     if method == AUTO:
         method, params = _chosen(instance, params)
     limit = f"{time_limit} s" if work_limit is None else f"{work_limit} units of work"

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable
 from importlib import import_module
 
 import typer
 from typer.exceptions import TyperException
+from typer.main import get_command
 
 from experiments.cli.exit_codes import BAD_INPUT, INTERRUPTED
+from experiments.cli.help import with_help
+from experiments.cli.usage import usage_message
 from experiments.cli.verbose import with_verbose
 from experiments.cli.version import print_version
 from oasis.model.errors import OasisError
@@ -28,7 +30,7 @@ def app_of(names: Iterable[str]) -> typer.Typer:
         name="oasis",
         no_args_is_help=True,
         context_settings={"help_option_names": ["-h", "--help"]},
-        rich_markup_mode="markdown",
+        rich_markup_mode=None,
         pretty_exceptions_enable=False,
         help="Schedule distributed training jobs online, and know how far from optimal it was.",
         epilog="Exit codes: 0 done; 2 bad usage, bad input, or a file that cannot be written; 3 a "
@@ -64,24 +66,33 @@ def _options(
     pass
 
 
-def run_app(arguments: list[str] | None) -> int:
-    """Run the command line; usage errors become `OasisError`, exits become their code.
+def app_for(words: list[str]) -> typer.Typer:
+    """The command line with what these words need.
 
-    Where the first argument is a subcommand, no other is loaded: all together take longer to load
-    than most of them take to do their work.
+    Where the first is a subcommand, no other is loaded: all together take longer to load than most
+    of them take to do their work.
     """
-    words = sys.argv[1:] if arguments is None else arguments
     is_known = words[:1] and (words[0] in COMMANDS or words[0] in GROUPS)
-    app = app_of(words[:1]) if is_known else whole_app()
+    return app_of(words[:1]) if is_known else whole_app()
+
+
+def run_app(words: list[str], app: typer.Typer | None = None) -> int:
+    """Run the command line; usage errors become `OasisError`, exits become their code."""
+    app = app_for(words) if app is None else app
     try:
-        code = app(words, prog_name="oasis", standalone_mode=False)
+        command = with_help(get_command(app))
+        code = command(words, prog_name="oasis", standalone_mode=False)
     except TyperException as error:
         message = error.format_message().strip()
-        if not message:  # called without a command: the help has been printed
+        if message.startswith("Usage: "):  # called without a command: the message is the help
+            typer.echo(message, err=True)
             return BAD_INPUT
         context = getattr(error, "ctx", None)
-        hint = f" (see '{context.command_path} --help')" if context else ""
-        raise OasisError(f"{message}{hint}") from None
+        place = context.command_path if context else ""
+        known = [name for each in context.command.params for name in each.opts] if context else []
+        better = usage_message(message, words, place, known)
+        hint = f" (see '{place} --help')" if place else ""
+        raise OasisError(f"{better or message}{hint}") from None
     if code == INTERRUPTED:  # what typer makes of Ctrl-C, without a word
         raise KeyboardInterrupt
     return code if isinstance(code, int) else 0

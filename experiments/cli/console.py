@@ -5,19 +5,25 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from time import monotonic
 from typing import Any
 
-from rich.cells import cell_len
 from rich.console import Console
-from rich.progress import Progress
-from rich.table import Table
+from rich.progress import (
+    BarColumn,
+    Progress,
+    TaskProgressColumn,
+    TextColumn,
+    TimeRemainingColumn,
+)
+from rich.table import Column, Table
 from rich.text import Text
 
-from experiments.cli.exit_codes import ReaderGoneError
+from experiments.cli.exit_codes import DONE, LIMIT, ReaderGoneError
+from experiments.cli.layout import Layout, lay_out, printable, wrapped
 from experiments.evaluation.texts import interval, number, percent, seconds
 
 __all__ = [
@@ -25,6 +31,7 @@ __all__ = [
     "interval",
     "json_text",
     "note",
+    "note_missing",
     "number",
     "percent",
     "print_facts",
@@ -35,7 +42,7 @@ __all__ = [
     "stderr",
 ]
 PATIENCE_SECONDS = 2.0
-WIDEST = 10_000  # characters of a line
+BAR_WIDTH = 20
 
 
 def print_json(document: Any) -> None:
@@ -71,14 +78,22 @@ def print_text(text: str) -> None:
     _write(text + "\n")
 
 
+def note_missing(missing: Sequence[str]) -> int:
+    """Say which policies an interrupted comparison lacks; the exit code of the command."""
+    if not missing:
+        return DONE
+    note(f"interrupted: without {', '.join(missing)}, which had not ended")
+    return LIMIT
+
+
 def print_facts(title: str, facts: Iterable[tuple[str, str]]) -> None:
-    """Print a two-column table of names and values on standard output."""
-    table = Table(title=title, title_justify="left", show_header=False, box=None, pad_edge=False)
-    table.add_column(style="bold", no_wrap=True)
-    table.add_column()
-    for name, value in facts:
-        table.add_row(name, Text(value))
-    _print(table)
+    """Print a two-column table of names and values on standard output; names are not wrapped."""
+    console = Console(highlight=False)
+    layout = lay_out((("", True), ("", False)), facts, console.width)
+    table = Table(show_header=False, box=None, pad_edge=False)
+    for column, style in zip(layout.columns, ("bold", ""), strict=True):
+        table.add_column(style=style, width=column.width, overflow="fold")
+    _print(console, title, table, layout)
 
 
 def print_rows(
@@ -86,33 +101,35 @@ def print_rows(
 ) -> None:
     """Print a table; each column is (heading, whether it is a number).
 
-    Text is wrapped to the terminal between words; a number or a word is never cut, a line too long
-    for it rather runs on.
+    It fits the terminal, or 80 columns, as `experiments.cli.layout` says: no cell is cut.
     """
-    table = Table(title=title or None, title_justify="left", box=None, pad_edge=False)
-    cells = [[Text(cell) for cell in row] for row in rows]
-    for k, (heading, numeric) in enumerate(columns):
-        texts = [heading, *(row[k].plain for row in cells)]
-        parts = texts if numeric else [word for text in texts for word in text.split()]
-        table.add_column(
-            heading,
-            justify="right" if numeric else "left",
-            no_wrap=numeric,
-            min_width=max(map(cell_len, parts), default=None),
-        )
-    for row in cells:
-        table.add_row(*row)
-    _print(table)
-
-
-def _print(table: Table) -> None:
-    """Print a table without the blanks that pad it to the right."""
     console = Console(highlight=False)
-    unbounded = console.options.update(max_width=WIDEST)
-    console.width = max(console.width, console.measure(table, options=unbounded).minimum)
+    layout = lay_out(columns, rows, console.width)
+    table = Table(box=None, pad_edge=False)
+    for column in layout.columns:
+        table.add_column(
+            Text(column.heading),
+            justify="right" if column.numeric else "left",
+            width=column.width,
+            overflow="fold",
+        )
+    _print(console, title, table, layout)
+
+
+def _print(console: Console, title: str, table: Table, layout: Layout) -> None:
+    """Print a table with its title and its notes, without the blanks that pad it to the right."""
+    for cells in zip(*(column.cells for column in layout.columns), strict=True):
+        table.add_row(*map(Text, cells))
+    width = console.width
+    console.width = max(width, layout.width)
     with console.capture() as capture:
+        if title:
+            styled = Text(wrapped(printable(title), width), style="table.title")
+            console.print(styled, soft_wrap=True)
         console.print(table)
-    _write("".join(f"{line.rstrip()}\n" for line in capture.get().splitlines()))
+    lines = [line.rstrip() for line in capture.get().split("\n")[:-1]]
+    lines += [wrapped(note, width) for note in layout.notes]
+    _write("".join(f"{line}\n" for line in lines))
 
 
 def _write(text: str) -> None:
@@ -127,6 +144,11 @@ def _write(text: str) -> None:
         raise OSError(error.errno, error.strerror, "standard output") from None
 
 
+def text_column(text: str) -> TextColumn:
+    """A text beside a progress bar, which on a narrow terminal is wrapped, not cut."""
+    return TextColumn(text, table_column=Column(overflow="fold"))
+
+
 @contextmanager
 def counter(what: str, total: int) -> Iterator[Callable[..., None]]:
     """Callback that advances a progress bar on a terminal's standard error, after two seconds.
@@ -135,7 +157,14 @@ def counter(what: str, total: int) -> Iterator[Callable[..., None]]:
     """
     console = stderr()
     begin = monotonic()
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
+    columns = (
+        text_column("{task.description}"),
+        BarColumn(BAR_WIDTH),
+        TaskProgressColumn(),
+        TimeRemainingColumn(),
+    )
+    disable = not console.is_terminal
+    with Progress(*columns, console=console, transient=True, disable=disable) as bar:
         if bar.disable:
             yield lambda _="": None
             return

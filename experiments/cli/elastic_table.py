@@ -9,8 +9,7 @@ from baselines.registry import CONTROLLERS
 from experiments.cli import console
 from experiments.cli.commands.replay import is_elastic
 from experiments.cli.delivery import Delivery
-from experiments.cli.flags import comma_list
-from experiments.cli.policy_options import choose_options, known_policy
+from experiments.cli.policy_options import choose_options, known_policies
 from experiments.cli.reading import errors_name
 from experiments.evaluation.comparison import SLOT_SECONDS, Comparison
 from experiments.evaluation.policies import OASIS, RECOURSE, RIVALS, SEED
@@ -58,13 +57,14 @@ def compare_on_elastic(
             chosen,
             slot_seconds=SLOT_SECONDS if slot_seconds is None else slot_seconds,
             on_settled=advance,
+            keep_interrupted=True,
         )
 
 
 def _names(made: ElasticWorkload, policies: str | None) -> list[str]:
     """Those asked for; else all, without those that need utilities where a job has none."""
     if policies is not None:
-        return [known_policy(name, "--policies") for name in comma_list(policies, "--policies")]
+        return known_policies(policies, "--policies")
     if all(job.has_utility for job in made.workload.jobs):
         return [*RIVALS, *CONTROLLERS]
     console.note(f"left out: {' and '.join(WORTH)}, which need a utility for each job")

@@ -17,6 +17,7 @@ from experiments.cli.exit_codes import (
 )
 from experiments.cli.interrupt import sigterm_as_ctrl_c
 from experiments.cli.version import print_version
+from oasis.model import starting
 from oasis.model.errors import OasisError
 from oasis.model.extras import EXTRAS, install_line
 
@@ -27,11 +28,15 @@ def main(arguments: list[str] | None = None) -> None:
         print_version()  # without the time that it takes to load the commands
         _leave(DONE)
     try:
-        with sigterm_as_ctrl_c(), seldom_collected():
-            from experiments.cli.app import run_app  # noqa: PLC0415 (needs an extra)
+        with seldom_collected():
+            from experiments.cli.app import app_for, run_app  # noqa: PLC0415 (needs an extra)
 
-            code = run_app(arguments)
-            sys.stdout.flush()
+            words = sys.argv[1:] if arguments is None else arguments
+            app = app_for(words)
+            starting.work_begins()
+            with sigterm_as_ctrl_c():
+                code = run_app(words, app)
+                sys.stdout.flush()
     except ModuleNotFoundError as error:
         package = (error.name or "").partition(".")[0]
         if package not in EXTRAS:

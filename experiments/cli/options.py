@@ -2,24 +2,52 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from experiments.evaluation.limits import Duration, read_seconds, read_share
+from oasis.model.choices import choice
+from oasis.model.errors import OasisError
 from oasis.model.files import check_writable, is_standard_output
 from oasis.model.validation import LARGEST_SEED
 
 
-def _limit(name: str, unit: str, text: str) -> Any:
-    """The flag of a limit: a number of `unit` that is at least 0, `text` being its help."""
+def _limit(name: str, read: Callable[[str], float], metavar: str, text: str) -> Any:
+    """The flag of a limit that `read` reads, `text` being its help."""
 
-    def check(value: float | None) -> float | None:
-        if value is not None and not value >= 0:  # nor is NaN
-            raise typer.BadParameter(f"expected {unit} >= 0, or inf, got {value:g}")
-        return value
+    def parse(given: str) -> float:
+        try:
+            return read(given)
+        except ValueError as error:
+            raise typer.BadParameter(str(error)) from None
 
-    return typer.Option(name, callback=check, help=text)
+    return typer.Option(name, parser=parse, metavar=metavar, help=text)
+
+
+def time_limit_option(default: str) -> Any:
+    """The flag ``--time-limit``, which every command has in the same words."""
+    return _limit(
+        "--time-limit",
+        read_seconds,
+        "TIME",
+        "Time for each offline solve: 60, 90s, 5m, 1h; inf: no limit. OASiS's run before it does "
+        f"not count. [default: {default}]",
+    )
+
+
+def no_improvement_option() -> Any:
+    """The flag ``--no-improvement``, which every command has in the same words."""
+    return _limit(
+        "--no-improvement",
+        partial(read_seconds, what="an amount"),
+        "TIME",
+        "End a solve after this time (units of work with --work-limit) in which bound and "
+        "schedules came closer by less than a thousandth. [default: inf]",
+    )
 
 
 def limits_of(
@@ -29,6 +57,8 @@ def limits_of(
     no_improvement: float | None = None,
 ) -> dict[str, Any]:
     """What ends an offline solve: one kind of limit at a time, and criteria beside it."""
+    if work_limit is not None and isinstance(no_improvement, Duration):
+        raise ValueError("--no-improvement: expected units of work with --work-limit, got a time")
     criteria = {"gap": gap, "no_improvement": no_improvement}
     given = {name: value for name, value in criteria.items() if value is not None}
     if work_limit is None:
@@ -42,9 +72,21 @@ def known_method(name: str) -> str:
     """`name` if it is an offline method: said before the work, not after it."""
     from offline import METHODS  # noqa: PLC0415 (needs an extra)
 
-    if name not in METHODS:
-        raise ValueError(f"--method: expected one of {', '.join(METHODS)}, got {name!r}")
-    return name
+    return known(name, METHODS, "--method")
+
+
+def known(name: str, among: Iterable[str], option: str) -> str:
+    """The entry of `among` that `name` stands for.
+
+    Raises
+    ------
+    OasisError
+        If it is none; the message begins with the flag, and suggests what may be meant.
+    """
+    try:
+        return choice(name, among)
+    except ValueError as error:
+        raise OasisError(f"{option}: {error}") from None
 
 
 def is_stdout(path: Path | None) -> bool:
@@ -92,19 +134,13 @@ InstanceFile = Annotated[
     Path, typer.Argument(metavar="FILE", help="Instance file (JSON).", show_default=False)
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document on standard output.")]
-TimeLimit = Annotated[
-    float | None,
-    _limit(
-        "--time-limit",
-        "seconds",
-        "Seconds to solve offline, after OASiS's run; inf: no limit. [default: 60]",
-    ),
-]
+TimeLimit = Annotated[float | None, time_limit_option("60 seconds")]
 WorkLimit = Annotated[
     float | None,
     _limit(
         "--work-limit",
-        "units of work",
+        partial(read_seconds, what="units of work", is_time=False),
+        "UNITS",
         "Units of work, about a second each, instead of seconds: the result then repeats on "
         "every machine. [default: a time limit]",
     ),
@@ -113,24 +149,17 @@ Gap = Annotated[
     float | None,
     _limit(
         "--gap",
-        "a share",
-        "End when bound and schedules are this close, as a share of the latter: 0.01 is one "
-        "percent; inf ends at once, with a bound that is hardly any. [default: 0, a proof]",
+        read_share,
+        "SHARE",
+        "End when bound and schedules are this close, as a share of the latter: 0.01 or 1%. inf "
+        "stops immediately; the bound is then very weak. [default: 0, a proof]",
     ),
 ]
-NoImprovement = Annotated[
-    float | None,
-    _limit(
-        "--no-improvement",
-        "an amount",
-        "End after so many seconds (units of work with --work-limit) in which bound and "
-        "schedules came closer by less than a thousandth. [default: inf]",
-    ),
-]
-Seed = Annotated[
+NoImprovement = Annotated[float | None, no_improvement_option()]
+SolverSeed = Annotated[
     int,
     typer.Option(
-        "--seed", min=0, max=LARGEST_SEED, help="Of the random choices of the offline solve."
+        "--solver-seed", min=0, max=LARGEST_SEED, help="Seed of what the offline solve draws."
     ),
 ]
 Method = Annotated[

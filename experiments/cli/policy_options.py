@@ -7,9 +7,11 @@ from typing import Annotated, Any
 
 import typer
 
-from experiments.cli.flags import flag
-from experiments.evaluation.options import Option, OptionError
+from experiments.cli.flags import comma_list, flag
+from experiments.evaluation.imported import is_import_name
+from experiments.evaluation.options import Option, OptionError, no_such_option
 from experiments.evaluation.policies import LINE, OASIS, POLICIES, SEED, entry_of, having
+from oasis.model.choices import did_you_mean
 from oasis.model.errors import OasisError
 
 SET = "--set"
@@ -55,13 +57,30 @@ def known_policy(
     OasisError
         Naming the flag `option` and what there is.
     """
-    if not own and name not in among:
+    if not own and is_import_name(name):
         raise OasisError(f"{option}: expected one of {', '.join(among)}, got {name!r}")
     try:
         return entry_of(name, among).name
     except ValueError as error:
         # the cause is what somebody's own module raised: --verbose shows its traceback
         raise OasisError(f"{option}: {error}") from error.__cause__
+
+
+def known_policies(text: str, option: str, among: Sequence[str] = tuple(POLICIES)) -> list[str]:
+    """Names of policies that are given with commas between, each once.
+
+    Raises
+    ------
+    OasisError
+        Naming the flag `option`.
+
+    Examples
+    --------
+    >>> known_policies("oasis, FIFO", "--policies")
+    ['oasis', 'fifo']
+    """
+    names = [known_policy(name, option, among) for name in comma_list(text, option)]
+    return comma_list(",".join(names), option)
 
 
 def read_assignments(
@@ -98,11 +117,12 @@ def read_assignments(
         if not (equals and dot and owner and name):
             raise OasisError(f"{SET}: expected POLICY.OPTION=VALUE, got {text!r}")
         where = f"{SET} {owner}.{name}"
+        owner = {each.casefold(): each for each in owners}.get(owner.casefold(), owner)
         if owner not in owners:
-            raise OasisError(f"{where}: expected an option of {', '.join(owners)}, got {owner!r}")
+            expected = f"expected an option of {', '.join(owners)}, got {owner!r}"
+            raise OasisError(f"{where}: {expected}{did_you_mean(owner, owners)}")
         if name not in owners[owner]:
-            known = ", ".join(owners[owner]) or "no options"
-            raise OasisError(f"{where}: no such option; {owner} has {known}")
+            raise OasisError(f"{where}: {no_such_option(owner, name, owners[owner])}")
         if name in found.setdefault(owner, {}):
             raise OasisError(f"{where}: expected one value, got two")
         try:

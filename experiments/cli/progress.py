@@ -52,7 +52,7 @@ class _Shown:
         """The line to show now; empty during the first two seconds and before the first news."""
         if self.news is None or self.elapsed < PATIENCE_SECONDS:
             return Text("", end="")
-        return Text(describe(self.news, self.elapsed), no_wrap=True, overflow="ellipsis")
+        return Text(describe(self.news, self.elapsed))
 
 
 @contextmanager

@@ -8,9 +8,9 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
 
-from experiments.cli.console import note, stderr
+from experiments.cli.console import BAR_WIDTH, note, stderr, text_column
 from experiments.cli.progress import LOG_SHARE
 
 if TYPE_CHECKING:
@@ -51,10 +51,10 @@ def describe(progress: SweepProgress, elapsed: float) -> str:
 @contextmanager
 def _bar(console: Console) -> Iterator[Show]:
     columns = (
-        TextColumn("cells"),
-        BarColumn(),
+        text_column("cells"),
+        BarColumn(BAR_WIDTH),
         MofNCompleteColumn(),
-        TextColumn("{task.fields[failed]} failed"),
+        text_column("{task.fields[failed]} failed"),
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=console, transient=True) as bar:

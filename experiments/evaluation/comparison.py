@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -61,6 +61,11 @@ class Comparison(Summarised):
             name: row["unfinished"] if "unfinished" in row else jobs - row.get("finished", jobs)
             for name, row in self.policies.items()
         }
+
+    @property
+    def missing(self) -> list[str]:
+        """Policies that were asked for and are not there, because Ctrl-C ended the comparison."""
+        return list(self.about.get(MISSING, ()))
 
     def summary(self) -> tuple[str, Facts]:
         """Jobs, and of the first policies how many finished."""
@@ -123,6 +128,42 @@ class Comparison(Summarised):
             rows = {name: entry(policies, name, mapping) for name in policies}
         about = {name: value for name, value in data.items() if name not in ("kind", "policies")}
         return cls(entry(data, "kind", text), rows, about)
+
+
+MISSING = "missing"  # key of a comparison that was interrupted: names of policies without figures
+
+
+def until_interrupted(
+    names: Iterable[str], run: Callable[[str], dict[str, Any]], *, keep: bool
+) -> tuple[dict[str, dict[str, Any]], dict[str, list[str]]]:
+    """Figures of each policy, and what the document says of those that Ctrl-C has left out.
+
+    Parameters
+    ----------
+    names : iterable of str
+        Names of policies, in this order.
+    run : callable
+        Makes the figures of one.
+    keep : bool
+        Whether Ctrl-C keeps the figures of the policies that are done, and the names of the others
+        are said under `MISSING`. If not, or if none is done, KeyboardInterrupt goes on.
+
+    Examples
+    --------
+    >>> until_interrupted(["a", "b"], lambda name: {"finished": 1}, keep=True)
+    ({'a': {'finished': 1}, 'b': {'finished': 1}}, {})
+    """
+    rows: dict[str, dict[str, Any]] = {}
+    left = list(names)
+    try:
+        while left:
+            rows[left[0]] = run(left[0])
+            left.pop(0)
+    except KeyboardInterrupt:
+        if not keep or not rows:
+            raise
+    missing = [name for name in left if name not in rows]
+    return rows, {MISSING: missing} if missing else {}
 
 
 def figures(run: Run) -> dict[str, Any]:

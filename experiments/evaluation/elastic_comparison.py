@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 import oasis
-from experiments.evaluation.comparison import SLOT_SECONDS, Comparison
+from experiments.evaluation.comparison import SLOT_SECONDS, Comparison, until_interrupted
 from experiments.evaluation.elastic_model import ElasticModel
 from experiments.evaluation.live import planning_policy
 from experiments.evaluation.policies import OASIS, POLICIES, RECOURSE, entry_of
@@ -135,6 +135,7 @@ def compare_elastic(
     *,
     slot_seconds: float = SLOT_SECONDS,
     on_settled: Callable[[], None] | None = None,
+    keep_interrupted: bool = False,
 ) -> Comparison:
     """Run each policy on the same elastic jobs.
 
@@ -148,6 +149,8 @@ def compare_elastic(
         Length of the slots of OASiS and recourse, and of the bound.
     on_settled : callable, optional
         Called for each job that finished or was rejected, for progress.
+    keep_interrupted : bool
+        Whether Ctrl-C keeps the policies that are done, as `until_interrupted` does.
 
     Raises
     ------
@@ -166,13 +169,16 @@ def compare_elastic(
     }
     valued = all(job.has_utility for job in made.workload.jobs)
     bound = elastic_bound(made, slot_seconds) if valued else None
-    rows = {}
-    for name, policy in makers.items():
-        told = None if on_settled is None else lambda _: on_settled()
+    told = None if on_settled is None else lambda _: on_settled()
+
+    def run(name: str) -> dict[str, Any]:
+        policy = makers[name]
         outcome = replay(made.workload, policy, on_settled=told, **made.options)
         parameters = {**policies[name], **parameters_of(policy)}
         said = entry_of(name).recorded(policies[name], parameters) | {"report": report_of(policy)}
-        rows[name] = elastic_figures(made, outcome, bound) | said
+        return elastic_figures(made, outcome, bound) | said
+
+    rows, missing = until_interrupted(makers, run, keep=keep_interrupted)
     about = {
         "jobs": len(made.workload.jobs),
         "format": made.document["format"],
@@ -180,5 +186,6 @@ def compare_elastic(
         "slot_seconds": slot_seconds,
         "bound": None if bound is None else bound.value,
         "version": oasis.__version__,
+        **missing,
     }
     return Comparison("compare", rows, about)

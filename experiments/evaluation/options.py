@@ -10,11 +10,12 @@ import inspect
 import json
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import Field, dataclass, field
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
+from oasis.model.choices import did_you_mean
 from oasis.model.validation import describe
 
 WORDS = {bool: "true or false", int: "an integer", float: "a finite number", str: "text"}
@@ -40,6 +41,13 @@ class OptionError(ValueError):
 
     def __reduce__(self) -> tuple[type[OptionError], tuple[str, str | None, str]]:
         return type(self), (self.owner, self.option, self.expected)
+
+
+def no_such_option(owner: str, name: str, known: Iterable[str]) -> str:
+    """What to say of an option that does not exist: those that do, and which may be meant."""
+    names = list(known)
+    has = ", ".join(names) or "no options"
+    return f"no such option; {owner} has {has}{did_you_mean(name, names)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,8 +245,9 @@ def _number(text: str) -> Any:
 def _checked(value: Any, kind: Any) -> Any:
     if get_origin(kind) is Literal:
         if value not in get_args(kind):
-            expected = " or ".join(map(str, get_args(kind)))
-            raise ValueError(f"expected {expected}, got {describe(value)}")
+            known = list(map(str, get_args(kind)))
+            suggested = did_you_mean(value, known)
+            raise ValueError(f"expected {' or '.join(known)}, got {describe(value)}{suggested}")
         return value
     if get_origin(kind) is tuple:
         return _checked_row(value, get_args(kind))

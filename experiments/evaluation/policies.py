@@ -15,8 +15,15 @@ from typing import Any
 import baselines
 import oasis
 from experiments.evaluation.imported import code_files, import_policy, is_import_name, maker_of
-from experiments.evaluation.options import Option, OptionError, described, options_of
+from experiments.evaluation.options import (
+    Option,
+    OptionError,
+    described,
+    no_such_option,
+    options_of,
+)
 from experiments.evaluation.provenance import file_reference
+from oasis.model.choices import choice
 from oasis.model.validation import number
 from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION
 from oasis.online.recourse import RecourseParams
@@ -197,8 +204,7 @@ class PolicyEntry:
         values = {name: option.default for name, option in self.options.items()}
         for name, value in given.items():
             if name not in self.options:
-                known = ", ".join(self.options) or "none"
-                raise OptionError(self.name, name, f"no such option; {self.name} has {known}")
+                raise OptionError(self.name, name, no_such_option(self.name, name, self.options))
             try:
                 values[name] = self.options[name].check(value)
             except ValueError as error:
@@ -264,18 +270,19 @@ def entry_of(name: str, among: Iterable[str] = tuple(POLICIES)) -> PolicyEntry:
     Parameters
     ----------
     name : str
-        Its name, or ``module:Name`` or ``file.py:Name`` for a class that is not in the registry.
+        Its name, in upper or lower case, or ``module:Name`` or ``file.py:Name`` for a class that is
+        not in the registry.
     among : iterable of str
         Names that are allowed here, beside those of other modules.
 
     Raises
     ------
     ValueError
-        If it is none of them.
+        If it is none of them; the message suggests what may be meant.
 
     Examples
     --------
-    >>> list(entry_of("rrh").options)
+    >>> list(entry_of("RRH").options)
     ['seed', 'threshold', 'discount', 'weight', 'placement']
     """
     if is_import_name(name):
@@ -283,9 +290,17 @@ def entry_of(name: str, among: Iterable[str] = tuple(POLICIES)) -> PolicyEntry:
         make = maker_of(policy, options_of(policy))
         entry = _baseline(name, policy)
         return replace(entry, check=make, build=lambda _, **given: make(**given), imported=policy)
-    if name not in among:
-        raise ValueError(f"expected one of {', '.join(among)}, got {name!r}")
-    return POLICIES[name]
+    try:
+        return POLICIES[choice(name, among)]
+    except ValueError as error:
+        raise ValueError(f"{error}{_hint(name)}") from None
+
+
+def _hint(name: str) -> str:
+    """What to say of a policy that a command does not take."""
+    if name.casefold() in POLICIES:
+        return f"; {name.casefold()} is a policy, but none that can be used here"
+    return ""
 
 
 def make_policy(

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
+from experiments.evaluation.comparison import until_interrupted
 from experiments.evaluation.policies import POLICIES, entry_of
 from oasis.scheduling.policy_check import parameters_of, report_of
 from oasis.simulator import Outcome, Policy, Workload, replay
@@ -19,6 +20,7 @@ def replay_each(
     *,
     on_settled: Callable[[], None] | None = None,
     options: Mapping[str, Any] | None = None,
+    keep_interrupted: bool = False,
 ) -> dict[str, dict[str, Any]]:
     """Run each policy on `workload`; figures by its name, as plain data.
 
@@ -33,6 +35,9 @@ def replay_each(
     options : mapping, optional
         Further arguments of `oasis.simulator.replay`: speed, costs, observation. Where they are
         given, the figures say how often jobs were changed and what that cost them too.
+    keep_interrupted : bool
+        Whether Ctrl-C keeps the policies that are done, as `until_interrupted` does; those that
+        have no figures are missing then.
 
     Raises
     ------
@@ -49,11 +54,12 @@ def replay_each(
     """
     made = {name: _plain_policy(name, given) for name, given in policies.items()}
     told = None if on_settled is None else lambda _: on_settled()
-    rows = {}
-    for name, policy in made.items():
-        row = _run(workload, policy, told, options)
-        rows[name] = row | entry_of(name).recorded(policies[name], row["parameters"])
-    return rows
+
+    def run(name: str) -> dict[str, Any]:
+        row = _run(workload, made[name], told, options)
+        return row | entry_of(name).recorded(policies[name], row["parameters"])
+
+    return until_interrupted(made, run, keep=keep_interrupted)[0]
 
 
 def _run(

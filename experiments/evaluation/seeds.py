@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from experiments.evaluation.comparison import Comparison, compare
+from experiments.evaluation.comparison import Comparison, compare, until_interrupted
 from experiments.evaluation.intervals import interval_of, scale_of
 from oasis.model.instance import Instance
 from oasis.simulator import Policy, Scheduler
@@ -25,6 +25,7 @@ def compare_over_seeds(
     seeds: Mapping[str, Sequence[int]],
     *,
     on_decision: Callable[[str], None] | None = None,
+    keep_interrupted: bool = False,
 ) -> Comparison:
     """Run each policy once, or once for each of its seeds; figures are then means over them.
 
@@ -38,6 +39,8 @@ def compare_over_seeds(
         Seeds of each policy that draws at random, by its name.
     on_decision : callable, optional
         As for `experiments.evaluation.comparison.compare`.
+    keep_interrupted : bool
+        Whether Ctrl-C keeps the policies that are done, as `until_interrupted` does.
 
     Returns
     -------
@@ -62,18 +65,21 @@ def compare_over_seeds(
     >>> found.policies["fifo"]["over_seeds"]["figures"]["finished"]["values"]
     [1, 1, 1]
     """
-    rows: dict[str, Mapping[str, Any]] = {}
     about: Mapping[str, Any] = {}
-    for name, make in policies.items():
+
+    def run(name: str) -> dict[str, Any]:
+        nonlocal about
         drawn: Sequence[int | None] = seeds.get(name) or [None]
         found = [
-            compare(instance, {name: partial(make, seed)}, on_decision=on_decision)
+            compare(instance, {name: partial(policies[name], seed)}, on_decision=on_decision)
             for seed in drawn
         ]
         about = found[0].about
         each = [one.policies[name] for one in found]
-        rows[name] = each[0] if name not in seeds else _merged(each, list(seeds[name]))
-    return Comparison("compare", rows, about)
+        return dict(each[0]) if name not in seeds else _merged(each, list(seeds[name]))
+
+    rows, missing = until_interrupted(policies, run, keep=keep_interrupted)
+    return Comparison("compare", rows, {**about, **missing})
 
 
 def _merged(rows: Sequence[Mapping[str, Any]], seeds: Sequence[int]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from experiments.evaluation.policies import FLOOR, OASIS, PAPER_FLOOR, RIVALS, entry_of
+from oasis.model.choices import choice
 from oasis.workloads import PRESETS
 
 PAPER = (OASIS, "fifo", "drf", "rrh", "dorm")  # the policies of the paper, in its order
@@ -78,9 +79,10 @@ class FigureSettings:
             raise ValueError("jobs: expected counts of at least 1")
         if self.servers is not None and self.servers < 1:
             raise ValueError(f"servers: expected at least 1, got {self.servers}")
-        if self.preset not in PRESETS:
-            expected = ", ".join(PRESETS)
-            raise ValueError(f"preset: expected one of {expected}, got {self.preset!r}")
+        try:
+            object.__setattr__(self, "preset", choice(self.preset, PRESETS))
+        except ValueError as error:
+            raise ValueError(f"preset: {error}") from None
         if not self.time_limit >= 0:  # nor is NaN
             raise ValueError(f"time_limit: expected seconds >= 0, or inf, got {self.time_limit}")
         if self.no_improvement is not None and not self.no_improvement >= 0:

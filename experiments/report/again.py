@@ -14,6 +14,15 @@ from oasis.simulator.elastic_file import FORMAT
 
 UNNAMED = "INSTANCE.json"  # where a result does not say
 REPLAY_DEFAULTS = {"servers": 8, "gpus": 8, "placement": "pooled", "first": 0}
+REPLAY_OPTIONS = {  # by key of the document
+    "servers": "--servers",
+    "gpus": "--gpus-per-server",
+    "placement": "--placement",
+    "cluster": "--virtual-cluster",
+    "max_gpus": "--max-gpus",
+    "first": "--skip",
+    "max_jobs": "--max-jobs",
+}
 
 
 def commands_of(name: str, data: Mapping[str, Any]) -> tuple[str, ...]:
@@ -110,7 +119,8 @@ def _offline(method: str, parameters: Mapping[str, Any]) -> list[str]:
     for name in ("time_limit", "work_limit", "gap", "no_improvement", SEED):
         if name in parameters:
             value = "inf" if parameters[name] is None else parameters[name]
-            words += [f"--{name.replace('_', '-')}", str(value)]
+            option = "solver_seed" if name == SEED else name
+            words += [f"--{option.replace('_', '-')}", str(value)]
     return words
 
 
@@ -191,8 +201,8 @@ def _named(params: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, A
 
 def _trace(data: Mapping[str, Any]) -> list[str]:
     words = [(data.get("trace") or {}).get("file") or "TRACE.csv"]
-    for name in ("servers", "gpus", "placement", "cluster", "max_gpus", "first", "limit"):
+    for name, option in REPLAY_OPTIONS.items():
         value = data.get(name)
         if value is not None and value != REPLAY_DEFAULTS.get(name):
-            words += [f"--{name.replace('_', '-')}", str(value)]
+            words += [option, str(value)]
     return words

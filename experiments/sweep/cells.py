@@ -20,6 +20,7 @@ from experiments.sweep.model import explain
 from experiments.sweep.sources import Source, drawn, read
 from experiments.sweep.task import Case, Options, Task
 from experiments.sweep.tasks import TASKS
+from oasis.model.choices import choice
 from oasis.model.errors import OasisError
 from oasis.model.instance import Instance
 from oasis.simulator import Policy, Scheduler
@@ -181,9 +182,10 @@ def expand(
 def _task(config: SweepConfig, tasks: Mapping[str, Task]) -> tuple[Task, Options]:
     given = dict(config.task)
     name = given.pop("name", "run")
-    if not isinstance(name, str) or name not in tasks:
-        raise OasisError(f"task.name: expected one of {', '.join(tasks)}, got {name!r}")
-    task = tasks[name]
+    try:
+        task = tasks[choice(name, tasks)]
+    except ValueError as error:
+        raise OasisError(f"task.name: {error}") from None
     try:
         return task, task.options.model_validate(given)
     except ValidationError as error:
@@ -202,8 +204,8 @@ def _sources(grids: Iterable[Any], base: Path) -> Iterator[Source]:
 def _points(axes: Mapping[str, Sequence[Any] | None]) -> Iterator[dict[str, Any]]:
     """Every choice of one value an axis; the last axis varies fastest."""
     given = {name: values for name, values in axes.items() if values is not None}
-    for choice in product(*given.values()):
-        yield dict(zip(given, choice, strict=True))
+    for point in product(*given.values()):
+        yield dict(zip(given, point, strict=True))
 
 
 def _check_distinct(key: str, points: Iterable[Mapping[str, Any]]) -> None:

@@ -22,8 +22,9 @@ from experiments.evaluation.generate_options import GenerateOptions
 from experiments.evaluation.options import Option, OptionError, options_of, without_none
 from experiments.evaluation.policies import POLICIES, SEED, PolicyEntry, entry_of
 from experiments.sweep.model import Table, explain
+from oasis.model.choices import did_you_mean
 from oasis.model.errors import OasisError
-from oasis.model.validation import LARGEST_COUNT
+from oasis.model.validation import LARGEST_COUNT, describe
 
 Item = TypeVar("Item")
 MOST_SEEDS = 1_000_000
@@ -41,14 +42,18 @@ def _rows(value: Any) -> Any:
 
 
 def _seeds(value: Any) -> Any:
-    """Write out ``{first = 0, count = 5}`` as the seeds 0 to 4."""
-    if not isinstance(value, dict):
-        return _values(value)
-    first, count = value.get("first", 0), value.get("count")
-    known = not set(value) - {"first", "count"}
+    """Write out a number of seeds, or ``{first = 0, count = 5}``: both are the seeds 0 to 4."""
+    if isinstance(value, list):
+        return value
+    given = value if isinstance(value, dict) else {"count": value}
+    first, count = given.get("first", 0), given.get("count")
+    known = not set(given) - {"first", "count"}
     if not (known and _whole(first, 0, LARGEST_COUNT) and _whole(count, 1, MOST_SEEDS)):
-        expected = f"expected integers >= 0, or {{first = 0, count = 1..{MOST_SEEDS}}}"
-        raise ValueError(f"{expected}, got {value}")
+        expected = (
+            f"expected how many seeds, 1..{MOST_SEEDS}, {{first = 0, count = 5}}, or a list of "
+            "the seeds themselves, such as [0, 7]"
+        )
+        raise ValueError(f"{expected}, got {describe(value)}")
     return list(range(first, first + count))
 
 
@@ -158,7 +163,8 @@ def _policy_points(entry: PolicyEntry, axes: Mapping[str, Any]) -> list[dict[str
                 None,
                 f"expected {option} with name = {names} alone, got {entry.name}"
                 if known
-                else f"unknown key {option!r}; {entry.name} has {', '.join(entry.options)}",
+                else f"unknown key {option!r}; {entry.name} has {', '.join(entry.options)}"
+                f"{did_you_mean(option, entry.options)}",
             )
     choices = {option: _choices(entry, option, value) for option, value in axes.items()}
     ordered = [option for option in entry.options if option in choices]
@@ -190,7 +196,8 @@ class SweepConfig(Table):
     policies : list of PolicyGrid
         The same.
     seeds : list of int
-        Draw the instances, and the fixed counts of policies that have them.
+        Draw the instances, and the fixed counts of policies that have them. A file may give how
+        many there are, from 0 on, as the ``--seeds`` of the command line does.
     task : dict
         ``name`` of a task, and its options.
     """

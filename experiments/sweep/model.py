@@ -7,6 +7,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from experiments.evaluation.options import OptionError
+from oasis.model.choices import did_you_mean
 from oasis.model.validation import describe
 
 
@@ -21,7 +22,8 @@ class Table(BaseModel):
         for name in data if isinstance(data, dict) else ():
             if name not in cls.model_fields and cls.model_config["extra"] == "forbid":
                 known = ", ".join(cls.model_fields) or "none"
-                raise ValueError(f"unknown key {name!r}; expected one of {known}")
+                suggested = did_you_mean(name, cls.model_fields)
+                raise ValueError(f"unknown key {name!r}; expected one of {known}{suggested}")
         return data
 
 

@@ -16,6 +16,7 @@ from pydantic import (
 )
 
 import oasis
+from experiments.evaluation.limits import read_seconds, read_share
 from experiments.sweep.task import (
     MEASURED,
     Case,
@@ -26,6 +27,7 @@ from experiments.sweep.task import (
     run_figures,
     simulated,
 )
+from oasis.model.choices import choice
 from oasis.model.utility import Sigmoid
 from oasis.model.validation import LARGEST_SEED
 
@@ -61,18 +63,28 @@ def lateness(case: Case) -> Figures:
 def _method(name: str) -> str:
     from offline import METHODS  # noqa: PLC0415 (needs an extra)
 
-    if name not in METHODS:
-        raise ValueError(f"expected one of {', '.join(METHODS)}, got {name!r}")
-    return name
+    return choice(name, METHODS)
 
 
 def _limit(value: Any) -> Any:
-    """TOML has no null: no limit is infinite there."""
+    """Seconds, also of a text such as ``"5m"``; TOML has no null: no limit is infinite there."""
+    return _unlimited(float(read_seconds(value)) if isinstance(value, str) else value)
+
+
+def _unlimited(value: Any) -> Any:
+    """None in place of infinity."""
     return None if value == math.inf else value
 
 
+def _share(value: Any) -> Any:
+    return read_share(value) if isinstance(value, str) else value
+
+
 Limit = Annotated[Annotated[float, Field(ge=0)] | None, BeforeValidator(_limit)]
-Gap = Annotated[float, Field(ge=0, allow_inf_nan=True)]  # NaN is not >= 0
+Units = Annotated[Annotated[float, Field(ge=0)] | None, BeforeValidator(_unlimited)]
+Gap = Annotated[  # NaN is not >= 0
+    Annotated[float, Field(ge=0, allow_inf_nan=True)], BeforeValidator(_share)
+]
 
 
 class RatioOptions(Options):
@@ -81,7 +93,8 @@ class RatioOptions(Options):
     Parameters
     ----------
     time_limit : float or None
-        Seconds for the offline solve of an instance; None is no limit, in a file ``inf``.
+        Seconds for the offline solve of an instance; None is no limit. In a file it may be a text
+        such as ``"5m"``, and no limit is ``inf``.
     work_limit : float or None
         Units of work in place of the time limit, as in `offline.solve`: the result then repeats.
     gap, no_improvement : float or None
@@ -95,7 +108,7 @@ class RatioOptions(Options):
     """
 
     time_limit: Limit = 60.0
-    work_limit: Limit = None
+    work_limit: Units = None
     gap: Gap | None = None
     no_improvement: Limit = None
     seed: Annotated[int, Field(ge=0, le=LARGEST_SEED)] = 0
@@ -108,6 +121,9 @@ class RatioOptions(Options):
             return data
         if "time_limit" in data:
             raise ValueError("expected time_limit or work_limit, got both")
+        if isinstance(data.get("no_improvement"), str):
+            expected = "expected units of work with work_limit, got a time"
+            raise ValueError(f"no_improvement: {expected}")  # noqa: TRY004 (pydantic's kind)
         return {**data, "time_limit": None}
 
     @model_serializer(mode="wrap")

@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass
 from importlib.resources import files
 
+from oasis.model.choices import choice
 from oasis.model.errors import OasisError
 from oasis.model.instance import Instance
 from oasis.model.instance_file import instance_from_dict
@@ -67,8 +68,10 @@ def example_text(name: str) -> str:
     >>> example_text("jobs").splitlines()[0]
     'id,submitted,duration,gpus'
     """
-    if name not in EXAMPLES:
-        raise OasisError(f"name: expected one of {', '.join(EXAMPLES)}, got {name!r}")
+    try:
+        name = choice(name, EXAMPLES)
+    except ValueError as error:
+        raise OasisError(f"name: {error}") from None
     return files("oasis").joinpath("examples", EXAMPLES[name].file).read_text(encoding="utf-8")
 
 

@@ -115,7 +115,7 @@ def read_plain(
     else:
         kind, table = "plain", read_plain_rows(source)
         if virtual_cluster:
-            raise InstanceError("cluster", "expected a trace in Philly's format")
+            raise InstanceError("virtual_cluster", "expected a trace in Philly's format")
     wanted = [
         row.job
         for row in table.rows

@@ -6,6 +6,7 @@ from collections.abc import Collection
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from oasis.model.choices import choice
 from oasis.model.rounding import FloatArray
 from oasis.model.validation import describe, integer, number
 from oasis.workloads.arrivals import ARRIVALS, fingerprint, read_counts
@@ -49,7 +50,8 @@ def resolve(preset: Any, **given: Any) -> Settings:
     ValueError
         Naming the argument.
     """
-    defaults = PRESETS[_one_of(preset, "preset", PRESETS)]
+    preset = _one_of(preset, "preset", PRESETS)
+    defaults = PRESETS[preset]
     for name in (*SIZES, "slot_seconds"):
         if given[name] is None:
             given[name] = getattr(defaults, name)
@@ -60,7 +62,8 @@ def resolve(preset: Any, **given: Any) -> Settings:
     has_counts = given["counts"] is not None
     if given["arrivals"] is None:
         given["arrivals"] = "google" if has_counts else "uniform"
-    if (_one_of(given["arrivals"], "arrivals", ARRIVALS) == "google") != has_counts:
+    given["arrivals"] = _one_of(given["arrivals"], "arrivals", ARRIVALS)
+    if (given["arrivals"] == "google") != has_counts:
         wanted = "no counts" if has_counts else "hourly counts (a path or an array)"
         raise ValueError(f"counts: expected {wanted} with arrivals={given['arrivals']!r}")
     given["counts"] = read_counts(given["counts"]) if has_counts else None
@@ -76,9 +79,10 @@ def resolve(preset: Any, **given: Any) -> Settings:
 
 
 def _one_of(value: Any, name: str, known: Collection[str]) -> str:
-    if not isinstance(value, str) or value not in known:
-        raise ValueError(f"{name}: expected one of {', '.join(known)}, got {describe(value)}")
-    return value
+    try:
+        return choice(value, known)
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None
 
 
 def _numbers(values: Any, name: str, size: int) -> tuple[float, ...]:

@@ -74,7 +74,7 @@ def run_controller(scene: Scene, instance: oasis.Instance, policy: str) -> float
         *("--slot-seconds", str(clock.slot_seconds)),
         *("--startup-seconds", str(clock.startup_seconds)),
         *("--horizon", str(instance.horizon)),
-        *("--namespace", SYSTEM, "--name", NAMESPACE, "--jobs", NAMESPACE),
+        *("--system-namespace", SYSTEM, "--controller-name", NAMESPACE, "--namespace", NAMESPACE),
         *("--stop-after", str(instance.horizon + 1), "--metrics-port", str(port)),
         *("--kubeconfig", str(scene.account.kubeconfig())),
     ]

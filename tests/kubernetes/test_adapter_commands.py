@@ -23,8 +23,17 @@ def test_every_command_answers_on_a_cluster_at_work(cluster: Cluster, tmp_path: 
     jobs = {job.id: scene.job(job, instance.slot_seconds) for job in instance.jobs}
     for name in ("j0", "j3", "j4"):
         scene.submit(jobs[name])
-    mine = ("--jobs", cluster.namespace)
-    dry = ("run", "--policy", "fifo", "--slot-seconds", "20", "--name", "rehearsal", *mine)
+    mine = ("--namespace", cluster.namespace)
+    dry = (
+        "run",
+        "--policy",
+        "fifo",
+        "--slot-seconds",
+        "20",
+        "--controller-name",
+        "rehearsal",
+        *mine,
+    )
     planned = json.loads(call(scene, *dry, "--dry-run", "--json"))
     assert {action["action"] for action in planned["actions"]} == {"create"}
     assert scene.our_pods() == {}, "nothing was made"
@@ -44,7 +53,14 @@ def test_every_command_answers_on_a_cluster_at_work(cluster: Cluster, tmp_path: 
 
         made = tmp_path / "job.yaml"
         made.write_text(yaml.safe_dump(jobs["j10"]))
-        asked = ("quote", str(made), "--namespace", SYSTEM, "--name", cluster.namespace)
+        asked = (
+            "quote",
+            str(made),
+            "--system-namespace",
+            SYSTEM,
+            "--controller-name",
+            cluster.namespace,
+        )
         quote = json.loads(call(scene, *asked, "--json"))
         assert quote["decision"]["admitted"]
         assert quote["decision"]["completion"] is not None

@@ -122,7 +122,14 @@ def command(scene: Scene, identity: str, policy: str = "fifo", *more: str) -> li
         *(sys.executable, "-m", "experiments.cli", "kubernetes", "run", "--policy", policy, *more),
         *("--slot-seconds", str(clock.slot_seconds)),
         *("--startup-seconds", str(clock.startup_seconds)),
-        *("--namespace", SYSTEM, "--name", scene.namespace, "--jobs", scene.namespace),
+        *(
+            "--system-namespace",
+            SYSTEM,
+            "--controller-name",
+            scene.namespace,
+            "--namespace",
+            scene.namespace,
+        ),
         *("--lease-seconds", "2", "--identity", identity),
         *("--kubeconfig", str(scene.account.kubeconfig())),
     ]

@@ -79,7 +79,7 @@ def test_jobs_are_resumed_placed_and_followed_to_their_end(
         assert f"metadata.annotations.{names.WORK}: expected JSON" in odd["Valid"]["message"]
         bare = {c["type"]: c for c in wait_phase(scene, JOB, "gateless", "Invalid")["conditions"]}
         assert "spec.template.spec.schedulingGates: expected the gate" in bare["Valid"]["message"]
-        listed = json.loads(call(scene, "status", "--jobs", scene.namespace, "--json"))["jobs"]
+        listed = json.loads(call(scene, "status", "--namespace", scene.namespace, "--json"))["jobs"]
         phases = {job["job"].partition("/")[2]: job["phase"] for job in listed}
         assert phases == {
             "ours": "Completed",
@@ -95,7 +95,15 @@ def test_jobs_are_resumed_placed_and_followed_to_their_end(
         clock = ("--slot-seconds", str(scene.clock.slot_seconds))
         clock += ("--startup-seconds", str(scene.clock.startup_seconds))
         call(
-            scene, "import", "-o", str(out), "--jobs", scene.namespace, "--ps-share", "0.2", *clock
+            scene,
+            "import",
+            "-o",
+            str(out),
+            "--namespace",
+            scene.namespace,
+            "--ps-share",
+            "0.2",
+            *clock,
         )
     there = {job.id.partition("/")[2]: job for job in oasis.read(out).jobs}
     assert there.keys() == {"ours", "job/one", "job/huge"}, "those that make sense"

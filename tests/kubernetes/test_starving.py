@@ -28,7 +28,7 @@ def test_kod2s_starving_job_has_a_condition_until_it_runs(cluster: Cluster) -> N
         where = ("-n", cluster.namespace, "--json")
         said = json.loads(call(scene, "explain", "second", *where))["explanation"]
         assert [entry["advice"] is not None for entry in said if entry["reason"] == "Starving"]
-        told = json.loads(call(scene, "status", "--jobs", cluster.namespace, "--json"))["jobs"]
+        told = json.loads(call(scene, "status", "--namespace", cluster.namespace, "--json"))["jobs"]
         reasons = {job["job"].rpartition("/")[2]: job["reasons"] for job in told}
         assert reasons["second"]["PolicyState"] == "Starving"
         assert "PolicyState" not in reasons["first"]

@@ -29,7 +29,18 @@ TRACE = "id,submitted,duration,gpus\na,0,60,1\nb,10,60,2\n"
 PHILLY = "timestamp,duration,num_gpus,gpu_time,cluster\n2017-10-03 00:00:00,3600,2,7200,vc1\n"
 GRID = 'seeds = [0]\n[[instances]]\npreset = "testbed"\njobs = 3\n[[policies]]\nname = "drf"\n'
 SMALL = ("generate", "--jobs", "2", "--worker-servers", "1", "--ps-servers", "1", "--horizon", "9")
-FIGURE = ("figure", "fig3", "--scale", "0.04", "--seeds", "1", "--policies", "drf", "--jobs", "3")
+FIGURE = (
+    "figure",
+    "fig3",
+    "--size",
+    "0.04",
+    "--seeds",
+    "1",
+    "--policies",
+    "drf",
+    "--job-counts",
+    "3",
+)
 
 RESULTS: dict[str, tuple[object, ...]] = {
     "run": ("run", INSTANCE),
@@ -359,7 +370,7 @@ def full(path: str) -> Callable[..., None]:
 def test_a_sweep_prints_its_means_and_keeps_its_cells(
     folder: Path, call: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    command = ("sweep", "grid.toml", "-o", "out.parquet", "--jobs", "1")
+    command = ("sweep", "grid.toml", "-o", "out.parquet", "--processes", "1")
     with monkeypatch.context() as patch:
         patch.setattr("experiments.sweep.run.write_table", full("out.parquet"))
         status, out, err = call(*command)

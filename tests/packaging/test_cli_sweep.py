@@ -74,7 +74,7 @@ def test_table_has_a_row_a_point_and_the_file_a_row_a_cell(call, grid: Path) -> 
 
 def test_json_is_the_summary(call, grid: Path) -> None:
     output = grid.with_name("other.parquet")
-    code, out, _ = call(grid, "-o", output, "--json", "--jobs", 1)
+    code, out, _ = call(grid, "-o", output, "--json", "--processes", 1)
     document = json.loads(out)
     assert code == 0
     assert document["output"] == str(output)
@@ -130,8 +130,11 @@ def test_failed_cells_end_with_4_and_are_run_again_when_asked(call, grid: Path) 
         (("--engine", "spark"), "--engine: expected local or dask, got 'spark'"),
         (("--engine", "dask"), "--scheduler: expected the address of a Dask scheduler"),
         (("--scheduler", "tcp://h:1"), "--scheduler: expected --engine dask with it"),
-        (("--engine", "dask", "--scheduler", "h", "--jobs", 2), "--jobs: expected --engine local"),
-        (("--jobs", 0), "--jobs"),
+        (
+            ("--engine", "dask", "--scheduler", "h", "--processes", 2),
+            "--processes: expected --engine local",
+        ),
+        (("--processes", 0), "--processes"),
         (("-o", "none/out.parquet"), "none: No such directory"),
     ],
 )

@@ -44,9 +44,9 @@ from tests.packaging.commands import EXAMPLE, SMALL, Oasis, assert_refused, shel
                 "--work-limit -1",
                 "--work-limit nan",
                 "--work-limit many",
-                "--seed -1",
-                "--seed 2147483648",
-                "--seed 0.5",
+                "--solver-seed -1",
+                "--solver-seed 2147483648",
+                "--solver-seed 0.5",
             )
         ),
         *(
@@ -54,7 +54,10 @@ from tests.packaging.commands import EXAMPLE, SMALL, Oasis, assert_refused, shel
             for option in ("--scale", "--min-utility-fraction")
             for value in ("-1", "nan", "inf")
         ),
-        *((["sweep", EXAMPLE, "--jobs", value], "'--jobs'") for value in ("0", "-1", "many")),
+        *(
+            (["sweep", EXAMPLE, "--processes", value], "'--processes'")
+            for value in ("0", "-1", "many")
+        ),
         (["generate"], "--output"),
         (["generate", "--preset", "none", "-o", "x.json"], "preset"),
         (["generate", "--jobs", "0", "-o", "x.json"], "jobs"),

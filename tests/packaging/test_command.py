@@ -66,7 +66,7 @@ def test_the_installed_script_is_not_disturbed_by_folders_called_as_ours(disturb
     script.parent.mkdir()
     script.write_text("import sys\nfrom oasis.__main__ import main\nsys.exit(main())\n")
     # an empty entry of PYTHONPATH is the working directory, and comes before the installation
-    for words in (["run", "small.json"], ["sweep", "grid.toml", "--jobs", "2"]):
+    for words in (["run", "small.json"], ["sweep", "grid.toml", "--processes", "2"]):
         done = shell(str(script), *words, cwd=disturbed, PYTHONPATH=f"{os.pathsep}{ROOT}")
         assert (done.returncode, "not this one" in done.stderr) == (0, False), done.stderr
 

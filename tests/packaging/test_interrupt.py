@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -235,3 +236,113 @@ def test_ctrl_c_ends_what_is_printed_for_people_too(busy: Path) -> None:
     done = interrupted("1.0", "solve", busy, "--method", "colgen")
     assert done.returncode == 3
     assert "interrupted" in done.stdout
+
+
+# The first second: a module that takes long to load, in whose import the signal comes.
+LOADS_LONG = """
+import os, time
+os.write(1, b"loading")
+time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("module", ["numpy", "typer", "rich"])
+@pytest.mark.parametrize("how", ["module", "script"])
+def test_a_signal_while_modules_are_loaded_is_one_line(
+    tmp_path: Path, how: str, module: str, ending: signal.Signals
+) -> None:
+    (tmp_path / "slow").mkdir()
+    (tmp_path / "slow" / f"{module}.py").write_text(LOADS_LONG)
+    script = tmp_path / "oasis"
+    script.write_text(f"import sys\nsys.path.insert(0, {str(tmp_path / 'slow')!r})\n" + SCRIPT)
+    words = [str(script)] if how == "script" else ["-m", "oasis"]
+    path = f"{tmp_path / 'slow'}{os.pathsep}{ROOT}"
+    with subprocess.Popen(
+        [sys.executable, *words, "compare", "absent.json"],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": path},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.read(7) == b"loading"
+        process.send_signal(ending)
+        out, err = process.communicate(timeout=60)
+    assert (process.returncode, out, err) == (130, b"", b"oasis: interrupted\n")
+
+
+SCRIPT = "from oasis.__main__ import main\nsys.exit(main())\n"
+
+
+def test_another_program_keeps_its_own_ctrl_c() -> None:
+    program = (
+        "import signal, oasis\n"
+        "assert signal.getsignal(signal.SIGINT) is signal.default_int_handler\n"
+        "assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL\n"
+    )
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    assert subprocess.run([sys.executable, "-c", program], env=env, check=False).returncode == 0
+
+
+# Signals itself when the policy named first begins.
+ENDS_AT = """
+import os, signal, sys
+import oasis.simulator.run as run
+from oasis.simulator.engine import Engine
+awaited, begin = sys.argv.pop(1), Engine.run
+
+def ended(self, *arguments, **options):
+    policy = next((v for v in vars(self).values() if hasattr(v, "decide")), None)
+    if awaited == getattr(policy, "name", None):
+        os.kill(os.getpid(), signal.SIGINT)
+    return begin(self, *arguments, **options)
+
+Engine.run = ended
+from experiments.cli.main import main
+main()
+"""
+
+PLAIN_TRACE = "id,submitted,duration,gpus\na,0,60,1\nb,10,60,2\n"
+
+
+def ended_at(policy: str, *words: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", ENDS_AT, policy, *map(str, words)],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "100"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("command", ["compare", "replay", "elastic"])
+def test_an_interrupted_comparison_keeps_the_policies_that_are_done(
+    tmp_path: Path, command: str
+) -> None:
+    trace = tmp_path / "jobs.csv"
+    trace.write_text(PLAIN_TRACE)
+    example = ROOT / "docs" / "examples" / "congested.json"
+    elastic = ROOT / "docs" / "examples" / "elastic.json"
+    words = {
+        "compare": ("compare", example),
+        "replay": ("replay", trace),
+        "elastic": ("compare", elastic),
+    }[command]
+    said = "interrupted: without drf, las, which had not ended\n"
+    done = ended_at("drf", *words, "--policies", "fifo,srtf,drf,las")
+    assert (done.returncode, done.stderr) == (3, said)
+    assert [line.split()[0] for line in done.stdout.splitlines()[2:]] == ["fifo", "srtf"]
+    kept = tmp_path / "kept.json"
+    done = ended_at("drf", *words, "--policies", "fifo,srtf,drf,las", "--json", "-o", kept)
+    assert (done.returncode, done.stderr) == (3, said)
+    document = json.loads(done.stdout)
+    assert document == json.loads(kept.read_text())
+    assert (list(document["policies"]), document["missing"]) == (["fifo", "srtf"], ["drf", "las"])
+    nothing = ended_at("fifo", *words, "--policies", "fifo,drf")
+    assert (nothing.returncode, nothing.stdout) == (130, "")
+    assert nothing.stderr == "oasis: interrupted\n"
+    whole = ended_at("", *words, "--policies", "fifo,drf", "--json")
+    assert whole.returncode == 0
+    assert "missing" not in json.loads(whole.stdout)

@@ -19,7 +19,7 @@ def test_install_prints_what_is_shipped() -> None:
 
 
 def test_install_takes_namespace_and_arguments(run: Oasis) -> None:
-    words = ("--namespace", "ml", "--argument=--policy=fifo")
+    words = ("--system-namespace", "ml", "--argument=--policy=fifo")
     _, out, _ = run("kubernetes", "install", *words)
     made = list(yaml.safe_load_all(out))
     assert made[-1]["metadata"]["namespace"] == "ml"

@@ -101,13 +101,13 @@ def test_a_bad_file_is_one_line_that_names_row_and_column(run, trace, text, mess
         (("--policies", "fifo,lifo"), "--policies: expected one of fifo, drf, "),
         (("--policies", "oasis"), "--policies: expected one of fifo, drf, "),
         (("--placement", "heap"), "--placement: expected pooled or whole, got 'heap'"),
-        (("--cluster", "vc1"), "cluster: expected a trace in Philly's format"),
+        (("--virtual-cluster", "vc1"), "virtual_cluster: expected a trace in Philly's format"),
         (("--servers", "0"), "--servers"),
         (
-            ("--servers", "2", "--gpus", "2", "--placement", "whole"),
+            ("--servers", "2", "--gpus-per-server", "2", "--placement", "whole"),
             "jobs[0].gpus: expected 1..2, got 3 (job 'a'); --max-gpus 2 leaves such jobs out",
         ),
-        (("--first", "3"), "expected at least one job"),
+        (("--skip", "3"), "expected at least one job"),
     ],
 )
 def test_bad_usage_is_one_line(run, trace, arguments, message):
@@ -147,7 +147,7 @@ def test_a_missing_file_is_named(run, tmp_path):
 
 def test_every_policy_replays_and_the_figures_add_up(run, trace):
     names = "fifo,drf,rrh,dorm,srtf,las"
-    arguments = ("--servers", 1, "--gpus", 4, "--policies", names, "--json")
+    arguments = ("--servers", 1, "--gpus-per-server", 4, "--policies", names, "--json")
     code, out, err = run(trace(SIMPLE), *arguments)
     assert (code, err) == (0, "")
     document = json.loads(out)
@@ -164,7 +164,7 @@ def test_every_policy_replays_and_the_figures_add_up(run, trace):
 
 def test_the_table_says_what_was_replayed_and_what_was_left_out(run, trace):
     path = trace(PHILLY)
-    code, out, err = run(path, "--cluster", "vc1", "--gpus", 4, "--servers", 2)
+    code, out, err = run(path, "--virtual-cluster", "vc1", "--gpus-per-server", 4, "--servers", 2)
     assert code == 0
     assert out.startswith("3 jobs on 2 x 4 GPUs, pooled; seconds\n")
     assert [line.split()[0] for line in out.splitlines()[2:]] == ["fifo", "srtf", "las"]
@@ -188,7 +188,15 @@ def test_philly_alone_wants_the_columns_of_philly(trace):
 @pytest.mark.skipif(not TRACE.exists(), reason=f"no Philly trace at {TRACE}")
 @pytest.mark.parametrize(("placement", "mean"), [("pooled", 595732.8321), ("whole", 670292.7672)])
 def test_fifo_on_a_virtual_cluster_has_the_documented_mean(run, placement, mean):
-    options = ("--cluster", "0e4a51", "--policies", "fifo", "--placement", placement, "--json")
+    options = (
+        "--virtual-cluster",
+        "0e4a51",
+        "--policies",
+        "fifo",
+        "--placement",
+        placement,
+        "--json",
+    )
     code, out, err = run(TRACE, *options)
     assert code == 0
     assert err == ""  # the blank line at the end of the trace is no row

@@ -122,7 +122,7 @@ def test_killed_sweep_continues_and_ends_with_the_same_content(
     grid: Path, whole: pa.Table, tmp_path: Path
 ) -> None:
     output = tmp_path / "killed.parquet"
-    process = sweep(grid, output, "--jobs", 2)
+    process = sweep(grid, output, "--processes", 2)
     wait_for(lambda: len(records(output)) >= 5, process)
     workers = psutil.Process(process.pid).children(recursive=True)
     process.kill()
@@ -137,7 +137,7 @@ def test_killed_sweep_continues_and_ends_with_the_same_content(
     kept = {path: path.stat().st_mtime_ns for path in records(output)}
     assert 5 <= len(kept) < CELLS
     assert not output.exists()
-    document = finished(sweep(grid, output, "--jobs", 1))
+    document = finished(sweep(grid, output, "--processes", 1))
     assert document["kept"] == len(kept)
     assert {path: path.stat().st_mtime_ns for path in kept} == kept
     assert content(output).equals(whole)
@@ -156,7 +156,7 @@ def test_ctrl_c_and_sigterm_say_what_is_kept_and_leave_no_process(
     grid: Path, tmp_path: Path, send: Callable[[int, int], None], ending: int
 ) -> None:
     output = tmp_path / "interrupted.parquet"
-    process = sweep(grid, output, "--jobs", 2)
+    process = sweep(grid, output, "--processes", 2)
     wait_for(lambda: len(records(output)) >= 3, process)
     workers = psutil.Process(process.pid).children(recursive=True)
     send(process.pid, ending)
@@ -276,7 +276,7 @@ def test_scheduler_without_workers_is_told_as_such(tmp_path: Path) -> None:
 def test_more_worker_processes_than_cells_are_not_started(tmp_path: Path) -> None:
     path = tmp_path / "two.toml"
     path.write_text(TWO, encoding="utf-8")
-    process = sweep(path, tmp_path / "two.parquet", "--jobs", 1000)
+    process = sweep(path, tmp_path / "two.parquet", "--processes", 1000)
     out, err = process.communicate(timeout=2 * PATIENCE_SECONDS)
     assert process.returncode == 0
     assert "joblib" not in err

@@ -62,12 +62,15 @@ COMMANDS: tuple[str, ...] = (
     "oasis generate --preset paper --jobs 5 --worker-servers 3 --ps-servers 3 --machines as_printed"
     " --seed 2 -o paper.json",
     *(f"oasis run {EXAMPLE} --policy {name} --json" for name in POLICIES),
-    f"oasis run {EXAMPLE} --all",
+    f"oasis run {EXAMPLE} --all-decisions",
     f"oasis run {EXAMPLE} --scale 0.5 --min-utility-fraction 0.3 --raw-units --json",
     f"oasis run {EXAMPLE} --granularity chunk --json",
     f"oasis compare {EXAMPLE} --json",
     "oasis compare testbed.json --policies oasis,fifo,srtf --policy-seed 3",
-    *(f"oasis solve {EXAMPLE} --method {name} --work-limit 2 --seed 1 --json" for name in METHODS),
+    *(
+        f"oasis solve {EXAMPLE} --method {name} --work-limit 2 --solver-seed 1 --json"
+        for name in METHODS
+    ),
     *(f"oasis ratio calibrated.json --method {name} --work-limit 2 --json" for name in METHODS),
     "oasis generate --preset testbed --jobs 2 --worker-servers 1 --ps-servers 1 --horizon 3"
     " --seed 3 -o tiny.json",
@@ -80,9 +83,9 @@ COMMANDS: tuple[str, ...] = (
     "oasis replay jobs.csv --servers 2 --placement whole --policies fifo,srtf,las --json",
     "oasis sweep grid.toml -o grid.parquet --json",
     "oasis sweep ratios.toml -o ratios.parquet --json",
-    "oasis figure fig3 --scale 0.04 --seeds 2 -o fig3 --json",
+    "oasis figure fig3 --size 0.04 --seeds 2 -o fig3 --json",
     "oasis figure fig5 --seeds 1 --time-limit inf -o fig5 --json",
-    "oasis figure fig8 --scale 0.5 --seeds 2 -o fig8 --json",
+    "oasis figure fig8 --size 0.5 --seeds 2 -o fig8 --json",
     "oasis figure --list",
     "oasis run bad.json",
     "oasis run nowhere.json",

@@ -17,9 +17,8 @@ from experiments.cli.elastic_table import (
     deliver_elastic,
     is_elastic_workload,
 )
-from experiments.cli.flags import comma_list
 from experiments.cli.options import InstanceFile
-from experiments.cli.policy_options import PolicySeed, Set, choose_options, known_policy
+from experiments.cli.policy_options import PolicySeed, Set, choose_options, known_policies
 from experiments.cli.reading import read_instance
 from experiments.evaluation.comparison import SLOT_SECONDS
 from experiments.evaluation.policies import POLICIES, RIVALS, SEED, entry_of, having
@@ -63,7 +62,7 @@ def command(
         ),
     ] = None,
     delivery: Any = None,
-) -> None:
+) -> int:
     """Run several policies on one instance, or on elastic jobs, and put their figures side by side.
 
     Mean and p95 are times from arrival to the end of the work of the jobs that finished, in slots;
@@ -79,6 +78,8 @@ def command(
     FIFO, RRH, SRTF and LAS draw at random how many workers each job gets. The table shows one draw;
     --policy-seed shows another, and --seeds 10 the means of ten.
 
+    Ctrl-C keeps the policies that are done, and says which are missing; the exit code is 3.
+
     Example: oasis compare instance.json --policies oasis,fifo,drf
     """
     if is_elastic_workload(file):
@@ -86,11 +87,10 @@ def command(
             raise oasis.OasisError("--seeds: expected 1 on elastic jobs; --policy-seed chooses it")
         comparison = compare_on_elastic(file, policies, policy_seed, assignments, slot_seconds)
         deliver_elastic(comparison, file, delivery)
-        return
+        return console.note_missing(comparison.missing)
     if slot_seconds is not None:
         raise ValueError("--slot-seconds: is for elastic jobs, an instance has slots of its own")
-    listed = comma_list(",".join(RIVALS) if policies is None else policies, "--policies")
-    names = [known_policy(name, "--policies") for name in listed]
+    names = list(RIVALS) if policies is None else known_policies(policies, "--policies")
     chosen = choose_options(names, assignments, shared={SEED: policy_seed})
     drawn = {name: _seeds(name, chosen[name], seeds) for name in having(SEED, names) if seeds > 1}
     if seeds > 1 and not drawn:
@@ -100,7 +100,9 @@ def command(
     makers = {name: partial(_make, name, instance, chosen[name]) for name in names}
     runs = sum(len(drawn.get(name, [0])) for name in names)
     with console.counter("comparing", runs * len(instance.jobs)) as advance:
-        found = compare_over_seeds(instance, makers, drawn, on_decision=advance)
+        found = compare_over_seeds(
+            instance, makers, drawn, on_decision=advance, keep_interrupted=True
+        )
     rows = {
         name: {**row, **entry_of(name).recorded(chosen[name], row["parameters"])}
         for name, row in found.policies.items()
@@ -121,6 +123,7 @@ def command(
         return comparison_page(comparison)
 
     delivery(document, show, draw)
+    return console.note_missing(comparison.missing)
 
 
 def _seeds(name: str, chosen: Mapping[str, Any], count: int) -> list[int]:

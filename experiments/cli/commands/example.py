@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from experiments.cli import console
-from experiments.cli.options import AsJson, is_stdout, output_file
+from experiments.cli.options import AsJson, is_stdout, known, output_file
 from experiments.cli.results import write_page
 from oasis.model.errors import OasisError
 from oasis.model.examples import EXAMPLES, example_text
@@ -45,8 +45,7 @@ def command(
         return
     if as_json:
         raise OasisError("--json: lists the examples, expected no NAME beside it")
-    if name not in EXAMPLES:
-        raise OasisError(f"NAME: expected one of {', '.join(EXAMPLES)}, got {name!r}")
+    name = known(name, EXAMPLES, "NAME")
     write_page(example_text(name), Path("-") if output is None else output)
     if output is not None and not is_stdout(output):
         console.note(f"wrote {output}: {EXAMPLES[name].about}")

@@ -11,9 +11,16 @@ import typer
 import oasis
 from experiments.cli import console
 from experiments.cli.exit_codes import DONE, FAILED_CELLS, LIMIT
-from experiments.cli.flags import comma_counts, comma_list, naming_flags, with_options
-from experiments.cli.options import AsJson, Style, not_stdout
-from experiments.cli.policy_options import SET, Set, choose_options, known_policy
+from experiments.cli.flags import comma_counts, naming_flags, with_options
+from experiments.cli.options import (
+    AsJson,
+    NoImprovement,
+    Style,
+    known,
+    not_stdout,
+    time_limit_option,
+)
+from experiments.cli.policy_options import SET, Set, choose_options, known_policies
 from experiments.cli.results import refuse
 from experiments.cli.sweep_report import interrupted
 from experiments.evaluation.policies import FLOOR, PAPER_FLOOR, POLICIES, OasisOptions
@@ -27,24 +34,31 @@ if TYPE_CHECKING:
     )
     from experiments.sweep import SweepProgress
 
-SETTINGS = (
-    *("seeds", "first_seed", "scale", "jobs", "servers", "preset", "policies", "time_limit"),
-    *("no_improvement", "trace"),
-)
+SETTINGS = ("seeds", "first_seed", "preset", "policies", "time_limit", "no_improvement", "trace")
+TIME_LIMIT = 120.0  # seconds
+FLAGS = {  # of settings whose names mean something else on the command line
+    "scale": "--size",
+    "jobs": "--job-counts",
+    "servers": "--servers-per-group",
+    "policy_options": SET,
+}
 
 
 @with_options(OasisOptions, "oasis_options", only_given=True, defaults={FLOOR: PAPER_FLOOR})
 def command(
+    context: typer.Context,
     name: Annotated[
         str | None,
         typer.Argument(
-            metavar="NAME",
+            metavar="[NAME]",
             help="fig3 to fig6, fig8, fig9, dragon-6 to dragon-10, kod2-7, kod2-8, specon-2 to "
             "specon-12, specon-table3, specon-sensitivity, priority-queue, controllers, floor, "
-            "commitment: see --list.",
+            "commitment. Left out, all are listed.",
         ),
     ] = None,
-    list_all: Annotated[bool, typer.Option("--list", help="List the figures.")] = False,
+    list_all: Annotated[
+        bool, typer.Option("--list", help="List the figures, as without NAME.")
+    ] = False,
     directory: Annotated[
         Path,
         typer.Option("-o", "--output", callback=not_stdout, help="Directory for data and picture."),
@@ -54,13 +68,13 @@ def command(
         typer.Option(help="Instances of each kind, one a seed. [default: the figure's]"),
     ] = None,
     first_seed: Annotated[int, typer.Option(help="The first of these seeds.")] = 0,
-    scale: Annotated[
+    size: Annotated[
         float, typer.Option(help="Multiply numbers of jobs and servers, for a quick look.")
     ] = 1.0,
-    jobs: Annotated[
+    job_counts: Annotated[
         str | None, typer.Option(help="Numbers of jobs, with commas. [default: the paper's]")
     ] = None,
-    servers: Annotated[
+    servers_per_group: Annotated[
         int | None, typer.Option(help="Machines of each group (Figs. 3, 4, 6). [default: 50]")
     ] = None,
     preset: Annotated[
@@ -78,17 +92,9 @@ def command(
     ] = None,
     oasis_options: Any = None,
     assignments: Set = None,
-    time_limit: Annotated[
-        float, typer.Option(help="Seconds for each offline solve (Fig. 5); inf: no limit.")
-    ] = 120.0,
-    no_improvement: Annotated[
-        float | None,
-        typer.Option(
-            help="End such a solve after so many seconds in which bound and schedules came closer "
-            "by less than a thousandth; its ratio is left out. [default: inf]"
-        ),
-    ] = None,
-    form: Annotated[str, typer.Option("--format", help="Picture: svg, png or pdf.")] = "svg",
+    time_limit: Annotated[float | None, time_limit_option("2 minutes; Fig. 5 alone")] = None,
+    no_improvement: NoImprovement = None,
+    form: Annotated[str, typer.Option("--picture-format", help="svg, png or pdf.")] = "svg",
     style: Style = None,
     as_json: AsJson = False,
 ) -> int:
@@ -98,28 +104,26 @@ def command(
     published numbers) and the picture. Started again, it continues where it stopped. The figures of
     other papers take seconds to minutes, write NAME-runs.csv instead, and begin anew.
 
-    Example: oasis figure fig3 --scale 0.1 --seeds 2
+    Example: oasis figure fig3 --size 0.1 --seeds 2
     """
     from experiments.figures import EXPERIMENTS, FIGURES  # noqa: PLC0415 (needs an extra)
 
     figures: dict[str, PublishedFigure | DirectFigure] = {**FIGURES, **EXPERIMENTS}
-    if list_all:
+    if list_all or (name is None and not _given(context)):
         _list(list(figures.values()), as_json=as_json)
         return DONE
-    if name is None or name not in figures:
-        raise ValueError(f"NAME: expected one of {', '.join(figures)}, got {name or 'nothing'!r}")
-    figure = figures[name]
+    figure = figures[known(name or "nothing", figures, "NAME")]
     settings = _settings(
         figure,
-        None if policies is None else comma_list(policies, "--policies"),
+        None if policies is None else known_policies(policies, "--policies"),
         choose=(assignments, oasis_options),
         seeds=seeds,
         first_seed=first_seed,
-        scale=scale,
-        jobs=None if jobs is None else comma_counts(jobs, "--jobs"),
-        servers=servers,
+        scale=size,
+        jobs=None if job_counts is None else comma_counts(job_counts, FLAGS["jobs"]),
+        servers=servers_per_group,
         preset=preset,
-        time_limit=time_limit,
+        time_limit=TIME_LIMIT if time_limit is None else time_limit,
         no_improvement=no_improvement,
         trace=None if trace is None else str(trace),
     )
@@ -128,6 +132,12 @@ def command(
     if result.errors:
         return FAILED_CELLS
     return LIMIT if result.unproven else DONE
+
+
+def _given(context: typer.Context) -> bool:
+    """Whether there are options that say how to make a figure."""
+    sources = (context.get_parameter_source(each) for each in context.params if each != "as_json")
+    return any(source is not None and source.name == "COMMANDLINE" for source in sources)
 
 
 def _make(
@@ -150,7 +160,7 @@ def _make(
     reached: list[SweepProgress] = []
     try:
         with (
-            naming_flags((), suffix="--format"),
+            naming_flags((), suffix="--picture-format"),
             console.counter(figure.name, figure.steps(settings)) as advance,
         ):
             if isinstance(figure, DirectFigure):
@@ -179,10 +189,10 @@ def _settings(
     """The settings that were asked for; errors name the flags."""
     names = tuple(POLICIES)
     if policies is not None:
-        names = tuple(known_policy(name, "--policies") for name in policies)
+        names = tuple(policies)
     assignments, oasis_options = choose
     chosen = choose_options(names, assignments, oasis=oasis_options)
-    with naming_flags(SETTINGS, policy_options=SET):
+    with naming_flags(SETTINGS, **FLAGS):
         settings = figure.settings(
             policies=None if policies is None else names,
             policy_options={name: options for name, options in chosen.items() if options},

@@ -14,7 +14,7 @@ from experiments.cli.options import (
     AsJson,
     Method,
     Output,
-    Seed,
+    SolverSeed,
     TimeLimit,
     WorkLimit,
     limits_of,
@@ -176,7 +176,7 @@ def improve(
     time_limit: TimeLimit = None,
     work_limit: WorkLimit = None,
     method: Method = "auto",
-    seed: Seed = 0,
+    seed: SolverSeed = 0,
     directory: Directory = None,
 ) -> int:
     """Solve the instances that are open once more, one after the other, and keep what is better.

@@ -50,7 +50,7 @@ def command(
 
     Example: oasis quote instance.json job.json
     """
-    known_policy(policy, "--policy", (OASIS, RECOURSE), own=False)
+    policy = known_policy(policy, "--policy", (OASIS, RECOURSE), own=False)
     (options,) = choose_options([policy], assignments, oasis=oasis_options).values()
     instance = read_instance(file)
     job = read_job(job_file)

@@ -18,7 +18,7 @@ from experiments.cli.options import (
     InstanceFile,
     Method,
     NoImprovement,
-    Seed,
+    SolverSeed,
     TimeLimit,
     WorkLimit,
     known_method,
@@ -45,7 +45,7 @@ def command(
     work_limit: WorkLimit = None,
     gap: Gap = None,
     no_improvement: NoImprovement = None,
-    seed: Seed = 0,
+    seed: SolverSeed = 0,
     method: Method = "auto",
     oasis_options: Any = None,
     assignments: Set = None,
@@ -73,9 +73,9 @@ def command(
     from experiments.evaluation.measure import measure  # noqa: PLC0415 (needs an extra)
     from offline import solve  # noqa: PLC0415
 
-    known_method(method)
+    method = known_method(method)
     limits = limits_of(time_limit, work_limit, gap, no_improvement)
-    known_policy(policy, "--policy")
+    policy = known_policy(policy, "--policy")
     (options,) = choose_options([policy], assignments, oasis=oasis_options).values()
     instance = read_instance(file)
     entry = entry_of(policy)

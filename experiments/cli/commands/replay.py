@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,10 +11,10 @@ import typer
 import oasis
 from experiments.cli import console
 from experiments.cli.delivery import with_delivery
-from experiments.cli.flags import comma_list
-from experiments.cli.policy_options import Chosen, PolicyLine, Set, choose_options, known_policy
+from experiments.cli.options import known
+from experiments.cli.policy_options import Chosen, PolicyLine, Set, choose_options, known_policies
 from experiments.cli.reading import errors_name
-from experiments.evaluation.comparison import Comparison
+from experiments.evaluation.comparison import MISSING, Comparison
 from experiments.evaluation.policies import LINE
 from experiments.evaluation.provenance import file_reference
 from experiments.evaluation.replay import PLAIN, replay_each
@@ -25,6 +26,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 STEPS = 200  # of the progress bar
+TRACE_OPTIONS = (
+    *("servers", "gpus_per_server", "placement"),
+    *("virtual_cluster", "max_gpus", "skip", "max_jobs"),
+)
 
 
 @with_delivery
@@ -34,7 +39,7 @@ def command(
         Path, typer.Argument(metavar="TRACE.csv", help="The jobs.", show_default=False)
     ],
     servers: Annotated[int, typer.Option(help="Number of servers.", min=1)] = 8,
-    gpus: Annotated[int, typer.Option(help="GPUs of each server.", min=1)] = 8,
+    gpus_per_server: Annotated[int, typer.Option(help="GPUs of each server.", min=1)] = 8,
     placement: Annotated[
         str, typer.Option(help="pooled: GPUs wherever they are; whole: all on one server.")
     ] = "pooled",
@@ -43,16 +48,16 @@ def command(
     ] = "fifo,srtf,las",
     line: PolicyLine = None,
     assignments: Set = None,
-    cluster: Annotated[
-        str, typer.Option(help="Only this virtual cluster (Philly's format). [default: all]")
+    virtual_cluster: Annotated[
+        str, typer.Option(help="Take the jobs of this virtual cluster alone. [default: all]")
     ] = "",
     max_gpus: Annotated[
         int | None, typer.Option(help="Leave out jobs with more GPUs.", min=1)
     ] = None,
-    first: Annotated[int, typer.Option(help="Leave out so many jobs at the start.", min=0)] = 0,
-    limit: Annotated[int | None, typer.Option(help="Take so many jobs.", min=1)] = None,
+    skip: Annotated[int, typer.Option(help="Leave out so many jobs at the start.", min=0)] = 0,
+    max_jobs: Annotated[int | None, typer.Option(help="Most jobs to take.", min=1)] = None,
     delivery: Any = None,
-) -> None:
+) -> int:
     """Replay a plain trace: each job holds its GPUs for its duration, or waits.
 
     TRACE.csv has the columns id,submitted,duration,gpus (times in seconds), or those of the Philly
@@ -62,14 +67,13 @@ def command(
 
     A JSON file holds elastic jobs and their machines instead (docs: simulator).
 
+    Ctrl-C keeps the policies that are done, and says which are missing; the exit code is 3.
+
     Example: oasis replay jobs.csv --policies srsf,las --line fit --placement whole
     """
-    names = comma_list(policies, "--policies")
-    for name in names:
-        known_policy(name, "--policies", PLAIN)
+    names = known_policies(policies, "--policies", PLAIN)
     chosen = choose_options(names, assignments, shared={LINE: line})
-    if placement not in ("pooled", "whole"):
-        raise ValueError(f"--placement: expected pooled or whole, got {placement!r}")
+    placement = known(placement, ("pooled", "whole"), "--placement")
     if is_elastic(file):
         _refuse_trace_options(context)
         with errors_name(file):
@@ -78,22 +82,26 @@ def command(
     else:
         with errors_name(file):
             trace = read_plain(
-                file, virtual_cluster=cluster, max_gpus=max_gpus, first=first, jobs=limit
+                file, virtual_cluster=virtual_cluster, max_gpus=max_gpus, first=skip, jobs=max_jobs
             )
         for sentence in malformed_sentences({"jobs": trace.malformed}):
             console.note(f"left out: {sentence}")
         with errors_name(file):
-            workload = _workload(trace, servers, gpus, placement)
-        about = _about(trace, servers, gpus, placement) | {
-            "cluster": cluster or None,
+            workload = _workload(trace, servers, gpus_per_server, placement)
+        about = _about(trace, servers, gpus_per_server, placement) | {
+            "cluster": virtual_cluster or None,
             "max_gpus": max_gpus,
-            "first": first,
-            "limit": limit,
+            "first": skip,
+            "max_jobs": max_jobs,
             "trace": file_reference(file),
             "version": oasis.__version__,
         }
         found = Comparison("replay", _replayed(workload, chosen, None), about)
-        title = f"{len(trace.jobs)} jobs on {servers} x {gpus} GPUs, {placement}; seconds"
+        title = (
+            f"{len(trace.jobs)} jobs on {servers} x {gpus_per_server} GPUs, {placement}; seconds"
+        )
+    missing = [name for name in chosen if name not in found.policies]
+    found = replace(found, about={**found.about, MISSING: missing}) if missing else found
 
     def show() -> None:
         console.print_rows(REPLAYED, replayed_rows(found), title=title)
@@ -106,6 +114,7 @@ def command(
         return comparison_page(found)
 
     delivery(found.to_dict, show, draw)
+    return console.note_missing(found.missing)
 
 
 def _about(trace: PlainTrace, servers: int, gpus: int, placement: str) -> dict[str, Any]:
@@ -131,7 +140,7 @@ def is_elastic(file: Path) -> bool:
 
 def _refuse_trace_options(context: typer.Context) -> None:
     """A file of elastic jobs says all this itself."""
-    for name in ("servers", "gpus", "placement", "cluster", "max_gpus", "first", "limit"):
+    for name in TRACE_OPTIONS:
         source = context.get_parameter_source(name)
         if source is not None and source.name == "COMMANDLINE":
             option = f"--{name.replace('_', '-')}"
@@ -182,4 +191,6 @@ def _replayed(
             if settled % each == 0:
                 advance()
 
-        return replay_each(workload, chosen, on_settled=settle, options=options)
+        return replay_each(
+            workload, chosen, on_settled=settle, options=options, keep_interrupted=True
+        )

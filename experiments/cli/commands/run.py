@@ -53,7 +53,8 @@ def command(
         ),
     ] = None,
     every_job: Annotated[
-        bool, typer.Option("--all", help=f"List every decision, not the first {MOST_ROWS}.")
+        bool,
+        typer.Option("--all-decisions", help=f"List every decision, not the first {MOST_ROWS}."),
     ] = False,
     delivery: Any = None,
 ) -> None:
@@ -156,4 +157,6 @@ def _print(run: oasis.Run, utilisation: Utilisation, rows: int) -> None:
     table = [decision_row(decision) for decision in run.decisions[:rows]]
     console.print_rows(DECISIONS, table, title="\nDecisions in order of arrival")
     if len(run.decisions) > rows:
-        console.note(f"({len(run.decisions) - rows} more; --all lists them, --json has them whole)")
+        console.note(
+            f"({len(run.decisions) - rows} more; --all-decisions lists them, --json has them whole)"
+        )

@@ -7,9 +7,8 @@ from typing import Annotated
 import typer
 
 from experiments.cli.console import note
-from experiments.cli.options import ResultFile
+from experiments.cli.options import ResultFile, known
 from experiments.cli.results import deliver
-from oasis.model.errors import OasisError
 from oasis.model.schema import instance_schema
 from oasis.simulator.elastic_schema import elastic_schema
 
@@ -28,8 +27,7 @@ def command(
 
     Example: oasis schema workload -o workload.schema.json
     """
-    if kind not in SCHEMAS:
-        raise OasisError(f"KIND: expected {' or '.join(SCHEMAS)}, got {kind!r}")
+    kind = known(kind, SCHEMAS, "KIND")
     deliver(
         SCHEMAS[kind](),
         lambda: note(f"wrote {output}: the schema of files of kind {kind}"),

@@ -13,7 +13,7 @@ from experiments.cli.options import (
     Method,
     NoImprovement,
     ResultFile,
-    Seed,
+    SolverSeed,
     TimeLimit,
     WorkLimit,
     known_method,
@@ -34,7 +34,7 @@ def command(
     work_limit: WorkLimit = None,
     gap: Gap = None,
     no_improvement: NoImprovement = None,
-    seed: Seed = 0,
+    seed: SolverSeed = 0,
     output: ResultFile = None,
     as_json: AsJson = False,
 ) -> int:
@@ -49,7 +49,7 @@ def command(
     """
     from offline import solve as solve_offline  # noqa: PLC0415 (needs an extra)
 
-    known_method(method)
+    method = known_method(method)
     limits = limits_of(time_limit, work_limit, gap, no_improvement)
     instance = read_instance(file)
     with CtrlC() as ctrl_c:

@@ -14,7 +14,7 @@ import typer
 from experiments.cli import console
 from experiments.cli.exit_codes import DONE, FAILED_CELLS
 from experiments.cli.flags import naming_flags
-from experiments.cli.options import AsJson, not_stdout
+from experiments.cli.options import AsJson, known, not_stdout
 from experiments.cli.sweep_progress import sweep_progress
 from experiments.cli.sweep_report import interrupted, list_cells, report
 from oasis.model.errors import OasisError
@@ -36,8 +36,9 @@ def command(
             help="Parquet file. [default: CONFIG with .parquet]",
         ),
     ] = None,
-    jobs: Annotated[
-        int | None, typer.Option(min=1, max=1024, help="Worker processes. [default: one a core]")
+    processes: Annotated[
+        int | None,
+        typer.Option(min=1, max=1024, help="Worker processes. [default: one per core]"),
     ] = None,
     engine: Annotated[
         str, typer.Option(help="local, or dask: an existing cluster, at --scheduler.")
@@ -88,7 +89,7 @@ def command(
     except OasisError as error:
         raise OasisError(f"{config}: {error}") from None
     path = output or config.with_suffix(".parquet")
-    where = _engine(engine, scheduler, jobs)
+    where = _engine(engine, scheduler, processes)
     if dry_run:
         list_cells(cells, sweep.Store.beside(path), as_json)
         return DONE
@@ -119,21 +120,20 @@ def command(
     return FAILED_CELLS if result.progress.failed else DONE
 
 
-def _engine(name: str, scheduler: str | None, jobs: int | None) -> Executor:
+def _engine(name: str, scheduler: str | None, processes: int | None) -> Executor:
     from experiments import sweep  # noqa: PLC0415
 
+    name = known(name, ("local", "dask"), "--engine")
     if name == "local":
         if scheduler is not None:
             raise ValueError("--scheduler: expected --engine dask with it")
-        return sweep.Local(-1 if jobs is None else jobs)
-    if name != "dask":
-        raise ValueError(f"--engine: expected local or dask, got {name!r}")
+        return sweep.Local(-1 if processes is None else processes)
     if scheduler is None:
         raise ValueError("--scheduler: expected the address of a Dask scheduler with --engine dask")
     # A scheduler that goes away is said in one line below, not in Dask's traceback.
     logging.getLogger("distributed.client").setLevel(logging.CRITICAL + 1)
-    if jobs is not None:
-        raise ValueError("--jobs: expected --engine local with it; Dask uses all its workers")
+    if processes is not None:
+        raise ValueError("--processes: expected --engine local with it; Dask uses all its workers")
     return sweep.Dask(scheduler)
 
 

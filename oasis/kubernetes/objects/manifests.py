@@ -64,7 +64,7 @@ def deployment(namespace: str, image: str, arguments: Sequence[str]) -> Object:
         "args": [
             "kubernetes",
             "run",
-            "--namespace",
+            "--system-namespace",
             namespace,
             "--metrics-port",
             "9090",

@@ -153,7 +153,7 @@ def measure(cluster: Cluster, scale: Scale) -> Measured:
         *(sys.executable, "-m", "experiments.cli", "kubernetes", "run", "--policy", "fifo"),
         *("--slot-seconds", str(scale.slot_seconds)),
         *("--startup-seconds", str(scale.clock.startup_seconds)),
-        *("--namespace", SYSTEM, "--name", name, "--jobs", name),
+        *("--system-namespace", SYSTEM, "--controller-name", name, "--namespace", name),
         *("--lease-seconds", "120", "--metrics-port", str(port)),
         *("--kubeconfig", str(scene.account.kubeconfig())),
     ]

@@ -214,7 +214,10 @@ def test_what_is_given_of_each_policy() -> None:
     with pytest.raises(oasis.OasisError, match=r"^--line: expected strict or fit, got 'x'$"):
         choose_options(["fifo"], None, shared={"line": "x"})
     assert known_policy("las", "--policy") == "las"
-    with pytest.raises(oasis.OasisError, match=r"^--policy: expected one of a, b, got 'las'$"):
+    with pytest.raises(
+        oasis.OasisError,
+        match=r"^--policy: expected one of a, b, got 'las'; las is a policy, but none ",
+    ):
         known_policy("las", "--policy", ("a", "b"))
     assert choose_options(list(POLICIES), None) == {name: {} for name in POLICIES}
 

@@ -18,7 +18,7 @@ def call(*words):
 
 @pytest.mark.parametrize("name", ["fig8", "priority-queue"])
 def test_a_style_changes_the_picture_and_nothing_else(name, tmp_path, capfd):
-    small = ("--seeds", 1, "--jobs", 3, "--policies", "oasis,drf") if name == "fig8" else ()
+    small = ("--seeds", 1, "--job-counts", 3, "--policies", "oasis,drf") if name == "fig8" else ()
     made = {}
     for style in ((), ("--style", "dark_background")):
         folder = tmp_path / str(len(style))

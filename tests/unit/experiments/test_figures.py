@@ -370,7 +370,18 @@ def test_boxes_are_the_quantiles_of_the_rows():
 
 
 def test_command_writes_data_and_picture_and_resumes(tmp_path, capfd):
-    words = ("figure", "fig8", "--seeds", 2, "--jobs", 3, "--policies", "oasis,drf", "-o", tmp_path)
+    words = (
+        "figure",
+        "fig8",
+        "--seeds",
+        2,
+        "--job-counts",
+        3,
+        "--policies",
+        "oasis,drf",
+        "-o",
+        tmp_path,
+    )
     assert call(*words, "--json") == 0
     document = json.loads(capfd.readouterr().out)
     files = [tmp_path / name for name in ("fig8.parquet", "fig8.csv", "fig8.svg")]
@@ -419,14 +430,17 @@ def test_failed_runs_are_left_out_and_said(tmp_path, monkeypatch):
             ("fig7",),
             "NAME: expected one of fig3, fig4, fig5, fig6, fig8, fig9, floor, ",
         ),
-        ((), "NAME: expected one of"),
+        (("--seeds", "2"), "NAME: expected one of"),
         (("fig3", "--seeds", "0"), "--seeds: expected at least 1"),
-        (("fig3", "--jobs", "many"), "--jobs: expected counts with commas between, got 'many'"),
-        (("fig3", "--format", "gif"), "--format: expected one of"),
+        (
+            ("fig3", "--job-counts", "many"),
+            "--job-counts: expected counts with commas between, got 'many'",
+        ),
+        (("fig3", "--picture-format", "gif"), "--picture-format: expected one of"),
         (("fig3", "--policies", "fifo,lifo"), "got 'lifo'"),
         (("fig3", "--policies", "fifo,fifo"), "--policies: expected each entry once, got fifo"),
-        (("fig3", "--jobs", "3,3"), "--jobs: expected each entry once, got 3 again"),
-        (("fig5", "--servers", "3"), "--servers, --policies: expected neither"),
+        (("fig3", "--job-counts", "3,3"), "--job-counts: expected each entry once, got 3 again"),
+        (("fig5", "--servers-per-group", "3"), "--servers-per-group, --policies: expected neither"),
         (("fig3", "--min-utility-fraction", "1"), "--min-utility-fraction: expected"),
         (("fig6", "--set", "oasis.scale=2"), "--set: the figure varies oasis.scale itself"),
         (("fig6", "--set", "las.line=strict"), "--set: expected options of oasis, got las"),

@@ -71,7 +71,17 @@ def documents(instance: oasis.Instance, tmp_path_factory: Any) -> dict[str, Any]
         "solve": (file,),
         "ratio": (file, "--method", "milp"),
         "compare": (file, "--policies", "oasis,fifo,drf", "--seeds", "3"),
-        "replay": (trace, "--servers", "2", "--policies", "fifo,srtf", "--line", "fit"),
+        "replay": (
+            trace,
+            "--servers",
+            "2",
+            "--max-jobs",
+            "9",
+            "--policies",
+            "fifo,srtf",
+            "--line",
+            "fit",
+        ),
         "quote": (file, job),
     }
     made = {}
@@ -296,7 +306,10 @@ def test_commands_of_replay_and_quote_have_their_options(documents: dict[str, An
     (line,) = commands_of("x", documents["replay"])
     words = shlex.split(line)
     assert Path(words[2]).name == "jobs.csv"
-    assert "--servers 2 --policies fifo,srtf --set fifo.line=fit --set srtf.line=fit" in line
+    assert (
+        "--servers 2 --max-jobs 9 --policies fifo,srtf --set fifo.line=fit --set srtf.line=fit"
+        in line
+    )
     (line,) = commands_of("x", documents["quote"])
     assert shlex.split(line)[3:] == ["JOB.json", "--policy", "oasis"]
     assert commands_of("x", documents["schedules"]) == ()

@@ -53,7 +53,7 @@ GRIDS: dict[str, dict[str, Any]] = {
         "policies": [{"name": "fifo"}],
     },
     "lateness": {
-        "seeds": 0,
+        "seeds": [0],
         "task": {"name": "lateness"},
         "instances": [SMALL],
         "policies": [{"name": "las", "line": "fit", "thresholds": [0.5, 2.0]}],

@@ -93,6 +93,8 @@ def test_raw_units_still_stands_for_no_normalisation() -> None:
 
 def test_counted_seeds_are_consecutive() -> None:
     assert small(seeds={"count": 3}).seeds == [0, 1, 2]
+    assert small(seeds=3).seeds == [0, 1, 2]  # as --seeds 3 on the command line
+    assert small(seeds=[3]).seeds == [3]
     assert small(seeds={"first": 5, "count": 2}).seeds == [5, 6]
 
 
@@ -404,10 +406,13 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"policies": [{"name": "fifo", "seed": -1}]}, "policies[0].seed: expected an integer >= 0"),
     ({"policies": [{"name": ["fifo", "fifo"]}]}, "policies: expected each point once, got name"),
     ({"seeds": [0, 1, 0]}, "seeds: expected each point once, got seed = 0 again"),
-    ({"seeds": -1}, "seeds: expected greater than or equal to 0, got -1"),
-    ({"seeds": 2**53 + 1}, "seeds: expected less than or equal to 9007199254740992, got "),
+    *(
+        ({"seeds": wrong}, "seeds: expected how many seeds, 1..1000000, {first = 0, count = 5}, or")
+        for wrong in (-1, 0, 2**53 + 1, 2.5, True, "5", {"first": 1}, {"count": 3, "last": 4})
+    ),
+    ({"seeds": [-1]}, "seeds[0]: expected greater than or equal to 0, got -1"),
+    ({"seeds": [2**53 + 1]}, "seeds[0]: expected less than or equal to 9007199254740992, got "),
     ({"seeds": [0.5]}, "seeds[0]: expected integer, got 0.5"),
-    ({"seeds": {"first": 1}}, "seeds: expected integers >= 0, or {first = 0, count = "),
     ({"task": {"name": "rato"}}, "task.name: expected one of run, lateness, ratio, got 'rato'"),
     ({"task": {"time_limit": 3}}, "task: unknown key 'time_limit'; expected one of none"),
     ({"task": {"name": "ratio", "time_limit": -1}}, "task.time_limit: expected greater than or "),

@@ -138,7 +138,9 @@ def test_no_job_left_is_an_error(options: dict[str, int], tmp_path: Path) -> Non
 
 
 def test_only_philly_has_virtual_clusters(tmp_path: Path) -> None:
-    with pytest.raises(InstanceError, match=r"^cluster: expected a trace in Philly's format$"):
+    with pytest.raises(
+        InstanceError, match=r"^virtual_cluster: expected a trace in Philly's format$"
+    ):
         read_plain(plain(tmp_path, "a,0,1,4"), virtual_cluster="a")
 
 

@@ -21,10 +21,12 @@ Kubeconfig = Annotated[
     typer.Option(help="Cluster to talk to. [default: as kubectl; in a pod, its service account]"),
 ]
 Context = Annotated[str | None, typer.Option(help="Context of the kubeconfig.")]
-System = Annotated[str, typer.Option("--namespace", help="Namespace of the controller.")]
-Name = Annotated[str, typer.Option("--name", help="Name of its lease and of its checkpoint.")]
+System = Annotated[str, typer.Option("--system-namespace", help="Namespace of the controller.")]
+Name = Annotated[
+    str, typer.Option("--controller-name", help="Name of its lease and of its checkpoint.")
+]
 JobNamespace = Annotated[
-    str | None, typer.Option("--jobs", help="Namespace of the jobs. [default: all]")
+    str | None, typer.Option("--namespace", "-n", help="Namespace of the jobs. [default: all]")
 ]
 Gpu = Annotated[str, typer.Option("--gpu-resource", help="What the cluster calls GPUs.")]
 BandwidthResource = Annotated[
@@ -37,6 +39,14 @@ BandwidthResource = Annotated[
 Storage = Annotated[
     str,
     typer.Option("--storage-resource", help="What the cluster calls disk; none: not planned."),
+]
+
+PsShare = Annotated[
+    str | None,
+    typer.Option(help="Part of nodes labelled `both` for parameter servers, such as 0.2."),
+]
+StartupSeconds = Annotated[
+    float, typer.Option(help="Part of a slot that pods may take to start without being late.")
 ]
 
 SYSTEM, NAME = "oasis-system", "oasis-scheduler"
@@ -109,7 +119,9 @@ def memory_of(objects: Objects, system: str, name: str) -> dict[str, Any]:
     found = Checkpoint(objects, system, name).read()
     if found is None:
         expected = "expected the checkpoint of a controller"
-        raise oasis.OasisError(f"--name {name}: {expected} in namespace {system}; found none")
+        raise oasis.OasisError(
+            f"--controller-name {name}: {expected} in namespace {system}; found none"
+        )
     memory: dict[str, Any] = found
     return memory
 

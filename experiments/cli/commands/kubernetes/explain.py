@@ -16,7 +16,7 @@ from experiments.cli.commands.kubernetes.cluster import (
     jobs_of,
 )
 from experiments.cli.commands.kubernetes.status import summary
-from experiments.cli.options import AsJson
+from experiments.cli.options import AsJson, known
 
 if TYPE_CHECKING:
     from oasis.kubernetes.api.resources import Objects
@@ -45,7 +45,7 @@ def command(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Of a job.")],
     *,
     namespace: Annotated[
-        str, typer.Option("--namespace", "-n", help="Namespace of the job.")
+        str, typer.Option("--namespace", "-n", help="Namespace of the jobs.")
     ] = "default",
     kind: Annotated[
         str, typer.Option(help="Its kind: oasisjob, job, jobset or trainjob.")
@@ -74,8 +74,7 @@ def command(
 def _found(name: str, namespace: str, kind: str, objects: Objects) -> dict[str, Any]:
     """The job of that kind and name, as `jobs_of` gives it."""
     kinds = ("oasisjob", "job", "jobset", "trainjob")
-    if kind not in kinds:
-        raise oasis.OasisError(f"--kind: expected one of {', '.join(kinds)}, got {kind!r}")
+    kind = known(kind, kinds, "--kind")
     wanted = name if kind == kinds[0] else f"{kind}/{name}"
     for item in jobs_of(objects, namespace):
         if item["metadata"]["name"] == wanted:

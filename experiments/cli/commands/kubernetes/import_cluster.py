@@ -17,6 +17,8 @@ from experiments.cli.commands.kubernetes.cluster import (
     Gpu,
     JobNamespace,
     Kubeconfig,
+    PsShare,
+    StartupSeconds,
     Storage,
     connect,
     resource_map,
@@ -42,13 +44,9 @@ def command(
     *,
     output: Output,
     slot_seconds: Annotated[float, typer.Option(help="Length of a slot.")] = 60.0,
-    startup_seconds: Annotated[
-        float, typer.Option(help="Part of a slot that pods may take to start.")
-    ] = 0.0,
+    startup_seconds: StartupSeconds = 0.0,
     horizon: Annotated[int, typer.Option(help="Number of slots.", min=1)] = 100,
-    ps_share: Annotated[
-        str | None, typer.Option(help="Part of nodes labelled `both` for parameter servers.")
-    ] = None,
+    ps_share: PsShare = None,
     gpu: Gpu = GPU,
     bandwidth: BandwidthResource = "oasis-scheduler.io/bandwidth",
     storage: Storage = STORAGE,

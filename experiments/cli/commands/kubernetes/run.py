@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-import oasis
 from experiments.cli import console
 from experiments.cli.commands.kubernetes.cluster import (
     GPU,
@@ -24,6 +23,8 @@ from experiments.cli.commands.kubernetes.cluster import (
     JobNamespace,
     Kubeconfig,
     Name,
+    PsShare,
+    StartupSeconds,
     Storage,
     System,
     connect,
@@ -31,7 +32,7 @@ from experiments.cli.commands.kubernetes.cluster import (
     share,
 )
 from experiments.cli.flags import naming_flags
-from experiments.cli.options import AsJson
+from experiments.cli.options import AsJson, known
 from experiments.cli.policy_options import Set, choose_options, known_policy
 from experiments.cli.reading import errors_name
 from experiments.evaluation.cluster_policies import cluster_policy, read_bounds
@@ -57,10 +58,7 @@ def command(
         ),
     ] = None,
     slot_seconds: Annotated[float, typer.Option(help="Length of a slot.")] = 60.0,
-    startup_seconds: Annotated[
-        float,
-        typer.Option(help="Part of a slot that pods may take to start without being late."),
-    ] = 0.0,
+    startup_seconds: StartupSeconds = 0.0,
     lookahead: Annotated[
         int, typer.Option(help="Slots that OASiS and recourse plan ahead.", min=1)
     ] = 100,
@@ -72,10 +70,7 @@ def command(
         float | None,
         typer.Option(help="When slot 0 begins, seconds since 1970. [default: at the first start]"),
     ] = None,
-    ps_share: Annotated[
-        str | None,
-        typer.Option(help="Part of nodes labelled `both` for parameter servers, such as 0.2."),
-    ] = None,
+    ps_share: PsShare = None,
     gpu: Gpu = GPU,
     bandwidth: BandwidthResource = BANDWIDTH,
     storage: Storage = STORAGE,
@@ -121,14 +116,20 @@ def command(
 
     Example: oasis kubernetes run --policy recourse --slot-seconds 300 --startup-seconds 20
     """
-    known_policy(policy, "--policy")
+    policy = known_policy(policy, "--policy")
     (options,) = choose_options([policy], assignments).values()
     of = None
     if bounds is not None:
         with errors_name(bounds):
             of = read_bounds(bounds, horizon or lookahead)
     make = cluster_policy(policy, options, lookahead=lookahead, horizon=horizon, bounds=of)
-    with naming_flags(tuple(Settings.__dataclass_fields__)):
+    with naming_flags(
+        tuple(Settings.__dataclass_fields__),
+        namespace="--system-namespace",
+        name="--controller-name",
+        watched="--namespace",
+        node_selector="--nodes",
+    ):
         settings = Settings(
             namespace=namespace,
             name=name,
@@ -143,9 +144,7 @@ def command(
             lease_seconds=lease_seconds,
         )
         _check_clock(settings)
-    if log_format not in LOG_FORMATS:
-        expected = f"expected one of {', '.join(LOG_FORMATS)}, got {log_format!r}"
-        raise oasis.OasisError(f"--log-format: {expected}")
+    log_format = known(log_format, LOG_FORMATS, "--log-format")
     logging.basicConfig(level=logging.INFO, handlers=[handler(log_format)])
     objects = connect(kubeconfig, context, dry_run=dry_run)
     from oasis.kubernetes.control.controller import Controller  # noqa: PLC0415 (needs an extra)

@@ -37,7 +37,7 @@ def command(
 
     Jobs, JobSets and TrainJobs that are scheduled here have their kind in their name.
 
-    Example: oasis kubernetes status --jobs research
+    Example: oasis kubernetes status -n research
     """
     found = jobs_of(connect(kubeconfig, context), jobs)
     document = {"jobs": [summary(item) for item in found]}

@@ -1,0 +1,93 @@
+"""Limits as people write them: ``90s``, ``5m``, ``1h``, ``500ms``; ``5%``."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any
+
+UNITS = {"ms": 0.001, "s": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
+PART = re.compile(rf"\s*({NUMBER})\s*({'|'.join(UNITS)})\s*")
+
+
+class Duration(float):
+    """Seconds that were written with a unit of time, so that they are no units of work."""
+
+
+def read_seconds(value: Any, what: str = "seconds", *, is_time: bool = True) -> float:
+    """A number of seconds >= 0, or infinity.
+
+    Parameters
+    ----------
+    value : number or str
+        A number, or text: a number, ``inf``, or numbers with units, such as ``1h30m``.
+    what : str
+        What a number without a unit is, for messages.
+    is_time : bool
+        Whether units of time are read; units of work are plain numbers.
+
+    Returns
+    -------
+    float
+        A `Duration` where there was a unit.
+
+    Raises
+    ------
+    ValueError
+        Saying what was expected.
+
+    Examples
+    --------
+    >>> read_seconds("90"), read_seconds("1.5m"), read_seconds("1h30m"), read_seconds("500ms")
+    (90.0, 90.0, 5400.0, 0.5)
+    """
+    parsed = _number(value)
+    if parsed is None and is_time and isinstance(value, str):
+        parts, end = [], 0
+        for part in PART.finditer(value):
+            if part.start() != end:
+                break
+            parts.append(float(part[1]) * UNITS[part[2]])
+            end = part.end()
+        if parts and end == len(value) and min(parts) >= 0:
+            parsed = Duration(math.fsum(parts))
+    if parsed is None or not parsed >= 0:  # nor is NaN
+        is_number = parsed is not None or not is_time
+        forms = "" if is_number else " (such as 90, 90s, 5m, 1h or 500ms)"
+        raise ValueError(f"expected {what} >= 0, or inf{forms}, got {_shown(value, parsed)}")
+    return parsed
+
+
+def read_share(value: Any) -> float:
+    """A share >= 0, or infinity: ``0.05`` and ``5%`` are the same.
+
+    Raises
+    ------
+    ValueError
+        Saying what was expected.
+
+    Examples
+    --------
+    >>> read_share("5%"), read_share(0.05), read_share("0.5 %")
+    (0.05, 0.05, 0.005)
+    """
+    text = value.strip() if isinstance(value, str) else ""
+    parsed = _number(text[:-1], 100.0) if text.endswith("%") else _number(value)
+    if parsed is None or not parsed >= 0:
+        forms = "" if parsed is not None else " (such as 0.05 or 5%)"
+        raise ValueError(f"expected a share >= 0, or inf{forms}, got {_shown(value, parsed)}")
+    return parsed
+
+
+def _number(value: Any, divisor: float = 1.0) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    try:
+        return float(value) / divisor
+    except (ValueError, OverflowError):
+        return None
+
+
+def _shown(value: Any, parsed: float | None) -> str:
+    return repr(value) if parsed is None else f"{parsed:g}"

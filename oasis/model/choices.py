@@ -1,0 +1,96 @@
+"""Names that users give: the one that is meant, and which to suggest where none is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from oasis.model.validation import describe
+
+MOST_SUGGESTED = 3
+
+
+def choice(name: Any, known: Iterable[str]) -> str:
+    """The entry of `known` that `name` stands for; upper and lower case do not count.
+
+    Parameters
+    ----------
+    name : str
+        What the user gave.
+    known : iterable of str
+        What there is.
+
+    Raises
+    ------
+    ValueError
+        If it is none of them, or two differ from it in case alone; the message lists what there is,
+        suggests what may be meant, and does not name the option.
+
+    Examples
+    --------
+    >>> choice("FIFO", ["fifo", "drf"])
+    'fifo'
+    >>> choice("fifoo", ["fifo", "drf"])
+    Traceback (most recent call last):
+    ValueError: expected one of fifo, drf, got 'fifoo'; did you mean 'fifo'?
+    """
+    entries = list(known)
+    if name in entries:
+        return name
+    text = name.casefold() if isinstance(name, str) else None
+    folded = [entry for entry in entries if entry.casefold() == text]
+    if len(folded) == 1:
+        return folded[0]
+    expected = f"expected one of {', '.join(entries)}, got {describe(name)}"
+    raise ValueError(f"{expected}{did_you_mean(name, entries)}")
+
+
+def did_you_mean(name: object, known: Iterable[str]) -> str:
+    """A question to be put behind an error, or nothing where no entry of `known` is near.
+
+    Near are the same letters and digits, the initials of several words, a beginning or a part, and
+    what few changes of single letters lead to.
+
+    Examples
+    --------
+    >>> did_you_mean("ShortestRemainingTimeFirst", ["fifo", "srtf"])
+    "; did you mean 'srtf'?"
+    >>> did_you_mean("x", ["fifo", "srtf"])
+    ''
+    """
+    found = _near(name, list(known)) if isinstance(name, str) else []
+    if not found:
+        return ""
+    return f"; did you mean {' or '.join(map(repr, found[:MOST_SUGGESTED]))}?"
+
+
+def _near(name: str, known: list[str]) -> list[str]:
+    from difflib import get_close_matches  # noqa: PLC0415 (only where something is wrong)
+
+    plain, initials = _plain(name), _initials(name)
+    by_plain: dict[str, list[str]] = {}
+    for entry in known:
+        by_plain.setdefault(_plain(entry), []).append(entry)
+    if plain in by_plain:
+        return by_plain[plain]
+    if len(initials) > 1 and initials in by_plain:
+        return by_plain[initials]
+    begun = [e for e in known if len(plain) > 1 and _plain(e).startswith(plain)]
+    begun += [e for e in known if len(_plain(e)) > 2 and plain.startswith(_plain(e))]
+    begun = begun or [e for e in known if len(plain) > 2 and plain in _plain(e)]
+    if begun:
+        return begun
+    close = get_close_matches(plain, by_plain, n=MOST_SUGGESTED)
+    return [entry for match in close for entry in by_plain[match]]
+
+
+def _plain(name: str) -> str:
+    """Letters and digits alone, in lower case: ``Finish_Time`` and ``finish-time`` are the same."""
+    return re.sub(r"[\W_]+", "", name).casefold()
+
+
+def _initials(name: str) -> str:
+    """First letters of the words, which begin after a separator or with a capital."""
+    words = re.findall(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])", name)
+    return "".join(word[0] for word in words).casefold()

@@ -1,0 +1,116 @@
+"""One word, one meaning: every option of every command, and its help."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+
+import pytest
+from typer.main import get_command
+
+from experiments.cli.app import whole_app
+from tests.packaging.commands import EXAMPLE, Oasis, assert_refused
+
+# Options that several commands have in words of their own, and the one meaning behind these.
+ONE_MEANING = {
+    "--bounds": "a file with U and L of OASiS's prices",
+    "--dry-run": "change nothing, and say what would be done",
+    "--gpus-per-server": "GPUs of each server",
+    "--horizon": "number of slots",
+    "--instance": "the instance that a result is of",
+    "--max-duration": "leave out jobs that ran longer",
+    "--min-duration": "leave out jobs that ran shorter",
+    "--min-gpus": "leave out jobs with fewer GPUs",
+    "--min-utility-fraction": "a completion worth less than this fraction counts as worthless",
+    "--output": "where what the command makes is written",
+    "--policies": "policies to compare, with commas between",
+    "--policy": "the policy",
+    "--preset": "settings that the jobs are drawn from",
+    "--ps-servers": "number of machines for parameter servers",
+    "--qos": "only jobs of this quality of service",
+    "--seed": "seed of what is drawn at random in an instance",
+    "--seeds": "number of seeds",
+    "--slot-seconds": "length of a slot",
+    "--user": "only jobs of this user",
+    "--worker-servers": "number of machines for workers",
+}
+HELP_OF_TYPER = ("--install-completion", "--show-completion", "--help")
+
+
+def options() -> Iterator[tuple[str, str, str, str]]:
+    """Each option of each command: name, command, what it takes, help without its default."""
+    commands = [("", get_command(whole_app()))]
+    while commands:
+        path, command = commands.pop(0)
+        nested = getattr(command, "commands", {})
+        commands += [(f"{path} {name}".strip(), each) for name, each in nested.items()]
+        for each in command.params:
+            for name in each.opts:
+                if each.param_type_name == "option" and name not in HELP_OF_TYPER:
+                    text = re.sub(r"\s*\[default: [^]]*\]", "", each.help or "")
+                    yield name, path, str(each.metavar or each.nargs), text
+
+
+def meanings() -> dict[str, set[tuple[str, str]]]:
+    found: dict[str, set[tuple[str, str]]] = defaultdict(set)
+    for name, _, takes, text in options():
+        found[name].add((takes, text))
+    return found
+
+
+def test_every_option_has_one_meaning() -> None:
+    several = {name for name, found in meanings().items() if len(found) > 1}
+    short = {"-o", "-n"}  # of --output and --namespace
+    assert several - set(ONE_MEANING) - short == set()
+
+
+def test_every_option_has_a_help() -> None:
+    assert [(name, path) for name, path, _, text in options() if not text.strip()] == []
+
+
+def test_what_is_listed_as_one_meaning_is_an_option() -> None:
+    assert set(ONE_MEANING) <= set(meanings())
+
+
+GONE = {
+    "sweep x.toml --jobs 2": "--jobs",
+    "figure fig3 --jobs 3": "--job",
+    "figure fig3 --scale 0.1": "--scale",
+    "figure fig3 --servers 3": "--servers",
+    "figure fig3 --format png": "--format",
+    "solve x.json --seed 3": "--solver-seed",
+    "ratio x.json --seed 3": "--solver-seed",
+    "library improve --seed 3": "--solver-seed",
+    "run x.json --all": "--all-decisions",
+    "replay x.csv --gpus 3": "--gpus-per-server",
+    "replay x.csv --limit 3": "--limit",
+    "replay x.csv --cluster a": "--virtual-cluster",
+    "kubernetes status --jobs a": "--jobs",
+    "kubernetes run --name a": "--name",
+}
+
+
+@pytest.mark.parametrize("line", GONE)
+def test_a_word_that_meant_something_else_is_refused(run: Oasis, line: str) -> None:
+    assert_refused(run(*line.split()), GONE[line])
+
+
+@pytest.mark.parametrize("words", [("figure",), ("figure", "--list")])
+def test_figure_alone_lists_the_figures(run: Oasis, words: tuple[str, ...]) -> None:
+    code, out, err = run(*words)
+    assert (code, err) == (0, "")
+    assert out.splitlines()[0].split() == ["name", "what", "it", "shows", "seeds"]
+    assert "fig3" in out
+
+
+def test_figure_without_a_name_but_with_options_is_refused(run: Oasis) -> None:
+    assert_refused(run("figure", "--size", "0.1"), "NAME: expected one of fig3, ")
+
+
+def test_limits_have_units(run: Oasis) -> None:
+    for words in (("--time-limit", "1500ms"), ("--time-limit", "1.5")):
+        code, out, _ = run("solve", EXAMPLE, *words, "--gap", "300%", "--json")
+        assert code == 3
+        assert '"time_limit": 1.5' in out
+        assert '"gap": 3.0' in out

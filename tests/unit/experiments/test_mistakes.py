@@ -1,0 +1,174 @@
+"""Mistakes that many make on the command line, and the one line that says what was meant."""
+
+from __future__ import annotations
+
+import gzip
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.core import TyperGroup
+from typer.main import get_command
+
+import oasis
+from experiments.cli.app import run_app, whole_app
+from experiments.cli.help import help_text, with_help
+from experiments.cli.usage import usage_message
+
+EXTRA = "Got unexpected extra argument(s) (b)"
+
+
+def refused(*words: str) -> str:
+    with pytest.raises(oasis.OasisError) as caught:
+        run_app(list(words))
+    return str(caught.value)
+
+
+# -- commas, options, commands ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (
+            "compare a.json --policies oasis fifo drf",
+            "--policies: expected commas, not blanks: --policies oasis,fifo,drf, got --policies "
+            "oasis fifo drf",
+        ),
+        (
+            "replay --policies fifo, las a.csv",
+            "--policies: expected commas, not blanks: --policies fifo,las, got --policies fifo, "
+            "las",
+        ),
+        (
+            "figure fig3 --job-counts=3 4 -o x",
+            "--job-counts: expected commas, not blanks: --job-counts 3,4, got --job-counts=3 4",
+        ),
+        (
+            "generate --mix 0.2 0.3 0.5 -o x.json",
+            "--mix: expected commas, not blanks: --mix 0.2,0.3,0.5, got --mix 0.2 0.3 0.5",
+        ),
+    ],
+)
+def test_a_list_with_blanks_is_told_to_have_commas(line: str, message: str) -> None:
+    words = line.split()
+    place = f"oasis {words[0]}"
+    assert usage_message(EXTRA, words, place, []) == message
+    if "replay" not in line:  # there, what is extra is not the last entry
+        assert refused(*words) == f"{message} (see '{place} --help')"
+
+
+def test_another_extra_argument_is_said_as_it_is() -> None:
+    assert usage_message(EXTRA, ["run", "a.json", "b"], "oasis run", []) == ""
+    assert usage_message(EXTRA, ["compare", "--policies", "a", "x.json"], "oasis compare", []) == ""
+
+
+@pytest.mark.parametrize(
+    ("line", "suggested"),
+    [
+        ("run a.json --polcy fifo", "'--policy'"),
+        ("run a.json --policies fifo", "'--policy'"),
+        ("run a.json --all", "'--all-decisions'"),
+        ("solve a.json --seed 1", "'--solver-seed'"),
+        ("solve a.json --timelimit 5", "'--time-limit'"),
+        ("replay a.csv --gpus 4", "'--gpus-per-server'"),
+    ],
+)
+def test_an_option_is_suggested(line: str, suggested: str) -> None:
+    message = refused(*line.split())
+    assert re.match(rf"No such option: --\w+; did you mean {suggested}", message)
+
+
+def test_an_option_without_its_value_exists() -> None:
+    assert "--policy" in (message := refused("run", "a.json", "--policy"))
+    assert "No such option" not in message
+
+
+def test_a_command_is_suggested() -> None:
+    assert "Did you mean 'compare'?" in refused("compar", "a.json")
+    assert "Did you mean 'list'?" in refused("library", "lst")
+
+
+# -- import without a format -----------------------------------------------------------------------
+
+FILES = {
+    "plain": "id,submitted,duration,gpus\na,0,60,1\n",
+    "slurm": "JobIDRaw|Submit|ElapsedRaw|AllocTRES\n1|2024-01-01T00:00:00|60|gres/gpu=1\n",
+    "swf": "; Version: 2.2\n1 0 0 60 1 -1 -1 1 60 -1 1 1 1 1 1 1 -1 -1\n",
+    "philly": "timestamp,duration,num_gpus,gpu_time,cluster\n2017-10-09 07:00:00,3600,2,7200,vc1\n",
+    "openb": "name,cpu_milli,memory_mib,num_gpu,gpu_milli\npod-0,8000,16384,1,1000\n",
+}
+KNOWN = "FORMAT: expected one of plain, slurm, swf, philly, openb before the file, got "
+
+
+@pytest.mark.parametrize("is_packed", [False, True])
+@pytest.mark.parametrize("kind", FILES)
+def test_import_without_a_format_says_what_the_file_looks_like(
+    tmp_path: Path, kind: str, is_packed: bool
+) -> None:
+    path = tmp_path / "trace"
+    text = FILES[kind].encode()
+    path.write_bytes(gzip.compress(text) if is_packed else text)
+    message = refused("import", str(path))
+    assert message.startswith(
+        f"{KNOWN}{str(path)!r}, which looks like {kind}: oasis import {kind} "
+    )
+
+
+@pytest.mark.parametrize("text", [b"", b"\xff\xfe\x00", b"a,b\n1,2\n", b"{}", b"\x1f\x8bbroken"])
+def test_a_file_that_is_not_recognised_is_not_guessed(tmp_path: Path, text: bytes) -> None:
+    path = tmp_path / "trace.csv"
+    path.write_bytes(text)
+    message = refused("import", str(path))
+    assert message.startswith(f"{KNOWN}{str(path)!r}; oasis import FORMAT {path} -o mine.json")
+
+
+def test_a_format_that_is_none_is_suggested() -> None:
+    assert "FORMAT: expected one of plain, " in refused("import", "absent.csv")
+    assert "got 'Philly'; did you mean 'philly'?" in refused("import", "Philly", "a.csv")
+    assert "got 'slrum'; did you mean 'slurm'?" in refused("import", "slrum", "a.csv")
+
+
+# -- help ------------------------------------------------------------------------------------------
+
+
+def commands() -> Iterator[tuple[Any, Any]]:
+    """Every command with its context."""
+    whole = with_help(get_command(whole_app()))
+    left = [(whole, whole.make_context("oasis", [], resilient_parsing=True))]
+    while left:
+        command, context = left.pop(0)
+        yield command, context
+        for name, nested in getattr(command, "commands", {}).items():
+            made = nested.make_context(name, [], parent=context, resilient_parsing=True)
+            left.append((nested, made))
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 100])
+def test_no_help_is_cut_at_any_width(width: int) -> None:
+    count = 0
+    for command, context in commands():
+        text = re.sub(r"\x1b\[\d*m", "", help_text(command, context, width))
+        words = {word for word in (command.help or "").split() if len(word) < width - 4}
+        for parameter in command.get_params(context):
+            words |= set((parameter.help or "").split())
+            words |= set(parameter.opts) if parameter.param_type_name == "option" else set()
+        assert [word for word in words if word not in text] == [], context.command_path
+        assert "…" not in text
+        longest = max(text.split("\n"), key=len)
+        is_code = longest.startswith("    ") and width < 80
+        assert len(longest) <= width or is_code or len(longest.split()) == 1, longest
+        count += 1
+    assert count > 35
+
+
+def test_every_command_has_an_example_that_is_one_line_for_a_shell() -> None:
+    for command, context in commands():
+        if isinstance(command, TyperGroup):
+            continue
+        text = help_text(command, context, 80)
+        found = re.search(r"Example:\s+((?:[^\n]*\\\n)*[^\n]+)", text)
+        assert found, context.command_path
+        assert "oasis" in found[1].replace("\\\n", " ")

@@ -1,0 +1,86 @@
+"""Names that are nearly right: read where case alone differs, suggested where more does."""
+
+from __future__ import annotations
+
+import pytest
+
+import oasis
+from baselines import make
+from experiments.evaluation.policies import POLICIES, entry_of
+from experiments.sweep import sweep_config
+from oasis.model.choices import choice, did_you_mean
+from offline import solve
+
+
+@pytest.mark.parametrize("name", ["FIFO", "Fifo", "fifo"])
+def test_case_does_not_count(name: str) -> None:
+    assert choice(name, POLICIES) == "fifo"
+    assert entry_of(name).name == "fifo"
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("fifoo", ["fifo"]),
+        ("FirstInFirstOut", ["fifo"]),
+        ("first-in-first-out", ["fifo"]),
+        ("FinishTimeFairness", ["finish-time-fairness"]),
+        ("finish_time_fairness", ["finish-time-fairness"]),
+        ("ShortestRemainingTimeFirst", ["srtf"]),
+        ("LeastAttainedService", ["las"]),
+        ("DominantResourceFairness", ["drf"]),
+        ("shortest job first", ["sjf"]),
+        ("KubernetesDefault", ["kubernetes-default"]),
+        ("kubernetes", ["kubernetes-default"]),
+        ("default", ["kubernetes-default"]),
+        ("OASiSScheduler", ["oasis"]),
+        ("recource", ["recourse"]),
+        ("priority", ["priority-queue"]),
+    ],
+)
+def test_a_policy_is_suggested(name: str, meant: list[str]) -> None:
+    suggested = f"; did you mean {' or '.join(map(repr, meant))}?"
+    assert did_you_mean(name, POLICIES) == suggested
+    with pytest.raises(ValueError, match=r"^expected one of oasis, recourse, ") as caught:
+        entry_of(name)
+    assert str(caught.value).endswith(f"got {name!r}{suggested}")
+
+
+@pytest.mark.parametrize("name", ["", "zzz", "1", None, 3])
+def test_nothing_is_suggested_where_nothing_is_near(name: object) -> None:
+    assert did_you_mean(name, POLICIES) == ""
+    with pytest.raises(ValueError, match=r"^expected one of "):
+        choice(name, POLICIES)
+
+
+def test_names_that_differ_in_case_alone_are_not_guessed() -> None:
+    assert choice("a", ["a", "A"]) == "a"
+    with pytest.raises(ValueError, match=r"got 'Ab'; did you mean 'ab' or 'AB'\?$"):
+        choice("Ab", ["ab", "AB"])
+
+
+def test_python_reads_and_suggests_the_same_names() -> None:
+    small = {"jobs": 2, "worker_servers": 1, "ps_servers": 1, "horizon": 4, "seed": 1}
+    instance = oasis.generate("Testbed", **small)
+    assert instance == oasis.generate("testbed", **small)
+    with pytest.raises(ValueError, match=r"preset: .*, got 'testbet'; did you mean 'testbed'\?"):
+        oasis.generate("testbet", **small)
+    assert solve(instance, "MILP", time_limit=5).method == "milp"
+    with pytest.raises(ValueError, match=r"method: .*, got 'bender'; did you mean 'benders'\?"):
+        solve(instance, "bender")
+    assert make("Drf", 0).name == "drf"
+    with pytest.raises(oasis.OasisError, match=r"name: .* did you mean 'congested'\?"):
+        oasis.read_example("congestd")
+
+
+def test_a_sweep_suggests_keys_tasks_policies_and_options() -> None:
+    grid = {"instances": [{"preset": "testbed"}], "policies": [{"name": "FIFO"}]}
+    assert sweep_config(grid).policies[0].name == ["fifo"]
+    for change, message in (
+        ({"policy": []}, "'policies'"),
+        ({"policies": [{"name": "fifoo"}]}, "'fifo'"),
+        ({"policies": [{"name": "las", "treshold": 1}]}, "'thresholds'"),
+        ({"policies": [{"name": "oasis", "granularity": "chunks"}]}, "'chunk'"),
+    ):
+        with pytest.raises(oasis.OasisError, match=rf"did you mean {message}\?"):
+            sweep_config(grid | change)

@@ -1,0 +1,55 @@
+"""The command is told from other programs, and a signal in its first moments is one line."""
+
+from __future__ import annotations
+
+import signal
+import sys
+
+import pytest
+
+from oasis.model import starting
+
+
+@pytest.mark.parametrize(
+    ("argv", "orig_argv", "is_command"),
+    [
+        (["/usr/bin/oasis", "run"], ["python", "/usr/bin/oasis", "run"], True),
+        (["C:\\oasis.exe"], ["C:\\oasis.exe"], sys.platform == "win32"),
+        (["oasis.exe"], ["oasis.exe"], True),
+        (["-m", "run"], ["python", "-m", "oasis", "run"], True),
+        (["-m", "run"], ["python", "-X", "dev", "-m", "oasis", "run"], True),
+        (["-m"], ["python", "-m", "pytest"], False),
+        (["-m", "-m", "oasis"], ["python", "-m", "oasis.other"], False),
+        (["-c"], ["python", "-c", "import oasis"], False),
+        (["mine.py", "oasis"], ["python", "mine.py", "oasis"], False),
+        ([""], ["python"], False),
+        ([], [], False),
+    ],
+)
+def test_the_command_is_the_script_or_the_module(
+    argv: list[str], orig_argv: list[str], is_command: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "argv", argv)
+    monkeypatch.setattr(sys, "orig_argv", orig_argv)
+    assert starting.is_command() is is_command
+
+
+def test_signals_that_are_ignored_stay_ignored_and_others_come_back() -> None:
+    former = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        starting.quit_at_once()
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+        assert callable(signal.getsignal(signal.SIGTERM))
+        starting.work_begins()
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+        assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        starting.quit_at_once()
+        assert signal.getsignal(signal.SIGINT) is not signal.default_int_handler
+        starting.work_begins()
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        for number, handler in former.items():
+            signal.signal(number, handler)
