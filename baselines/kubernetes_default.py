@@ -57,8 +57,9 @@ class KubernetesDefault:
 
     Parameters
     ----------
-    seed : int
-        Seed of the random draw of each job's fixed numbers of workers and parameter servers.
+    seed : int or None
+        Seed of the random draw of each job's fixed numbers of workers and parameter servers; None:
+        nothing is drawn, each job has the most workers that it can.
     interleave : bool
         Whether pods of jobs that come at one instant enter the queue by turns.
 
@@ -81,7 +82,7 @@ class KubernetesDefault:
     told_remaining = False
     may_deadlock = True
 
-    def __init__(self, seed: int = 0, *, interleave: bool = True) -> None:
+    def __init__(self, seed: int | None = 0, *, interleave: bool = True) -> None:
         self._seed, self.interleave = seed, interleave
         self._counts = FixedCounts(seed)
 

@@ -272,7 +272,7 @@ def _status() -> Schema:
     )
 
 
-PHASES = ("Pending", "Waiting", "Running", "Completed", "Rejected", "GivenUp", "Invalid")
+PHASES = ("Pending", "Waiting", "Running", "Completed", "Rejected", "GivenUp", "Invalid", "Failed")
 TERMINAL = frozenset({"Completed", "Rejected", "GivenUp"})
 
 
