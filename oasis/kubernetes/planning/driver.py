@@ -121,8 +121,13 @@ class Driver:
             if loss is not None and entry.allocation.workers:
                 entry.observe(slot, loss)
 
-    def _attempt(self, facts: Facts, failed: Mapping[str, Exception]) -> Outcome:
-        """Decide without the jobs that `failed`; everything is to be rolled back on an error."""
+    def _attempt(
+        self, facts: Facts, failed: Mapping[str, Exception], *, ask: bool = False
+    ) -> Outcome:
+        """Decide without the jobs that `failed`; everything is to be rolled back on an error.
+
+        With `ask` the policy is asked even if nothing happened.
+        """
         assert self.slot is not None
         outcome = Outcome(failed=dict(failed))
         if self._begins_anew:
@@ -137,7 +142,7 @@ class Driver:
             anew = self._leave(facts, view, outcome)
             self._machines(facts, view)
             self._arrive(facts, self.slot, view, anew, outcome)
-            if self._is_due(self.slot, view):
+            if ask or self._is_due(self.slot, view):
                 self._ask(view, outcome)
             self._begins_anew = False
         except Exception as error:  # noqa: BLE001 (of the policy, which may be anybody's: it is told)
@@ -366,7 +371,7 @@ class Driver:
 
         def trial(count: int) -> Exception | None:
             left_out = dict.fromkeys(uids[count:], error)
-            found = self._attempt(facts, {**failed, **left_out}).error
+            found = self._attempt(facts, {**failed, **left_out}, ask=True).error
             self._roll_back(saved)
             return found
 

@@ -156,7 +156,8 @@ class _Encoder:
         return {
             "is": "object",
             "class": name,
-            "items": {key: self.value(item) for key, item in attributes(value).items()},
+            # by name, as a checkpoint sorts its keys: what is seen again comes after the first time
+            "items": {key: self.value(item) for key, item in sorted(attributes(value).items())},
         }
 
 
