@@ -40,8 +40,10 @@ def node(name: str, role: str, gpus: int) -> dict[str, Any]:
 
 def pods(**requests: str) -> dict[str, Any]:
     """A pod template that asks for so much."""
-    asked = {name.replace("gpu", GPU).replace("bandwidth", names.BANDWIDTH): amount
-             for name, amount in requests.items()}
+    asked = {
+        name.replace("gpu", GPU).replace("bandwidth", names.BANDWIDTH): amount
+        for name, amount in requests.items()
+    }
     return {"spec": {"containers": [{"name": "train", "resources": {"requests": asked}}]}}
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import logging
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -113,9 +113,7 @@ def test_what_owners_do_while_no_controller_is_there_is_as_if_one_had_been(
     assert MESSAGE not in caplog.text
 
 
-@pytest.mark.parametrize(
-    ("slots", "phase"), [(1, "Completed"), (2, "Completed"), (5, "Running")]
-)
+@pytest.mark.parametrize(("slots", "phase"), [(1, "Completed"), (2, "Completed"), (5, "Running")])
 @pytest.mark.parametrize("name", POLICIES)
 def test_in_its_last_slot_the_work_is_what_the_owner_wants_now(
     name: str, slots: int, phase: str
@@ -319,7 +317,7 @@ def test_the_policy_is_asked_at_least_now_and_then() -> None:
     played = Played(picky("fifo", broken))
     played.submit(rigid("j", 1, 1))
     played.run(400)
-    gaps = [later - sooner for sooner, later in zip(asked, asked[1:], strict=False)]
+    gaps = [later - sooner for sooner, later in itertools.pairwise(asked)]
     assert gaps == [1, 2, 4, 8, 16, 32] + [LONGEST_WAIT] * (len(gaps) - 6)
     assert len(gaps) > 8
 

@@ -75,7 +75,16 @@ def policy(name: str) -> Callable[[], Any]:
     def past(cluster: oasis.Cluster) -> PriceBounds:
         jobs = [
             oasis.Job(
-                f"p{k}", 0, 1, 4, 1, float(k), 0.0, {"gpu": 1.0, "cpu": 1.0}, {}, oasis.Constant(20.0)
+                f"p{k}",
+                0,
+                1,
+                4,
+                1,
+                float(k),
+                0.0,
+                {"gpu": 1.0, "cpu": 1.0},
+                {},
+                oasis.Constant(20.0),
             )
             for k in (1, 3)
         ]
