@@ -1,4 +1,4 @@
-"""Ordinary jobs, and owners who act at a bad moment: the controller lives on a real control plane."""
+"""Ordinary jobs, and owners who act at a bad moment, on a real control plane."""
 
 from __future__ import annotations
 

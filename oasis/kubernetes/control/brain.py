@@ -411,8 +411,8 @@ class Brain:
 
     def _tell_errors(self, outcome: Outcome, now: float) -> None:
         """Report what the policy fails for: on the job that causes it, or on all of them."""
-        for uid, error in outcome.failed.items():
-            self.reader.fail(uid, error, "planning", now)
+        for uid, cause in outcome.failed.items():
+            self.reader.fail(uid, cause, "planning", now)
         message, error = None, outcome.error
         self.metrics.stalled.set(error is not None)
         if error is not None:

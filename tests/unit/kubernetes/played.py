@@ -48,7 +48,7 @@ def pods(**requests: str) -> dict[str, Any]:
 
 
 def job(name: str, slots: float = 12.0, **workers: Any) -> dict[str, Any]:
-    """An ``OasisJob`` of so many worker-slots; by default as in the tutorial, with up to 8 workers."""
+    """An ``OasisJob`` of so many worker-slots; by default like the first one of the tutorial."""
     return {
         "metadata": {"name": name, "namespace": "ns"},
         "spec": {
