@@ -10,28 +10,42 @@ LEAST, MOST = 1, 30
 
 
 class FixedCounts:
-    """Fixed counts of workers and parameter servers for each job, drawn at its arrival.
+    """Fixed counts of workers and parameter servers for each job, settled at its arrival.
 
     The paper fixes: counts drawn from 1-30 (section V-A). Chosen: uniform; n workers become
-    min(n, N_i) and the parameter servers are clipped to [ceil(n b_i / B_i), n], so that (3),
-    (6) and (7) hold, and a job that needs none has none; counts that the empty cluster cannot
-    hold shrink, workers first, until it can, since nobody may wait forever behind a request
-    that can never be met. The draws follow the order of arrival: the same seed gives a job the
-    same counts under every policy. Jobs that say with how many workers they are to run (rigid
-    jobs, and elastic ones with `initial_workers`) draw nothing.
+    min(n, N_i) and the parameter servers are clipped to [ceil(n b_i / B_i), n], so that (3), (6)
+    and (7) hold, and a job that needs none has none; counts that the empty cluster cannot hold
+    shrink, workers first, until it can, since nobody may wait forever behind a request that can
+    never be met. The draws follow the order of arrival: the same seed gives a job the same counts
+    under every policy.
+
+    Three kinds of job draw nothing. Jobs that say with how many workers they are to run (rigid
+    jobs, and elastic ones with `initial_workers`) run with these. Jobs that can have no parameter
+    server, and all other jobs where there is no seed, run with the most workers that they may have
+    and the empty cluster can hold, and with the fewest parameter servers that go with them.
 
     Parameters
     ----------
-    seed : int
-        Seed of the draws.
+    seed : int or None
+        Seed of the draws; None: nothing is drawn.
+
+    Examples
+    --------
+    >>> from oasis.scheduling import Machine, Site
+    >>> counts = FixedCounts(seed=None)
+    >>> counts.reset(EmptyCluster(Site(("gpu",), (Machine("n0", (4.0,)),))))
+    >>> counts.draw(PolicyJob("a", 0.0, 60.0, ((0, 1),), max_workers=3))
+    (3, 0)
+    >>> counts.draw(PolicyJob("b", 0.0, 60.0, ((0, 1),), max_workers=9))
+    (4, 0)
     """
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int | None) -> None:
         self._seed = seed
 
     def reset(self, empty: EmptyCluster) -> None:
         """Begin a new run on a cluster that is `empty` now."""
-        self._rng = np.random.default_rng(self._seed)
+        self._rng = None if self._seed is None else np.random.default_rng(self._seed)
         self._empty = empty
 
     def draw(self, job: PolicyJob) -> tuple[int, int] | None:
@@ -40,11 +54,16 @@ class FixedCounts:
         if workers is not None:
             ps = job.ps_needed(workers)
             return (workers, ps) if self._empty.holds(job, workers, ps) else None
-        drawn = self._rng.integers(LEAST, MOST + 1, size=2).tolist()
-        for workers in range(min(drawn[0], job.max_workers), job.min_workers - 1, -1):
+        if self._rng is None or not job.ps_most(job.max_workers):
+            most_workers, wanted_ps = job.max_workers, 0
+        else:
+            most_workers, wanted_ps = self._rng.integers(LEAST, MOST + 1, size=2).tolist()
+            most_workers = min(most_workers, job.max_workers)
+        most_workers = min(most_workers, self._empty.most_workers(job))
+        for workers in range(most_workers, job.min_workers - 1, -1):
             least = job.ps_needed(workers)
             most = job.ps_most(workers) if least else 0  # nothing to collect: no parameter server
-            for ps in dict.fromkeys((min(max(drawn[1], least), most), least)):
+            for ps in dict.fromkeys((min(max(wanted_ps, least), most), least)):
                 if self._empty.holds(job, workers, ps):
                     return workers, ps
         return None

@@ -26,8 +26,9 @@ class EASY(Queued):
 
     Parameters
     ----------
-    seed : int
-        Seed of the random draw of each job's fixed numbers of workers and parameter servers.
+    seed : int or None
+        Seed of the random draw of each job's fixed numbers of workers and parameter servers; None:
+        nothing is drawn, each job has the most workers that it can.
     placement : str or None
         Rule by which tasks are placed on machines, such as ``best-fit``; None: round-robin on
         instances, best fit elsewhere.
@@ -48,7 +49,7 @@ class EASY(Queued):
     name = "easy"
     told_remaining = True
 
-    def __init__(self, seed: int = 0, *, placement: str | None = None) -> None:
+    def __init__(self, seed: int | None = 0, *, placement: str | None = None) -> None:
         super().__init__(seed, placement=placement)
 
     @property

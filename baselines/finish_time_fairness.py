@@ -32,8 +32,9 @@ class FinishTimeFairness(Ordered):
 
     Parameters
     ----------
-    seed : int
-        Seed of the random draw of each job's fixed numbers of workers and parameter servers.
+    seed : int or None
+        Seed of the random draw of each job's fixed numbers of workers and parameter servers; None:
+        nothing is drawn, each job has the most workers that it can.
     lease : float
         Hours.
     line : {"strict", "fit"}
@@ -58,7 +59,7 @@ class FinishTimeFairness(Ordered):
 
     def __init__(
         self,
-        seed: int = 0,
+        seed: int | None = 0,
         lease: float = 1 / 3,
         *,
         line: str = STRICT,

@@ -34,8 +34,9 @@ class Gittins(Ordered):
 
     Parameters
     ----------
-    seed : int
-        Seed of the random draw of each job's fixed numbers of workers and parameter servers.
+    seed : int or None
+        Seed of the random draw of each job's fixed numbers of workers and parameter servers; None:
+        nothing is drawn, each job has the most workers that it can.
     levels : tuple of float
         Ends of all levels but the last, in GPU-hours, increasing.
     history : tuple of float
@@ -61,7 +62,7 @@ class Gittins(Ordered):
 
     def __init__(
         self,
-        seed: int = 0,
+        seed: int | None = 0,
         levels: tuple[float, ...] = HOURS,
         history: tuple[float, ...] = (),
         *,

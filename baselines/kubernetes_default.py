@@ -58,8 +58,9 @@ class KubernetesDefault(BasePolicy):
 
     Parameters
     ----------
-    seed : int
-        Seed of the random draw of each job's fixed numbers of workers and parameter servers.
+    seed : int or None
+        Seed of the random draw of each job's fixed numbers of workers and parameter servers; None:
+        nothing is drawn, each job has the most workers that it can.
     interleave : bool
         Whether pods of jobs that come at one instant enter the queue by turns.
 
@@ -80,7 +81,7 @@ class KubernetesDefault(BasePolicy):
     name = "kubernetes-default"
     may_deadlock = True
 
-    def __init__(self, seed: int = 0, *, interleave: bool = True) -> None:
+    def __init__(self, seed: int | None = 0, *, interleave: bool = True) -> None:
         self._seed, self.interleave = seed, interleave
         self._counts = FixedCounts(seed)
 

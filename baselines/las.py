@@ -36,8 +36,9 @@ class LAS(Ordered):
 
     Parameters
     ----------
-    seed : int
-        Seed of the random draw of each job's fixed numbers of workers and parameter servers.
+    seed : int or None
+        Seed of the random draw of each job's fixed numbers of workers and parameter servers; None:
+        nothing is drawn, each job has the most workers that it can.
     thresholds : tuple of float
         Ends of all queues but the last, in GPU-hours, increasing.
     order : {"arrival", "running-first"}
@@ -62,7 +63,7 @@ class LAS(Ordered):
 
     def __init__(
         self,
-        seed: int = 0,
+        seed: int | None = 0,
         thresholds: tuple[float, ...] = (1.0,),
         *,
         order: str = ARRIVAL,

@@ -69,15 +69,17 @@ class OneLine(BasePolicy):
 
     Parameters
     ----------
-    seed : int
-        Of the counts (`FixedCounts`).
+    seed : int or None
+        Of the counts (`FixedCounts`); None: nothing is drawn.
     line : {"strict", "fit"}
         Whether a job that does not fit blocks those behind it.
     placement : str or None
         As for `Placing`.
     """
 
-    def __init__(self, seed: int = 0, *, line: str = STRICT, placement: str | None = None) -> None:
+    def __init__(
+        self, seed: int | None = 0, *, line: str = STRICT, placement: str | None = None
+    ) -> None:
         self._seed, self.line = seed, check_line(line)
         self._counts, self._placing = FixedCounts(seed), Placing(placement)
 

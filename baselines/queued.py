@@ -18,8 +18,9 @@ class Queued(OneLine):
 
     Parameters
     ----------
-    seed : int
-        Seed of the random draw of each job's fixed numbers of workers and parameter servers.
+    seed : int or None
+        Seed of the random draw of each job's fixed numbers of workers and parameter servers; None:
+        nothing is drawn, each job has the most workers that it can.
     line : {"strict", "fit"}
         Whether a job that does not fit blocks those behind it.
     placement : str or None

@@ -40,8 +40,9 @@ class RRH(BasePolicy):
 
     Parameters
     ----------
-    seed : int
-        Seed of the random draw of each job's fixed numbers of workers and parameter servers.
+    seed : int or None
+        Seed of the random draw of each job's fixed numbers of workers and parameter servers; None:
+        nothing is drawn, each job has the most workers that it can.
     threshold : float
         Least gain of an admitted job, units of utility; the gain must exceed it.
     discount : float
@@ -67,7 +68,7 @@ class RRH(BasePolicy):
 
     def __init__(
         self,
-        seed: int = 0,
+        seed: int | None = 0,
         threshold: float = 0.0,
         discount: float = 0.01,
         weight: float = 0.5,

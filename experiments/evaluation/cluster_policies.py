@@ -9,7 +9,7 @@ from typing import Any
 
 import oasis
 from experiments.evaluation.live import planning_policy
-from experiments.evaluation.policies import OASIS, RECOURSE, entry_of
+from experiments.evaluation.policies import OASIS, RECOURSE, SEED, entry_of
 from oasis.model.instance_file import instance_from_dict, read_json
 from oasis.online.prices import PriceBounds
 from oasis.online.recourse.learned import LearnedPrices
@@ -39,7 +39,9 @@ def cluster_policy(
         Slots that OASiS and recourse plan ahead.
     horizon : int, optional
         Slots after which nothing counts, as in an instance. OASiS then decides as
-        `oasis.simulate` does, and recourse is the policy of the simulator itself.
+        `oasis.simulate` does, recourse is the policy of the simulator itself, and policies that
+        draw the counts of jobs draw those of the simulator. Without it they draw nothing unless
+        `options` has a seed: a job without an initial number of workers gets its maximum.
     bounds : callable, optional
         U and L of OASiS for a cluster.
 
@@ -52,6 +54,8 @@ def cluster_policy(
     --------
     >>> cluster_policy("fifo", {"seed": 3}, lookahead=100)().parameters
     {'seed': 3, 'line': 'strict', 'placement': None}
+    >>> cluster_policy("fifo", {}, lookahead=100)().parameters["seed"] is None
+    True
     """
     if name == OASIS:
         if bounds is None:
@@ -73,6 +77,8 @@ def cluster_policy(
             name, options, lookahead, reach=reach
         )
     entry = entry_of(name)
+    if horizon is None and SEED in entry.options:
+        options = {SEED: None, **options}
     return lambda: entry.make(None, options)  # type: ignore[return-value]
 
 

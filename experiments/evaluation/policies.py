@@ -209,7 +209,7 @@ class PolicyEntry:
                 values[name] = self.options[name].check(value)
             except ValueError as error:
                 raise OptionError(self.name, name, str(error)) from None
-            if name == SEED and values[name] < 0:
+            if name == SEED and values[name] is not None and values[name] < 0:
                 raise OptionError(self.name, name, f"expected an integer >= 0, got {value}")
         try:
             self.check(**values)

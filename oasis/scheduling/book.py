@@ -51,6 +51,17 @@ class EmptyCluster:
             self._known[key] = known
         return known
 
+    def most_workers(self, job: PolicyJob) -> int:
+        """Return how many workers of `job` fit if nothing else did, at most its maximum."""
+        room = Room(self._site, self._capacity)
+        return min(
+            job.max_workers,
+            sum(
+                room.count(machine, job.worker, job.max_workers)
+                for machine in self._site.machines_for("worker")
+            ),
+        )
+
     def fewest(self, job: PolicyJob) -> Counts | None:
         """Return the fewest tasks with which `job` works; None if not even they fit."""
         counts = job.min_workers, job.ps_needed(job.min_workers)

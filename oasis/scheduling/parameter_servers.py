@@ -76,7 +76,8 @@ class FixedPs:
     Parameters
     ----------
     count : int
-        Exactly so many run beside the workers; most Kubernetes jobs have one.
+        Exactly so many run beside the workers; most Kubernetes jobs have one. 0: the job can have
+        none, because it has no template for them.
 
     Examples
     --------

@@ -41,16 +41,29 @@ def reconcile(
             steps.actions.append(Delete(uid, pod, "Ended"))
     waiting: list[tuple[Target, list[WantedPod]]] = []
     for target in targets:
-        if target.found is not None:
-            gated = steps_of_existing(target, target.found, stuck, steps)
-        else:
-            _shrink(target, stuck, steps)
-            gated = _grow(target, steps)
+        try:
+            gated = _prepare(target, stuck, steps)
+        except Exception as error:  # noqa: BLE001 (of this job: the others go on)
+            steps.failed[target.spec.uid] = error
+            continue
         if gated:
             waiting.append((target, gated))
     for target, gated in waiting:
-        _place(target, gated, free, steps)
+        try:
+            _place(target, gated, free, steps)
+        except Exception as error:  # noqa: BLE001 (of this job: the others go on)
+            steps.failed[target.spec.uid] = error
+    if steps.failed:
+        steps.actions = [action for action in steps.actions if action.job not in steps.failed]
     return steps
+
+
+def _prepare(target: Target, stuck: frozenset[str], steps: Steps) -> list[WantedPod]:
+    """What has to be done before gates are opened; the gated pods of the gang if all are there."""
+    if target.found is not None:
+        return steps_of_existing(target, target.found, stuck, steps)
+    _shrink(target, stuck, steps)
+    return _grow(target, steps)
 
 
 def _shrink(target: Target, stuck: frozenset[str], steps: Steps) -> None:

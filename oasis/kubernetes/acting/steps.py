@@ -57,8 +57,11 @@ class Steps:
         Uids of jobs whose gang is withdrawn.
     short : dict of str to str
         By uid of a job whose gang waits for room: the node that has too little.
+    failed : dict of str to Exception
+        By uid of a job for which nothing can be done: the error that says why.
     """
 
     actions: list[Action] = field(default_factory=list)
     withdrawn: set[str] = field(default_factory=set)
     short: dict[str, str] = field(default_factory=dict)
+    failed: dict[str, Exception] = field(default_factory=dict)

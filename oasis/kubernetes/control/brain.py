@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from fractions import Fraction
 from typing import Any
 
@@ -23,22 +24,22 @@ from oasis.kubernetes.control.machines import Machines
 from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.settings import Settings
 from oasis.kubernetes.control.statuses import Job
-from oasis.kubernetes.objects.conditions import PLACED
-from oasis.kubernetes.objects.existing_kinds import existing_objects
+from oasis.kubernetes.objects.conditions import PLACED, error_text
+from oasis.kubernetes.objects.existing_kinds import existing_objects, job_items
 from oasis.kubernetes.objects.oasis_job import Clock, JobSpec
 from oasis.kubernetes.objects.schema import PHASES, TERMINAL
 from oasis.kubernetes.planning.driver import Driver
 from oasis.kubernetes.planning.entry import Entry, Facts, Outcome
 from oasis.kubernetes.planning.meter import Meter
 from oasis.kubernetes.planning.policy_state import policy_state, site_text
-from oasis.model.errors import InstanceError, PolicyError
+from oasis.model.errors import InstanceError
 from oasis.scheduling.policy import Policy
 from oasis.scheduling.site import Site
 
 log = logging.getLogger("oasis.kubernetes")
 
 Seen = Mapping[str, list[Any]]
-FORMAT = 2  # of the checkpoint
+FORMAT = 3  # of the checkpoint
 LITTLE = 1e-6  # worker-slots that are nothing but rounding
 STUCK = 0.5  # of a slot: so long a pod may be without room before its gang is withdrawn
 
@@ -83,7 +84,7 @@ class Brain:
         self._checkpoint = checkpoint
         self.meter = Meter(clock)
         self.requests = w.Requests()
-        self.reader = JobReader(clock, settings.resources)
+        self.reader = JobReader(clock, settings.resources, metrics)
         self.done: dict[str, float] = {}
         self.losses: dict[str, float] = {}  # what was reported anew in the slot that ended
         self._reports: dict[str, w.Report] = {}
@@ -91,6 +92,7 @@ class Brain:
         self._short: dict[str, str] = {}
         self._blocked: set[str] = set()
         self._stuck_since: dict[str, float] = {}
+        self._policy_error: Exception | None = None  # that was logged last
         self.existing = existing_objects(seen)
         self.machines = Machines.of(seen, settings, clock)
         self.driver = Driver(policy, self.site)
@@ -137,6 +139,14 @@ class Brain:
         """Unfinished jobs that make sense, by uid, in order of creation."""
         return self.reader.read(seen, self.driver, now)
 
+    @contextmanager
+    def handling(self, uid: str, doing: str, now: float) -> Iterator[None]:
+        """Report an error of what is done within on this job alone; the others go on."""
+        try:
+            yield
+        except Exception as error:  # noqa: BLE001 (whatever it is, it is this job's: it is told)
+            self.reader.fail(uid, error, doing, now)
+
     # -- slots -------------------------------------------------------------------------------------
 
     @property
@@ -151,20 +161,15 @@ class Brain:
         if slot < 0 or (self.driver.slot is not None and slot <= self.driver.slot):
             return False
         self.existing = existing_objects(seen)
-        self._close(slot, seen)
+        self._close(slot, seen, now)
         self._take_in_nodes(seen)
         specs = self.read_specs(seen, now)
         ours = self.pods_of(seen)
-        facts = Facts(
-            specs, dict(self.done), dict(self.losses), self._ended(ours), self._down(seen)
-        )
+        ended = self._ended(ours, now)
+        specs = {uid: spec for uid, spec in specs.items() if uid in self.reader.specs}
+        facts = Facts(specs, dict(self.done), dict(self.losses), ended, self._down(seen))
         begin = time.perf_counter()
-        try:
-            outcome = self.driver.boundary(slot, facts)
-        except PolicyError as error:
-            self.metrics.failures.inc()
-            log.error("%s; everything stays as it was", error)  # noqa: TRY400 (it says it all)
-            outcome = Outcome()
+        outcome = self.driver.boundary(slot, facts)
         seconds = time.perf_counter() - begin
         self.metrics.policy_seconds.observe(seconds)
         log.info(
@@ -175,6 +180,8 @@ class Brain:
             extra={"slot": slot, "count": len(outcome.changed), "seconds": round(seconds, 6)},
         )
         self._tell(slot, outcome, now)
+        self._tell_errors(outcome, now)
+        self._tell_plans(slot, now)
         self.withdrawn.clear()
         self._short.clear()
         self._checkpoint.write(self.state())
@@ -186,7 +193,7 @@ class Brain:
         self.requests.forget_others(seen["pods"])
         return True
 
-    def _close(self, slot: int, seen: Seen) -> None:
+    def _close(self, slot: int, seen: Seen, now: float) -> None:
         """Count the work up to the beginning of `slot`."""
         if self.driver.slot is None:
             return
@@ -199,24 +206,30 @@ class Brain:
                 self.metrics.lost.inc(lost if lost > LITTLE else 0.0)
         self.losses.clear()
         for uid, pods in self.pods_of(seen).items():
-            try:
-                reported = w.reported(pods)
-            except InstanceError as error:
-                log.warning("job %s: %s", uid, error)
-                continue
-            if reported.progress is not None:
-                self.done[uid] = reported.progress / self.clock.work_seconds
-            if reported.loss is not None and reported != self._reports.get(uid):
-                self.losses[uid] = reported.loss
-            self._reports[uid] = reported
+            with self.handling(uid, "following", now):
+                self._read_report(uid, pods)
 
-    def _ended(self, ours: Mapping[str, Mapping[str, Any]]) -> frozenset[str]:
-        return frozenset(self.reader.complete).union(
-            uid
-            for uid, entry in self.driver.by_uid.items()
-            if not entry.spec.is_existing
-            and w.all_succeeded(self._wanted(entry, {}), ours.get(uid, {}))
-        )
+    def _read_report(self, uid: str, pods: Mapping[str, Any]) -> None:
+        """What the training of a job says of itself."""
+        try:
+            reported = w.reported(pods)
+        except InstanceError as error:
+            log.warning("job %s: %s", uid, error)
+            return
+        if reported.progress is not None:
+            self.done[uid] = reported.progress / self.clock.work_seconds
+        if reported.loss is not None and reported != self._reports.get(uid):
+            self.losses[uid] = reported.loss
+        self._reports[uid] = reported
+
+    def _ended(self, ours: Mapping[str, Mapping[str, Any]], now: float) -> frozenset[str]:
+        found = set(self.reader.complete)
+        for uid, entry in self.driver.by_uid.items():
+            if not entry.spec.is_existing:
+                with self.handling(uid, "following", now):
+                    if w.all_succeeded(self._wanted(entry, {}), ours.get(uid, {})):
+                        found.add(uid)
+        return frozenset(found)
 
     def note(
         self, uid: str, pods: Mapping[str, Any], at: float, broken_at: float | None = None
@@ -225,12 +238,13 @@ class Brain:
         entry = self.driver.by_uid.get(uid)
         if entry is None:
             return
-        gang = w.working_gang(
-            self._wanted(entry, pods), pods, entry.spec.min_workers, entry.job.ps_needed
-        )
-        if broken_at is not None and not self.meter.working(uid) <= set(gang):
-            at = broken_at
-        self.meter.note(uid, gang, at)
+        with self.handling(uid, "following", at):
+            gang = w.working_gang(
+                self._wanted(entry, pods), pods, entry.spec.min_workers, entry.job.ps_needed
+            )
+            if broken_at is not None and not self.meter.working(uid) <= set(gang):
+                at = broken_at
+            self.meter.note(uid, gang, at)
 
     def _wanted(self, entry: Entry, pods: Mapping[str, Any]) -> tuple[p.WantedPod, ...]:
         if not entry.spec.is_existing:
@@ -255,20 +269,11 @@ class Brain:
         self.existing = existing_objects(seen)
         ours = self.pods_of(seen)
         marked = {uid: p.marked_ending(pods, ending) for uid, pods in ours.items()}
-        entries = self.driver.by_uid
-        targets = [
-            Target(
-                entry.spec,
-                self._wanted(entry, marked.get(uid, {})),
-                p.plan_hash(entry.allocation, self.places),
-                marked.get(uid, {}),
-                self.driver.slot,
-                uid in self.withdrawn,
-                self.existing[uid][1] if uid in self.existing else None,
-                entry.allocation.worker_count,
-            )
-            for uid, entry in entries.items()
-        ]
+        entries = self._handled(seen)
+        targets = []
+        for uid, entry in entries.items():
+            with self.handling(uid, "acting on", now):
+                targets.append(self._target(entry, marked.get(uid, {})))
         orphans = [
             (uid, pod)
             for uid, pods in marked.items()
@@ -285,8 +290,34 @@ class Brain:
             for uid, (kind, found) in self.existing.items()
             if uid not in entries and has_pods_but_no_plan(found, marked.get(uid, {}))
         ]
+        for uid, error in steps.failed.items():
+            self.reader.fail(uid, error, "acting on", now)
         self._withdraw(steps, now)
         return steps
+
+    def _handled(self, seen: Seen) -> dict[str, Entry]:
+        """Live jobs whose objects are there and make sense; nothing runs for the others."""
+        there = {
+            item["metadata"]["uid"]
+            for _, item in job_items(seen)
+            if not item["metadata"].get("deletionTimestamp")
+        }
+        there &= self.reader.specs.keys()
+        return {uid: entry for uid, entry in self.driver.by_uid.items() if uid in there}
+
+    def _target(self, entry: Entry, pods: Mapping[str, Any]) -> Target:
+        uid, slot = entry.spec.uid, self.driver.slot
+        assert slot is not None
+        return Target(
+            entry.spec,
+            self._wanted(entry, pods),
+            p.plan_hash(entry.allocation, self.places),
+            pods,
+            slot,
+            uid in self.withdrawn,
+            self.existing[uid][1] if uid in self.existing else None,
+            entry.allocation.worker_count,
+        )
 
     def _stuck(self, ours: Mapping[str, Mapping[str, Any]], now: float) -> frozenset[str]:
         waiting = {
@@ -304,16 +335,19 @@ class Brain:
             self.metrics.withdrawn.inc()
             self.withdrawn.add(uid)
             message = "the scheduler found no room for all pods; tried again in the next slot"
-            self.statuses[uid].say(PLACED, "False", "Withdrawn", message, now)
+            if uid in self.statuses:
+                self.statuses[uid].say(PLACED, "False", "Withdrawn", message, now)
         for uid, node in steps.short.items():
             if uid not in self._short:
                 self._short[uid] = node
 
-    def refused(self, failures: Iterable[tuple[str, str]], now: float) -> None:
-        """Write on the jobs' statuses which writes the API server refused."""
-        for uid, message in failures:
-            if uid in self.statuses:
-                self.statuses[uid].say(PLACED, "False", "Refused", message, now)
+    def refused(self, failures: Iterable[tuple[str, str | Exception]], now: float) -> None:
+        """Write on the jobs' statuses which writes the API server refused, or could not be made."""
+        for uid, why in failures:
+            if isinstance(why, Exception):
+                self.reader.fail(uid, why, "acting on", now)
+            elif uid in self.statuses:
+                self.statuses[uid].say(PLACED, "False", "Refused", why, now)
 
     # -- what is remembered --------------------------------------------------------------------
 
@@ -333,48 +367,92 @@ class Brain:
             "unwritten": {
                 uid: job.status for uid, job in self.statuses.items() if job.status != job.written
             },
-            "state": policy_state(driver.policy),
+            "state": policy_state(driver.policy)
+            if driver.kept_policy is None
+            else driver.kept_policy,
         }
 
     # -- what is said ------------------------------------------------------------------------------
 
     def _tell(self, slot: int, outcome: Outcome, now: float) -> None:
         decisions = getattr(self.driver.policy, "decisions", {})
-        promised = getattr(self.driver.policy, "promised", None)
         entries = self.driver.by_uid
         by_id = {decision.job_id: decision for decision in decisions.values()}
         for uid in outcome.completed:
-            entry = outcome.entries[uid]
-            self.statuses[uid].completed(entry, slot - 1, now)
-            self.metrics.utility.inc(self.statuses[uid].status["utility"])
+            with self.handling(uid, "telling of", now):
+                self._tell_completed(outcome.entries[uid], slot - 1, now)
         for uid, reason in outcome.rejected.items():
-            due = outcome.retried.get(uid)
-            again = None if due is None else self.clock.begin(due)
-            spec = self.reader.specs[uid]
-            self.statuses[uid].rejected(reason, by_id.get(spec.id), again, now)
+            with self.handling(uid, "telling of", now):
+                due = outcome.retried.get(uid)
+                again = None if due is None else self.clock.begin(due)
+                decision = by_id.get(self.reader.specs[uid].id)
+                self.statuses[uid].rejected(reason, decision, again, now)
         for uid, reason in outcome.given_up.items():
-            self.statuses[uid].given_up(reason, now)
+            with self.handling(uid, "telling of", now):
+                self.statuses[uid].given_up(reason, now)
+        promised = getattr(self.driver.policy, "promised", None)
         for uid in outcome.admitted:
-            entry = entries[uid]
-            promise = promised(entry.job) if promised is not None else None
-            self.statuses[uid].admitted(entry, by_id.get(entry.spec.id), promise, now)
+            with self.handling(uid, "telling of", now):
+                entry = entries[uid]
+                promise = promised(entry.job) if promised is not None else None
+                self.statuses[uid].admitted(entry, by_id.get(entry.spec.id), promise, now)
         for uid in outcome.late:
             self.metrics.broken.inc()
-            self.statuses[uid].late("its promised completion cannot be kept", now)
-        self._tell_plans(slot, now)
+            with self.handling(uid, "telling of", now):
+                self.statuses[uid].late("its promised completion cannot be kept", now)
+
+    def _tell_completed(self, entry: Entry, slot: int, now: float) -> None:
+        job = self.statuses.get(entry.spec.uid)
+        if job is None:
+            log.info("%s was deleted when its work was done", entry.spec.id)
+            return
+        job.completed(entry, slot, now)
+        self.metrics.utility.inc(job.status["utility"])
+
+    def _tell_errors(self, outcome: Outcome, now: float) -> None:
+        """Report what the policy fails for: on the job that causes it, or on all of them."""
+        for uid, cause in outcome.failed.items():
+            self.reader.fail(uid, cause, "planning", now)
+        message, error = None, outcome.error
+        self.metrics.stalled.set(error is not None)
+        if error is not None:
+            assert outcome.again_at is not None
+            name, again = self.driver.policy.name, f"slot {outcome.again_at}"
+            if error is not self._policy_error:
+                self.metrics.policy_errors.inc()
+                log.error("policy %s fails, and not for one job alone", name, exc_info=error)
+            message = f"policy {name} fails: {error_text(error)}; the last plan is kept, and the "
+            message += f"policy is asked again in {again}"
+            log.warning("%s", message)
+        self._policy_error = error
+        for uid in self.reader.specs:
+            if self.statuses[uid].phase not in TERMINAL:
+                self.statuses[uid].stalled(message, now)
+
+    def _planned(self) -> Mapping[int, Any]:
+        """What the policy plans for the next slots, by index of the job; empty if it cannot say."""
+        ahead = getattr(self.driver.policy, "ahead", None)
+        if ahead is None:
+            return {}
+        try:
+            return ahead(self.settings.shown_slots)  # type: ignore[no-any-return]
+        except Exception:
+            self.metrics.policy_errors.inc()
+            log.exception("policy %s cannot say what it plans", self.driver.policy.name)
+            return {}
 
     def _tell_plans(self, slot: int, now: float) -> None:
-        ahead = getattr(self.driver.policy, "ahead", None)
-        planned = ahead(self.settings.shown_slots) if ahead is not None else {}
+        planned = self._planned()
         state_of = getattr(self.driver.policy, "state_of", lambda _: None)
         for uid, entry in self.driver.by_uid.items():
             job = self.statuses.get(uid)
-            if job is None or job.phase in TERMINAL:
+            if job is None or job.phase in TERMINAL or uid not in self.reader.specs:
                 continue
-            alone = [(slot, entry.allocation)] if entry.allocation.workers else []
-            job.holds(entry, planned.get(entry.job.index, alone), self.places, now)
-            job.in_state(state_of(entry.job), now)
-            job.resized(entry, self.meter.idle(uid))
+            with self.handling(uid, "telling of", now):
+                alone = [(slot, entry.allocation)] if entry.allocation.workers else []
+                job.holds(entry, planned.get(entry.job.index, alone), self.places, now)
+                job.in_state(state_of(entry.job), now)
+                job.resized(entry, self.meter.idle(uid))
         phases = [job.phase for job in self.statuses.values()]
         for phase in PHASES:
             self.metrics.jobs.labels(phase).set(phases.count(phase))

@@ -30,6 +30,7 @@ log = logging.getLogger("oasis.kubernetes")
 
 SETTLE = 0.02  # seconds in which news gather, at least, before anything is done about them
 AGAIN = 0.5  # seconds until a write that failed is tried again
+LONGEST_PAUSE = 60.0  # seconds after an error of ours, at most
 LOOK_AGAIN = 5.0  # seconds until nodes that were missing are looked for, unless one changes before
 
 
@@ -102,6 +103,7 @@ class Controller:
         self.brain: Brain | None = None
         self._starts: StartUps | None = None
         self._no_nodes, self._try_at = "", 0.0  # what was said about nodes, and when to look again
+        self._errors = 0  # turns in a row that an error of ours ended
         self._busy = 0.0  # seconds of processor time that the last turn took
 
     def _hears(self, kind: str) -> Callable[[str, Any], None]:
@@ -196,12 +198,24 @@ class Controller:
                 self.brain = self._take_over()
             if self.brain is not None:
                 self._act(self.brain, news)
+            self._errors = 0
         except (ApiError, LostAnswerError) as error:
             self.metrics.failures.inc()
             log.warning("%s; tried again", error)
             if isinstance(error, ApiError) and error.status == 409:
                 self.brain = None  # another controller has written the checkpoint
             self.stopping.wait(AGAIN)
+        except Exception:
+            if self.brain is None:  # we cannot begin: how we are run is wrong
+                raise
+            pause = min(AGAIN * 2**self._errors, LONGEST_PAUSE)
+            self._errors += 1
+            self.metrics.failures.inc()
+            log.exception(
+                "an error of the controller; it goes on from the checkpoint in %g s", pause
+            )
+            self.brain = None
+            self.stopping.wait(pause)
         self._busy = time.thread_time() - begin
 
     def _take_over(self) -> Brain | None:

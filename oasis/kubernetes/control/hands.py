@@ -21,7 +21,8 @@ from oasis.kubernetes.objects.existing_kinds import is_scheduled
 
 log = logging.getLogger("oasis.kubernetes")
 
-Failure = tuple[str, str]  # uid of the job, and what went wrong
+# uid of the job, and what the API server said, or the error if it is not the API server's
+Failure = tuple[str, str | Exception]
 
 
 class Hands:
@@ -64,7 +65,7 @@ class Hands:
         self._pool.shutdown(wait=True, cancel_futures=True)
 
     def do(self, actions: Iterable[Action]) -> list[Failure]:
-        """Carry out `actions` side by side, and return what failed, in words for people."""
+        """Carry out `actions` side by side, and return what failed, job by job."""
         there = {pod["metadata"]["uid"] for pod in self._store.items()}
         self.ending &= there
         begun = [self._pool.submit(self._try, action) for action in actions]
@@ -76,8 +77,12 @@ class Hands:
         begun = [self._pool.submit(self._write, job) for job in jobs if job.status != job.written]
         wait(begun)
         for done in begun:
-            if (error := done.result()) is not None:
+            error = done.result()
+            if isinstance(error, (ApiError, LostAnswerError)):
                 log.warning("%s; tried again", error)
+            elif error is not None:
+                self._metrics.job_errors.labels("telling").inc()
+                log.error("a status could not be written; tried again", exc_info=error)
 
     def _try(self, action: Action) -> Failure | None:
         kind = action_word(action)
@@ -86,6 +91,8 @@ class Hands:
         except (ApiError, LostAnswerError) as error:
             log.warning("%s: %s", kind, error)
             return action.job, f"{kind}: {error}"
+        except Exception as error:  # noqa: BLE001 (of this job: it is told there)
+            return action.job, error
         self._metrics.actions.labels(kind).inc()
         return None
 
@@ -137,7 +144,7 @@ class Hands:
                 job.written = wanted
                 return None
             return error
-        except LostAnswerError as error:
+        except Exception as error:  # noqa: BLE001 (of this job: it is logged)
             return error
         job.written = wanted
         return None

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from typing import Any
 
 from oasis.kubernetes import names
+from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.statuses import Job
+from oasis.kubernetes.objects.conditions import VALID, error_text
 from oasis.kubernetes.objects.existing import parse_existing
 from oasis.kubernetes.objects.existing_kinds import ExistingKind, ended, job_items, version_of
 from oasis.kubernetes.objects.oasis_job import Clock, JobSpec, parse_job
@@ -15,6 +18,8 @@ from oasis.kubernetes.objects.schema import TERMINAL
 from oasis.kubernetes.planning.driver import Driver, plans_ahead
 from oasis.model.errors import InstanceError
 from oasis.scheduling.policy import Policy
+
+log = logging.getLogger("oasis.kubernetes")
 
 Seen = Mapping[str, list[Any]]
 
@@ -28,6 +33,8 @@ class JobReader:
         Slots.
     resources : ResourceMap
         Turns requests into demands.
+    metrics : Metrics, optional
+        Counts errors.
 
     Attributes
     ----------
@@ -39,12 +46,17 @@ class JobReader:
         Uids of objects whose own controllers say that they are complete.
     """
 
-    def __init__(self, clock: Clock, resources: ResourceMap) -> None:
+    def __init__(
+        self, clock: Clock, resources: ResourceMap, metrics: Metrics | None = None
+    ) -> None:
         self._clock, self._resources = clock, resources
+        self._metrics = metrics or Metrics()
         self.statuses: dict[str, Job] = {}
         self.specs: dict[str, JobSpec] = {}
         self.complete: set[str] = set()
         self._first: dict[str, int] = {}  # versions in which jobs were first seen, by uid
+        self._versions: dict[str, int] = {}  # that were read last, by uid
+        self._stopped: dict[str, int | None] = {}  # versions for which nothing more is done, by uid
 
     def read(self, seen: Seen, driver: Driver, now: float) -> dict[str, JobSpec]:
         """Unfinished jobs that make sense, by uid, in order of creation.
@@ -63,24 +75,83 @@ class JobReader:
         live = driver.by_uid
         self.complete.clear()
         for kind, item in self._in_order(seen):
-            meta = item["metadata"]
-            uid = meta["uid"]
-            if meta.get("deletionTimestamp"):
+            uid = item["metadata"]["uid"]
+            if item["metadata"].get("deletionTimestamp"):
                 continue
             there.add(uid)
-            job = self.statuses.get(uid)
-            if job is None:
-                job = self.statuses[uid] = Job(item, self._clock, kind)
-            job.meta = meta
-            if job.phase in TERMINAL or self._is_over(job, item, uid in live, now):
+            try:
+                spec = self._take(kind, item, driver.policy, uid in live, now)
+            except Exception as error:  # noqa: BLE001 (whatever it is, it is this job's: it is told)
+                self.fail(uid, error, "reading", now)
                 continue
-            self._read_one(job, item, driver.policy, now)
-            if uid in self.specs:
-                found[uid] = self.specs[uid]
+            if spec is not None:
+                found[uid] = spec
         self.statuses = {uid: job for uid, job in self.statuses.items() if uid in there}
         self.specs = {uid: spec for uid, spec in self.specs.items() if uid in there}
         self._first = {uid: version for uid, version in self._first.items() if uid in there}
+        self._versions = {uid: version for uid, version in self._versions.items() if uid in there}
+        self._stopped = {uid: version for uid, version in self._stopped.items() if uid in there}
         return found
+
+    def _take(
+        self,
+        kind: ExistingKind | None,
+        item: Mapping[str, Any],
+        policy: Policy,
+        live: bool,
+        now: float,
+    ) -> JobSpec | None:
+        """One job as it is now; None if it is over or makes no sense."""
+        uid = item["metadata"]["uid"]
+        job = self.statuses.get(uid)
+        if job is None:
+            job = self.statuses[uid] = Job(item, self._clock, kind)
+        job.meta = item["metadata"]
+        if job.phase in TERMINAL or self._is_stopped(job, item):
+            return None
+        if self._is_over(job, item, live, now):
+            return None
+        self._read_one(job, item, policy, now)
+        return self.specs.get(uid)
+
+    def _is_stopped(self, job: Job, item: Mapping[str, Any]) -> bool:
+        """Whether the job failed, and was not edited since, be it under a former controller."""
+        uid = job.meta["uid"]
+        version = self._versions[uid] = version_of(item, job.kind)
+        if uid not in self._stopped and job.phase == "Failed":
+            said = {c["type"]: c for c in job.status.get("conditions") or ()}.get(VALID, {})
+            is_edited = job.kind is None and said.get("observedGeneration") != version
+            self._stopped[uid] = None if is_edited else version
+        return uid in self._stopped and self._stopped[uid] == version
+
+    def fail(self, uid: str, error: Exception, doing: str, now: float) -> None:
+        """Report an error on the job that causes it; nothing is done for it before it is edited.
+
+        Parameters
+        ----------
+        uid : str
+            Of the job's object, which may be gone.
+        error : Exception
+            An `InstanceError` is a mistake of its owner: the job is Invalid. Everything else is a
+            fault of ours or of the policy: the job is Failed, and the traceback is in the log.
+        doing : str
+            What was being done with the job, for the message and for the metric.
+        now : float
+            Time.
+        """
+        spec, job = self.specs.pop(uid, None), self.statuses.get(uid)
+        self._stopped[uid] = self._versions.get(uid) if spec is None else spec.generation
+        self._metrics.job_errors.labels(doing).inc()
+        name = uid if job is None else job.name
+        if isinstance(error, InstanceError):
+            log.warning("%s: %s, found when %s it", name, error, doing)
+            if job is not None:
+                job.invalid(str(error), now)
+            return
+        log.error("%s: an error when %s it", name, doing, exc_info=error, extra={"job": name})
+        if job is not None:
+            why = f"{error_text(error)}, when {doing} it"
+            job.failed(f"{why}; see the log of the controller, and edit the job to try again", now)
 
     def _in_order(self, seen: Seen) -> list[tuple[ExistingKind | None, Mapping[str, Any]]]:
         """Jobs in order of creation.

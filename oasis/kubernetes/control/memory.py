@@ -17,8 +17,8 @@ from oasis.kubernetes.control.checkpoint import Checkpoint
 from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.settings import Settings
 from oasis.kubernetes.objects.conditions import ADMITTED
-from oasis.kubernetes.objects.oasis_job import Clock
-from oasis.kubernetes.planning.policy_state import decode, site_text
+from oasis.kubernetes.objects.oasis_job import Clock, JobSpec
+from oasis.kubernetes.planning.policy_state import site_text
 from oasis.scheduling.policy import Policy
 
 log = logging.getLogger("oasis.kubernetes")
@@ -64,9 +64,10 @@ def restored(
 ) -> Brain:
     """Make a controller go on from what was remembered, as far as that still holds.
 
-    The slots go on where they were counted. What the policy knew is taken over if policy, machines
-    and jobs are those of the checkpoint; otherwise all live jobs arrive once more, with the work
-    that is left of them.
+    The slots go on where they were counted. What the policy knew is taken over if policy and
+    machines are those of the checkpoint; otherwise all live jobs arrive once more, with the work
+    that is left of them. A job that was deleted or edited meanwhile leaves or changes at the next
+    boundary, as if the controller had been there.
     """
     if found is not None and (
         found.get("format") != FORMAT or found["slot_seconds"] != settings.slot_seconds
@@ -75,35 +76,40 @@ def restored(
     epoch = _epoch(seen, settings, now()) if found is None else found["epoch"]
     clock = Clock(settings.slot_seconds, settings.startup_seconds, epoch)
     brain = Brain(make(), settings, clock, checkpoint, metrics, seen, now)
-    if found is not None:
-        brain.reader.recall(found["unwritten"], seen)
-    specs = brain.read_specs(seen, now())
     if found is None:
-        _from_objects(brain, specs)
+        _from_objects(brain, brain.read_specs(seen, now()))
         return brain
+    try:
+        _go_on(brain, found, seen, now())
+    except Exception:
+        metrics.failures.inc()
+        log.exception("the checkpoint cannot be gone on from: live jobs arrive once more")
+        return restored(None, make, settings, metrics, seen, checkpoint, now)
+    return brain
+
+
+def _go_on(
+    brain: Brain, found: Mapping[str, Any], seen: Mapping[str, list[Any]], now: float
+) -> None:
+    """Bring a controller that has just been made into the state of a checkpoint."""
+    brain.reader.recall(found["unwritten"], seen)
+    specs = brain.read_specs(seen, now)
     brain.done.update(found["done"])
     driver = brain.driver
     same = (
         found["policy"] == driver.policy.name
         and found["site"] == site_text(brain.site)
         and found["parameters"] == json.loads(json.dumps(driver.policy.parameters))
-        and all(
-            entry["uid"] in specs and specs[entry["uid"]].generation == entry["generation"]
-            for entry in found["driver"]["entries"]
-        )
     )
     driver.restore(found["driver"], specs, remake=not same)
     if same:
-        own = getattr(driver.policy, "restore", None)
-        if own is None:
-            jobs = {index: entry.job for index, entry in driver.entries.items()}
-            decode(found["state"], driver.policy, jobs, driver.site)
-        else:
-            own(found["state"])
-        _go_on_counting(brain, seen, now())
+        driver.bring_policy(found["state"])
+        _go_on_counting(brain, seen, now)
     else:
-        log.warning("the checkpoint is of other machines or jobs: all live jobs arrive once more")
-    return brain
+        log.warning(
+            "the checkpoint is of other machines or of another policy: all live jobs "
+            "arrive once more"
+        )
 
 
 def _epoch(seen: Mapping[str, list[Any]], settings: Settings, now: float) -> float:
@@ -121,20 +127,25 @@ def _epoch(seen: Mapping[str, list[Any]], settings: Settings, now: float) -> flo
     return now - max(slots) * settings.slot_seconds
 
 
-def _from_objects(brain: Brain, specs: Mapping[str, Any]) -> None:
+def _from_objects(brain: Brain, specs: Mapping[str, JobSpec]) -> None:
     """Jobs that were accepted before arrive again, with the work that their status says is left.
 
     None arrives later than now: slots may be counted anew, and annotations may have been edited.
     """
     now = max(0, brain.clock.slot(brain.now()))
     for uid, spec in specs.items():
-        status = brain.statuses[uid].status
-        conditions = {entry["type"]: entry["status"] for entry in status.get("conditions") or ()}
-        if conditions.get(ADMITTED) == "True":
-            seconds = (status.get("progress") or {}).get("workerSeconds", 0.0)
-            done = seconds / brain.clock.work_seconds
-            brain.done[uid] = done
-            brain.driver.remember(spec, min(now, status.get("arrivalSlot", 0)), done)
+        with brain.handling(uid, "reading", brain.now()):
+            _remember(brain, uid, spec, now)
+
+
+def _remember(brain: Brain, uid: str, spec: JobSpec, now: int) -> None:
+    status = brain.statuses[uid].status
+    conditions = {entry["type"]: entry["status"] for entry in status.get("conditions") or ()}
+    if conditions.get(ADMITTED) == "True":
+        seconds = (status.get("progress") or {}).get("workerSeconds", 0.0)
+        done = seconds / brain.clock.work_seconds
+        brain.done[uid] = done
+        brain.driver.remember(spec, min(now, status.get("arrivalSlot", 0)), done)
 
 
 def _go_on_counting(brain: Brain, seen: Mapping[str, list[Any]], now: float) -> None:

@@ -47,6 +47,22 @@ class Metrics:
         self.failures = Counter(
             "oasis_failures", "Turns of the controller that an error ended.", registry=registry
         )
+        self.job_errors = Counter(
+            "oasis_job_errors",
+            "Errors that one job causes: it is Failed, or Invalid, and the others go on.",
+            ("doing",),
+            registry=registry,
+        )
+        self.policy_errors = Counter(
+            "oasis_policy_errors",
+            "Boundaries at which the policy failed and no single job caused it.",
+            registry=registry,
+        )
+        self.stalled = Gauge(
+            "oasis_plan_stalled",
+            "1 while the policy fails, so that the last plan is kept, else 0.",
+            registry=registry,
+        )
         self.withdrawn = Counter(
             "oasis_gangs_withdrawn",
             "Gangs withdrawn because their room was taken.",

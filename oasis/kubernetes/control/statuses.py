@@ -11,10 +11,12 @@ from oasis.kubernetes import names
 from oasis.kubernetes.cluster.nodes import Place
 from oasis.kubernetes.objects.conditions import (
     ADMITTED,
+    BAD_IF_TRUE,
     COMPLETE,
     IN_STATE,
     LATE,
     PLACED,
+    STALLED,
     VALID,
     decision_message,
     reason_word,
@@ -35,6 +37,7 @@ from oasis.scheduling.allocation import Allocation
 log = logging.getLogger("oasis.kubernetes")
 
 Status = dict[str, Any]
+STOPPED = frozenset({"Invalid", "Failed"})  # phases of jobs that nothing is done for until an edit
 
 
 class Job:
@@ -76,7 +79,7 @@ class Job:
             self.status.get("conditions") or (), kind, status, reason, message, now, generation
         )
         if before is None or (before["status"], before["reason"]) != (status, reason):
-            bad = (kind == LATE) == (status == "True")
+            bad = (kind in BAD_IF_TRUE) == (status == "True")
             warns = bad and not (kind == COMPLETE and status == "True")
             self.news.append(("Warning" if warns else "Normal", reason, message, now))
             log.info(
@@ -96,7 +99,7 @@ class Job:
 
     def valid(self, now: float) -> None:
         """The object makes sense, perhaps after it was corrected."""
-        if self.phase == "Invalid":
+        if self.phase in STOPPED:
             self.status["phase"] = "Pending"
             self.say(VALID, "True", "Valid", "the object makes sense now", now)
 
@@ -121,6 +124,21 @@ class Job:
         self.status["phase"] = "Invalid"
         self.say(VALID, "False", "Invalid", message, now)
         self.in_state(None, now)
+        self.stalled(None, now)
+
+    def failed(self, message: str, now: float) -> None:
+        """An error of ours, or of the policy, that only this job causes: nothing runs any more."""
+        self.status["phase"] = "Failed"
+        self.say(VALID, "False", "Error", message, now)
+        self.ended(now)
+        self.status["conditions"] = without_condition(self.status["conditions"], PLACED)
+
+    def stalled(self, message: str | None, now: float) -> None:
+        """The policy fails, so that the last plan is kept; None: it does not, or not any more."""
+        if message is not None:
+            self.say(STALLED, "True", "PolicyError", message, now)
+        elif any(c["type"] == STALLED for c in self.status.get("conditions") or ()):
+            self.status["conditions"] = without_condition(self.status["conditions"], STALLED)
 
     def admitted(
         self, entry: Entry, decision: Decision | None, promised: int | None, now: float
@@ -188,6 +206,7 @@ class Job:
         self.status["workers"] = 0
         self.status.pop("plan", None)
         self.in_state(None, now)
+        self.stalled(None, now)
 
     def progress(self, done: float, work: float) -> None:
         """Work done so far, in worker-slots."""

@@ -7,9 +7,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 from oasis.model.decision import Decision
+from oasis.model.errors import OasisError
 
 ADMITTED, PLACED, COMPLETE, LATE, VALID = "Admitted", "Placed", "Complete", "Late", "Valid"
 IN_STATE = "PolicyState"
+STALLED = "Stalled"
+BAD_IF_TRUE = frozenset({LATE, STALLED})
 
 # (beginning of a policy's reason, word for the condition)
 REASONS = (
@@ -31,6 +34,20 @@ def reason_word(reason: str) -> str:
     ('NoRoom', 'Rejected')
     """
     return next((word for begin, word in REASONS if reason.startswith(begin)), "Rejected")
+
+
+def error_text(error: BaseException) -> str:
+    """An exception in one line; one that was raised on purpose says itself what is wrong.
+
+    Examples
+    --------
+    >>> error_text(KeyError("u1")), error_text(OasisError("nodes: expected one, found none"))
+    ("KeyError: 'u1'", 'nodes: expected one, found none')
+    """
+    text = " ".join(str(error).split())
+    if isinstance(error, OasisError):
+        return text
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
 def time_text(time: float) -> str:

@@ -127,6 +127,14 @@ class JobSpec:
         return self.job.min_workers
 
     @property
+    def ps_count(self) -> int | None:
+        """So many parameter servers beside any number of workers; None: by bandwidth.
+
+        None can be made without a template for them.
+        """
+        return 0 if self.fixed_ps is None and self.ps is None else self.fixed_ps
+
+    @property
     def is_existing(self) -> bool:
         """Whether the controller of another kind makes its pods, and says when it is complete."""
         return self.kind != KIND

@@ -142,7 +142,9 @@ def _spec() -> Schema:
         {
             "minimum": _integer("It works with so many workers or more, or with none.")
             | {"default": 1},
-            "initial": _integer("Workers that policies without resizing give it."),
+            "initial": _integer(
+                "Workers that policies without resizing give it; without this number, the maximum."
+            ),
             "maximum": _integer("At most so many workers at a time."),
             "template": _template("worker"),
         },
@@ -272,7 +274,7 @@ def _status() -> Schema:
     )
 
 
-PHASES = ("Pending", "Waiting", "Running", "Completed", "Rejected", "GivenUp", "Invalid")
+PHASES = ("Pending", "Waiting", "Running", "Completed", "Rejected", "GivenUp", "Invalid", "Failed")
 TERMINAL = frozenset({"Completed", "Rejected", "GivenUp"})
 
 

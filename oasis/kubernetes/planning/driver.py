@@ -6,16 +6,18 @@ No input or output here: facts go in at each boundary between slots, decisions c
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
 from oasis.kubernetes.cluster.nodes import cluster_of
-from oasis.kubernetes.objects.oasis_job import JobSpec
+from oasis.kubernetes.objects.oasis_job import DEFAULT_GRACE, ON_REJECTION, RESIZE, JobSpec
 from oasis.kubernetes.planning.entry import Entry, Facts, Outcome
+from oasis.kubernetes.planning.policy_state import policy_state, restore_policy
 from oasis.kubernetes.planning.rest import rest_of
 from oasis.kubernetes.planning.view import ClusterView
-from oasis.model.errors import PolicyError
+from oasis.model.errors import OasisError, PolicyError
+from oasis.model.instance_file import job_from_dict
 from oasis.model.job import Job
 from oasis.model.rounding import TOLERANCE
 from oasis.scheduling.allocation import NOTHING, Allocation
@@ -46,6 +48,9 @@ class Driver:
         Live jobs by index, in order of arrival.
     slot : int or None
         The slot of the last boundary.
+    kept_policy : object
+        State of the policy after the last boundary, for a checkpoint; None if it cannot be written
+        down.
     """
 
     def __init__(self, policy: Policy, site: Site) -> None:
@@ -57,6 +62,9 @@ class Driver:
             set()
         )  # uids of jobs that ended, as long as their objects are there
         self.down: set[int] = set()
+        self.again_at: int | None = None  # the slot up to which nothing is decided after an error
+        self._error: Exception | None = None
+        self._errors = 0  # boundaries in a row at which the policy failed
         self._arrive_again: list[Entry] = []
         self._next = 0
         self._begin(site)
@@ -67,6 +75,8 @@ class Driver:
         self.policy.reset(site)
         self.site = site
         self.down.clear()
+        self.kept_policy: Any = None  # its state after the last boundary; None: as it begins
+        self._begins_anew = False
         self._wake_at: float | None = None
 
     @property
@@ -77,12 +87,31 @@ class Driver:
     def boundary(self, slot: int, facts: Facts) -> Outcome:
         """Begin `slot`: take in what happened, and ask the policy.
 
-        Raises
-        ------
-        PolicyError
-            If the policy asks for what cannot run; everything then stays as it was.
+        An error of the policy, or a plan that cannot be carried out, does not end this. The job
+        that causes it is looked for: the first one in order of arrival with which the policy
+        fails. It is left out and told in `Outcome.failed`, and the others are planned. If leaving
+        out jobs does not help, all jobs hold what they held before, `Outcome.error` tells why, and
+        the policy is asked again at the next boundary, then after two slots, four, and so on.
         """
-        outcome = Outcome()
+        self._pass(slot, facts)
+        if self.again_at is not None and slot < self.again_at:
+            return Outcome(error=self._error, again_at=self.again_at)
+        saved = self._saved()
+        failed: dict[str, Exception] = {}
+        while (outcome := self._attempt(facts, failed)).error is not None:
+            self._roll_back(saved)
+            found = self._find_cause(facts, failed, saved, outcome.error)
+            if found is None:
+                return self._put_off(slot, outcome.error)
+            failed[found[0]] = found[1]
+        self.again_at, self._error, self._errors = None, None, 0
+        for entry in self.entries.values():
+            entry.settle()
+        self._keep_policy()
+        return outcome
+
+    def _pass(self, slot: int, facts: Facts) -> None:
+        """Let time pass up to the beginning of `slot`; nothing is decided."""
         passed = 0 if self.slot is None else slot - self.slot
         self.slot = slot
         for entry in self.entries.values():
@@ -91,14 +120,33 @@ class Driver:
             loss = facts.losses.get(entry.spec.uid)
             if loss is not None and entry.allocation.workers:
                 entry.observe(slot, loss)
-        view = ClusterView(self.site, slot, self.entries, self.down, self._told, self.policy.name)
-        anew = self._leave(facts, view, outcome)
-        self._machines(facts, view)
-        self._arrive(facts, slot, view, anew)
-        if self._is_due(slot, view):
-            self._ask(view, outcome)
-        for entry in self.entries.values():
-            entry.settle()
+
+    def _attempt(
+        self, facts: Facts, failed: Mapping[str, Exception], *, ask: bool = False
+    ) -> Outcome:
+        """Decide without the jobs that `failed`; everything is to be rolled back on an error.
+
+        With `ask` the policy is asked even if nothing happened.
+        """
+        assert self.slot is not None
+        outcome = Outcome(failed=dict(failed))
+        if self._begins_anew:
+            self._arrive_again += self.entries.values()
+            self.entries.clear()
+        if failed:
+            specs = {uid: spec for uid, spec in facts.specs.items() if uid not in failed}
+            facts = replace(facts, specs=specs, ended=facts.ended - failed.keys())
+        told, name = self._told, self.policy.name
+        view = ClusterView(self.site, self.slot, self.entries, self.down, told, name)
+        try:
+            anew = self._leave(facts, view, outcome)
+            self._machines(facts, view)
+            self._arrive(facts, self.slot, view, anew, outcome)
+            if ask or self._is_due(self.slot, view):
+                self._ask(view, outcome)
+            self._begins_anew = False
+        except Exception as error:  # noqa: BLE001 (of the policy, which may be anybody's: it is told)
+            outcome.error = error
         return outcome
 
     def rebuild(self, site: Site) -> None:
@@ -117,18 +165,18 @@ class Driver:
         for index, entry in list(self.entries.items()):
             uid = entry.spec.uid
             spec = facts.specs.get(uid)
-            is_done = entry.remaining <= TOLERANCE * max(1.0, entry.work) or uid in facts.ended
-            if is_done:
+            edited = spec is not None and _differs(spec, entry.spec)
+            if self._is_done(entry, spec, facts, outcome):
                 outcome.completed.append(uid)
                 outcome.entries[uid] = entry
                 self.settled.add(uid)
                 view.finished.append(entry.job)
-            elif spec is None or _differs(spec, entry.spec):
+            elif spec is None or edited:
                 if withdraw is not None:
                     withdraw(entry.job)
                 else:
                     view.finished.append(entry.job)
-                if spec is not None:
+                if spec is not None and uid not in outcome.failed:
                     entry.spec = spec
                     anew.append(entry)
             else:
@@ -139,6 +187,19 @@ class Driver:
         for uid in self.retries.keys() - facts.specs.keys():
             del self.retries[uid]
         return sorted(anew, key=lambda entry: entry.arrived)
+
+    def _is_done(self, entry: Entry, spec: JobSpec | None, facts: Facts, outcome: Outcome) -> bool:
+        """Whether a job is complete: by the work that its owner wants now, if that was edited."""
+        uid = entry.spec.uid
+        if uid in outcome.failed:
+            return False
+        if spec is not None and _differs(spec, entry.spec):
+            try:
+                entry.work = policy_job(spec.job, self.site).work
+            except Exception as error:  # noqa: BLE001 (whatever is wrong with it, it is told)
+                outcome.failed[uid] = error
+                return False
+        return entry.remaining <= TOLERANCE * max(1.0, entry.work) or uid in facts.ended
 
     def _machines(self, facts: Facts, view: ClusterView) -> None:
         view.lost += sorted(facts.down - self.down)
@@ -151,15 +212,21 @@ class Driver:
                 entry.waiting_since = int(view.now)
                 view.evicted.append(entry.job)
 
-    def _arrive(self, facts: Facts, slot: int, view: ClusterView, anew: list[Entry]) -> None:
-        for entry in anew:
-            self._enter(entry, slot, view)
-        known = {entry.spec.uid for entry in self.entries.values()} | self.settled
+    def _arrive(
+        self, facts: Facts, slot: int, view: ClusterView, anew: list[Entry], outcome: Outcome
+    ) -> None:
+        """Let jobs arrive; one that cannot be described to the policy is left out, and told."""
+        known = {entry.spec.uid for entry in (*self.entries.values(), *anew)} | self.settled
+        arriving = list(anew)
         for uid, spec in facts.specs.items():
             arrived, due, _ = self.retries.get(uid, (slot, slot, 0))
-            if uid not in known and due <= slot:
-                done = facts.done.get(uid, 0.0)
-                self._enter(Entry(spec, _NO_JOB, arrived, 0.0, done), slot, view)
+            if uid not in known and uid not in outcome.failed and due <= slot:
+                arriving.append(Entry(spec, _NO_JOB, arrived, 0.0, facts.done.get(uid, 0.0)))
+        for entry in arriving:
+            try:
+                self._enter(entry, slot, view)
+            except Exception as error:  # noqa: BLE001 (whatever is wrong with it, it is told)
+                outcome.failed[entry.spec.uid] = error
 
     def _enter(self, entry: Entry, slot: int, view: ClusterView) -> None:
         """Let a job arrive in `slot`, be it for the first time or with what is left of it."""
@@ -182,8 +249,8 @@ class Driver:
     def as_seen(self, spec: JobSpec, source: Job, index: int, fixed: int | None) -> PolicyJob:
         """The job as a policy sees it that is told its work."""
         job = policy_job(source, self.site)
-        if spec.fixed_ps is not None:
-            job = replace(job, ps_per_worker=0.0, ps_rule=FixedPs(spec.fixed_ps))
+        if spec.ps_count is not None:
+            job = replace(job, ps_per_worker=0.0, ps_rule=FixedPs(spec.ps_count))
         return replace(job, index=index, initial_workers=fixed)
 
     def _show(self, entry: Entry, job: PolicyJob) -> None:
@@ -264,6 +331,89 @@ class Driver:
             if not room.hold(job, allocation):
                 raise PolicyError(self.policy.name, "more than is free", job=job.id)
 
+    # -- what went wrong ---------------------------------------------------------------------------
+
+    def _keep_policy(self) -> None:
+        """Keep the state of the policy: an error at the next boundary brings it back to that."""
+        try:
+            self.kept_policy = policy_state(self.policy)
+        except OasisError:  # it cannot be written down: after an error it begins anew
+            self.kept_policy = None
+
+    def _saved(self) -> dict[str, Any]:
+        """What a boundary changes here, beside the policy."""
+        return {
+            "entries": [entry.copy() for entry in self.entries.values()],
+            "again": [entry.copy() for entry in self._arrive_again],
+            "retries": dict(self.retries),
+            "settled": set(self.settled),
+            "down": set(self.down),
+            "numbers": (self._next, self._wake_at),
+        }
+
+    def _roll_back(self, saved: Mapping[str, Any]) -> None:
+        """Forget what an attempt changed, also in the policy."""
+        self.entries = {entry.job.index: entry.copy() for entry in saved["entries"]}
+        self._arrive_again = [entry.copy() for entry in saved["again"]]
+        self.retries, self.settled = dict(saved["retries"]), set(saved["settled"])
+        self.down = set(saved["down"])
+        self._next, self._wake_at = saved["numbers"]
+        self.policy.reset(self.site)
+        self._begins_anew = self.kept_policy is None
+        if self.kept_policy is not None:
+            self.bring_policy(self.kept_policy)
+
+    def _find_cause(
+        self,
+        facts: Facts,
+        failed: Mapping[str, Exception],
+        saved: Mapping[str, Any],
+        error: Exception,
+    ) -> tuple[str, Exception] | None:
+        """The uid of the job that causes `error`, and the error with it as the last of all jobs.
+
+        None if the policy fails without any job. Jobs that arrive now are suspected first: those
+        that are live are left out of a trial only if the policy fails without any that is new.
+        """
+        uids = sorted((uid for uid in facts.specs if uid not in failed), key=self._order())
+        live = sum(uid in self.by_uid for uid in uids)
+
+        def trial(count: int) -> Exception | None:
+            left_out = dict.fromkeys(uids[count:], error)
+            found = self._attempt(facts, {**failed, **left_out}, ask=True).error
+            self._roll_back(saved)
+            return found
+
+        good, bad, cause = 0, len(uids), error
+        for count in (live, 0):
+            if count < bad:
+                found = trial(count)
+                if found is None:
+                    good = count
+                    break
+                bad, cause = count, found
+        if bad == 0:
+            return None
+        while bad - good > 1:
+            middle = (good + bad) // 2
+            found = trial(middle)
+            if found is None:
+                good = middle
+            else:
+                bad, cause = middle, found
+        return uids[bad - 1], cause
+
+    def _order(self) -> Callable[[str], int]:
+        """By age: live jobs as they arrived, then all others."""
+        places = {uid: k for k, uid in enumerate(self.by_uid)}
+        return lambda uid: places.get(uid, len(places))
+
+    def _put_off(self, slot: int, error: Exception) -> Outcome:
+        """Keep all as it is, and ask the policy again later, and later still each time."""
+        self.again_at = slot + min(LONGEST_WAIT, 2**self._errors)
+        self._error, self._errors = error, self._errors + 1
+        return Outcome(error=error, again_at=self.again_at)
+
     # -- what lasts --------------------------------------------------------------------------------
 
     def state(self) -> dict[str, Any]:
@@ -293,7 +443,8 @@ class Driver:
         state : mapping
             From `state`.
         specs : mapping of str to JobSpec
-            The jobs that are there, by uid.
+            The jobs that are there, by uid. One that is gone, or that was edited, is taken over as
+            it was: at the next boundary it leaves like any other.
         remake : bool
             Whether the policy does not know these jobs: they arrive once more.
         """
@@ -313,7 +464,7 @@ class Driver:
             return
         self.down.update(state["down"])
         for found in state["entries"]:
-            spec = specs[found["uid"]]
+            spec = _as_it_was(found, specs.get(found["uid"]))
             entry = Entry(spec, _NO_JOB, found["arrived"], policy_job(spec.job, self.site).work)
             source = replace(spec.job, arrival=entry.arrived)
             if found["since"] != entry.arrived or found["left"] != entry.work:
@@ -328,6 +479,40 @@ class Driver:
             entry.settled, entry.begun = entry.allocation, entry.given is not None
             entry.observed = [(slot, loss) for slot, loss in found["observed"]]
             self.entries[entry.job.index] = entry
+
+    def bring_policy(self, state: Any) -> None:
+        """Bring the policy, which knows nothing yet, into `state`, which is that of its jobs."""
+        jobs = {index: entry.job for index, entry in self.entries.items()}
+        restore_policy(self.policy, state, jobs, self.site)
+        self.kept_policy = state
+
+
+def _as_it_was(found: Mapping[str, Any], spec: JobSpec | None) -> JobSpec:
+    """The spec that the policy knows of a job; its templates are those of now, if it is there."""
+    if spec is not None and spec.generation == found["generation"]:
+        return spec
+    known = {
+        "generation": found["generation"],
+        "job": job_from_dict(found["spec"]),
+        "initial_workers": found["initial"],
+        "fixed_ps": found["ps_count"],
+    }
+    if spec is not None:
+        return replace(spec, **known)
+    namespace, _, name = known["job"].id.rpartition("/")
+    return JobSpec(
+        uid=found["uid"],
+        namespace=namespace,
+        name=name,
+        worker={},
+        ps=None,
+        worker_requests={},
+        ps_requests={},
+        resize=RESIZE[0],
+        grace_seconds=DEFAULT_GRACE,
+        on_rejection=ON_REJECTION[0],
+        **known,
+    )
 
 
 def _differs(one: JobSpec, other: JobSpec) -> bool:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from oasis.kubernetes.objects.oasis_job import JobSpec
+from oasis.model.instance_file import job_to_dict
 from oasis.scheduling.allocation import NOTHING, Allocation
 from oasis.scheduling.job import PolicyJob
 
@@ -89,11 +90,18 @@ class Entry:
         least = min(1.0, self.work) if self.spec.is_existing else 0.0
         return max(least, self.work - self.done)
 
+    def copy(self) -> Entry:
+        """The same, to be changed on its own."""
+        return replace(self, observed=list(self.observed))
+
     def state(self) -> dict[str, Any]:
-        """Plain data; the spec and what follows from it are left out."""
+        """Plain data; of the spec, all but the templates of its pods."""
         return {
             "uid": self.spec.uid,
             "generation": self.spec.generation,
+            "spec": job_to_dict(self.spec.job),
+            "initial": self.spec.initial_workers,
+            "ps_count": self.spec.ps_count,
             "index": self.job.index,
             "since": int(self.job.arrival),
             "left": self.left,
@@ -163,6 +171,14 @@ class Outcome:
         Jobs whose promised completion cannot be kept.
     entries : dict of str to Entry
         Of the jobs that completed.
+    failed : dict of str to Exception
+        Jobs that cannot be planned, and the error that each of them causes. They hold nothing any
+        more; their specs are not to be among the facts before they change.
+    error : Exception or None
+        Why nothing was decided: the policy raised it, and no single job causes it. All jobs hold
+        what they held before.
+    again_at : int or None
+        The slot in which the policy is asked again after such an error.
     """
 
     admitted: list[str] = field(default_factory=list)
@@ -173,3 +189,6 @@ class Outcome:
     changed: list[str] = field(default_factory=list)
     late: list[str] = field(default_factory=list)
     entries: dict[str, Entry] = field(default_factory=dict)
+    failed: dict[str, Exception] = field(default_factory=dict)
+    error: Exception | None = None
+    again_at: int | None = None

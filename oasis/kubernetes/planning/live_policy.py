@@ -96,7 +96,7 @@ class LivePolicy:
         self._keeps_promises = keeps_promises
         self.decisions: dict[int, Decision] = {}
         self.late: set[int] = set()
-        self.withdrawn: list[str] = []
+        self.withdrawn: list[str] = []  # jobs that left since the last decision
 
     @property
     def parameters(self) -> Mapping[str, Any]:
@@ -108,6 +108,7 @@ class LivePolicy:
         self._left: dict[str, int] = {}  # worker-slots left, as the scheduler believes
         self._index: dict[str, int] = {}
         self._overdue: list[int] = []
+        self.decisions, self.late, self.withdrawn = {}, set(), []
 
     def withdraw(self, job: PolicyJob) -> None:
         """The owner of `job` does not want it any more."""

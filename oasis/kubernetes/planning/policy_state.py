@@ -10,6 +10,7 @@ import base64
 import importlib
 from collections import deque
 from collections.abc import Callable, Mapping
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -76,9 +77,33 @@ def decode(data: Any, fresh: Any, jobs: Mapping[int, PolicyJob], site: Site) -> 
 
 
 def policy_state(policy: Policy) -> Any:
-    """The state of a policy: its own way of writing it, or attribute by attribute."""
+    """The state of a policy: its own way of writing it, or attribute by attribute.
+
+    What the policy does afterwards does not change it.
+    """
     own = getattr(policy, "state", None)
-    return encode(policy) if own is None else own()
+    return encode(policy) if own is None else deepcopy(own())
+
+
+def restore_policy(policy: Policy, state: Any, jobs: Mapping[int, PolicyJob], site: Site) -> None:
+    """Bring a policy that has just been reset into the state that `policy_state` gave.
+
+    Parameters
+    ----------
+    policy : Policy
+        Of the same making; changed.
+    state : object
+        From `policy_state`.
+    jobs : mapping of int to PolicyJob
+        Live jobs by index.
+    site : Site
+        The machines, those that the policy was reset on.
+    """
+    own = getattr(policy, "restore", None)
+    if own is None:
+        decode(state, policy, jobs, site)
+    else:
+        own(state)
 
 
 def site_text(site: Site) -> list[Any]:
@@ -131,7 +156,8 @@ class _Encoder:
         return {
             "is": "object",
             "class": name,
-            "items": {key: self.value(item) for key, item in attributes(value).items()},
+            # by name, as a checkpoint sorts its keys: what is seen again comes after the first time
+            "items": {key: self.value(item) for key, item in sorted(attributes(value).items())},
         }
 
 

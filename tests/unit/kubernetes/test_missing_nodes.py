@@ -128,3 +128,23 @@ def test_a_node_that_does_not_say_what_it_has_is_waited_for() -> None:
 def test_to_begin_without_machines_is_an_error() -> None:
     with pytest.raises(NodesError, match=f"label {NODE_ROLE}=worker, found none"):
         brain_of(FIFO(), cluster(nodes=[]))
+
+
+def test_an_error_of_the_controller_is_logged_and_it_goes_on_from_the_checkpoint(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    controller, pauses = Seeing(), []
+    controller.sees["nodes"] = [node("a", "worker"), node("b", "ps")]
+    monkeypatch.setattr(controller.stopping, "wait", pauses.append)
+    real = Brain.steps
+    monkeypatch.setattr(Brain, "steps", lambda *_: 1 / 0)
+    for _ in range(9):
+        assert controller.turn() is None
+    assert pauses == [0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0, 60.0]
+    assert controller.metrics.failures._value.get() == 9.0
+    assert caplog.text.count("ZeroDivisionError") == 9
+    monkeypatch.setattr(Brain, "steps", real)
+    assert controller.turn() is not None
+    monkeypatch.setattr(Brain, "steps", lambda *_: 1 / 0)
+    controller.turn()
+    assert pauses[-1] == 0.5

@@ -17,6 +17,8 @@ from oasis.kubernetes.api.apply import apply_object, kind_of
 from oasis.kubernetes.api.resources import PODS, Objects
 from oasis.kubernetes.control.hands import Hands
 from oasis.kubernetes.control.metrics import Metrics
+from oasis.kubernetes.control.statuses import Job
+from oasis.kubernetes.objects.oasis_job import Clock
 from oasis.kubernetes.objects.reference import reference, rows
 from oasis.kubernetes.planning.entry import Entry
 from oasis.kubernetes.planning.policy_state import policy_state, site_text
@@ -204,3 +206,35 @@ def test_what_cannot_be_written_is_told_with_its_job() -> None:
     assert "u" in hands.ending
     assert [job for job, _ in failures] in ([], ["job-2"])  # deleting what is gone may be no error
     assert 'oasis_pod_actions_total{action="delete"}' in generate_latest(metrics.registry).decode()
+
+
+def test_a_write_that_cannot_be_made_is_the_error_of_its_job_alone() -> None:
+    connection, metrics = FakeConnection(), Metrics()
+    pod = connection.request(
+        "POST",
+        PODS.path("ns"),
+        body={"metadata": {"name": "p", "namespace": "ns", "uid": "u"}},
+    )
+    hands = Hands(Objects(connection), Pods(pod), 2, metrics)  # type: ignore[arg-type]
+    failures = dict(hands.do([Delete("odd", {}, "Ended"), Delete("other", pod, "Ended")]))
+    hands.close()
+    assert isinstance(failures["odd"], KeyError)
+    assert failures.keys() == {"odd"}
+
+
+def test_a_status_that_cannot_be_written_does_not_keep_others_from_theirs(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    connection, metrics = FakeConnection(), Metrics()
+    clock = Clock(60.0)
+    jobs = [
+        Job({"metadata": {"name": name, "namespace": "ns", "uid": name}}, clock)
+        for name in ("odd", "other")
+    ]
+    jobs[0].body = None  # type: ignore[assignment, method-assign]
+    hands = Hands(Objects(connection), Pods(), 2, metrics)  # type: ignore[arg-type]
+    hands.write_statuses(jobs)
+    hands.close()
+    assert [job.written is not None for job in jobs] == [False, True]
+    assert "Traceback" in caplog.text
+    assert metrics.registry.get_sample_value("oasis_job_errors_total", {"doing": "telling"}) == 1

@@ -37,6 +37,10 @@ ADVICE = {
     "Refused": "the API server did not take a pod: quota or a webhook, as the message says",
     "PromiseBroken": "a lost node, slow pods or a fault cost more time than there was",
     "GivenUp": "it can earn nothing any more; submit it again with a later target",
+    "Error": "a fault of the scheduler that this job causes: report it with the log of the "
+    "controller; an edit of the job has it tried again",
+    "PolicyError": "the policy fails, and every job keeps what it holds: see the log of the "
+    "controller",
     "Invalid": "correct the named field; it is read again at once",
 }
 

@@ -69,9 +69,10 @@ def summary(item: Mapping[str, Any]) -> dict[str, Any]:
 def _row(job: Mapping[str, Any]) -> tuple[str, ...]:
     reasons = job["reasons"]
     phase = job["phase"]
-    kind = {"Rejected": "Admitted", "Invalid": "Valid", "GivenUp": "Complete"}.get(phase, "Placed")
+    side = {"Rejected": "Admitted", "Invalid": "Valid", "Failed": "Valid", "GivenUp": "Complete"}
+    kind = side.get(phase, "Placed")
     note = "" if phase in ("Completed", "Running") else reasons.get(kind, "")
-    state = reasons.get("PolicyState", "")
+    state = reasons.get("Stalled") or reasons.get("PolicyState", "")
     return (
         job["job"],
         phase,

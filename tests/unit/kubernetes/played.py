@@ -1,0 +1,205 @@
+"""A controller's decisions played on objects in memory: pods run as soon as their gate is open."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+from oasis.kubernetes import names
+from oasis.kubernetes.acting.actions import Action, Create, Delete, Open
+from oasis.kubernetes.api.resources import Objects
+from oasis.kubernetes.control.brain import Brain
+from oasis.kubernetes.control.memory import awake
+from oasis.kubernetes.control.metrics import Metrics
+from oasis.kubernetes.control.settings import Settings
+from oasis.kubernetes.objects.conditions import time_text
+from tests.unit.kubernetes.fake_api import FakeConnection
+
+EPOCH = 1_000_000.0
+SLOT = 60.0
+GPU = "nvidia.com/gpu"
+
+
+def node(name: str, role: str, gpus: int) -> dict[str, Any]:
+    amounts = {"cpu": "64", "memory": "100Gi", GPU: str(gpus), "pods": "110"}
+    amounts[names.BANDWIDTH] = "100G"
+    return {
+        "metadata": {
+            "name": name,
+            "uid": name,
+            "labels": {names.HOSTNAME: name, names.NODE_ROLE: role},
+        },
+        "spec": {},
+        "status": {
+            "allocatable": amounts,
+            "conditions": [{"type": "Ready", "status": "True"}],
+        },
+    }
+
+
+def pods(**requests: str) -> dict[str, Any]:
+    """A pod template that asks for so much."""
+    asked = {
+        name.replace("gpu", GPU).replace("bandwidth", names.BANDWIDTH): amount
+        for name, amount in requests.items()
+    }
+    return {"spec": {"containers": [{"name": "train", "resources": {"requests": asked}}]}}
+
+
+def job(name: str, slots: float = 12.0, **workers: Any) -> dict[str, Any]:
+    """An ``OasisJob`` of so many worker-slots; by default like the first one of the tutorial."""
+    return {
+        "metadata": {"name": name, "namespace": "ns"},
+        "spec": {
+            "utility": {"kind": "constant", "value": 20},
+            "work": {"workerSeconds": slots * SLOT},
+            "workers": {"maximum": 8, "template": pods(cpu="1", gpu="1"), **workers},
+            "gracePeriodSeconds": 0,
+        },
+    }
+
+
+class Played:
+    """Two nodes with four GPUs each, one for parameter servers, and a controller.
+
+    `step` begins the next slot and carries out what the controller wants. `metrics` are those of
+    the controller, also after `restart`.
+    """
+
+    def __init__(self, policy: Callable[[], Any], **settings: Any) -> None:
+        self.policy, self.metrics = policy, Metrics()
+        self.settings = Settings(slot_seconds=SLOT, first_slot_at=EPOCH, **settings)
+        self.objects = Objects(FakeConnection())  # type: ignore[arg-type]
+        self.nodes = [node("n0", "worker", 4), node("n1", "worker", 4), node("p0", "ps", 0)]
+        self.jobs: dict[str, dict[str, Any]] = {}  # by uid
+        self.pods: dict[str, dict[str, Any]] = {}  # by name
+        self.seen_ps = 0  # parameter servers that were made
+        self.most: dict[str, int] = {}  # workers at a time, by name of the job
+        self.slot = -1
+        self._versions = itertools.count(1)
+        self._made: list[str] = []
+        self.brain = self.restart()
+
+    def restart(self) -> Brain:
+        """Another controller takes over, from the checkpoint."""
+        self.brain = awake(
+            self.objects, self.policy, self.settings, self.metrics, self.seen(), self.now
+        )
+        return self.brain
+
+    def now(self) -> float:
+        return EPOCH + max(0, self.slot) * SLOT
+
+    def seen(self) -> dict[str, list[Any]]:
+        none: dict[str, list[Any]] = {"jobs": [], "jobsets": [], "trainjobs": []}
+        ours = {"oasisjobs": list(self.jobs.values()), "pods": list(self.pods.values())}
+        return {"nodes": self.nodes, **none, **ours}
+
+    # -- what owners do ----------------------------------------------------------------------------
+
+    def submit(self, made: dict[str, Any]) -> str:
+        """Make the object; its uid."""
+        version, name = next(self._versions), made["metadata"]["name"]
+        self._made.append(name)
+        uid = f"{name}-{self._made.count(name)}"
+        made["metadata"] |= {"uid": uid, "generation": 1, "resourceVersion": str(version)}
+        made["metadata"]["creationTimestamp"] = "2026-01-01T00:00:00Z"
+        self.jobs[uid] = made
+        return uid
+
+    def edit(self, uid: str, **spec: Any) -> None:
+        found = self.jobs[uid]
+        meta = {**found["metadata"], "generation": found["metadata"]["generation"] + 1}
+        self.jobs[uid] = {**found, "metadata": meta, "spec": {**found["spec"], **spec}}
+
+    def delete(self, uid: str) -> None:
+        """The object goes, and its pods with it."""
+        del self.jobs[uid]
+        self.pods = {name: pod for name, pod in self.pods.items() if job_of(pod) != uid}
+
+    # -- what the cluster does ---------------------------------------------------------------------
+
+    def step(self) -> None:
+        self.slot += 1
+        self.brain.boundary_if_due(self.now(), self.seen())
+        self.settle()
+
+    def run(self, slots: int) -> None:
+        for _ in range(slots):
+            self.step()
+
+    def settle(self) -> None:
+        """Carry out what is wanted, until nothing is."""
+        for _ in range(50):
+            actions = self.brain.steps(self.seen(), set(), self.now()).actions
+            if not actions:
+                break
+            for action in actions:
+                self._carry_out(action)
+            self.brain.refused([], self.now())
+            for uid in self.jobs:
+                mine = {name: pod for name, pod in self.pods.items() if job_of(pod) == uid}
+                self.brain.note(uid, mine, self.now())
+        else:
+            raise AssertionError(f"there is always more to do: {actions}")
+        for uid, job in self.brain.statuses.items():  # as `Hands` writes them
+            if uid in self.jobs:
+                self.jobs[uid] = {**self.jobs[uid], "status": dict(job.status)}
+                job.written = dict(job.status)
+        for uid, found in self.jobs.items():
+            name = found["metadata"]["name"]
+            self.most[name] = max(self.most.get(name, 0), self.workers(uid))
+
+    def _carry_out(self, action: Action) -> None:
+        if isinstance(action, Create):
+            assert action.job in self.jobs, "of a job that is gone no pod is made"
+            made = {**action.body, "status": {"phase": "Pending"}}
+            made["metadata"] = {
+                **made["metadata"],
+                "uid": f"pod-{next(self._versions)}",
+                "managedFields": [{"manager": names.FIELD_MANAGER}],
+            }
+            self.seen_ps += made["metadata"]["labels"][names.TASK] == "ps"
+            self.pods[action.name] = made
+        elif isinstance(action, Open):
+            pod = self.pods[action.pod["metadata"]["name"]]
+            spec = {**pod["spec"], "nodeName": pod["metadata"]["annotations"][names.NODE]}
+            spec["schedulingGates"] = []
+            since = time_text(self.now())
+            ready = [{"type": "Ready", "status": "True", "lastTransitionTime": since}]
+            pod |= {"spec": spec, "status": {"phase": "Running", "conditions": ready}}
+        else:
+            assert isinstance(action, Delete)
+            del self.pods[action.pod["metadata"]["name"]]
+
+    # -- what is asked -----------------------------------------------------------------------------
+
+    def workers(self, uid: str) -> int:
+        """Workers of a job that run."""
+        return sum(
+            job_of(pod) == uid
+            and pod["metadata"]["labels"][names.TASK] == "worker"
+            and pod["status"]["phase"] == "Running"
+            for pod in self.pods.values()
+        )
+
+    def status(self, uid: str) -> dict[str, Any]:
+        return self.jobs[uid].get("status") or {}
+
+    def phase(self, uid: str) -> str:
+        return str(self.status(uid).get("phase"))
+
+    def said(self, uid: str, kind: str) -> tuple[str, str, str] | None:
+        """Status, reason and message of a condition; None if there is none of that kind."""
+        for found in self.status(uid).get("conditions") or ():
+            if found["type"] == kind:
+                return found["status"], found["reason"], found["message"]
+        return None
+
+    def measured(self, name: str, **labels: str) -> float:
+        return self.metrics.registry.get_sample_value(name, labels) or 0.0
+
+
+def job_of(pod: dict[str, Any]) -> str:
+    return str(pod["metadata"]["labels"][names.JOB_UID])

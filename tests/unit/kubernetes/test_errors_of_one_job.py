@@ -1,0 +1,421 @@
+"""What goes wrong with one job is told on that job; the controller and the other jobs go on."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from experiments.evaluation.policies import POLICIES
+from oasis.kubernetes.acting import reconcile
+from oasis.kubernetes.control import job_reader
+from oasis.kubernetes.planning import driver
+from oasis.kubernetes.planning.driver import LONGEST_WAIT
+from tests.unit.kubernetes.played import SLOT, Played, job, pods
+from tests.unit.kubernetes.test_jobs_of_any_shape import policy
+
+MESSAGE = "arrive once more"
+
+
+def rigid(name: str, workers: int, slots: int, **more: Any) -> dict[str, Any]:
+    """A job that holds so many workers for so many slots."""
+    return job(name, slots=float(workers * slots), minimum=workers, maximum=workers, **more)
+
+
+def picky(name: str, is_bad: Callable[[Any], bool], wrong: type[Exception] = KeyError) -> Any:
+    """A policy that decides, and then fails if it sees what `is_bad` says."""
+
+    def make() -> Any:
+        made = policy(name)()
+        decide = made.decide
+
+        def failing(view: Any) -> Any:
+            plan = decide(view)
+            if is_bad(view):
+                raise wrong("not like this")
+            return plan
+
+        made.decide = failing
+        return made
+
+    return make
+
+
+def sees(*names: str) -> Callable[[Any], bool]:
+    return lambda view: any(job.id in {f"ns/{name}" for name in names} for job in view.jobs())
+
+
+def placed(played: Played, uid: str) -> set[str]:
+    """Names of the pods of a job, which say where they run."""
+    return {name for name, pod in played.pods.items() if uid == pod["metadata"]["labels"][UID]}
+
+
+UID = "oasis-scheduler.io/job-uid"
+
+
+# -- owners who act at a bad moment ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("restarted", [False, True])
+def test_a_job_that_is_deleted_in_the_slot_in_which_its_work_is_done(
+    restarted: bool, name: str
+) -> None:
+    played = Played(policy(name))
+    kept = played.submit(rigid("kept", 2, 5))
+    gone = played.submit(rigid("gone", 2, 2))
+    played.run(2)
+    assert played.workers(gone) == 2
+    played.delete(gone)
+    played.run(1)
+    if restarted:
+        played.restart()
+    played.run(4)
+    assert played.phase(kept) == "Completed"
+    assert played.status(kept)["completionSlot"] == 4
+    assert played.measured("oasis_utility_total") == 20
+    assert not played.pods
+
+
+@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize(
+    "change", ["nothing", "deleted", "edited", "done and deleted", "made again"]
+)
+def test_what_owners_do_while_no_controller_is_there_is_as_if_one_had_been(
+    name: str, change: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The other jobs do not arrive anew: they hold the same pods in the same slots."""
+    ran = []
+    for restarted in (True, False):
+        played = Played(policy(name))
+        played.submit(rigid("kept", 3, 6))
+        other = played.submit(rigid("other", 2, 3 if change.startswith("done") else 5))
+        played.submit(job("long", slots=20.0, initial=2))
+        played.run(3)
+        if change == "edited":
+            played.edit(other, work={"workerSeconds": 2 * SLOT * 8})
+        elif change != "nothing":
+            played.delete(other)
+        if change == "made again":
+            played.submit(rigid("other", 1, 3))
+        if restarted:
+            played.restart()
+            played.settle()
+        held = []
+        for _ in range(16):
+            played.run(1)
+            held.append(sorted(played.pods))
+        ran.append((held, {uid: played.status(uid) for uid in played.jobs}))
+        assert {played.phase(uid) for uid in played.jobs} <= {"Completed", "Rejected", "GivenUp"}
+    assert ran[0] == ran[1]
+    assert MESSAGE not in caplog.text
+
+
+@pytest.mark.parametrize(("slots", "phase"), [(1, "Completed"), (2, "Completed"), (5, "Running")])
+@pytest.mark.parametrize("name", POLICIES)
+def test_in_its_last_slot_the_work_is_what_the_owner_wants_now(
+    name: str, slots: int, phase: str
+) -> None:
+    played = Played(policy(name))
+    uid = played.submit(rigid("j", 2, 2))
+    played.run(2)
+    played.edit(uid, work={"workerSeconds": 2 * SLOT * slots})
+    played.run(1)
+    assert played.phase(uid) == phase
+    played.run(4)
+    assert played.phase(uid) == "Completed"
+    assert played.status(uid)["completionSlot"] == max(1, slots - 1)
+    assert played.status(uid)["progress"]["percent"] == 100
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_an_edit_in_the_last_slot_that_makes_no_sense(name: str) -> None:
+    played = Played(policy(name))
+    uid, other = played.submit(rigid("j", 2, 2)), played.submit(rigid("other", 2, 4))
+    played.run(2)
+    played.edit(uid, work={"workerSeconds": -1})
+    played.run(3)
+    assert played.phase(uid) in {"Completed", "Invalid"}
+    assert played.phase(other) == "Completed"
+
+
+@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("done", [True, False])
+def test_a_job_that_is_made_again_under_its_name_in_one_slot(name: str, done: bool) -> None:
+    played = Played(policy(name))
+    other = played.submit(rigid("other", 2, 6))
+    first = played.submit(rigid("j", 2, 2 if done else 9))
+    played.run(2)
+    played.delete(first)
+    second = played.submit(rigid("j", 2, 3))
+    played.run(5)
+    assert played.status(second)["arrivalSlot"] == 2
+    assert played.phase(second) == "Completed"
+    assert played.status(second)["completionSlot"] == 4
+    assert played.phase(other) == "Completed"
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_a_job_that_is_deleted_while_it_starts(name: str) -> None:
+    """Its pods go with it, and within the slot none is made anew (`Played` looks at that)."""
+    played = Played(policy(name))
+    other = played.submit(rigid("other", 2, 3))
+    uid = played.submit(rigid("j", 4, 3))
+    played.slot += 1
+    played.brain.boundary_if_due(played.now(), played.seen())
+    played.delete(uid)
+    played.settle()
+    played.run(3)
+    assert played.phase(other) == "Completed"
+
+
+def test_a_job_that_is_deleted_while_it_is_withdrawn() -> None:
+    played = Played(policy("fifo"))
+    other, uid = played.submit(rigid("other", 2, 3)), played.submit(rigid("j", 2, 3))
+    played.run(1)
+    for name in placed(played, uid):
+        lacking = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
+        pod = played.pods[name]
+        spec = {k: v for k, v in pod["spec"].items() if k != "nodeName"}
+        status = {"phase": "Pending", "conditions": [lacking]}
+        played.pods[name] = {**pod, "spec": spec, "status": status}
+    seen = played.seen()
+    played.brain.steps(seen, set(), played.now())
+    assert played.brain.steps(seen, set(), played.now() + SLOT / 2).withdrawn == {uid}
+    played.delete(uid)
+    played.settle()
+    played.run(3)
+    assert played.phase(other) == "Completed"
+
+
+# -- a policy that fails ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_a_job_with_which_the_policy_fails_is_told_and_the_others_do_not_notice(
+    name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What the policy did before it failed is undone: all is as if the job had never come."""
+    ends = []
+    for bad in (True, False):
+        played = Played(picky(name, sees("bad")))
+        uids = [played.submit(rigid("a", 2, 6)), played.submit(job("b", slots=9.0, initial=2))]
+        played.run(2)
+        uids.append(played.submit(rigid("c", 2, 2)))
+        odd = played.submit(rigid("bad", 2, 2)) if bad else ""
+        uids.append(played.submit(job("d", slots=4.0, maximum=4)))
+        held = []
+        for _ in range(18):
+            played.run(1)
+            held.append(sorted(played.pods))
+        ends.append((held, [played.status(uid)["completionSlot"] for uid in uids]))
+        if bad:
+            assert played.phase(odd) == "Failed"
+            said = played.said(odd, "Valid")
+            assert said is not None
+            assert said[:2] == ("False", "Error")
+            assert "KeyError: 'not like this', when planning it" in said[2]
+            assert played.measured("oasis_job_errors_total", doing="planning") == 1
+            assert played.measured("oasis_policy_errors_total") == 0
+            assert "Traceback" in caplog.text
+    assert ends[0] == ends[1]
+
+
+@pytest.mark.parametrize("name", ["fifo", "recourse"])
+def test_several_of_the_jobs_of_one_slot_may_be_bad(name: str) -> None:
+    played = Played(picky(name, sees("j1", "j4")))
+    uids = [played.submit(rigid(f"j{k}", 1, 1)) for k in range(6)]
+    played.run(3)
+    assert [played.phase(uid) for uid in uids] == [
+        "Failed" if k in (1, 4) else "Completed" for k in range(6)
+    ]
+
+
+def test_a_job_that_runs_when_the_policy_begins_to_fail_with_it() -> None:
+    wrong = sees("bad")
+    played = Played(picky("las", lambda view: view.now >= 2 and wrong(view), ZeroDivisionError))
+    uids = [played.submit(rigid(name, 2, 5)) for name in ("a", "bad", "c")]
+    played.run(2)
+    assert played.workers(uids[1]) == 2
+    played.submit(rigid("new", 1, 1))
+    played.run(1)
+    assert played.phase(uids[1]) == "Failed"
+    assert played.workers(uids[1]) == 0
+    assert [played.workers(uid) for uid in (uids[0], uids[2])] == [2, 2]
+    played.run(4)
+    assert [played.phase(uid) for uid in (uids[0], uids[2])] == ["Completed"] * 2
+
+
+def test_a_failed_job_is_tried_again_when_it_is_edited_and_only_then() -> None:
+    wrong = [True]
+    bad = sees("bad")
+    played = Played(picky("fifo", lambda view: wrong[0] and bad(view)))
+    uid = played.submit(rigid("bad", 2, 2))
+    played.run(2)
+    wrong[0] = False
+    played.run(2)
+    played.restart()
+    played.run(2)
+    assert played.phase(uid) == "Failed"
+    assert played.measured("oasis_job_errors_total", doing="planning") == 1
+    played.edit(uid, gracePeriodSeconds=1)
+    played.restart()
+    played.run(3)
+    assert played.phase(uid) == "Completed"
+    said = played.said(uid, "Valid")
+    assert said is not None
+    assert said[:2] == ("True", "Valid")
+
+
+@pytest.mark.parametrize("name", ["fifo", "drf", "dragon", "recourse"])
+def test_a_policy_that_fails_without_any_job_keeps_the_last_plan_and_is_asked_later(
+    name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    asked: list[float] = []
+
+    def broken(view: Any) -> bool:
+        if 2 <= view.now < 10 and view.now not in asked:
+            asked.append(view.now)
+        return 2 <= view.now < 10
+
+    played = Played(picky(name, broken, RuntimeError))
+    long, short = played.submit(rigid("long", 4, 14)), played.submit(rigid("short", 2, 3))
+    played.run(2)
+    before = set(played.pods)
+    late = played.submit(rigid("late", 2, 2))
+    for _ in range(8):
+        played.step()
+        assert set(played.pods) == before, "the last plan is kept"
+        for uid in (long, short, late):
+            said = played.said(uid, "Stalled")
+            assert said is not None
+            assert said[:2] == ("True", "PolicyError")
+            assert f"policy {name} fails: RuntimeError: not like this" in said[2]
+        assert played.measured("oasis_plan_stalled") == 1
+    assert asked == [2.0, 3.0, 5.0, 9.0]
+    assert played.measured("oasis_policy_errors_total") == len(asked)
+    assert caplog.text.count("Traceback") == len(asked)
+    played.restart()  # it is asked again at once
+    played.run(10)
+    assert {played.phase(uid) for uid in (long, short, late)} == {"Completed"}
+    assert played.measured("oasis_plan_stalled") == 0
+    for uid in (long, short, late):
+        assert played.said(uid, "Stalled") is None
+    assert played.measured("oasis_job_errors_total", doing="planning") == 0
+
+
+def test_the_policy_is_asked_at_least_now_and_then() -> None:
+    asked: list[int] = []
+
+    def broken(view: Any) -> bool:
+        if view.now not in asked:
+            asked.append(int(view.now))
+        return True
+
+    played = Played(picky("fifo", broken))
+    played.submit(rigid("j", 1, 1))
+    played.run(400)
+    gaps = [later - sooner for sooner, later in itertools.pairwise(asked)]
+    assert gaps == [1, 2, 4, 8, 16, 32] + [LONGEST_WAIT] * (len(gaps) - 6)
+    assert len(gaps) > 8
+
+
+# -- what else may go wrong with one job -----------------------------------------------------------
+
+
+def raising_for(monkeypatch: pytest.MonkeyPatch, module: Any, name: str, which: str) -> list[bool]:
+    """Let a function fail when one of its arguments has to do with the job of that name."""
+    whole, on = getattr(module, name), [True]
+
+    def failing(*given: Any, **more: Any) -> Any:
+        if on[0] and any(f"'{which}'" in repr(part) for part in (*given, *more.values())):
+            raise TypeError("a bug of ours")
+        return whole(*given, **more)
+
+    monkeypatch.setattr(module, name, failing)
+    return on
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "doing"),
+    [(job_reader, "parse_job", "reading"), (reconcile.p, "pod_object", "acting on")],
+)
+def test_a_bug_that_one_job_meets_is_told_on_it(
+    module: Any,
+    name: str,
+    doing: str,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    on = raising_for(monkeypatch, module, name, "bad")
+    played = Played(policy("fifo"))
+    uids = [played.submit(rigid(each, 2, 3)) for each in ("a", "bad", "c")]
+    played.run(5)
+    assert [played.phase(uid) for uid in uids] == ["Completed", "Failed", "Completed"]
+    assert f"TypeError: a bug of ours, when {doing} it" in str(played.said(uids[1], "Valid"))
+    assert played.measured("oasis_job_errors_total", doing=doing) == 1
+    assert "Traceback" in caplog.text
+    on[0] = False
+    played.edit(uids[1], gracePeriodSeconds=1)
+    played.run(5)
+    assert played.phase(uids[1]) == "Completed"
+
+
+def test_an_error_when_a_job_is_told_of_leaves_the_others_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    played = Played(policy("fifo"))
+    uids = [played.submit(rigid(each, 2, 3)) for each in ("a", "bad", "c")]
+    played.run(1)
+    job = played.brain.statuses[uids[1]]
+    monkeypatch.setattr(job, "holds", lambda *_: 1 / 0)
+    played.run(1)
+    assert played.phase(uids[1]) == "Failed"
+    assert "ZeroDivisionError" in str(played.said(uids[1], "Valid"))
+    assert played.workers(uids[1]) == 0
+    played.run(3)
+    assert [played.phase(uid) for uid in (uids[0], uids[2])] == ["Completed"] * 2
+
+
+def test_work_that_a_job_cannot_have_is_named_like_other_mistakes() -> None:
+    played = Played(policy("fifo"))
+    other = played.submit(rigid("other", 2, 3))
+    uid = played.submit(rigid("j", 2, 3))
+    played.run(1)
+    played.edit(uid, work={"workerSeconds": 1e307})
+    played.run(3)
+    assert played.phase(uid) == "Invalid"
+    assert "spec.minibatch_time: expected a number <= 1e+30" in str(played.said(uid, "Valid"))
+    assert played.phase(other) == "Completed"
+    played.edit(uid, work={"workerSeconds": 60})
+    played.run(2)
+    assert played.phase(uid) == "Completed"
+
+
+def test_a_checkpoint_that_cannot_be_read_back_is_replaced_by_what_the_objects_say(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    played = Played(policy("fifo"))
+    uid = played.submit(rigid("j", 2, 4))
+    played.run(2)
+    monkeypatch.setattr(driver, "restore_policy", lambda *_: 1 / 0)
+    played.restart()
+    assert MESSAGE in caplog.text
+    assert played.measured("oasis_failures_total") == 1
+    monkeypatch.undo()
+    played.run(4)
+    assert played.phase(uid) == "Completed"
+
+
+def test_pods_of_a_failed_job_end() -> None:
+    wrong = sees("bad")
+    played = Played(picky("fifo", lambda view: view.now >= 1 and wrong(view)))
+    uid = played.submit(job("bad", slots=30.0, template=pods(cpu="1", gpu="1")))
+    played.run(1)
+    assert played.workers(uid) == 8
+    played.submit(rigid("new", 1, 1))
+    played.run(1)
+    assert placed(played, uid) == set()
+    assert played.status(uid)["workers"] == 0

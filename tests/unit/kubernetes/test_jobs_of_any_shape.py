@@ -1,0 +1,162 @@
+"""Jobs of every shape under every policy: none of them ends the controller or stops another job."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import oasis
+from baselines import registry
+from baselines.counts import FixedCounts
+from experiments.evaluation.cluster_policies import cluster_policy
+from experiments.evaluation.policies import POLICIES
+from oasis.online.prices import PriceBounds
+from tests.unit.kubernetes.played import SLOT, Played, job, pods
+
+LOOKAHEAD = 40
+MINIBATCHES = {"epochs": 2, "chunks": 16, "minibatches": 3, "minibatchSeconds": SLOT / 8}
+WITH_PS = {"template": pods(cpu="1", bandwidth="10G")}
+
+
+def changed(**spec: Any) -> dict[str, Any]:
+    made = job("odd")
+    made["spec"] |= spec
+    return made
+
+
+def with_ps(**workers: Any) -> dict[str, Any]:
+    made = job("odd", template=pods(cpu="1", gpu="1", bandwidth="5G"), **workers)
+    made["spec"]["parameterServers"] = WITH_PS
+    return made
+
+
+# what each may come to; None: it completes or is turned away, as the policy has it
+SHAPES: dict[str, tuple[Callable[[], dict[str, Any]], str | None]] = {
+    "ordinary": (lambda: job("odd"), "Completed"),
+    "from two workers on": (lambda: job("odd", minimum=2, maximum=6), "Completed"),
+    "initial": (lambda: job("odd", initial=3), "Completed"),
+    "minimum and initial": (lambda: job("odd", minimum=2, initial=2, maximum=3), "Completed"),
+    "rigid": (lambda: job("odd", minimum=4, maximum=4), "Completed"),
+    "a gang of two nodes": (lambda: job("odd", minimum=6, maximum=6), "Completed"),
+    "one worker": (lambda: job("odd", slots=2.0, maximum=1), "Completed"),
+    "parameter servers": (with_ps, "Completed"),
+    "parameter servers, rigid": (lambda: with_ps(minimum=3, maximum=3), "Completed"),
+    "parameter servers that nothing asks for": (
+        lambda: changed(parameterServers={"template": pods(cpu="1")}),
+        "Completed",
+    ),
+    "more workers than the cluster": (lambda: job("odd", maximum=50), "Completed"),
+    "far more workers than the cluster": (lambda: job("odd", maximum=100_000), "Completed"),
+    "a minimum beyond the cluster": (lambda: job("odd", minimum=9, maximum=12), None),
+    "an initial number beyond the cluster": (lambda: job("odd", initial=20, maximum=50), None),
+    "no GPU": (lambda: job("odd", template=pods(cpu="2")), "Completed"),
+    "nothing asked for": (lambda: job("odd", maximum=3, template=pods()), "Completed"),
+    "a worker that fits on no node": (lambda: job("odd", template=pods(gpu="5")), None),
+    "minibatches": (lambda: changed(work=MINIBATCHES), "Completed"),
+    "restarted when it is resized": (lambda: changed(resizePolicy="restart"), "Completed"),
+    "tried again": (lambda: changed(onRejection="retry"), "Completed"),
+    "worth nothing": (lambda: changed(utility={"kind": "constant", "value": 0}), None),
+    "without utility": (lambda: changed(utility=None), "Invalid"),
+    "work without end": (lambda: job("odd", slots=1e9), None),
+    "work beyond all numbers": (lambda: job("odd", slots=1e306), "Invalid"),
+    "hardly any work": (lambda: job("odd", slots=1e-9), "Completed"),
+}
+ELSEWHERE = {"Completed", "Rejected", "GivenUp", "Pending", "Waiting", "Running"}
+DRAWING = [
+    name
+    for name, make in registry.ALL.items()
+    if isinstance(getattr(make(), "_counts", None), FixedCounts)
+]
+
+
+def policy(name: str) -> Callable[[], Any]:
+    def past(cluster: oasis.Cluster) -> PriceBounds:
+        jobs = [
+            oasis.Job(
+                f"p{k}",
+                0,
+                1,
+                4,
+                1,
+                float(k),
+                0.0,
+                {"gpu": 1.0, "cpu": 1.0},
+                {},
+                oasis.Constant(20.0),
+            )
+            for k in (1, 3)
+        ]
+        return PriceBounds.from_jobs(jobs, cluster, LOOKAHEAD)
+
+    return cluster_policy(name, {}, lookahead=LOOKAHEAD, bounds=past)
+
+
+@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_job_of_any_shape_is_served_or_told_why_not(shape: str, name: str) -> None:
+    make, wanted = SHAPES[shape]
+    played = Played(policy(name))
+    other = played.submit(job("other", minimum=2, initial=2, maximum=2, slots=4.0))
+    odd = played.submit(make())
+    played.run(18)  # some policies give an ordinary job one worker, and keep it there
+    phase = played.phase(odd)
+    if wanted is None:
+        assert phase in ELSEWHERE
+    else:
+        assert phase == wanted, played.status(odd)
+    if shape != "work without end":
+        assert played.phase(other) == "Completed"
+        assert not played.pods
+    if "parameterServers" not in played.jobs[odd]["spec"]:
+        assert played.seen_ps == 0, "without a template there are none"
+    for error in ("planning", "acting on", "following", "telling of", "reading"):
+        assert played.measured("oasis_job_errors_total", doing=error) == 0
+    assert played.measured("oasis_policy_errors_total") == 0
+
+
+def test_those_that_draw_counts_are_the_ten_that_failed() -> None:
+    assert len(DRAWING) == 10
+    assert {"fifo", "rrh", "kubernetes-default"} < set(DRAWING)
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("name", DRAWING)
+def test_without_a_template_there_is_no_parameter_server_whatever_is_drawn(
+    name: str, seed: int
+) -> None:
+    played = Played(lambda: registry.make(name, seed))
+    for k in range(4):
+        uid = played.submit(job(f"j{k}"))
+        played.run(4)
+        assert played.phase(uid) == "Completed"
+    assert played.seen_ps == 0
+
+
+@pytest.mark.parametrize("with_template", [True, False])
+@pytest.mark.parametrize("name", DRAWING)
+def test_without_an_initial_number_a_job_gets_its_maximum(name: str, with_template: bool) -> None:
+    """One after the other, so that each could be drawn another number."""
+    played = Played(policy(name))
+    for k, most in enumerate((8, 3, 5, 50, 7, 2)):
+        made = with_ps(maximum=most) if with_template else job("odd", maximum=most)
+        made["metadata"]["name"] = f"j{k}"
+        uid = played.submit(made)
+        played.run(8)
+        assert played.phase(uid) == "Completed"
+        assert played.most[f"j{k}"] == min(most, 8)
+    assert bool(played.seen_ps) is with_template
+
+
+@pytest.mark.parametrize("name", DRAWING)
+def test_a_seed_that_is_asked_for_draws_as_in_the_simulator(name: str) -> None:
+    played = Played(cluster_policy(name, {"seed": 5}, lookahead=LOOKAHEAD))
+    counts = []
+    for k in range(4):
+        made = with_ps()
+        made["metadata"]["name"] = f"j{k}"
+        played.submit(made)
+        played.run(16)
+        counts.append(played.most[f"j{k}"])
+    assert counts != [8, 8, 8, 8]
