@@ -1,0 +1,60 @@
+"""Every number in the prose of a page is computed again here, or cannot be wrong (page_numbers)."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.packaging import claims_understand, claims_use
+from tests.packaging.page_numbers import ROOT, Claim, plain, prose, unexplained
+
+HALVES = (claims_use, claims_understand)
+CLAIMS = [claim for half in HALVES for claim in half.CLAIMS]
+ALLOWED = {page: known for half in HALVES for page, known in half.ALLOWED.items()}
+PAGES = [page for half in HALVES for page in half.PAGES]
+HISTORY = {"CHANGELOG.md", "CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "SECURITY.md"}
+
+
+def name(claim: Claim) -> str:
+    return f"{claim.page.removeprefix('docs/')}: {plain(claim.sentence)[:60]}"
+
+
+@pytest.mark.parametrize("claim", CLAIMS, ids=name)
+def test_a_page_says_what_is_computed(claim: Claim) -> None:
+    claim.check()
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_number_of_a_page_is_computed_or_allowed(page: str) -> None:
+    own = [claim for claim in CLAIMS if claim.page == page]
+    assert unexplained(page, own, ALLOWED.get(page, {})) == []
+
+
+@pytest.mark.parametrize("page", ALLOWED)
+def test_what_is_allowed_is_on_the_page(page: str) -> None:
+    assert [part for part in ALLOWED[page] if plain(part) not in prose(page)] == []
+    assert all(ALLOWED[page].values())
+
+
+def test_every_page_is_looked_at_once() -> None:
+    pages = {path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*.md")}
+    pages |= {path.name for path in ROOT.glob("*.md")} - HISTORY
+    assert sorted(PAGES) == sorted(page for page in pages if "/_build/" not in page)
+
+
+def test_a_number_that_nobody_computes_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "Twelve jobs, 1.354 times, `0.25` of `--gap 0.5`, equation (22) and $x_1 \\le 1000$."
+    monkeypatch.setattr("tests.packaging.page_numbers.prose", lambda _: text)
+    claim = Claim("p", "@ jobs, @ times", lambda: ("Twelve", "1.354"))
+    claim.check()
+    assert [line.partition(":")[0] for line in unexplained("p", [], {})] == [
+        *("Twelve", "1.354", "0.25", "1000")
+    ]
+    assert [line.partition(":")[0] for line in unexplained("p", [claim], {"`0.25`": "why"})] == [
+        "1000"
+    ]
+    with pytest.raises(AssertionError, match="times"):
+        Claim("p", "@ jobs, @ times", lambda: ("Twelve", "1.223")).check()
+    with pytest.raises(AssertionError, match="does not say"):
+        Claim("p", "@ jobs are admitted", lambda: ("Twelve",)).check()
+    with pytest.raises(AssertionError, match="jobs"):
+        Claim("p", "jobs, @ times", holds=lambda times: times < 1.2).check()
