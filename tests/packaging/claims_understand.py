@@ -160,9 +160,7 @@ THEORY_CLAIMS = [
         "Over a horizon of more than @ slots this holds in a window of @",
         *[REPLANNING.span] * 2,
     ),
-    holds(
-        THEORY, "gains a quarter of what is left to gain", lambda: parts(4, REPLANNING.ambition)
-    ),
+    holds(THEORY, "gains a quarter of what is left to gain", lambda: parts(4, REPLANNING.ambition)),
     holds(
         THEORY,
         "change a twentieth of the counts at most, then a tenth and a fifth",
@@ -258,12 +256,14 @@ RECOURSE_CLAIMS = [
     Claim(
         "docs/commitment.md",
         "RRH and SRTF waste too, because they pause jobs for better ones",
-        holds=lambda: {
-            row["policy"]
-            for row in read_csv(ROOT / "docs/figures/commitment.csv")
-            if row["wasted"] > 0 and not row["policy"].startswith("recourse")
-        }
-        == {"rrh", "srtf"},
+        holds=lambda: (
+            {
+                row["policy"]
+                for row in read_csv(ROOT / "docs/figures/commitment.csv")
+                if row["wasted"] > 0 and not row["policy"].startswith("recourse")
+            }
+            == {"rrh", "srtf"}
+        ),
     ),
 ]
 
@@ -289,7 +289,9 @@ KUBERNETES_CLAIMS = [
         KUBERNETES,
         "in slots of @ seconds, of which pods may take @ to start",
         lambda: [
-            word(float(text_of(KUBERNETES).partition(f"--argument=--{flag}-seconds=")[2].split()[0]))
+            word(
+                float(text_of(KUBERNETES).partition(f"--argument=--{flag}-seconds=")[2].split()[0])
+            )
             for flag in ("slot", "startup")
         ],
     ),
@@ -313,8 +315,10 @@ KUBERNETES_CLAIMS = [
     Claim(
         KUBERNETES,
         "On the cluster every policy finished as many jobs, and earned as much, as in the simulator",
-        holds=lambda: twins(("finished", "utility"), "fig8")
-        and {row["seeds"] for row in read_csv(ROOT / "docs/figures/kubernetes/fig8.csv")} == {2},
+        holds=lambda: (
+            twins(("finished", "utility"), "fig8")
+            and {row["seeds"] for row in read_csv(ROOT / "docs/figures/kubernetes/fig8.csv")} == {2}
+        ),
     ),
     Claim(
         KUBERNETES,
