@@ -26,10 +26,14 @@ ROOT = Path(__file__).parents[2]
 DATA = Path(os.environ.get("OASIS_DATA", ROOT / "../shared/data"))
 
 WORDS = (
-    *("zero one two three four five six seven eight nine ten eleven twelve thirteen").split(),
-    *("fourteen fifteen sixteen seventeen eighteen nineteen twenty").split(),
+    *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"),
+    *("eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen"),
+    *("nineteen", "twenty"),
 )
-LARGE = "thirty|forty|fifty|sixty|seventy|eighty|ninety|dozens?|hundreds?|thousands?|millions?|billions?"
+LARGE = (
+    "thirty|forty|fifty|sixty|seventy|eighty|ninety"
+    "|dozens?|hundreds?|thousands?|millions?|billions?"
+)
 DIGITS = r"(?<![\w.])\d+(?:,\d{3})*(?:\.\d+)?"
 NUMBER = re.compile(rf"{DIGITS}|\b(?:{'|'.join(WORDS[3:])}|{LARGE})\b", re.IGNORECASE)
 PRINTED = r"(-?\d+(?:,\d{3})*(?:\.\d+)?|[A-Za-z]+)"
@@ -49,14 +53,15 @@ NOT_PROSE = (
 CODE = re.compile(r"(`+)(?!`)(.+?)(?<!`)\1(?!`)")
 FORMULA = re.compile(r"\$+[^$]+\$+")
 
+NUMBERED = "Theorems?|Lemmas?|Algorithms?|Figs?\\.|Figures?|Tables?|Eq\\.|[Ss]tep"
 ALWAYS = {
-    r"\((?:\d+[a-z]?)\)(?:[–-]\(\d+\))?": "equation of the paper",
-    r"(?:Theorems?|Lemmas?|Algorithms?|Figs?\.|Figures?|Tables?|Eq\.|step|Step) \d+(?: (?:and|to) \d+)?": "numbered in the paper or on the page",
+    r"\(\d+[a-z]?\)(?:[–-]\(\d+\))?": "equation of the paper",
+    rf"(?:{NUMBERED}) \d+(?: (?:and|to) \d+)?": "numbered in the paper or on the page",
     r"\b(?:1[89]|20)\d\d-\d\d-\d\d(?: \d\d:\d\d)?": "date",
     r"\b(?:ATC|INFOCOM|NSDI|OSDI|EuroSys|SoCC|trace of|cluster|in|of|December) 20\d\d\b": "year",
     r"arXiv \d+\.\d+": "address of a paper",
     r"Apache[- ]2\.0|CC-BY 4\.0": "name of a licence",
-    r"\bISO 8601\b": "name of a standard",
+    r"\bISO 8601\b|\bUTF-8\b|\bSHA-256\b|\bResNet-50\b": "name",
 }
 
 
@@ -73,7 +78,8 @@ class Claim:
     values
         The numbers as they must be printed, in order: texts or integers.
     holds
-        Whether the sentence is true, given the numbers that are printed, commas left out.
+        Whether the sentence is true. It is given the numbers that are printed, commas left out,
+        unless `values` has computed them.
     """
 
     page: str
@@ -97,12 +103,15 @@ class Claim:
                 wanted = tuple(map(str, self.values()))
                 assert printed == wanted, (self.page, self.sentence)
             if self.holds is not None:
-                numbers = [float(text.replace(",", "")) for text in printed]
+                given = printed if self.values is None else ()
+                numbers = [float(text.replace(",", "")) for text in given]
                 assert self.holds(*numbers), (self.page, self.sentence, printed)
 
 
 def plain(text: str) -> str:
-    """Text on one line."""
+    """What a text says outside of code, on one line."""
+    for part in NOT_PROSE:
+        text = part.sub(" ", text)
     return " ".join(text.split())
 
 
@@ -114,10 +123,7 @@ def text_of(page: str) -> str:
 @cache
 def prose(page: str) -> str:
     """What a page says outside of code, on one line."""
-    text = text_of(page)
-    for part in NOT_PROSE:
-        text = part.sub(" ", text)
-    return plain(text)
+    return plain(text_of(page))
 
 
 def _spans(pattern: re.Pattern[str] | str, text: str) -> Iterator[tuple[int, int]]:
@@ -169,6 +175,11 @@ class _Spans:
 def spelled(number: int) -> str:
     """A whole number up to twenty as a word."""
     return WORDS[number]
+
+
+def fixed(value: float, digits: int) -> str:
+    """A number with so many digits after the point."""
+    return f"{value:.{digits}f}"
 
 
 def trace(name: str) -> Path:
