@@ -11,7 +11,7 @@ HALVES = (claims_use, claims_understand, claims_figures)
 CLAIMS = [claim for half in HALVES for claim in half.CLAIMS]
 ALLOWED = {page: known for half in HALVES for page, known in half.ALLOWED.items()}
 PAGES = [page for half in HALVES for page in half.PAGES]
-HISTORY = {"CHANGELOG.md", "CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "SECURITY.md"}
+HISTORY = {"CHANGELOG.md", "CODE_OF_CONDUCT.md", "SECURITY.md"}
 
 
 def name(claim: Claim) -> str:
