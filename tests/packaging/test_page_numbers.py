@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tests.packaging import claims_understand, claims_use
+from tests.packaging import claims_benchmarks, claims_traces, claims_understand, claims_use
 from tests.packaging.page_numbers import ROOT, Claim, plain, prose, unexplained
 
-HALVES = (claims_use, claims_understand)
+HALVES = (claims_use, claims_traces, claims_benchmarks, claims_understand)
 CLAIMS = [claim for half in HALVES for claim in half.CLAIMS]
 ALLOWED = {page: known for half in HALVES for page, known in half.ALLOWED.items()}
 PAGES = [page for half in HALVES for page in half.PAGES]
