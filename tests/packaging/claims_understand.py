@@ -1,7 +1,7 @@
 """What the pages on theory, recourse, Kubernetes and the code say in numbers (page_numbers).
 
 Most are constants and defaults: a page cannot name another one than the code uses. The pages of
-figures have a file of their own (claims_figures).
+figures have files of their own (claims_figures and its neighbours).
 """
 
 from __future__ import annotations

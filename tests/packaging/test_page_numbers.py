@@ -4,13 +4,25 @@ from __future__ import annotations
 
 import pytest
 
-from tests.packaging import claims_figures, claims_understand, claims_use
-from tests.packaging.page_numbers import ROOT, Claim, plain, prose, unexplained
+from tests.packaging import (
+    claims_benchmarks,
+    claims_figures,
+    claims_specon_and_kod2,
+    claims_studies,
+    claims_traces,
+    claims_understand,
+    claims_use,
+)
+from tests.packaging.page_numbers import ROOT, Claim, plain, prose, text_of, unexplained
+from tests.packaging.test_docs import blocks
 
-HALVES = (claims_use, claims_understand, claims_figures)
-CLAIMS = [claim for half in HALVES for claim in half.CLAIMS]
-ALLOWED = {page: known for half in HALVES for page, known in half.ALLOWED.items()}
-PAGES = [page for half in HALVES for page in half.PAGES]
+PARTS = (
+    *(claims_use, claims_traces, claims_benchmarks, claims_understand),
+    *(claims_figures, claims_studies, claims_specon_and_kod2),
+)
+CLAIMS = [claim for part in PARTS for claim in part.CLAIMS]
+ALLOWED = {page: known for part in PARTS for page, known in part.ALLOWED.items()}
+PAGES = [page for part in PARTS for page in part.PAGES]
 HISTORY = {"CHANGELOG.md", "CODE_OF_CONDUCT.md", "SECURITY.md"}
 
 
@@ -39,6 +51,18 @@ def test_every_page_is_looked_at_once() -> None:
     pages = {path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*.md")}
     pages |= {path.name for path in ROOT.glob("*.md")} - HISTORY
     assert sorted(PAGES) == sorted(page for page in pages if "/_build/" not in page)
+
+
+def test_pages_have_no_output_that_was_typed_in_but_what_tests_compare() -> None:
+    """The transcripts of the README (test_docs) and of a cluster (tests/kubernetes)."""
+    compared = {"README.md", "docs/kubernetes.md"}
+    typed = set()
+    for page in PAGES:
+        for block in blocks(text_of(page), "console"):
+            commands = block.replace("\\\n", " ").splitlines()
+            if any(line and not line.startswith("$ ") for line in commands):
+                typed.add(page)
+    assert typed - compared == set()
 
 
 def test_a_number_that_nobody_computes_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
