@@ -5,6 +5,7 @@ import statistics
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+import numpy as np
 from IPython.display import Markdown
 
 from experiments.library import Library, Record
@@ -22,6 +23,7 @@ ADAPTER = {
     "policy_seconds": "of these, the policy",
     "memory_mb": "most memory of the controller in MB",
 }
+THEOREM_3 = {"T": "1", "H + K": "1", "N": "2", "E, the length of the job": "2"}
 FAMILIES = ("family", "instances", "proven", "median gap", "largest gap")
 
 
@@ -44,17 +46,54 @@ def families() -> Markdown:
     return _markdown(FAMILIES, rows)
 
 
-def benchmark(name: str) -> Markdown:
-    """A table that a program of `tests/benchmarks` has written."""
+def measured(name: str) -> list[dict[str, str]]:
+    """The rows of a table that a program of `tests/benchmarks` has written."""
     with (PAGES / "benchmarks" / f"{name}.csv").open(encoding="utf-8", newline="") as stream:
-        heading, *rows = csv.reader(stream)
-    return _markdown(heading, rows)
+        return list(csv.DictReader(stream))
+
+
+def benchmark(name: str) -> Markdown:
+    """All of such a table."""
+    rows = measured(name)
+    return _markdown(tuple(rows[0]), (tuple(row.values()) for row in rows))
+
+
+def exponents() -> dict[str, dict[str, float]]:
+    """How medians of decisions grow, by what is varied and who decides: a fit in logarithms."""
+    groups: dict[str, list[dict[str, str]]] = {}
+    for row in measured("search/growth"):
+        groups.setdefault(row["varied"], []).append(row)
+    found = {}
+    for varied, rows in groups.items():
+        values = np.log([float(row["value"]) for row in rows])
+        found[varied] = {
+            name: float(np.polyfit(values, np.log([median(row[name]) for row in rows]), 1)[0])
+            for name in ("quote", "textbook", "tuned textbook")
+        }
+    return found
+
+
+def growth() -> Markdown:
+    """The exponents beside what Theorem 3 allows."""
+    ends: dict[str, list[str]] = {}
+    for row in measured("search/growth"):
+        ends.setdefault(row["varied"], []).append(row["value"])
+    rows = []
+    for varied, by_name in exponents().items():
+        first, *_, last = ends[varied]
+        fitted = (f"{exponent:.2f}" for exponent in by_name.values())
+        rows.append((f"{varied} ({first} to {last})", THEOREM_3[varied], *fitted))
+    return _markdown(("in", "Theorem 3", "OASiS", "textbook", "tuned textbook"), rows)
+
+
+def median(cell: str) -> float:
+    """The first number of ``median / p99``."""
+    return float(cell.partition(" / ")[0])
 
 
 def adapter() -> Markdown:
     """What `tests/kubernetes/benchmarks/scale.py` has measured: a column for each run."""
-    with (PAGES / "benchmarks" / "kubernetes.csv").open(encoding="utf-8", newline="") as stream:
-        runs = list(csv.DictReader(stream))
+    runs = measured("kubernetes")
     order = {"True": "followers last", "False": "followers equal"}
     columns = [
         f"{run['nodes']} nodes, {run['pods']} pods, {order[run['followers_last']]}" for run in runs

@@ -24,20 +24,17 @@ from oasis.solvers.exchange import Exchange
 from oasis.solvers.running import RunningSolve
 from oasis.solvers.translation import objective_scale, translated
 
-# HiGHS 1.15.1 (and 1.12 and 1.13.1) proves false optima on the compact model (1)-(13): 154 of
-# 11,964 tiny instances came back "optimal" below the true optimum. Without presolve rule 12
-# (bit 12 = 4096) all of 12,000 were right. Masters of the decomposition with forbidden counts need
-# rule 13 (8192) off as well: else 5 of 2,782 were wrong. tests/oracle/test_milp_agreement.py and
-# test_master_agreement.py keep watch.
+# HiGHS 1.15.1 (and 1.12 and 1.13.1) proves false optima on the compact model (1)-(13) with presolve
+# rule 12 (bit 12 = 4096), and on masters of the decomposition with forbidden counts with rule 13
+# (8192). tests/oracle/test_milp_agreement.py and test_master_agreement.py keep watch.
 PRESOLVE_RULE_OFF = 4096 + 8192
 
 # HiGHS's default would let a server that is short of a millionth of a worker take it.
 FEASIBILITY = 1e-9
 
 # HiGHS's default for mixed-integer models, for relaxations: what it forgives makes them a little
-# wider, and their bounds stay bounds. With 1e-9, HiGHS 1.15.1 proved false optima on masters of the
-# decomposition (1200 variables, 95 cuts): 9 of 52 solves, which differed in their seeds, had a
-# bound below a known plan, by up to 3 in 1235. With 1e-6 none of 50 had.
+# wider, and their bounds stay bounds. With 1e-9, HiGHS 1.15.1 proves false optima on large masters
+# of the decomposition, below plans that are known.
 # HiGHS also drops solutions that are better by less than this in its objective. With the objective
 # multiplied by `WIDE_SCALE`, that is about a billionth of the largest cost.
 WIDE = 1e-6
@@ -51,10 +48,7 @@ ROW_SCALE = 1024.0
 
 # HiGHS by itself spends a twentieth of its effort on heuristics, and much of that on a smaller copy
 # of the whole problem, in which variables with large reduced costs are fixed. Without this one, the
-# others get more. Plans of whole parameter servers (600 variables, 500 of them whole), with two
-# seeds each, were worth 1388 and 1069 after 5 s with HiGHS's defaults, and 1394 and 1390 after 4 s
-# with these options (bound 1400); those of another instance were worth 1098 and 1101, and 1102 and
-# 1104 (bound 1116).
+# others get more, and find better plans of whole parameter servers sooner.
 SEARCH = {"mip_heuristic_effort": 0.6, "mip_heuristic_run_root_reduced_cost": False}
 
 ROUNDING = 1e-6  # by which a solution of HiGHS may miss the limits of a variable

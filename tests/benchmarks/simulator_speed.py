@@ -2,10 +2,12 @@
 
 FIFO over slices of 10,000 Philly jobs (of at most 8 GPUs) on 64 GPUs, and over whole virtual
 clusters, beside a bare event loop that gives the same completion times (asserted). Wall clock of
-the run alone: reading the trace is not part of it. The aim is 10,000 jobs/s and 300 MB.
+the run alone: reading the trace is not part of it. The aim is 10,000 jobs/s and 300 MB. With
+``--csv docs/benchmarks/simulator.csv`` it writes the table of the page (docs/benchmarks/simulator).
 """
 
 import argparse
+import csv
 import os
 import resource
 from pathlib import Path
@@ -19,33 +21,42 @@ from tests.benchmarks import bare_loop
 DATA = Path(os.environ.get("OASIS_DATA", Path(__file__).parents[2] / "../shared/data"))
 POLICIES = {policy.name: policy for policy in (FIFO, SRTF, LAS)}
 SERVERS = {"pooled": [64], "whole": [8] * 8}
-ROW = "{:>14}  {:>6}  {:9}  {:6}  {:>7}  {:>9}  {:>5}  {:>15}"
+CLUSTERS = ("6214e9", "11cb48", "6c71a0", "b436b2", "ee9e8c", "0e4a51")
+COLUMNS = ("jobs of", "jobs", "placement", "policy", "jobs/s", "bare loop", "ratio")
+COLUMNS = (*COLUMNS, "mean completion (s)")
+ROW = "{:>14}  {:>6}  {:9}  {:6}  {:>7}  {:>9}  {:>5}  {:>20}"
+
+
+def chosen(trace, jobs=10_000, slices=5, clusters=CLUSTERS):
+    """Slices of the trace and virtual clusters, by name."""
+    everyone = read_philly_plain(trace, max_gpus=8)
+    step = max(1, (len(everyone) - jobs) // max(1, slices - 1))
+    found = {f"from {k * step}": everyone[k * step :][:jobs] for k in range(slices)}
+    for name in clusters:
+        found[name] = read_philly_plain(trace, max_gpus=8, virtual_cluster=name)
+    return found
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--policies", default="fifo")
     parser.add_argument("--jobs", type=int, default=10_000)
     parser.add_argument("--slices", type=int, default=5)
-    parser.add_argument("--clusters", default="0e4a51,6214e9,11cb48,6c71a0,b436b2,ee9e8c")
-    arguments = parser.parse_args()
-    trace = DATA / "philly_sia.csv"
-    everyone = read_philly_plain(trace, max_gpus=8)
-    step = max(1, (len(everyone) - arguments.jobs) // max(1, arguments.slices - 1))
-    slices = {
-        f"from {number * step}": everyone[number * step :][: arguments.jobs]
-        for number in range(arguments.slices)
-    }
-    for name in filter(None, arguments.clusters.split(",")):
-        slices[name] = read_philly_plain(trace, max_gpus=8, virtual_cluster=name)
-    print(
-        ROW.format("jobs of", "", "placement", "policy", "jobs/s", "bare loop", "ratio", "mean (s)")
-    )
-    for name, jobs in slices.items():
+    parser.add_argument("--clusters", default=",".join(CLUSTERS))
+    parser.add_argument("--csv", type=Path, metavar="FILE", help="write the table here, too")
+    given = parser.parse_args()
+    clusters = filter(None, given.clusters.split(","))
+    rows = [COLUMNS]
+    print(ROW.format(*COLUMNS))
+    for name, jobs in chosen(DATA / "philly_sia.csv", given.jobs, given.slices, clusters).items():
         for placement in SERVERS:
-            for policy in arguments.policies.split(","):
-                measure(name, jobs, placement, policy)
+            for policy in given.policies.split(","):
+                rows.append(measure(name, jobs, placement, policy))
+                print(ROW.format(*rows[-1]))
     print(f"peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB")
+    if given.csv:
+        with given.csv.open("w", encoding="utf-8", newline="") as stream:
+            csv.writer(stream, lineterminator="\n").writerows(rows)
 
 
 def measure(name, jobs, placement, policy):
@@ -62,7 +73,7 @@ def measure(name, jobs, placement, policy):
         assert ends == [times.end for times in outcome.jobs]
         bare, ratio = f"{least:.0f}", f"{least / rate:.1f}"
     mean = f"{outcome.mean_completion:.4f}"
-    print(ROW.format(name, len(jobs), placement, policy, f"{rate:.0f}", bare, ratio, mean))
+    return (name, len(jobs), placement, policy, f"{rate:.0f}", bare, ratio, mean)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,400 @@
+"""What the benchmark pages say in numbers, computed from the tables of the runs (page_numbers)."""
+
+from __future__ import annotations
+
+import csv
+from statistics import median
+
+import numpy as np
+
+import oasis
+from offline.benders.params import BendersParams
+from tests.benchmarks import distribution, dorm, simulator_speed, sizes, whole_numbers
+from tests.benchmarks.streams import calibrated
+from tests.kubernetes.benchmarks import processor, scale
+from tests.kubernetes.controlplane import guardian
+from tests.packaging.claims_use import has
+from tests.packaging.page_numbers import Claim, fixed, spelled, text_of
+
+FOLDER = "docs/benchmarks"
+INDEX, SEARCH, OFFLINE = (f"{FOLDER}/{name}.md" for name in ("index", "search", "offline"))
+SIMULATOR, KUBERNETES = (f"{FOLDER}/{name}.md" for name in ("simulator", "kubernetes"))
+LONG = "docs/how-long.md"
+PAGES: tuple[str, ...] = (INDEX, SEARCH, OFFLINE, SIMULATOR, KUBERNETES, LONG)
+
+
+def rows(name: str) -> list[dict[str, str]]:
+    """A table of runs."""
+    return list(csv.DictReader(text_of(f"{FOLDER}/{name}.csv").splitlines()))
+
+
+def halves(cell: str) -> tuple[float, float]:
+    """Median and 99th percentile."""
+    middle, tail = cell.split(" / ")
+    return float(middle), float(tail)
+
+
+def column(name: str, key: str, number: int, **where: str) -> list[float]:
+    """Medians (0) or 99th percentiles (1) of the rows of a table that begin so."""
+    chosen = (
+        row for row in rows(f"search/{name}") if all(row[k].startswith(v) for k, v in where.items())
+    )
+    return [halves(row[key])[number] for row in chosen]
+
+
+# --- decisions ----------------------------------------------------------------------------------
+
+
+def passes() -> tuple[str, ...]:
+    """Percent of a pass over the residual tensors that a median decision takes."""
+    shares = [
+        100 * halves(row["quote"])[0] / float(row["one pass"]) for row in rows("search/large")
+    ]
+    return fixed(shares[0], 1), fixed(shares[1], 0)
+
+
+def slowest_small() -> float:
+    return max(column("small", "submit", 1))
+
+
+def milp_ratios() -> tuple[str, str]:
+    found = [halves(row["MILP"])[0] / halves(row["quote"])[0] for row in rows("search/solver")]
+    return fixed(min(found), 0), fixed(max(found), 0)
+
+
+def span(values: list[float], digits: int) -> tuple[str, ...]:
+    """Least and most."""
+    return tuple(fixed(value, digits) for value in (min(values), max(values)))
+
+
+CALIBRATED, LASTING = "`calibrated`", "jobs that last"
+
+
+def tails() -> list[float]:
+    """Ratios of the 99th percentiles, the tuned textbook against OASiS, of the preset."""
+    names = ["stream", "textbook: median", "p99", "tuned textbook: median", "tuned p99"]
+    _, *found = csv.reader(text_of(f"{FOLDER}/search/ratios.csv").splitlines())
+    table = [dict(zip(names, row, strict=True)) for row in found]
+    return [float(row["tuned p99"]) for row in table if row["stream"].startswith(CALIBRATED)]
+
+
+def same(values: list[float], digits: int) -> tuple[str]:
+    """The number that all are, rounded."""
+    (one,) = {fixed(value, digits) for value in values}
+    return (one,)
+
+
+def median_grows() -> float:
+    """The smallest exponent of OASiS's medians."""
+    groups: dict[str, list[tuple[float, float]]] = {}
+    for row in rows("search/growth"):
+        pair = (float(row["value"]), halves(row["quote"])[0])
+        groups.setdefault(row["varied"], []).append(pair)
+    fits = (np.polyfit(*np.log(np.array(pairs)).T, 1)[0] for pairs in groups.values())
+    return float(min(fits))
+
+
+# sentences on how the runs were made, their numbers, and where the programs have them
+SETTINGS = (
+    ("T = @, H = K = @, the same jobs", ("300", "50"), "search", r"\(300, 50, jobs, seed\)"),
+    ("At T = @ and H = K = @, in two", ("300", "50"), "search", r"for seed in \(0, 1\)"),
+    ("| T = @, H = K = @: median", ("1000", "1000"), "search", r"\(1000, 1000, jobs, 0\)"),
+    ("At T = @ and H = K = @:", ("1000", "1000"), "search", r"\(1000, 1000, jobs, 0\)"),
+    ("| @ slots, @ servers: p99", ("100", "80"), "search", r"\(100, 40, jobs, s\)"),
+    (
+        "With @ slots and @ servers, in @ runs",
+        ("100", "80", "three"),
+        "search",
+        r"\(100, 40, jobs, s\), rivals=\(\)\) for s in \(0, 1, 2\)",
+    ),
+    ("With @ slots of which no two", ("300",), "search", r"for _ in range\(300\)"),
+    ("alone, @ distinct slots and N = @;", ("300", "50"), "search", r"stepped_row\(\s+rng, 50,"),
+    ("those of @ rows of costs", ("60",), "search", r"for seed in range\(60\)"),
+    ("@ servers and T = @:", ("10,000", "100"), "search", r"worker_servers=5.*horizon=100"),
+    ("of the fastest of @ runs", ("three",), "replay", r"REPEATS = 3\b"),
+    ("*One size varied.* @ jobs of one shape", ("Thirty",), "streams", r"count: int = 30"),
+    ("in slot @ of a cluster", ("0",), "streams", r"arrival=0"),
+    ("@ chunks, @ slots long", ("30", "20"), "streams", r"chunks=30"),
+    ("horizon; T = @ and H = K = @ where", ("300", "50"), "search", r"\(300, 50\)"),
+    ("$10^{-@}$ of what the job is worth (HiGHS", ("9",), "replay", r"noise = 1e-9"),
+    ("compared to $10^{-@}$ of", ("5",), "search", r"noise = 1e-5"),
+)
+
+
+def setting(sentence: str, numbers: tuple[str, ...], program: str, pattern: str) -> Claim:
+    """A sentence on how runs are made: the program does so."""
+    path = f"tests/benchmarks/{program}.py"
+    return Claim(SEARCH, sentence, lambda: numbers, lambda: has(path, pattern))
+
+
+DECISIONS = [
+    Claim(SEARCH, "| @ % of a pass (`calibrated`), @ % (jobs that last", passes),
+    Claim(
+        SEARCH,
+        "p99 below @ ms, with the commit | @ ms |",
+        lambda: ("10", fixed(slowest_small(), 1)),
+        lambda: slowest_small() < 10,
+    ),
+    Claim(SEARCH, "ratio of the medians | @ to @ |", milp_ratios),
+    Claim(
+        SEARCH,
+        "take @ ms where few slots count",
+        lambda: same(
+            column("times", "without explanation", 0, stream=CALIBRATED, jobs="admitted"), 1
+        ),
+    ),
+    Claim(
+        SEARCH,
+        "needs @ ms for such `calibrated` jobs",
+        lambda: same(column("times", "tuned textbook", 0, stream=CALIBRATED, jobs="admitted"), 1),
+    ),
+    Claim(SEARCH, "it is @ to @ times slower", lambda: span(tails(), 1)),
+    Claim(
+        SEARCH,
+        "the search itself takes @ ms of the @ to @ ms;",
+        lambda: (
+            *same(column("times", "without explanation", 0, stream=CALIBRATED, jobs="rej"), 1),
+            *span(column("times", "quote", 0, stream=CALIBRATED, jobs="rejected"), 1),
+        ),
+    ),
+    Claim(
+        SEARCH,
+        "still @ to @ times faster than the tuned DP",
+        lambda: span([float(row["median ratio"]) for row in rows("search/split")], 0),
+    ),
+    Claim(
+        SEARCH,
+        "take up to @ times as long as it",
+        lambda: (fixed(1 / min(float(row["worst ratio"]) for row in rows("search/split")), 1),),
+    ),
+    Claim(
+        SEARCH,
+        "p99 of admitted long jobs, @ to @ ms",
+        lambda: span(column("times", "quote", 1, stream=LASTING, jobs="admitted"), 0),
+    ),
+    *(setting(*each) for each in SETTINGS),
+]
+
+# --- how long things take -----------------------------------------------------------------------
+
+
+def solves(size: str, method: str = "") -> list[dict[str, str]]:
+    known = rows("solves")
+    return [row for row in known if row["size"] == size and row["method"].startswith(method)]
+
+
+def most_replanned() -> int:
+    """The largest instance that recourse was measured on."""
+    measured = rows("sizes")
+    return max(int(r["jobs"]) for r in measured if (r["what"], r["who"]) == ("run", "recourse"))
+
+
+def dorm_seconds(jobs: int) -> list[float]:
+    return [float(row["run (s)"]) for row in rows("dorm") if row["jobs"] == str(jobs)]
+
+
+def open_of_fifty() -> float:
+    """Share of the instances of fifty jobs that are not proven within minutes."""
+    found = [row for row in solves("20x50x50", "Benders") if float(row["seconds each"]) >= 300]
+    return sum(row["status"] != "optimal" for row in found) / len(found)
+
+
+TIMES = [
+    Claim(
+        LONG,
+        "so @ thousand machines of @ kinds cost [little more than",
+        lambda: ("ten", "ten"),
+        lambda: halves(rows("search/groups")[0]["quote"])[0] < 2 * column("small", "quote", 0)[0],
+    ),
+    Claim(LONG, "and was measured up to @ jobs", lambda: (most_replanned(),)),
+    Claim(
+        LONG,
+        "of @ jobs take tens of seconds",
+        lambda: ("100",),
+        lambda: 10 <= median(dorm_seconds(100)) < 100,
+    ),
+    Claim(LONG, "or after @ units of work", lambda: (f"{sizes.WORK:g}",)),
+    Claim(
+        LONG,
+        "A dozen jobs that compete are proven in seconds",
+        holds=lambda: (
+            len(oasis.generate("testbed", seed=0).jobs) == 12
+            and all(float(row["seconds"]) < 10 for row in solves("testbed", "decomposition"))
+        ),
+    ),
+    Claim(LONG, "fifty often not in minutes", holds=lambda: open_of_fifty() > 0.5),
+    Claim(
+        LONG,
+        "rigid jobs on @ servers with @ GPUs",
+        lambda: ("16", "8"),
+        lambda: has("tests/benchmarks/sizes.py", "trace, servers=16, gpus_per_server=8"),
+    ),
+    Claim(
+        LONG,
+        "has ten thousand jobs of a real trace",
+        holds=lambda: {row["jobs"] for row in rows("simulator")} >= {"10000"},
+    ),
+    Claim(
+        LONG,
+        "a decision of OASiS takes longer where its instance grows",
+        holds=lambda: median_grows() > 0,
+    ),
+]
+
+
+# --- offline methods ----------------------------------------------------------------------------
+
+
+def gap(size: str, method: str) -> float:
+    """Median gap after a minute."""
+    return median(
+        float(row["gap %"]) for row in solves(size, method) if row["seconds each"] == "60"
+    )
+
+
+def is_first(size: str, method: str) -> bool:
+    others = {"Benders", "column"} - {method}
+    return all(gap(size, method) < gap(size, other) for other in others)
+
+
+def objectives(size: str, method: str) -> dict[str, float]:
+    """What the best schedule after a minute is worth, by seed."""
+    found = (row for row in solves(size, method) if row["seconds each"] == "60")
+    return {row["seed"]: float(row["objective"]) for row in found}
+
+
+def behind_column_generation() -> bool:
+    """Whether both are so at 300 slots, on every seed that all three have solved."""
+    return all(
+        theirs[seed] < best
+        for size in ("300x50x100", "300x50x400")
+        for theirs in (objectives(size, "compact"), objectives(size, "CP-SAT"))
+        for seed, best in objectives(size, "column").items()
+    )
+
+
+def beside_oasis() -> float:
+    """What these are worth as a multiple of OASiS's schedules, at most, on the first seeds."""
+    found = []
+    for jobs in (100, 400):
+        instance = calibrated(300, 50, jobs, 51)
+        run = oasis.simulate(instance, oasis.OASiS.from_instance(instance))
+        for method in ("compact", "CP-SAT"):
+            found.append(objectives(f"300x50x{jobs}", method)["51"] / run.total_utility)
+    return max(found)
+
+
+METHODS = [
+    Claim(
+        OFFLINE,
+        "all jobs together have at most @ slots",
+        lambda: (BendersParams().master.whole_size,),
+    ),
+    Claim(
+        OFFLINE,
+        """At @ slots and @ jobs the decomposition has the smaller median gap after @ s; at @ jobs
+        column generation has.""",
+        lambda: ("300", "100", "60", "400"),
+        lambda: is_first("300x50x100", "Benders") and is_first("300x50x400", "column"),
+    ),
+    Claim(OFFLINE, "it solves @ seeds of each size", lambda: (spelled(default_seeds()),)),
+    Claim(
+        OFFLINE,
+        """At @ slots the best schedules of the compact model and of CP-SAT after @ s are worth less
+        than those of column generation on every seed of the table: about what OASiS's are worth""",
+        lambda: ("300", "60"),
+        lambda: behind_column_generation() and beside_oasis() < 1.01,
+    ),
+    Claim(OFFLINE, "are multiplied by 2<sup>@</sup>", lambda: (whole_numbers.BITS,)),
+]
+
+
+def default_seeds() -> int:
+    files = ["--json", "a", "--csv", "b", "--solves", "c"]
+    return int(distribution.arguments(files).seeds)
+
+
+# --- the simulator, Kubernetes ------------------------------------------------------------------
+
+RUNS = [
+    Claim(
+        SIMULATOR,
+        "slices of @ jobs of the Philly trace (at most @ GPUs each,",
+        lambda: ("10,000", "8"),
+        lambda: (
+            max(int(row["jobs"]) for row in rows("simulator") if "from" in row["jobs of"]) == 10000
+        ),
+    ),
+    Claim(
+        SIMULATOR,
+        "on @ GPUs as @ x @,",
+        lambda: ("64", "8", "8"),
+        lambda: simulator_speed.SERVERS == {"pooled": [64], "whole": [8] * 8},
+    ),
+    Claim(
+        SIMULATOR,
+        "with @ + @ servers and @ slots",
+        lambda: (dorm.SERVERS, dorm.SERVERS, dorm.SLOTS),
+    ),
+    Claim(
+        SIMULATOR,
+        "Most of these MILPs decide on some of the jobs only",
+        holds=lambda: (
+            2 * sum(int(row["saw some of the jobs"]) for row in rows("dorm"))
+            > sum(int(row["MILPs"]) for row in rows("dorm"))
+        ),
+    ),
+    Claim(KUBERNETES, "Gangs of @ workers", lambda: (spelled(scale.GANG),)),
+    Claim(KUBERNETES, "leave them (nice @)", lambda: (processor.LAST,)),
+    Claim(KUBERNETES, "makes @ requests a second", lambda: (scale.TIMING.scheduler_requests,)),
+    Claim(
+        KUBERNETES,
+        "when there is @ times as much as is used",
+        lambda: (spelled(int(guardian.GARBAGE) // 100),),
+    ),
+    Claim(KUBERNETES, "each pod on all @ nodes", lambda: (f"{most('nodes'):,}",)),
+    Claim(
+        INDEX,
+        "at @ nodes and @ pods",
+        lambda: (f"{most('nodes'):,}", f"{most('pods'):,}"),
+    ),
+]
+
+
+def most(name: str) -> int:
+    return max(int(row[name]) for row in rows("kubernetes"))
+
+
+CLAIMS: list[Claim] = [*DECISIONS, *TIMES, *METHODS, *RUNS]
+
+HISTORY = "how the runs were made: no run can show it"
+# page -> words of the page with a number that cannot be wrong -> why it cannot
+ALLOWED: dict[str, dict[str, str]] = {
+    SEARCH: {
+        "A ratio of 2 means": "what a ratio is",
+        "99th percentile": "a name",
+        "to T/2": "a name of a stream; streams.long_jobs",
+        "on 1 .. T/2 by way": "the definition in streams.long_jobs",
+        "on 1 .. 2.": "the definition in streams.long_jobs",
+        "solved by HiGHS 1.15.1": HISTORY,
+        "Python 3.11.7, NumPy 2.4.6, x86-64": HISTORY,
+    },
+    OFFLINE: {
+        "| `milp` | 1 |": "how many processes: the method has no other",
+        "| `colgen` | 2: one looks": "ConfigurationParams.second_process",
+        "| `benders` | 2: one looks for schedules; 1 if": "BendersParams.second_process",
+        "| `both` | 2 |": "BothParams.head_start",
+        "see below | 1 |": "whose thread is one",
+        "the end of the solve, 0 if": "a definition",
+        """Nobody looked at 20x50x50 seeds 355 to 364, 100x50x100 seeds 33 to 42, 300x50x100 seeds
+        46 and 51 to 60 and 300x50x400 seeds 45 and 51 to 60 while the methods were made, with two
+        exceptions: 300x50x100 seed 52 and 300x50x400 seed 57 have told""": HISTORY,
+        """`testbed` and 20x10x20, 20x50x50 seeds 342 and 345, 300x50x100 seed 1 and 300x50x400 seed
+        43.""": HISTORY,
+        "rows of column generation up to 100 slots": HISTORY,
+        "the gap at 60 s and at 300 s": "the option beside it",
+        "google/or-tools#5246": "an address",
+    },
+    SIMULATOR: {"a few dozen lines around": "the file has 34 lines; nothing rests on it"},
+    KUBERNETES: {"while thousands of pods start": "the runs of the table"},
+}

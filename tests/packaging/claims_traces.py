@@ -1,0 +1,313 @@
+"""What the pages on traces and simulators say in numbers, and what makes it true (page_numbers).
+
+Claims about the public traces are computed from the traces, where these lie.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter
+from functools import cache
+
+import oasis
+from baselines import EASY, FIFO, LAS, SJF, SRSF, SRTF, registry
+from baselines.counts import LEAST, MOST
+from oasis.model.job import GBIT_PER_MB
+from oasis.scheduling import Allocation, Policy, PolicyJob, Site
+from oasis.scheduling.site import FINE, Machine
+from oasis.simulator import PlainJob, replay, rigid_workload
+from oasis.simulator.training_speed import Communication, Load
+from oasis.traces import PhillyOptions, read_philly_plain
+from oasis.traces.machine_options import RESOURCES
+from oasis.traces.openb_nodes import GB_PER_MIB
+from oasis.traces.swf import FIELDS
+from oasis.workloads import PRESETS
+from tests.packaging.claims_use import congested, has
+from tests.packaging.page_numbers import Claim, fixed, spelled, text_of, trace
+
+TRACES, SIMULATOR = "docs/traces.md", "docs/simulator.md"
+OTHERS = "docs/other-simulators.md"
+PAGES: tuple[str, ...] = (TRACES, SIMULATOR, OTHERS)
+
+# --- traces -------------------------------------------------------------------------------------
+
+
+def share_of_one_gpu() -> tuple[str]:
+    """Percent of Philly's jobs."""
+    with trace("philly_sia.csv").open(encoding="utf-8", newline="") as stream:
+        gpus = [float(row["num_gpus"]) for row in csv.DictReader(stream)]
+    return (f"{100 * gpus.count(1.0) / len(gpus):.0f}",)
+
+
+def openb_gpus() -> tuple[str]:
+    """GPUs of the whole cluster."""
+    with trace("openb_node_list_gpu_node.csv").open(encoding="utf-8", newline="") as stream:
+        return (f"{sum(int(row['gpu']) for row in csv.DictReader(stream)):,}",)
+
+
+IMPORTS = [
+    Claim(TRACES, "here a dozen rows", holds=lambda: has(TRACES, r"for k in range\(12\)")),
+    Claim(TRACES, "`gradient_mb` @ /", lambda: (GBIT_PER_MB,)),
+    Claim(
+        TRACES,
+        "@ MB is about ResNet-50",
+        lambda: (f"{PhillyOptions().gradient_mb:g}",),
+        lambda: abs(PRESETS["testbed"].gradient_mb[1] / PhillyOptions().gradient_mb - 1) < 0.05,
+    ),
+    Claim(TRACES, "`memory_mib` * @e-3 GB", lambda: (f"{1000 * GB_PER_MIB:.6f}",)),
+    Claim(TRACES, "the instances have @ resources:", lambda: (spelled(len(RESOURCES)),)),
+    Claim(TRACES, "GPUs (@, as part of", lambda: (PhillyOptions().gpus_per_server,)),
+    Claim(TRACES, "**Philly, `min_gpus` @.**", lambda: (PhillyOptions().min_gpus,)),
+    Claim(TRACES, "@ % of the jobs have one GPU", share_of_one_gpu),
+    Claim(TRACES, "(@ GPUs in openb)", openb_gpus),
+    Claim(TRACES, "@ numbers a line", lambda: (FIELDS,)),
+]
+
+# --- the simulator ------------------------------------------------------------------------------
+
+
+def network_seconds() -> float:
+    """Time on the network in a step, on two machines with links of 1 Gb/s and 100 MB."""
+    machines = tuple(Machine(name, (4.0,), link_gbps=1.0) for name in "ab")
+    job = PolicyJob("j", 0.0, 1.0, ((0, 1),), gradient_mb=100.0, step_time=0.4)
+    held = Allocation(((0, 1),), ((1, 1),))
+    return Communication().step_delay(job, held, Load(Site(("gpu",), machines)))
+
+
+def las_finishes(threshold: float | None = None) -> int:
+    """How many jobs of the shipped example LAS finishes."""
+    policy = LAS() if threshold is None else LAS(thresholds=(threshold,))
+    return len(oasis.simulate(congested(), policy).outcome.completions)
+
+
+def hours_of_a_slot(workers: int) -> str:
+    return fixed(workers * congested().cluster.slot_seconds / 3600, 2)
+
+
+@cache
+def virtual_cluster() -> tuple[PlainJob, ...]:
+    """The jobs that the policies are compared with references on."""
+    path = trace("philly_sia.csv")
+    return tuple(read_philly_plain(path, virtual_cluster="0e4a51"))
+
+
+def means(policy: type[Policy]) -> tuple[str, ...]:
+    """Mean completion times on that cluster, pooled and whole."""
+    jobs = virtual_cluster()
+    runs = (replay(rigid_workload(jobs, 8, 8, kind), policy()) for kind in ("pooled", "whole"))
+    return tuple(fixed(run.mean_completion or 0.0, 4) for run in runs)
+
+
+def least_rate() -> float:
+    """The fewest jobs a second of the benchmark."""
+    rows = csv.DictReader(text_of("docs/benchmarks/simulator.csv").splitlines())
+    return min(float(row["jobs/s"]) for row in rows)
+
+
+ENGINE = [
+    Claim(
+        SIMULATOR,
+        "with links of @ Gb/s and @ MB of gradients @ s slower",
+        lambda: ("1", "100", fixed(network_seconds(), 1)),
+    ),
+    Claim(SIMULATOR, "and the last @ on elastic", lambda: (spelled(len(registry.CONTROLLERS)),)),
+    Claim(SIMULATOR, "which the paper draws from @ to @.", lambda: (LEAST, MOST)),
+    Claim(SIMULATOR, "by default that of seed @.", lambda: (FIFO().parameters["seed"],)),
+    Claim(
+        SIMULATOR,
+        "LAS finishes no job with its default threshold of @ GPU-hour:",
+        lambda: (f"{LAS().thresholds[0]:g}",),
+        lambda: las_finishes() == 0,
+    ),
+    Claim(SIMULATOR, "@ minutes and", lambda: (f"{congested().cluster.slot_seconds / 60:g}",)),
+    Claim(
+        SIMULATOR,
+        "so a job with @ workers has @ GPU-hours",
+        lambda: ("four", hours_of_a_slot(4)),
+        lambda: float(hours_of_a_slot(4)) > LAS().thresholds[0],
+    ),
+    Claim(
+        SIMULATOR,
+        "Jobs arrive until slot @ of @, and each needs more than one slot.",
+        lambda: (max(job.arrival for job in congested().jobs), congested().horizon),
+        lambda: all(job.shortest_duration(1200.0) > 1 for job in congested().jobs),
+    ),
+    Claim(SIMULATOR, "multiples of @^-@.", lambda: ("2", 40), lambda: FINE == 1 << 40),
+    Claim(
+        SIMULATOR,
+        "(@ jobs, @ GPUs as @ x @)",
+        lambda: (f"{len(virtual_cluster()):,}", "64", "8", "8"),
+    ),
+    *(
+        Claim(SIMULATOR, f"| {policy.name.upper()} | @ | @ |", lambda policy=policy: means(policy))
+        for policy in (FIFO, SJF, SRTF, SRSF)
+    ),
+    Claim(
+        SIMULATOR,
+        "| LAS, threshold at @ GPU-hour | @ | @ |",
+        lambda: (f"{LAS().thresholds[0]:g}", *means(LAS)),
+    ),
+    Claim(
+        SIMULATOR,
+        "FIFO took more than @ jobs a second in every run",
+        holds=lambda rate: least_rate() > rate,
+    ),
+]
+
+# --- beside other simulators --------------------------------------------------------------------
+
+SLICES = (("6c71a0", 0, 500), ("6c71a0", 3000, 500), ("0e4a51", 300, 600), ("6214e9", 5000, 600))
+
+
+@cache
+def slice_of(number: int) -> tuple[PlainJob, ...]:
+    cluster, first, count = SLICES[number]
+    jobs = read_philly_plain(trace("philly_sia.csv"), virtual_cluster=cluster, max_gpus=8)
+    return tuple(jobs[first : first + count])
+
+
+@cache
+def mean(policy: Policy, placement: str = "pooled") -> float:
+    """Mean completion time on the first slice."""
+    found = replay(rigid_workload(slice_of(0), 8, 8, placement), policy).mean_completion
+    assert found is not None
+    return found
+
+
+def ours(policy: Policy, placement: str = "pooled") -> str:
+    return f"{mean(policy, placement):,.3f}"
+
+
+STRICT_FIFO, PASSING_FIFO, SHORTEST, BACKFILLING = FIFO(), FIFO(line="fit"), SJF(), EASY()
+REMAINING, SERVICE = SRTF(line="fit"), SRSF(line="fit")
+RUNNING_FIRST = LAS(order="running-first", line="fit")
+BY_ARRIVAL, FIVE_HOURS = LAS(line="fit"), LAS(line="fit", thresholds=(5.0,))
+# what the other simulators gave; they are no part of this project
+LUCID_SRTF, TIRESIAS_LAS, LUCID_LAS, ACCASIM_EASY = (
+    119_230.558,
+    131_882.916,
+    223_718.594,
+    247_723.666,
+)
+
+
+def beside(name: str, policy: Policy, placement: str = "pooled") -> Claim:
+    """A row in which both sides have the same mean."""
+    sentence = f"| {name} | @ | @ |"
+    return Claim(OTHERS, sentence, lambda: (ours(policy, placement),) * 2)
+
+
+def apart(name: str, policy: Policy, other: float) -> Claim:
+    """A row in which they differ."""
+    return Claim(OTHERS, f"| {name} | @ | @ |", lambda: (ours(policy), f"{other:,.3f}"))
+
+
+def within(policy: Policy, other: float, percent: float) -> bool:
+    return 100 * abs(other / mean(policy) - 1) <= percent
+
+
+SIDES = [
+    Claim(
+        OTHERS,
+        "jobs of at most @ GPUs (there are none of @, @, @ or @)",
+        lambda: ("8", *(str(gpus) for gpus in range(1, 8) if gpus not in counted())),
+    ),
+    Claim(
+        OTHERS,
+        "The others are",
+        holds=lambda: all(
+            has(OTHERS, rf"{cluster} --[\w-]+ {first} --[\w-]+\s+{count}`")
+            for cluster, first, count in SLICES[1:]
+        ),
+    ),
+    Claim(OTHERS, "on @ GPUs as @ x @.", lambda: ("64", "8", "8")),
+    *(
+        Claim(OTHERS, sentence, lambda: (f"{sum(len(slice_of(k)) for k in range(4)):,}",))
+        for sentence in ("@ jobs together", "each of the @ jobs ends", "one of the @ jobs ends")
+    ),
+    beside("FIFO", STRICT_FIFO),
+    beside("FIFO, whole", STRICT_FIFO, "whole"),
+    beside("FIFO, others may pass", PASSING_FIFO),
+    beside("SJF", SHORTEST),
+    beside("SJF, whole", SHORTEST, "whole"),
+    beside("SRTF, others may pass", REMAINING),
+    beside("SRSF, others may pass", SERVICE),
+    apart("LAS, running first, one GPU-hour", RUNNING_FIRST, TIRESIAS_LAS),
+    apart("LAS, by arrival, five GPU-hours", FIVE_HOURS, LUCID_LAS),
+    apart("EASY", BACKFILLING, ACCASIM_EASY),
+    Claim(OTHERS, "| | | @ | Lucid |", lambda: (f"{LUCID_SRTF:,.3f}",)),
+    Claim(
+        OTHERS,
+        "in the mean (Lucid), within @ % | – | | shortest remaining service",
+        holds=lambda percent: within(REMAINING, LUCID_SRTF, percent),
+    ),
+    Claim(
+        OTHERS,
+        "in the mean (Lucid), within @ % | differs",
+        holds=lambda percent: within(FIVE_HOURS, LUCID_LAS, percent),
+    ),
+    Claim(
+        OTHERS,
+        "the first slice takes @ s instead of @.",
+        lambda: (f"{mean(BY_ARRIVAL):,.1f}", f"{mean(RUNNING_FIRST):,.1f}"),
+    ),
+    Claim(
+        OTHERS,
+        "which costs @ s in the mean of the first slice",
+        lambda: (fixed(mean(BACKFILLING) - mean(PASSING_FIFO), 0),),
+        lambda: f"{mean(PASSING_FIFO):.3f}" == f"{ACCASIM_EASY:.3f}",
+    ),
+]
+
+
+def counted() -> Counter[int]:
+    """GPUs of the jobs of all slices."""
+    return Counter(job.gpus for k in range(4) for job in slice_of(k))
+
+
+CLAIMS: list[Claim] = [*IMPORTS, *ENGINE, *SIDES]
+
+FORMULA = "a formula; tests/unit/traces read rows by it"
+THEIRS = "of the other simulator, as it is distributed"
+# page -> words of the page with a number that cannot be wrong -> why it cannot
+ALLOWED: dict[str, dict[str, str]] = {
+    TRACES: {
+        "Microsoft Philly, 2017": "a year; dates of the trace are in its table",
+        "(the header is line 1)": "a definition",
+        "that steps 1-3 leave": "numbered on the page",
+        "max(1, g)": FORMULA,
+        "`chunks` N_i | round(`elasticity` G), at least 1;": FORMULA,
+        "x = 2 `gradient_mb`": FORMULA,
+        "| 2 e_i / b_i |": FORMULA,
+        "(`minibatch_seconds` + x))), at least 1 |": FORMULA,
+        "- x) / s, at least 0 |": FORMULA,
+        "`gpu_milli` / 1000 GPU": "a unit",
+        "`cpu_milli` / 1000 and": "a unit",
+        "* 1.048576e-3 GB": "a unit",
+        "gamma3 = max(1, `target_factor` D / s)": FORMULA,
+        "sweeps of hundreds of like jobs": "why jobs of one GPU are left out",
+        "Three formats are read": "the rows of the table below",
+    },
+    SIMULATOR: {
+        '`"oasis-elastic-workload"`, 1 |': "the schema refuses others",
+        "ceil(x n), 0 <= x <= 1": "a definition",
+        "speed with 1, 2, .. workers": "a definition",
+        "from share 0 to 1": "a definition",
+        "s f / (1 + s f x / (n c))": "a formula, that of TrainingSpeed",
+        "min(1, C / D)": "a formula, that of CpuSharing",
+        "x is 2 g max_m": "a formula, that of Communication",
+        "virtual cluster 0e4a51": "a name",
+    },
+    OTHERS: {
+        "Four slices of": "SLICES; the sum of their jobs is claimed",
+        "within 0.07 %; with one slip mended, every job": "over the four slices, run once",
+        "on all four slices every job ends": "what that simulator did",
+        "a threshold at 3,600 GPU-seconds;": THEIRS,
+        "it has three, with thresholds at 3,250 and 7,200": THEIRS,
+        "loses 40 seconds": THEIRS,
+        "one threshold at 18,000 GPU-seconds": THEIRS,
+        "rounds of six minutes": THEIRS,
+        "have the share 0": "of no resource",
+        "five GPU-hours": "the threshold of the row",
+    },
+}

@@ -1,0 +1,565 @@
+"""What the pages for users say in numbers, and what makes it true (page_numbers)."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from functools import cache
+
+import numpy as np
+
+import oasis
+from experiments import CompetitiveRatio, competitive_ratio
+from experiments.cli import console, exit_codes, progress, sweep_progress
+from experiments.evaluation import intervals
+from experiments.library import Library
+from experiments.library.record import BETTER
+from experiments.plotting import canvas, schedule, utilities
+from experiments.sweep import Dask, sweep_config
+from oasis.model.instance_file import job_from_dict
+from oasis.model.job import Job
+from oasis.model.validation import LARGEST_AMOUNT
+from oasis.solvers import PROOF
+from oasis.solvers.stopping import LEAST_PROGRESS
+from oasis.workloads import PRESETS, machines
+from oasis.workloads.presets import DECAY, MIX, PRIORITY
+from offline.benders.params import BendersParams
+from offline.both.params import BothParams
+from offline.column_generation.params import ConfigurationParams
+from offline.periods.params import PeriodParams
+from offline.solve import AutoParams
+from tests.packaging.commands import EXAMPLE, JOB
+from tests.packaging.page_numbers import ROOT, Claim, fixed, spelled, text_of
+
+GALLERY = [path for path in sorted((ROOT / "docs/gallery").glob("*.md")) if path.stem != "index"]
+NAMES = (
+    *("index", "getting-started", "choosing", "glossary", "cli", "file-format", "workloads"),
+    *("own-policy", "plots", "sweeps", "library", "api", "gallery/index"),
+)
+PAGES: tuple[str, ...] = (
+    "README.md",
+    *(f"docs/{name}.md" for name in NAMES),
+    *(f"docs/gallery/{path.name}" for path in GALLERY),
+)
+
+
+def has(page: str, pattern: str) -> bool:
+    """Whether a cell of a page, or a file, has what a sentence says of it."""
+    return re.search(pattern, text_of(page)) is not None
+
+
+def python_version() -> tuple[str]:
+    project = tomllib.loads(text_of("pyproject.toml"))["project"]
+    return (project["requires-python"].removeprefix(">="),)
+
+
+# --- the shipped example ------------------------------------------------------------------------
+
+
+@cache
+def congested() -> oasis.Instance:
+    return oasis.read(EXAMPLE)
+
+
+@cache
+def solved() -> CompetitiveRatio:
+    """OASiS and the proven optimum of the shipped example."""
+    return competitive_ratio(congested(), time_limit=300)
+
+
+@cache
+def late_job(priority: float | None = None) -> Job:
+    """The job of the tutorial, with the priority of the file or another."""
+    data = json.loads(JOB.read_text(encoding="utf-8"))
+    if priority is not None:
+        data["utility"]["priority"] = priority
+    return job_from_dict(data)
+
+
+@cache
+def quoted(priority: float | None = None) -> oasis.Decision:
+    """What `oasis quote` answers for that job."""
+    job = late_job(priority)
+    scheduler = oasis.OASiS.from_instance(congested())
+    for known in congested().jobs_by_arrival():
+        if known.arrival <= job.arrival:
+            scheduler.submit(known)
+    return scheduler.quote(job)
+
+
+def refused() -> oasis.Rejection:
+    """What the tutorial's job lacks."""
+    found = quoted().rejection
+    assert found is not None
+    return found
+
+
+def cheapest_slot() -> int:
+    """The slot in which its cheapest schedule ends; every schedule costs more than it is worth."""
+    slot = refused().smallest_utility_completion
+    worth = float(late_job().utility(slot - late_job().arrival))
+    assert refused().smallest_utility > worth
+    assert (refused().utility_factor or 0) > 1
+    return slot
+
+
+def tutorial_sizes() -> tuple[str | int, ...]:
+    cluster = congested().cluster
+    sides = (len(cluster.worker_ids), len(cluster.ps_ids))
+    return (len(congested().jobs), congested().horizon, f"{cluster.slot_seconds / 60:g}", *sides)
+
+
+def taken() -> tuple[set[str], set[str]]:
+    """The jobs that OASiS takes, and those of the optimum."""
+    online = {decision.job_id for decision in solved().run.decisions if decision.admitted}
+    return online, set(solved().offline.schedules)
+
+
+TUTORIAL = "docs/getting-started.md"
+START = [
+    *(
+        Claim(page, "Python @ or newer", python_version)
+        for page in ("README.md", "docs/index.md", TUTORIAL)
+    ),
+    *(
+        Claim(page, sentence, lambda: (spelled(len(GALLERY)),))
+        for page, sentence in (
+            ("README.md", "@ short notebooks to download"),
+            ("docs/index.md", "has @ short notebooks to download"),
+        )
+    ),
+    Claim("docs/gallery/index.md", "@ short notebooks.", lambda: (spelled(len(GALLERY)).title(),)),
+    Claim("docs/index.md", "has @ of them with", lambda: (len(Library().records()),)),
+    Claim(
+        TUTORIAL,
+        """congested {term}`instance`: @ {term}`jobs <job>` over @ {term}`slots <slot>` of @
+        minutes, for @ machines that host {term}`workers <worker>` and @ that host""",
+        tutorial_sizes,
+    ),
+    Claim(TUTORIAL, "schedule for all @ jobs", lambda: (spelled(len(congested().jobs)),)),
+    Claim(TUTORIAL, "and the exit code is @", lambda: (exit_codes.LIMIT,)),
+    Claim(
+        TUTORIAL,
+        "so the exponential $e^x$ in it is large, and the bound is far above the proven ratio",
+        holds=lambda: (
+            solved().certificate is not None
+            and solved().certificate.ratio_bound > 10 * solved().upper  # type: ignore[union-attr]
+        ),
+    ),
+    Claim(TUTORIAL, "The cheapest schedule completes in slot @ and", lambda: (cheapest_slot(),)),
+    Claim(TUTORIAL, "(here @)", lambda: (fixed(refused().utility_factor or 0.0, 2),)),
+    Claim(
+        TUTORIAL,
+        "so a job worth twice as much is admitted:",
+        holds=lambda: (
+            has(TUTORIAL, '"priority": 20.0/"priority": 40.0')
+            and quoted(40.0).admitted
+            and not quoted().admitted
+        ),
+    ),
+]
+
+# --- the gallery --------------------------------------------------------------------------------
+
+FIRST, OWN = "docs/gallery/first-ratio.md", "docs/gallery/own-policy.md"
+
+
+def lines_of_the_policy() -> int:
+    (written,) = re.findall(
+        r"^class DensestFirst.*?(?=^```)", text_of(OWN), re.DOTALL | re.MULTILINE
+    )
+    return sum(bool(line.strip()) for line in written.splitlines())
+
+
+NOTEBOOKS = [
+    Claim(FIRST, "@ training jobs", lambda: (spelled(len(congested().jobs)).title(),)),
+    Claim(FIRST, "knew all @ jobs", lambda: (spelled(len(congested().jobs)),)),
+    Claim(
+        FIRST,
+        "The optimum turns away other jobs than OASiS does",
+        holds=lambda: not taken()[0] <= taken()[1],
+    ),
+    Claim(
+        "docs/gallery/index.md", "a policy in @ lines", lambda: (spelled(lines_of_the_policy()),)
+    ),
+    Claim(OWN, "writes one in @ lines", lambda: (spelled(lines_of_the_policy()),)),
+    Claim(
+        "docs/gallery/certify.md",
+        "With @ workers too many",
+        lambda: ("fifty",),
+        lambda: has("docs/gallery/certify.md", re.escape("rows[0, 2] += 50")),
+    ),
+    Claim(
+        "docs/gallery/price-of-commitment.md",
+        "## @ promises",
+        lambda: ("Four",),
+        lambda: (
+            len(
+                re.findall(
+                    r"oasis\.(?:OASiS|Recourse)\b", text_of("docs/gallery/price-of-commitment.md")
+                )
+            )
+            == 4
+        ),
+    ),
+    Claim("docs/gallery/sweep-on-dask.md", "with @ % confidence", lambda: (confidence(),)),
+]
+
+
+def confidence() -> str:
+    return f"{100 * intervals.CONFIDENCE:g}"
+
+
+# --- choosing utilities, the glossary -----------------------------------------------------------
+
+CHOOSING = "docs/choosing.md"
+GLOSSARY = "docs/glossary.md"
+CHOICES = [
+    Claim(
+        CHOOSING,
+        """a job of @ GPU-hours worth @ gives way to @ jobs of @ GPU-hours worth @ each""",
+        lambda: ("400", "100", "ten", "40", "20"),
+        lambda: 400 == 10 * 40 and 100 < 10 * 20,
+    ),
+    Claim(
+        CHOOSING,
+        "A decay of more than about @ in a slot is a deadline in all but name",
+        holds=lambda decay: (
+            oasis.Sigmoid(1.0, decay, 10.0)(9) > 0.99 and oasis.Sigmoid(1.0, decay, 10.0)(11) < 0.01
+        ),
+    ),
+    Claim(
+        CHOOSING,
+        "@ jobs on @ GPUs, in time units",
+        lambda: ("Sixteen", "eight"),
+        lambda: has(CHOOSING, r"for k in range\(16\)") and has(CHOOSING, r"gpus=8, slot_hours"),
+    ),
+    Claim(
+        CHOOSING,
+        """**@ times what a change costs**, at least: if starting or moving a job takes a minute, a
+        slot of @ minutes loses a tenth""",
+        lambda: ("Ten", "ten"),
+    ),
+    Claim(GLOSSARY, "The paper's jobs have @.", lambda: (congested().jobs[0].min_workers,)),
+    Claim(GLOSSARY, "to one part in a million", holds=lambda: PROOF == 1e-6),
+]
+
+# --- the command line ---------------------------------------------------------------------------
+
+CLI = "docs/cli.md"
+FIELD = "docs/file-format.md"
+
+
+def seconds(value: float) -> str:
+    return spelled(int(value))
+
+
+COMMANDS = [
+    Claim(CLI, "once they have taken @ seconds", lambda: (seconds(console.PATIENCE_SECONDS),)),
+    Claim(CLI, "at most one a second", holds=lambda: progress.LOG_SECONDS == 1.0),
+    Claim(CLI, "what is known by then and exit code @", lambda: (exit_codes.LIMIT,)),
+    Claim(CLI, "A second one quits at once, with exit code @", lambda: (exit_codes.INTERRUPTED,)),
+    Claim(CLI, "on a terminal after @ seconds", lambda: (seconds(console.PATIENCE_SECONDS),)),
+    Claim(CLI, "done every @ seconds", lambda: (seconds(sweep_progress.LOG_SECONDS),)),
+    Claim(CLI, "by a thousandth of itself", holds=lambda: LEAST_PROGRESS == 1e-3),
+    Claim(CLI, "| @ | done |", lambda: (exit_codes.DONE,)),
+    Claim(CLI, "| @ | bad usage", lambda: (exit_codes.BAD_INPUT,)),
+    Claim(CLI, "| @ | a limit was hit before", lambda: (exit_codes.LIMIT,)),
+    Claim(CLI, "| @ | the result of a sweep", lambda: (exit_codes.FAILED_CELLS,)),
+    Claim(CLI, "| @ | interrupted by", lambda: (exit_codes.INTERRUPTED,)),
+    Claim(CLI, "the file, and the exit code is @", lambda: (exit_codes.BAD_INPUT,)),
+    Claim(CLI, "gives an interval and exit code @", lambda: (exit_codes.LIMIT,)),
+    Claim(CLI, "ends the command with exit code @", lambda: (exit_codes.BAD_INPUT,)),
+    Claim(CLI, "gives means, with @ % intervals", lambda: (confidence(),)),
+    Claim(CLI, "summed over jobs, is at most @,", lambda: (AutoParams().compact_size,)),
+    Claim(CLI, "more than a million, and", holds=lambda: AutoParams().counts_size == 1_000_000),
+    Claim(CLI, "up to the number @, then", lambda: (AutoParams().both_size,)),
+    Claim(
+        CLI,
+        "if it has more than @ seconds",
+        lambda: (seconds(ConfigurationParams().process_limit),),
+        lambda: BendersParams().process_limit == ConfigurationParams().process_limit,
+    ),
+    Claim(CLI, "from the third second on", holds=lambda: BothParams().head_start == 3.0),
+    Claim(CLI, "`benders` has four fifths of", holds=lambda: BothParams().first_share == 0.8),
+    Claim(
+        CLI,
+        "over more than @ slots,",
+        lambda: (BendersParams().replanning.span,),
+    ),
+    Claim(CLI, "of some @ slots", lambda: (PeriodParams().slots,)),
+    Claim(
+        FIELD,
+        "| `version` | @ | of the format",
+        lambda: (1,),
+        lambda: has(EXAMPLE_PATH, '"version": 1,'),
+    ),
+    Claim(
+        FIELD,
+        "may be left out, then @ |",
+        lambda: (late_job().min_workers,),
+    ),
+    Claim(FIELD, "go up to $10^{@}$", lambda: (f"{np.log10(LARGEST_AMOUNT):.0f}",)),
+    Claim(FIELD, "it is one line, and exit code @", lambda: (exit_codes.BAD_INPUT,)),
+]
+EXAMPLE_PATH = EXAMPLE.relative_to(ROOT).as_posix()
+
+# --- random workloads ---------------------------------------------------------------------------
+
+WORKLOADS = "docs/workloads.md"
+PAPER, TESTBED = PRESETS["paper"], PRESETS["testbed"]
+
+
+def sizes_of(name: str) -> tuple[str | int, ...]:
+    made = PRESETS[name]
+    return (made.jobs, made.worker_servers, made.ps_servers, made.horizon, f"{made.slot_seconds:g}")
+
+
+def ends(*ranges: tuple[float, ...]) -> tuple[str, ...]:
+    """All numbers of some ranges."""
+    return tuple(f"{value:g}" for each in ranges for value in each)
+
+
+def demand(group: str, *names: str) -> tuple[str, ...]:
+    return ends(*(getattr(made, group)[name] for made in (PAPER, TESTBED) for name in names))
+
+
+def pairs() -> tuple[str, ...]:
+    """The numbers of chunks and mini-batches."""
+    return ends(
+        PAPER.chunks, PAPER.minibatches, *zip(TESTBED.chunks, TESTBED.minibatches, strict=True)
+    )
+
+
+def decays() -> tuple[str, ...]:
+    none, sensitive, critical = DECAY
+    shares = [f"{100 * share:g}" for share in MIX]
+    assert none == (0.0, 0.0)
+    return ("0", shares[0], *ends(sensitive), shares[1], *ends(critical), shares[2])
+
+
+def testbed_machines() -> tuple[str, ...]:
+    made = oasis.generate("testbed", seed=0).cluster
+    worker, ps = made.worker_servers[0].capacity, made.ps_servers[0].capacity
+    gpus = sum(server.capacity["gpu"] * server.count for server in made.worker_servers)
+    assert gpus == 4
+    assert len(made.worker_ids) == 7
+    shown = (worker["cpu"], worker["memory_gb"], worker["storage_gb"])
+    return (
+        *ends(shown), "four", "seven", *ends((ps["cpu"], ps["memory_gb"])),
+        f"{ps['storage_gb']:,.0f}",
+    )  # fmt: skip
+
+
+@cache
+def usual_length() -> float:
+    """Median duration at full parallelism in slots, with every parameter as printed."""
+    made = oasis.generate("paper", jobs=2000, seed=0)
+    each = [job.epochs * job.minibatches * job.minibatch_slots(3600.0) for job in made.jobs]
+    return float(np.median(each))
+
+
+DRAWN = [
+    Claim(WORKLOADS, "| `paper` | @ | @ + @ | @ | @ s |", lambda: sizes_of("paper")),
+    Claim(
+        WORKLOADS,
+        "| `calibrated` (default) | @ | @ + @ | @ | @ s |",
+        lambda: sizes_of("calibrated"),
+    ),
+    Claim(WORKLOADS, "| `testbed` | @ | @ + @ | @ | @ s |", lambda: sizes_of("testbed")),
+    Claim(
+        WORKLOADS,
+        "| worker: GPU, cores, memory GB | @-@, @-@, @-@ | @-@, @-@, @-@ |",
+        lambda: demand("worker", "gpu", "cpu", "memory_gb"),
+    ),
+    Claim(
+        WORKLOADS,
+        "| parameter server: cores, memory GB | @-@, @-@ | @-@, @-@ |",
+        lambda: demand("ps", "cpu", "memory_gb"),
+    ),
+    Claim(
+        WORKLOADS,
+        "of a PS (Gbit/s) | @-@, @-@ | @-@, @-@ |",
+        lambda: ends(
+            *(
+                ends_
+                for made in (PAPER, TESTBED)
+                for ends_ in (made.worker_bandwidth, made.ps_bandwidth)
+            )
+        ),
+    ),
+    Claim(WORKLOADS, "| epochs E_i | @-@ | @-@ |", lambda: ends(PAPER.epochs, TESTBED.epochs)),
+    Claim(WORKLOADS, "M_i | @-@ and @-@ | @ and @, or @ and @ |", pairs),
+    Claim(
+        WORKLOADS,
+        "| gradients e_i (MB) | @-@ | @, @, @, @, @, @ (AlexNet,",
+        lambda: ends(PAPER.gradient_mb, TESTBED.gradient_mb),
+    ),
+    Claim(WORKLOADS, "| tau_i (slots) | @-@ |", lambda: ends(PAPER.minibatch_time)),
+    Claim(
+        WORKLOADS,
+        "| gamma1, gamma3 | @-@, @-@ slots | @-@, @-@ slots |",
+        lambda: ends(PRIORITY, PAPER.target, PRIORITY, TESTBED.target),
+    ),
+    Claim(WORKLOADS, "| gamma2 | @ for @ % of the jobs, @-@ for @ %, @-@ for @ % |", decays),
+    Claim(
+        WORKLOADS,
+        "| machine bandwidth (Gbit/s) | @-@ | @ (the dual-port",
+        lambda: ends(machines.SERVER_BANDWIDTH_GBPS, (machines.TESTBED_BANDWIDTH_GBPS,)),
+    ),
+    Claim(
+        WORKLOADS,
+        """The worker machines of the testbed have @ cores, @ GB and @ GB of storage, @ of the @
+        with one GPU; the PS machines have @ cores, @ GB and @ GB""",
+        testbed_machines,
+    ),
+    Claim(
+        WORKLOADS,
+        "@-@ GB for each worker and PS as printed",
+        lambda: ends(PAPER.worker["storage_gb"]),
+        lambda: (
+            PAPER.worker["storage_gb"] == PAPER.ps["storage_gb"] == TESTBED.worker["storage_gb"]
+        ),
+    ),
+    Claim(WORKLOADS, "@ GB on every simulated machine", lambda: (f"{machines.STORAGE_GB:,.0f}",)),
+    Claim(
+        WORKLOADS,
+        "@ s (not published); the testbed's @ minutes are",
+        lambda: (f"{PAPER.slot_seconds:g}", f"{TESTBED.slot_seconds / 60:g}"),
+    ),
+    Claim(
+        WORKLOADS,
+        """the median duration at full parallelism is about @ slots, while targets end at @.""",
+        holds=lambda length, target: (
+            abs(usual_length() / length - 1) < 0.05 and target == PAPER.target[1]
+        ),
+    ),
+    Claim(
+        WORKLOADS,
+        "2 e / b > @, then tau is log-uniform on [@, min(@, delta",
+        lambda: ends((PAPER.minibatch_time[0],), PAPER.minibatch_time),
+    ),
+    Claim(
+        WORKLOADS,
+        "@ workers of @ GPUs each do not fit on @ machines",
+        lambda: (PAPER.chunks[1], PAPER.worker["gpu"][1], PAPER.worker_servers),
+    ),
+    Claim(WORKLOADS, "for D in @..@ slots", lambda: TESTBED.duration),
+    Claim(
+        WORKLOADS,
+        "is D slots, @ minutes to @ hours",
+        lambda: ends((TESTBED.duration[0] * 20, TESTBED.duration[1] * 20 / 60)),
+        lambda: TESTBED.slot_seconds == 20 * 60,
+    ),
+    Claim(
+        WORKLOADS,
+        "(@ GPUs, @ cores for parameter servers)",
+        lambda: ("four", int(TESTBED.ps_servers * 8)),
+    ),
+    Claim(WORKLOADS, "within @ slots and before", lambda: (TESTBED.duration[1],)),
+    Claim(WORKLOADS, "drawn from [b_i, @]", lambda: ends((TESTBED.ps_bandwidth[1],))),
+    Claim(
+        WORKLOADS,
+        '("@ jobs arrive in the first @ slots")',
+        lambda: (TESTBED.jobs, TESTBED.horizon - TESTBED.quiet_slots),
+    ),
+    Claim(
+        WORKLOADS,
+        "@ sevenths of them (rounded up) have a GPU",
+        lambda: ("four",),
+        lambda: machines.TESTBED_GPU_SHARE == 4 / 7,
+    ),
+]
+
+# --- plots, sweeps, the library -----------------------------------------------------------------
+
+PLOTS, SWEEPS, LIBRARY = "docs/plots.md", "docs/sweeps.md", "docs/library.md"
+
+
+def default_seeds() -> list[int]:
+    grid = {"instances": [{"preset": "testbed"}], "policies": [{"name": ["oasis"]}]}
+    return list(sweep_config(grid).seeds)
+
+
+RESULTS = [
+    Claim(PLOTS, "schedule of more than @ jobs", lambda: (schedule.TOO_MANY,)),
+    Claim(
+        PLOTS,
+        "On more than @ slots or @ servers",
+        lambda: (canvas.MOST_COLUMNS, canvas.MOST_ROWS),
+    ),
+    Claim(PLOTS, "Utilities of more than @ jobs", lambda: (utilities.TOO_MANY,)),
+    Claim(PLOTS, "Of more than @ jobs that completed", lambda: (utilities.MOST_DOTS,)),
+    Claim(PLOTS, "with @ % intervals", lambda: (confidence(),)),
+    Claim(SWEEPS, "for @ % confidence", lambda: (confidence(),)),
+    Claim(SWEEPS, "more than a factor of @,", lambda: (f"{intervals.WIDEST:,.0f}",)),
+    Claim(SWEEPS, "such as FIFO and SRTF. Default @ |", default_seeds),
+    Claim(SWEEPS, "ends with exit code @: the rows", lambda: (exit_codes.DONE,)),
+    Claim(SWEEPS, "the exit code is then @.", lambda: (exit_codes.FAILED_CELLS,)),
+    Claim(SWEEPS, "within @ seconds is an error", lambda: (seconds(Dask("").connect_seconds),)),
+    Claim(LIBRARY, "@ instances of the offline problem", lambda: (len(Library().records()),)),
+    Claim(
+        LIBRARY,
+        "mix of @ % time-insensitive, @ % sensitive, @ % critical",
+        lambda: [f"{100 * share:g}" for share in MIX],
+    ),
+    Claim(
+        LIBRARY,
+        """is an hour, so that @ slots are about a day; of `testbed` it is @ minutes""",
+        lambda: ("twenty", "twenty"),
+        lambda: PAPER.slot_seconds == 3600 and TESTBED.slot_seconds == 20 * 60,
+    ),
+    Claim(LIBRARY, "by more than a billionth is refused", holds=lambda: BETTER == 1e-9),
+    Claim(
+        LIBRARY,
+        "the tests do so with every twentieth instance",
+        holds=lambda: has("tests/unit/experiments/test_library_shipped.py", r"\[::20\]"),
+    ),
+]
+
+CLAIMS: list[Claim] = [*START, *NOTEBOOKS, *CHOICES, *COMMANDS, *DRAWN, *RESULTS]
+
+# page -> words of the page with a number that cannot be wrong -> why it cannot
+ALLOWED: dict[str, dict[str, str]] = {
+    "docs/index.md": {"Ten lines of Python": "test_docs counts them"},
+    TUTORIAL: {
+        "1 would be perfect": "what a ratio is",
+        "2 alpha, with": "the name of the line",
+        "It approaches 2 alpha": "the name of the line",
+    },
+    CHOOSING: {
+        "worth a thousand times as much": "an example, not a result",
+        "not six.": "advice",
+        "a priority of a billion": "an example, not a result",
+        "**Between 10 and 300 slots to the horizon.**": "advice; how-long has what was measured",
+    },
+    GLOSSARY: {"has delay 0": "a definition", "It is 1 at best": "what a ratio is"},
+    CLI: {
+        "has `min_workers` above 1,": "what a minimum is",
+        "would reach below 0,": "what a utility cannot be",
+    },
+    FIELD: {
+        "slots are 0 to $T - 1$": "a definition",
+        "0 where left out": "a definition; test_instance_file reads such servers",
+        "($10^6$ bytes)": "a unit",
+        "| integer, 1 to `chunks`": "the range; an error of the page's table is outside it",
+        "the deadline, then 0": "a definition",
+    },
+    WORKLOADS: {
+        "ResNet-50/101/152, VGG-11": "names of networks",
+        "dual-port 10 GbE card": "the paper's",
+        "with 200 jobs gives the 100 + 100 jobs of": "shares of one half each",
+        "delta / (E M) - 2 e / b": "the formula of kappa: gradients there and back",
+        "length / (E M) - 2 e / b": "the same",
+        "(D - 1, D]": "a formula",
+        "t s / 3600 to (t + 1) s / 3600": "seconds of an hour",
+    },
+    SWEEPS: {
+        "they are cut off at 0, of a share also at 1": "what amounts and shares can be",
+        "cut off at 1; where": "what a ratio can be",
+        "and its interval is 0": "equal results",
+    },
+    "docs/gallery/own-trace.md": {"Above 100 %": "what a percentage is"},
+    "docs/gallery/sweep-on-dask.md": {"may have hundreds": "nothing that was measured"},
+}

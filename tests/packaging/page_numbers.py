@@ -1,0 +1,190 @@
+"""Numbers in the prose of pages: which there are, and what each must be.
+
+A *claim* quotes a sentence of a page with ``@`` in place of each number and names the function that
+computes the numbers again. It fails if the sentence is gone or says another number. What is no
+claim is *allowed*, with the reason: an equation's number, a year, a number that the sentence itself
+defines. ``test_page_numbers`` runs the claims and fails for each number of a page that is neither.
+
+A number is a run of digits, or a number word from "three" on. Code that is not executed, links and
+HTML are not prose; tables that are typed into a page are. Code between backticks is looked at where
+it is a number and nothing else, and formulas where a number has a point or more than one digit.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+DATA = Path(os.environ.get("OASIS_DATA", ROOT / "../shared/data"))
+
+WORDS = (
+    *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"),
+    *("eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen"),
+    *("nineteen", "twenty"),
+)
+LARGE = (
+    "thirty|forty|fifty|sixty|seventy|eighty|ninety"
+    "|dozens?|hundreds?|thousands?|millions?|billions?"
+)
+DIGITS = r"(?<![\w.])\d+(?:,\d{3})*(?:\.\d+)?"
+NUMBER = re.compile(rf"{DIGITS}|\b(?:{'|'.join(WORDS[3:])}|{LARGE})\b", re.IGNORECASE)
+PRINTED = r"(-?\d+(?:,\d{3})*(?:\.\d+)?|[A-Za-z]+)"
+
+SILENT = re.compile(  # directives whose content is prose keep it: glossaries and notes
+    r"^(`{3,}|~{3,})(?!\{(?:glossary|note|tip|warning|admonition)\})[^\n]*\n.*?^\1[ ]*$",
+    re.MULTILINE | re.DOTALL,
+)
+NOT_PROSE = (
+    re.compile(r"\A---\n.*?^---$", re.MULTILINE | re.DOTALL),
+    SILENT,
+    re.compile(r"^(?:```.*|:sorted:|\([\w-]+\)=)$", re.MULTILINE),
+    re.compile(r"(?<=\])\([^)\s]*\)"),
+    re.compile(r"<[/\w][^>]*>"),
+    re.compile(r"^ *\d+\. ", re.MULTILINE),
+)
+CODE = re.compile(r"(`+)(?!`)(.+?)(?<!`)\1(?!`)")
+FORMULA = re.compile(r"\$+[^$]+\$+")
+
+NUMBERED = "Theorems?|Lemmas?|Algorithms?|Figs?\\.|Figures?|Tables?|Eq\\.|[Ss]tep"
+ALWAYS = {
+    r"\(\d+[a-z]?\)(?:[–-]\(\d+\))?": "equation of the paper",
+    rf"(?:{NUMBERED}) \d+(?: (?:and|to) \d+)?": "numbered in the paper or on the page",
+    r"\b(?:1[89]|20)\d\d-\d\d-\d\d(?: \d\d:\d\d)?": "date",
+    r"\b(?:ATC|INFOCOM|NSDI|OSDI|EuroSys|SoCC|trace of|cluster|in|of|December) 20\d\d\b": "year",
+    r"arXiv \d+\.\d+": "address of a paper",
+    r"Apache[- ]2\.0|CC-BY 4\.0": "name of a licence",
+    r"\bISO 8601\b|\bUTF-8\b|\bSHA-256\b|\bResNet-50\b": "name",
+}
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A sentence of a page, and what makes it true.
+
+    Parameters
+    ----------
+    page
+        Path from the project's root.
+    sentence
+        Its words as they stand on the page, line breaks aside; ``@`` for each number.
+    values
+        The numbers as they must be printed, in order: texts or integers.
+    holds
+        Whether the sentence is true. It is given the numbers that are printed, commas left out,
+        unless `values` has computed them.
+    """
+
+    page: str
+    sentence: str
+    values: Callable[[], Sequence[str | int]] | None = None
+    holds: Callable[..., bool] | None = None
+
+    @property
+    def pattern(self) -> re.Pattern[str]:
+        """What finds the sentence, whatever its numbers are."""
+        return re.compile(PRINTED.join(re.escape(part) for part in plain(self.sentence).split("@")))
+
+    def check(self) -> None:
+        """Fail unless the page has the sentence, and the sentence is true."""
+        found = self.pattern.findall(prose(self.page))
+        assert found, f"{self.page} does not say: {self.sentence}"
+        marks = self.sentence.count("@")
+        for groups in found:
+            printed = () if not marks else (groups,) if marks == 1 else groups
+            if self.values is not None:
+                wanted = tuple(map(str, self.values()))
+                assert printed == wanted, (self.page, self.sentence)
+            if self.holds is not None:
+                given = printed if self.values is None else ()
+                numbers = [float(text.replace(",", "")) for text in given]
+                assert self.holds(*numbers), (self.page, self.sentence, printed)
+
+
+def plain(text: str) -> str:
+    """What a text says outside of code, on one line."""
+    for part in NOT_PROSE:
+        text = part.sub(" ", text)
+    return " ".join(text.split())
+
+
+def text_of(page: str) -> str:
+    """A page as it stands in the file."""
+    return (ROOT / page).read_text(encoding="utf-8")
+
+
+@cache
+def prose(page: str) -> str:
+    """What a page says outside of code, on one line."""
+    return plain(text_of(page))
+
+
+def _spans(pattern: re.Pattern[str] | str, text: str) -> Iterator[tuple[int, int]]:
+    return (match.span() for match in re.finditer(pattern, text))
+
+
+def unexplained(page: str, claims: Sequence[Claim], allowed: Mapping[str, str]) -> list[str]:
+    """Numbers of a page that are neither claimed nor allowed, with the words around them."""
+    text = prose(page)
+    known = [span for claim in claims for span in _spans(claim.pattern, text)]
+    known += [span for part in allowed for span in _spans(re.escape(plain(part)), text)]
+    known += [span for part in ALWAYS for span in _spans(part, text)]
+    for match in CODE.finditer(text):
+        if not NUMBER.fullmatch(match[2]):
+            known.append(match.span())
+    for match in FORMULA.finditer(text):
+        known += [number.span() for number in _small(text, *match.span())]
+    inside = _Spans(known)
+    return [
+        f"{match[0]}: ...{text[max(0, match.start() - 50) : match.end() + 30]}..."
+        for match in NUMBER.finditer(text)
+        if match.span() not in inside
+    ]
+
+
+def _small(text: str, begin: int, end: int) -> Iterator[re.Match[str]]:
+    """Single digits of a formula: indices, exponents, the numbers that an equation has."""
+    return (m for m in NUMBER.finditer(text, begin, end) if len(m[0]) == 1 or not m[0][0].isdigit())
+
+
+class _Spans:
+    """Pieces of a text, to ask what lies inside one of them."""
+
+    def __init__(self, spans: Sequence[tuple[int, int]]) -> None:
+        self.begins: list[int] = []
+        self.ends: list[int] = []
+        for begin, end in sorted(spans):
+            if self.ends and begin <= self.ends[-1]:
+                self.ends[-1] = max(end, self.ends[-1])
+            else:
+                self.begins.append(begin)
+                self.ends.append(end)
+
+    def __contains__(self, span: tuple[int, int]) -> bool:
+        k = bisect_right(self.begins, span[0]) - 1
+        return k >= 0 and span[1] <= self.ends[k]
+
+
+def spelled(number: int) -> str:
+    """A whole number up to twenty as a word."""
+    return WORDS[number]
+
+
+def fixed(value: float, digits: int) -> str:
+    """A number with so many digits after the point."""
+    return f"{value:.{digits}f}"
+
+
+def trace(name: str) -> Path:
+    """A public trace; the test is skipped where it is not at hand."""
+    path = DATA / name
+    if not path.is_file():
+        pytest.skip(f"{name} is not at hand: set OASIS_DATA to the directory that has it")
+    return path

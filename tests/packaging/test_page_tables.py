@@ -1,0 +1,102 @@
+"""Tables that pages show from CSV files are what their commands write."""
+
+from __future__ import annotations
+
+import csv
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from baselines import FIFO
+from oasis.simulator import PlainJob, replay, rigid_workload
+from tests.benchmarks import distribution, dorm, simulator_speed, traces
+from tests.packaging.page_numbers import ROOT, trace
+
+BENCHMARKS = ROOT / "docs" / "benchmarks"
+
+
+def shown(name: str) -> list[dict[str, str]]:
+    """The rows of a table."""
+    with (BENCHMARKS / f"{name}.csv").open(encoding="utf-8", newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
+def data() -> Path:
+    """Where the public traces lie; the test is skipped where one is missing."""
+    return next(iter([trace(name) for name in traces.FILES])).parent
+
+
+def of_trace(number: int) -> dict[str, str]:
+    """The column of a trace: a value for each row."""
+    name, *columns = traces.COLUMNS
+    return {row[name]: row[columns[number]] for row in shown("traces")}
+
+
+@pytest.mark.parametrize("number", range(2), ids=traces.COLUMNS[1:])
+def test_the_defaults_of_a_public_trace_give_what_the_page_says(number: int) -> None:
+    found = dict(traces.column(traces.TRACES[number], data()))
+    page = of_trace(number)
+    assert {name: page.get(name) for name in found} == found
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("number", range(2), ids=traces.COLUMNS[1:])
+def test_other_seeds_of_a_public_trace_give_the_ratios_on_the_page(number: int) -> None:
+    read = traces.TRACES[number]
+    rows = dict([*traces.column(read, data()), *traces.seeds(read, data())])
+    assert of_trace(number) == rows
+
+
+@cache
+def slices() -> dict[str, list[PlainJob]]:
+    """The jobs of the benchmark of the simulator."""
+    found: dict[str, list[PlainJob]] = simulator_speed.chosen(trace("philly_sia.csv"))
+    return found
+
+
+@pytest.mark.parametrize("number", range(22))
+def test_a_mean_of_the_benchmark_of_the_simulator_is_computed_again(number: int) -> None:
+    row = shown("simulator")[number]
+    assert row["policy"] == "fifo"
+    jobs = slices()[row["jobs of"]]
+    outcome = replay(rigid_workload(jobs, 8, 8, row["placement"]), FIFO())
+    found = (str(len(jobs)), f"{outcome.mean_completion:.4f}")
+    assert (row["jobs"], row["mean completion (s)"]) == found
+
+
+def test_the_benchmark_of_the_simulator_has_every_slice_and_cluster() -> None:
+    rows = shown("simulator")
+    assert len(rows) == 22
+    assert tuple(rows[0]) == simulator_speed.COLUMNS
+    slices, clusters = 5, len(simulator_speed.CLUSTERS)
+    assert len({row["jobs of"] for row in rows}) == slices + clusters
+    for row in rows:
+        assert float(row["ratio"]) == pytest.approx(
+            float(row["bare loop"]) / float(row["jobs/s"]), abs=0.051
+        )
+
+
+def test_the_distribution_of_solves_follows_from_the_solves() -> None:
+    solves = distribution.known_solves(BENCHMARKS / "solves.csv")
+    rows = [tuple(row.values()) for row in shown("distribution")]
+    assert sorted(rows) == sorted(distribution.distribution(solves))
+
+
+def test_the_runs_of_dorm_are_those_of_its_program_and_every_milp_ends_somehow() -> None:
+    rows = shown("dorm")
+    assert tuple(rows[0]) == dorm.COLUMNS
+    assert [(int(row["jobs"]), int(row["seed"])) for row in rows] == list(dorm.RUNS)
+    for row in rows:
+        ends = ("proven", "stopped by the node limit", "fell back")
+        assert sum(int(row[end]) for end in ends) == int(row["MILPs"])
+
+
+@pytest.mark.nightly
+def test_a_run_of_dorm_gives_the_utility_on_the_page() -> None:
+    first = shown("dorm")[0]
+    made = dict(zip(dorm.COLUMNS, dorm.row(int(first["jobs"]), int(first["seed"])), strict=True))
+    measured = ("run (s)", "slowest decision (s)")
+    assert {k: v for k, v in made.items() if k not in measured} == {
+        k: v for k, v in first.items() if k not in measured
+    }
