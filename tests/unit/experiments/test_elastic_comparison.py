@@ -12,7 +12,7 @@ from experiments.evaluation.elastic_comparison import (
 )
 from experiments.evaluation.elastic_model import BySlots, ElasticModel
 from experiments.evaluation.slotted import Slotted
-from experiments.evaluation.tables import elastic_row
+from experiments.evaluation.tables import elastic_rows
 from experiments.figures.controllers.workloads import at_load, drawn
 from oasis.model.errors import InstanceError
 from oasis.model.utility import Deadline
@@ -170,7 +170,7 @@ def test_where_nothing_can_be_earned_there_is_no_share_of_the_bound():
     found = compare_elastic(made, {"fifo": {}})
     assert found.about["bound"] == found.policies["fifo"]["total_utility"] == 0.0
     assert found.policies["fifo"]["of_bound"] is None
-    assert elastic_row("fifo", found.policies["fifo"])[1:4] == ("0", "-", "1")
+    assert elastic_rows(found)[0][1:4] == ("0", "-", "1")
 
 
 def test_slots_are_enough_for_all_the_work():

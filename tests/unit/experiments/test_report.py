@@ -26,12 +26,13 @@ import oasis
 from experiments import competitive_ratio
 from experiments.cli.app import whole_app
 from experiments.cli.main import main
+from experiments.evaluation.comparison import Comparison
 from experiments.evaluation.facts import ratio_facts, run_facts, solve_facts
 from experiments.evaluation.policies import POLICIES
 from experiments.evaluation.provenance import instance_reference
 from experiments.evaluation.quote_facts import quote_facts
 from experiments.evaluation.seeds import compare_over_seeds
-from experiments.evaluation.tables import compared_row, decision_row, replayed_row
+from experiments.evaluation.tables import compared_rows, decision_row, replayed_rows
 from experiments.plotting.canvas import as_written, new_figure, shorten
 from experiments.report.again import commands_of, not_options, text_of
 from experiments.report.page import report_page
@@ -168,7 +169,8 @@ def test_a_page_of_every_kind_is_well_formed_and_loads_nothing(
     assert len(list(root.iter("section"))) == len(documents) - (not is_there)
     assert len(list(root.iter("svg"))) == (7 if is_there else 4)
     notes = [note.text or "" for note in root.iter("p") if note.get("class") == "note"]
-    assert len(notes) == (0 if is_there else 3)
+    assert sum(note.startswith("*: of the jobs that finished alone.") for note in notes) == 1
+    assert len(notes) == 1 + (0 if is_there else 3)
     assert all("nowhere.json, is not there" in note for note in notes)
 
 
@@ -344,13 +346,12 @@ def test_what_the_page_says_is_what_the_commands_print(instance: oasis.Instance)
     quote = oasis.OASiS.from_instance(instance).quote(instance.jobs[0])
     assert ("runs" in dict(quote_facts(quote))) == quote.admitted
     found = compare_over_seeds(instance, {"fifo": partial(_fifo)}, {"fifo": [0, 1, 2]})
-    assert compared_row("fifo", found.policies["fifo"])[0] == "fifo"
+    assert compared_rows(found)[0][0] == "fifo"
     replayed = dict.fromkeys(
         ("mean_completion", "median_completion", "p95_completion", "mean_waiting"), 1.0
     )
-    row = replayed_row(
-        "f", replayed | dict.fromkeys(("gpu_utilisation", "jobs_per_second")) | {"finished": 2}
-    )
+    figures = replayed | dict.fromkeys(("gpu_utilisation", "jobs_per_second")) | {"finished": 2}
+    (row,) = replayed_rows(Comparison("replay", {"f": figures}, {"jobs": 2}))
     assert row == ("f", "2", "1.0", "1.0", "1.0", "1.0", "-", "-")
     reference = instance_reference(instance, None)
     assert "verified" in dict(proofs_of("run", run, instance))
