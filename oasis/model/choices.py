@@ -37,7 +37,7 @@ def choice(name: Any, known: Iterable[str]) -> str:
     """
     entries = list(known)
     if name in entries:
-        return name
+        return str(name)
     text = name.casefold() if isinstance(name, str) else None
     folded = [entry for entry in entries if entry.casefold() == text]
     if len(folded) == 1:

@@ -18,6 +18,7 @@ from typing import Any
 
 from oasis.model.errors import PolicyError
 from oasis.model.validation import describe
+from oasis.scheduling.capabilities import Deciding
 
 TOOLKIT = frozenset(("oasis", "offline", "baselines", "experiments"))
 MISSING = object()
@@ -54,7 +55,7 @@ def check_policy(policy: Any) -> None:
     Traceback (most recent call last):
     oasis.model.errors.PolicyError: policy half: ...parameters: missing; expected a mapping, ...
     """
-    if isinstance(policy, type) or not callable(getattr(policy, "decide", None)):
+    if isinstance(policy, type) or not isinstance(policy, Deciding):
         expected = "expected a policy, such as oasis.Recourse() or baselines.FIFO()"
         raise TypeError(f"policy: {expected}, got {describe(policy)}")
     for method, wanted in METHODS.items():
@@ -212,9 +213,9 @@ def _error(policy: Any, detail: str, source: Any = None) -> PolicyError:
 
 
 def _check_method(policy: Any, method: str, wanted: str) -> None:
-    found = getattr(policy, method, None)
+    found = _attribute(policy, method)
     if not callable(found):
-        got = "missing" if found is None else f"got {describe(found)}"
+        got = "missing" if found is MISSING else f"got {describe(found)}"
         raise _error(policy, f"{method}: expected a method {wanted}, {got}")
     try:
         inspect.signature(found).bind(None)
@@ -225,14 +226,14 @@ def _check_method(policy: Any, method: str, wanted: str) -> None:
         raise _error(policy, f"{method}: expected {wanted}: {error}", source) from None
 
 
-def _attribute(policy: Any, name: str) -> Any:
-    """An attribute of a policy; an error of its own code names the line."""
+def _attribute(candidate: Any, name: str) -> Any:
+    """An attribute of what may be a policy; an error of its own code names the line."""
     try:
-        return getattr(policy, name)
+        return getattr(candidate, name)
     except (Exception, SystemExit) as error:
-        if inspect.getattr_static(policy, name, MISSING) is MISSING:
+        if inspect.getattr_static(candidate, name, MISSING) is MISSING:
             return MISSING
-        own = own_error(error, policy, name)
+        own = own_error(error, candidate, name)
         if own is None:
             raise
         raise own from error

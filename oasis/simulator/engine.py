@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from time import perf_counter
 
 from oasis.model.errors import PolicyError
+from oasis.scheduling.capabilities import is_told
 from oasis.scheduling.job import PolicyJob
 from oasis.scheduling.policy import Plan, Policy
 from oasis.scheduling.policy_check import check_policy, own_error
@@ -86,7 +87,7 @@ class Engine:
         self._do = Execution(self.state, self._agenda, self.speed, self.costs, on_settled)
         self._observation = observation
         self._plain = observation is None and self.costs.checkpoint_interval is None
-        self._told_remaining = bool(getattr(policy, "told_remaining", False))
+        self._told_remaining = is_told(policy)
         self._timer = 0
         self._slotted = workload.site.slotted
         self._end = INFINITY if workload.site.horizon is None else workload.site.horizon

@@ -87,6 +87,7 @@ class Recourse:
     name = "recourse"
     slotted = False
     told_remaining = True
+    plans_in_model = True
 
     def __init__(
         self,

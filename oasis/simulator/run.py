@@ -12,6 +12,7 @@ from oasis.model.decision import Decision
 from oasis.model.instance import Instance, expect_instance
 from oasis.model.schedule import Schedule, placements
 from oasis.model.validation import describe
+from oasis.scheduling.capabilities import Bounded, Deciding
 from oasis.scheduling.policy import Policy
 from oasis.scheduling.policy_check import check_policy, parameters_of, report_of
 from oasis.simulator.committed import Committed, Scheduler
@@ -153,7 +154,7 @@ def simulate(
         policy=policy.name,
         parameters=parameters_of(policy),
         decisions=tuple(decisions),
-        bounds=getattr(policy, "bounds", None),
+        bounds=policy.bounds if isinstance(policy, Bounded) else None,
         decision_seconds=tuple(seconds),
         seed=seed,
         version=__version__,
@@ -167,13 +168,12 @@ def simulate(
 
 def _expect_policy(policy: object) -> None:
     """Raise `TypeError` unless `policy` is one, saying how to make one of what it is."""
-    decides = isinstance(policy, Scheduler) or callable(getattr(policy, "decide", None))
-    if decides and not isinstance(policy, type):
+    if isinstance(policy, (Scheduler, Deciding)) and not isinstance(policy, type):
         return
     got = describe(policy)
     if isinstance(policy, type):
-        how = f"{policy.__name__}()" if hasattr(policy, "decide") else ""
-        if hasattr(policy, "submit"):
+        how = f"{policy.__name__}()" if "decide" in dir(policy) else ""
+        if "submit" in dir(policy):
             how = f"{policy.__name__}.from_instance(instance)"
         got = f"the class {policy.__name__}" + (f"; {how} makes one" if how else "")
     elif isinstance(policy, str):

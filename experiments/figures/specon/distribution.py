@@ -12,6 +12,7 @@ from itertools import pairwise
 
 from matplotlib.axes import Axes
 
+from baselines import SpeCon
 from experiments.figures.direct import Case, DirectFigure
 from experiments.figures.rows import Row
 from experiments.figures.specon.draws import as_published
@@ -37,7 +38,8 @@ def run(case: Case) -> Row:
     made = as_published("7", 0).workload(WORKERS, 0, **shape_of(choice))
     policy, settled = policy_of(choice), list[Progress]()
     replay(made.workload, policy, on_settled=settled.append, **made.options)
-    marks = {(move.job, move.time): MOVES.get(move.kind, "") for move in getattr(policy, "log", [])}
+    log = policy.log if isinstance(policy, SpeCon) else []
+    marks = {(move.job, move.time): MOVES.get(move.kind, "") for move in log}
     stays = [
         f"{progress.job.id} {held.workers[0][0] + 1} {begin!r} {end!r} "
         f"{marks.get((progress.job.id, begin), '')}".rstrip()

@@ -33,6 +33,7 @@ from oasis.kubernetes.planning.entry import Entry, Facts, Outcome
 from oasis.kubernetes.planning.meter import Meter
 from oasis.kubernetes.planning.policy_state import policy_state, site_text
 from oasis.model.errors import InstanceError
+from oasis.scheduling.capabilities import Explaining, Forecasting, NamingStates, Promising
 from oasis.scheduling.policy import Policy
 from oasis.scheduling.site import Site
 
@@ -375,7 +376,8 @@ class Brain:
     # -- what is said ------------------------------------------------------------------------------
 
     def _tell(self, slot: int, outcome: Outcome, now: float) -> None:
-        decisions = getattr(self.driver.policy, "decisions", {})
+        policy = self.driver.policy
+        decisions = policy.decisions if isinstance(policy, Explaining) else {}
         entries = self.driver.by_uid
         by_id = {decision.job_id: decision for decision in decisions.values()}
         for uid in outcome.completed:
@@ -390,11 +392,10 @@ class Brain:
         for uid, reason in outcome.given_up.items():
             with self.handling(uid, "telling of", now):
                 self.statuses[uid].given_up(reason, now)
-        promised = getattr(self.driver.policy, "promised", None)
         for uid in outcome.admitted:
             with self.handling(uid, "telling of", now):
                 entry = entries[uid]
-                promise = promised(entry.job) if promised is not None else None
+                promise = policy.promised(entry.job) if isinstance(policy, Promising) else None
                 self.statuses[uid].admitted(entry, by_id.get(entry.spec.id), promise, now)
         for uid in outcome.late:
             self.metrics.broken.inc()
@@ -431,19 +432,19 @@ class Brain:
 
     def _planned(self) -> Mapping[int, Any]:
         """What the policy plans for the next slots, by index of the job; empty if it cannot say."""
-        ahead = getattr(self.driver.policy, "ahead", None)
-        if ahead is None:
+        policy = self.driver.policy
+        if not isinstance(policy, Forecasting):
             return {}
         try:
-            return ahead(self.settings.shown_slots)  # type: ignore[no-any-return]
+            return policy.ahead(self.settings.shown_slots)
         except Exception:
             self.metrics.policy_errors.inc()
-            log.exception("policy %s cannot say what it plans", self.driver.policy.name)
+            log.exception("policy %s cannot say what it plans", policy.name)
             return {}
 
     def _tell_plans(self, slot: int, now: float) -> None:
         planned = self._planned()
-        state_of = getattr(self.driver.policy, "state_of", lambda _: None)
+        policy = self.driver.policy
         for uid, entry in self.driver.by_uid.items():
             job = self.statuses.get(uid)
             if job is None or job.phase in TERMINAL or uid not in self.reader.specs:
@@ -451,7 +452,8 @@ class Brain:
             with self.handling(uid, "telling of", now):
                 alone = [(slot, entry.allocation)] if entry.allocation.workers else []
                 job.holds(entry, planned.get(entry.job.index, alone), self.places, now)
-                job.in_state(state_of(entry.job), now)
+                state = policy.state_of(entry.job) if isinstance(policy, NamingStates) else None
+                job.in_state(state, now)
                 job.resized(entry, self.meter.idle(uid))
         phases = [job.phase for job in self.statuses.values()]
         for phase in PHASES:

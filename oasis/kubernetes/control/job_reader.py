@@ -15,8 +15,9 @@ from oasis.kubernetes.objects.existing_kinds import ExistingKind, ended, job_ite
 from oasis.kubernetes.objects.oasis_job import Clock, JobSpec, parse_job
 from oasis.kubernetes.objects.quantities import ResourceMap
 from oasis.kubernetes.objects.schema import TERMINAL
-from oasis.kubernetes.planning.driver import Driver, plans_ahead
+from oasis.kubernetes.planning.driver import Driver
 from oasis.model.errors import InstanceError
+from oasis.scheduling.capabilities import PlanningInModel
 from oasis.scheduling.policy import Policy
 
 log = logging.getLogger("oasis.kubernetes")
@@ -214,7 +215,7 @@ class JobReader:
 
 def check_plannable(spec: JobSpec, policy: Policy) -> None:
     """Raise `InstanceError` if a policy that plans ahead cannot plan such a job."""
-    if not plans_ahead(policy):
+    if not isinstance(policy, PlanningInModel):
         return
     if spec.fixed_ps is not None:
         expected = f"expected none: policy {policy.name} plans them by bandwidth"

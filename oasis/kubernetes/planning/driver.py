@@ -21,6 +21,7 @@ from oasis.model.instance_file import job_from_dict
 from oasis.model.job import Job
 from oasis.model.rounding import TOLERANCE
 from oasis.scheduling.allocation import NOTHING, Allocation
+from oasis.scheduling.capabilities import PlanningInModel, Promising, Withdrawing, is_told
 from oasis.scheduling.job import PolicyJob
 from oasis.scheduling.model_job import policy_job
 from oasis.scheduling.parameter_servers import FixedPs
@@ -70,7 +71,7 @@ class Driver:
         self._begin(site)
 
     def _begin(self, site: Site) -> None:
-        if plans_ahead(self.policy):
+        if isinstance(self.policy, PlanningInModel):
             cluster_of(site)  # refuses machines that the two groups of the model share
         self.policy.reset(site)
         self.site = site
@@ -161,7 +162,6 @@ class Driver:
         """Take out what completed, was deleted or was edited; edited jobs come back as new ones."""
         anew, self._arrive_again = self._arrive_again, []
         anew = [entry for entry in anew if entry.spec.uid in facts.specs]
-        withdraw = getattr(self.policy, "withdraw", None)
         for index, entry in list(self.entries.items()):
             uid = entry.spec.uid
             spec = facts.specs.get(uid)
@@ -172,8 +172,8 @@ class Driver:
                 self.settled.add(uid)
                 view.finished.append(entry.job)
             elif spec is None or edited:
-                if withdraw is not None:
-                    withdraw(entry.job)
+                if isinstance(self.policy, Withdrawing):
+                    self.policy.withdraw(entry.job)
                 else:
                     view.finished.append(entry.job)
                 if spec is not None and uid not in outcome.failed:
@@ -260,7 +260,7 @@ class Driver:
 
     @property
     def _told(self) -> bool:
-        return bool(getattr(self.policy, "told_remaining", False))
+        return is_told(self.policy)
 
     def _is_due(self, slot: int, view: ClusterView) -> bool:
         happened = view.arrived or view.finished or view.evicted or view.lost or view.returned
@@ -268,7 +268,7 @@ class Driver:
         return bool(happened or woken or self.policy.slotted or self._withdrawn())
 
     def _withdrawn(self) -> bool:
-        return bool(getattr(self.policy, "withdrawn", ()))
+        return isinstance(self.policy, Withdrawing) and bool(self.policy.withdrawn)
 
     # -- what is decided ---------------------------------------------------------------------------
 
@@ -286,7 +286,7 @@ class Driver:
                 entry.admitted = True
                 self.retries.pop(entry.spec.uid, None)
                 outcome.admitted.append(entry.spec.uid)
-        late: set[int] = getattr(self.policy, "late", set())
+        late = self.policy.late if isinstance(self.policy, Promising) else frozenset[int]()
         outcome.late += [e.spec.uid for e in self.entries.values() if e.job.index in late]
 
     def _hold(self, entry: Entry, allocation: Allocation, slot: int, outcome: Outcome) -> None:
@@ -524,12 +524,3 @@ def _differs(one: JobSpec, other: JobSpec) -> bool:
 
 _NO_JOB: Any = None
 STATE = ("done", "held", "waiting_since", "admitted", "given", "resizes", "restarts")
-
-
-def plans_ahead(policy: Policy) -> bool:
-    """Whether a policy plans in OASiS's model, whose two groups of machines are disjoint.
-
-    OASiS and recourse have a scheduler of their own here; recourse of the simulator, which is taken
-    where there is a horizon, has a planner.
-    """
-    return hasattr(policy, "scheduler") or hasattr(policy, "planner")

@@ -79,6 +79,7 @@ class LivePolicy:
 
     slotted = True
     told_remaining = True
+    plans_in_model = True
 
     def __init__(
         self,

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from oasis.model.errors import OasisError
+from oasis.scheduling.capabilities import Persistent
 from oasis.scheduling.job import PolicyJob
 from oasis.scheduling.policy import Policy
 from oasis.scheduling.site import Site
@@ -81,8 +82,7 @@ def policy_state(policy: Policy) -> Any:
 
     What the policy does afterwards does not change it.
     """
-    own = getattr(policy, "state", None)
-    return encode(policy) if own is None else deepcopy(own())
+    return deepcopy(policy.state()) if isinstance(policy, Persistent) else encode(policy)
 
 
 def restore_policy(policy: Policy, state: Any, jobs: Mapping[int, PolicyJob], site: Site) -> None:
@@ -99,11 +99,10 @@ def restore_policy(policy: Policy, state: Any, jobs: Mapping[int, PolicyJob], si
     site : Site
         The machines, those that the policy was reset on.
     """
-    own = getattr(policy, "restore", None)
-    if own is None:
-        decode(state, policy, jobs, site)
+    if isinstance(policy, Persistent):
+        policy.restore(state)
     else:
-        own(state)
+        decode(state, policy, jobs, site)
 
 
 def site_text(site: Site) -> list[Any]:

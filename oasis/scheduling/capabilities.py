@@ -1,0 +1,167 @@
+"""What only some policies can do beside deciding: small protocols, one for each ability.
+
+A driver asks ``isinstance(policy, Promising)``, and mypy then knows which members it may use.
+A policy has an ability if it has the members; nothing is registered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence, Set
+from typing import Any, Protocol, runtime_checkable
+
+from oasis.model.decision import Decision
+from oasis.model.job import Job
+from oasis.scheduling.allocation import Allocation
+from oasis.scheduling.job import PolicyJob
+
+
+@runtime_checkable
+class Declaring(Protocol):
+    """Says whether it is to be told how much work jobs have; a policy that says nothing is not.
+
+    Examples
+    --------
+    >>> from baselines import FIFO, SRTF
+    >>> is_told(FIFO()), is_told(SRTF())
+    (False, True)
+    """
+
+    told_remaining: bool
+
+
+def is_told(policy: object) -> bool:
+    """Whether `policy` is told how much work jobs have."""
+    return isinstance(policy, Declaring) and bool(policy.told_remaining)
+
+
+@runtime_checkable
+class Deciding(Protocol):
+    """Answers what should run where: the one method without which nothing is a policy."""
+
+    def decide(self, view: Any) -> Any:
+        """Return a `Plan`."""
+        ...
+
+
+@runtime_checkable
+class PlanningInModel(Protocol):
+    """Plans in the model of OASiS, whose two groups of machines are disjoint.
+
+    Examples
+    --------
+    >>> import oasis
+    >>> from baselines import FIFO
+    >>> isinstance(oasis.Recourse(), PlanningInModel), isinstance(FIFO(), PlanningInModel)
+    (True, False)
+    """
+
+    plans_in_model: bool
+
+
+@runtime_checkable
+class Withdrawing(Protocol):
+    """Tells a job that its owner took back from one that ended.
+
+    Attributes
+    ----------
+    withdrawn : sequence of str
+        Ids of jobs that were withdrawn and that the policy has not taken in yet.
+    """
+
+    withdrawn: Sequence[str]
+
+    def withdraw(self, job: PolicyJob) -> None:
+        """Note that the owner of `job` does not want it any more."""
+        ...
+
+
+@runtime_checkable
+class Promising(Protocol):
+    """Promises completions at arrival.
+
+    Attributes
+    ----------
+    late : set of int
+        Indices of the jobs whose promise was broken by the last decision.
+    """
+
+    late: Set[int]
+
+    def promised(self, job: PolicyJob) -> int | None:
+        """Return the slot by which `job` is to be complete; None if nothing was promised."""
+        ...
+
+
+@runtime_checkable
+class Forecasting(Protocol):
+    """Knows already what jobs will hold in the next slots."""
+
+    def ahead(self, slots: int) -> Mapping[int, Sequence[tuple[int, Allocation]]]:
+        """Return, by index of the job, what it is planned to hold in the next `slots` slots."""
+        ...
+
+
+@runtime_checkable
+class Explaining(Protocol):
+    """Keeps the decisions on the jobs that arrived last, with their reasons.
+
+    Attributes
+    ----------
+    decisions : mapping of int to Decision
+        By index of the job.
+    """
+
+    decisions: Mapping[int, Decision]
+
+
+@runtime_checkable
+class Quoting(Protocol):
+    """Says what would happen to a job, and changes nothing."""
+
+    def quote(self, job: Job, now: int) -> Any:
+        """Return what would happen to `job` if it arrived in slot `now`."""
+        ...
+
+
+@runtime_checkable
+class NamingStates(Protocol):
+    """Has a word of its own for the state of an unfinished job.
+
+    Examples
+    --------
+    >>> from baselines import Kod2
+    >>> isinstance(Kod2(), NamingStates)
+    True
+    """
+
+    def state_of(self, job: PolicyJob) -> str:
+        """Return the state of `job` since the last decision."""
+        ...
+
+
+@runtime_checkable
+class Persistent(Protocol):
+    """Writes and reads its own state; the state of any other policy is read off its attributes."""
+
+    def state(self) -> dict[str, Any]:
+        """Return plain data from which `restore` goes on."""
+        ...
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from what `state` gave, on the same machines."""
+        ...
+
+
+@runtime_checkable
+class Bounded(Protocol):
+    """Has the price bounds U and L (23)-(26), which results record.
+
+    Examples
+    --------
+    >>> import oasis
+    >>> instance = oasis.generate("testbed", jobs=3, seed=1)
+    >>> isinstance(oasis.OASiS.from_instance(instance), Bounded)
+    True
+    """
+
+    bounds: Any

@@ -1,0 +1,41 @@
+"""The house: what a policy can do is declared, never guessed."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = ("oasis", "offline", "baselines", "experiments")
+
+
+def modules() -> list[Path]:
+    """Every module of the product."""
+    return sorted(file for name in PACKAGES for file in (ROOT / name).rglob("*.py"))
+
+
+def guesses(source: str) -> list[str]:
+    """Calls of ``getattr`` and ``hasattr`` on what is called a policy."""
+    return [
+        ast.unparse(node)
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id in ("getattr", "hasattr")
+        and ast.unparse(node.args[0]).rpartition(".")[2] == "policy"
+    ]
+
+
+def test_no_ability_of_a_policy_is_guessed() -> None:
+    """Abilities are protocols (`oasis.scheduling.capabilities`), which mypy sees."""
+    found = {str(file.relative_to(ROOT)): guesses(file.read_text()) for file in modules()}
+    assert {name: calls for name, calls in found.items() if calls} == {}
+
+
+def test_a_guess_would_be_seen() -> None:
+    assert guesses("late = getattr(self.policy, 'late', set())") == [
+        "getattr(self.policy, 'late', set())"
+    ]
+    assert guesses("hasattr(policy, 'scheduler') or getattr(self, name)") == [
+        "hasattr(policy, 'scheduler')"
+    ]
