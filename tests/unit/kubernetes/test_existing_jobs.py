@@ -361,7 +361,7 @@ def test_what_was_read_of_a_job_is_forgotten_with_it() -> None:
 
 def test_policies_that_plan_ahead_take_gangs_and_refuse_fixed_parameter_servers() -> None:
     class Planner:
-        name, scheduler = "planner", None
+        name, plans_in_model = "planner", True
 
     assert read(job()).job.min_workers == 2
     served = read(jobset(SERVERS="s"), JOBSET)
