@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Collection, Mapping
 from typing import Any
 
+from oasis.model.file_kinds import NODES, looks_of, refuse_other
 from oasis.model.instance import Instance
+from oasis.traces.everything import widened
+from oasis.traces.job_table import JobTrace, TraceRow, seconds, show_seconds
 from oasis.traces.mapping import build
-from oasis.traces.openb_nodes import GB_PER_MIB, NODE_COLUMNS, Node, cluster_of, parse_node
+from oasis.traces.openb_nodes import (
+    GB_PER_MIB,
+    NODE_COLUMNS,
+    Node,
+    cluster_of,
+    fit_nodes,
+    parse_node,
+)
 from oasis.traces.openb_options import OpenbOptions
-from oasis.traces.source import read_source
+from oasis.traces.plain_job import PlainJob
+from oasis.traces.source import Source, read_source
 from oasis.traces.table import MalformedError, Table, read_table, real, whole
 from oasis.traces.times import window_start
-from oasis.traces.window import Record, check_choice, select
+from oasis.traces.window import Record, Window, check_choice, select
 
 POD_COLUMNS = (
     *("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli", "qos"),
@@ -26,6 +36,7 @@ def read_openb(
     pods: str | os.PathLike[str],
     nodes: str | os.PathLike[str],
     options: OpenbOptions | None = None,
+    fixed: Collection[str] | None = None,
 ) -> Instance:
     """Turn pods and nodes of the openb trace into an instance.
 
@@ -35,6 +46,9 @@ def read_openb(
         The pod list and the node list, CSV files.
     options : OpenbOptions, optional
         The assumptions; all of them are recorded in the metadata.
+    fixed : collection of str, optional
+        If given, all pods that ran are kept: every option that leaves out pods, the number of nodes
+        and the horizon are chosen so that they fit, but for the options with these names.
 
     Returns
     -------
@@ -72,20 +86,31 @@ def read_openb(
     start = window_start(
         options.start, lambda text: real(text, "start"), "seconds since the trace began"
     )
+    pod_source, node_source = read_source(pods), read_source(nodes)
+    refuse_other(pod_source.kind(), ("openb", "csv", "empty"), looks_of("openb"), str(pods))
+    refuse_other(node_source.kind(), (NODES, "csv", "empty"), looks_of(NODES), str(nodes))
     pod_table: Table[tuple[str, Record | None]] = read_table(
-        read_source(pods), POD_COLUMNS, _pod, key="name"
+        pod_source, POD_COLUMNS, _pod, key="name"
     )
-    node_table: Table[Node] = read_table(read_source(nodes), NODE_COLUMNS, parse_node, key="sn")
+    node_table: Table[Node] = read_table(node_source, NODE_COLUMNS, parse_node, key="sn")
     check_choice("qos", options.qos, (qos for qos, _ in pod_table.rows))
     check_choice("model", options.model, (node.model for node in node_table.rows))
     ran = [(qos, record) for qos, record in pod_table.rows if record is not None]
     records = [record for qos, record in ran if options.qos in ("", qos)]
+    if fixed is not None:
+        options = widened(options, records, fixed)
+        start = None if options.start == "first" else start
     window = select(records, options, start)
+    if options.qos:
+        other = {"qos": len(ran) - len(records)}
+        window = Window(window.start, window.records, {**other, **window.left_out})
+    if fixed is not None:
+        options = fit_nodes(options, window, node_table.rows, fixed)
     tables: dict[str, Table[Any]] = {"pods": pod_table, "nodes": node_table}
     found = {
         "trace": "Alibaba openb 2023",
         "licence": "Apache-2.0, alibaba/clusterdata",
-        "files": {"pods": Path(pods).name, "nodes": Path(nodes).name},
+        "files": {"pods": pod_source.name, "nodes": node_source.name},
         "rows": {name: len(table.rows) for name, table in tables.items()},
         "malformed": {name: table.malformed for name, table in tables.items() if table.malformed},
         "never_scheduled": len(pod_table.rows) - len(ran),
@@ -113,4 +138,29 @@ def _pod(line: int, row: Mapping[str, str]) -> tuple[str, Record | None]:
     duration = ended - real(row["scheduled_time"], "scheduled_time")
     if duration <= 0:
         raise MalformedError("deletion_time is not after scheduled_time")
-    return row["qos"], Record(row["name"], submitted, duration, gpus, workers, demand)
+    started = ended - duration
+    return row["qos"], Record(row["name"], submitted, duration, gpus, workers, demand, started)
+
+
+def _plain_pods(source: Source, _: OpenbOptions) -> Table[TraceRow]:
+    """The pods as jobs with GPUs and times; one on a part of a GPU holds a whole one."""
+
+    def parse(line: int, row: Mapping[str, str]) -> TraceRow:
+        qos, pod = _pod(line, row)
+        if pod is None:
+            raise MalformedError("never scheduled")
+        job = PlainJob(pod.id, pod.submitted, pod.duration, pod.gpus)
+        return TraceRow(job, {"qos": qos}, pod.started, is_share=0 < pod.demand["gpu"] < 1)
+
+    return read_table(source, POD_COLUMNS, parse, key="name")
+
+
+PODS = JobTrace(
+    "openb",
+    _plain_pods,
+    seconds,
+    "seconds since the trace began",
+    show_seconds,
+    {"trace": "Alibaba openb 2023", "licence": "Apache-2.0, alibaba/clusterdata"},
+    OpenbOptions,
+)

@@ -18,13 +18,18 @@ ORDERED = (
 )
 
 
-def option(default: Any, doc: str, *, minimum: float = 0, above: bool = False) -> Any:
+def option(
+    default: Any, doc: str, *, minimum: float = 0, above: bool = False, reading: bool = False
+) -> Any:
     """A field with a default, a line that documents it, and a lower limit.
 
     The value must be at least `minimum` or, if `above`, larger than it. The line is
-    ``metadata["help"]`` of the field; the command line shows it as the help of the option.
+    ``metadata["help"]`` of the field; the command line shows it as the help of the option. An
+    option about `reading` says how rows become jobs, or whose jobs are taken; ``oasis replay`` has
+    it too. The others say what is assumed of jobs and machines.
     """
-    return field(default=default, metadata={"help": doc, "minimum": minimum, "above": above})
+    metadata = {"help": doc, "minimum": minimum, "above": above, "reading": reading}
+    return field(default=default, metadata=metadata)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from oasis.model.instance import Instance
-from oasis.traces.job_table import JobTrace, TraceRow
+from oasis.traces.job_table import NEVER_RAN, JobTrace, TraceRow
 from oasis.traces.machine_options import MachineOptions
 from oasis.traces.options import option
 from oasis.traces.plain_job import PlainJob
@@ -35,7 +35,7 @@ class PhillyOptions(MachineOptions):
     oasis.model.errors.InstanceError: stride: expected an integer >= 1, got 0
     """
 
-    virtual_cluster: str = option("", "take the jobs of this virtual cluster alone")
+    virtual_cluster: str = option("", "take the jobs of this virtual cluster alone", reading=True)
 
 
 def read_philly(path: str | os.PathLike[str], options: PhillyOptions | None = None) -> Instance:
@@ -87,12 +87,12 @@ def _row(line: int, row: Mapping[str, str]) -> TraceRow:
     submitted = submission_time(row["timestamp"])
     duration = real(row["duration"], "duration")
     if duration == 0:
-        raise MalformedError("bad duration")
+        raise MalformedError(NEVER_RAN)
     gpus = whole(row["num_gpus"], "num_gpus", 1)
     total = real(row["gpu_time"], "gpu_time")
     if abs(total - duration * gpus) > 1e-6 * total:
         raise MalformedError("gpu_time is not duration times num_gpus")
-    job = PlainJob(f"philly-{line}", submitted, duration, gpus)
+    job = PlainJob(f"philly-{line}", submitted, duration, gpus, row["cluster"])
     return TraceRow(job, {"virtual_cluster": row["cluster"]})
 
 
@@ -107,4 +107,5 @@ PHILLY = JobTrace(
     "a time such as 2017-10-09 07:00:00",
     _show,
     {"trace": "Microsoft Philly", "licence": "CC-BY 4.0, msr-fiddle/philly-traces"},
+    PhillyOptions,
 )

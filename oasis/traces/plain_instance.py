@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import math
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from oasis.model.instance import Instance
-from oasis.traces.job_table import JobTrace, TraceRow, seconds, show_seconds
+from oasis.traces.job_table import NEVER_RAN, JobTrace, TraceRow, seconds, show_seconds
 from oasis.traces.machine_options import MachineOptions
-from oasis.traces.plain import read_plain_rows
+from oasis.traces.plain_job import PlainJob
 from oasis.traces.source import Source
-from oasis.traces.table import Table
+from oasis.traces.table import MalformedError, Table, read_table, real, whole
+
+COLUMNS = ("id", "submitted", "duration", "gpus")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,14 +37,15 @@ def read_plain_instance(
     Parameters
     ----------
     path : path
-        CSV file with the columns ``id,submitted,duration,gpus``, as for `read_plain`.
+        CSV file with the columns ``id,submitted,duration,gpus``, as for `read_plain`. A row that
+        cannot be used is left out and counted, as in every format.
     options : PlainOptions, optional
         The assumptions; all of them are recorded in the metadata.
 
     Raises
     ------
     InstanceError
-        Naming the row and the column, or if no job is left.
+        If a column is missing, no row can be used or no job is left.
     ValueError
         If an option is out of its range.
 
@@ -60,7 +65,16 @@ def read_plain_instance(
 
 
 def _read(source: Source, _: MachineOptions) -> Table[TraceRow]:
-    return read_plain_rows(source)
+    return read_table(source, COLUMNS, _row, key="id")
+
+
+def _row(line: int, row: Mapping[str, str]) -> TraceRow:
+    submitted = real(row["submitted"], "submitted", minimum=-math.inf)
+    duration = real(row["duration"], "duration")
+    if duration == 0:
+        raise MalformedError(NEVER_RAN)
+    gpus = whole(row["gpus"], "gpus")
+    return TraceRow(PlainJob(row["id"], submitted, duration, gpus, row.get("owner", "")), {})
 
 
 PLAIN = JobTrace(
@@ -70,4 +84,5 @@ PLAIN = JobTrace(
     "a time as in the column submitted",
     show_seconds,
     {"trace": "plain jobs"},
+    PlainOptions,
 )

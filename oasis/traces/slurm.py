@@ -39,9 +39,9 @@ class SlurmOptions(MachineOptions):
     'gpu'
     """
 
-    user: str = option("", "take the jobs of this user alone")
-    partition: str = option("", "take the jobs of this partition alone")
-    qos: str = option("", "take the jobs of this quality of service alone")
+    user: str = option("", "take the jobs of this user alone", reading=True)
+    partition: str = option("", "take the jobs of this partition alone", reading=True)
+    qos: str = option("", "take the jobs of this quality of service alone", reading=True)
 
 
 def read_slurm(path: str | os.PathLike[str], options: SlurmOptions | None = None) -> Instance:
@@ -146,4 +146,5 @@ SLURM = JobTrace(
     "a time such as 2024-03-01T08:00:00",
     _show,
     {"trace": "Slurm accounting (sacct)"},
+    SlurmOptions,
 )

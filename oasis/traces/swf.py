@@ -30,9 +30,11 @@ class SwfOptions(MachineOptions):
     16
     """
 
-    processors_per_gpu: int = option(1, "processors that are read as one GPU", minimum=1)
-    user: str = option("", "take the jobs of this user's number alone")
-    queue: str = option("", "take the jobs of this queue's number alone")
+    processors_per_gpu: int = option(
+        1, "processors that are read as one GPU", minimum=1, reading=True
+    )
+    user: str = option("", "take the jobs of this user's number alone", reading=True)
+    queue: str = option("", "take the jobs of this queue's number alone", reading=True)
 
 
 def read_swf(path: str | os.PathLike[str], options: SwfOptions | None = None) -> Instance:
@@ -107,4 +109,5 @@ SWF = JobTrace(
     "seconds since the log begins",
     show_seconds,
     {"trace": "Standard Workload Format"},
+    SwfOptions,
 )

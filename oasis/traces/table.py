@@ -161,6 +161,8 @@ def _cells(text: str, delimiter: str) -> list[str]:
 def _by_column(cells: list[str], header: list[str]) -> dict[str, str]:
     if not any(cells):
         raise MalformedError("blank row")
+    if any("\0" in cell for cell in cells):
+        raise MalformedError("NUL byte")
     if cells == header:
         raise MalformedError("repeated header")
     if len(cells) != len(header):

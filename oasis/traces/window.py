@@ -29,6 +29,8 @@ class Record:
         Workers that the importer reads into it.
     demand : mapping
         Resources of one worker, apart from bandwidth.
+    started : float or None
+        When it began to run, seconds; None if the trace does not say.
     """
 
     id: str
@@ -37,6 +39,7 @@ class Record:
     gpus: int
     workers: int
     demand: Mapping[str, float]
+    started: float | None = None
 
     @property
     def size(self) -> float:

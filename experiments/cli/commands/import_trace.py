@@ -10,7 +10,7 @@ import typer
 import oasis
 from experiments.cli.commands.generate import describe
 from experiments.cli.console import note
-from experiments.cli.flags import naming_flags, with_options
+from experiments.cli.flags import flag, naming_flags, with_options
 from experiments.cli.options import Output, is_stdout
 from experiments.cli.reading import errors_name
 from experiments.cli.results import write_document, write_instance
@@ -24,10 +24,12 @@ from oasis.traces import (
     SlurmOptions,
     SwfOptions,
     malformed_lines,
-    malformed_sentences,
     read_openb,
 )
+from oasis.traces.account import kept_line
+from oasis.traces.everything import CHOSEN
 from oasis.traces.job_table import JobTrace
+from oasis.traces.mapping import build
 from oasis.traces.philly import PHILLY
 from oasis.traces.plain_instance import PLAIN
 from oasis.traces.slurm import SLURM
@@ -36,8 +38,9 @@ from oasis.traces.swf import SWF
 app = typer.Typer(
     no_args_is_help=True,
     help="Turn a trace into an instance, or into a workload of elastic jobs. The assumptions made "
-    "are options, and are recorded in the instance. A file may be packed with gzip; - is standard "
-    "input.",
+    "are options, and are recorded in the instance. A file may be compressed (gzip, bzip2, xz, "
+    "zstd); - is standard input. Standard error says which rule left out how many jobs; "
+    "--all keeps all.",
 )
 Trace = Annotated[Path, typer.Argument(metavar="FILE", help="The trace; -: standard input.")]
 AsWorkload = Annotated[
@@ -46,24 +49,44 @@ AsWorkload = Annotated[
         "--workload", help="Write a workload of elastic jobs, for oasis replay, not an instance."
     ),
 ]
+All = Annotated[
+    bool,
+    typer.Option(
+        "--all",
+        help="Keep every job: no rule of GPUs, duration, window, stride or max-jobs, but for those "
+        "that are given; machines and horizon are chosen so that all fit, and printed.",
+    ),
+]
 
 
 @app.command("plain")
 @with_options(PlainOptions)
 def plain(
-    *, file: Trace, output: Output, workload: AsWorkload = False, options: PlainOptions
+    context: typer.Context,
+    *,
+    file: Trace,
+    output: Output,
+    workload: AsWorkload = False,
+    all_jobs: All = False,
+    options: PlainOptions,
 ) -> None:
     """Turn a CSV of jobs, id,submitted,duration,gpus (times in seconds), into an instance.
 
     Example: oasis import plain jobs.csv --min-gpus 1 -o mine.json
     """
-    _import(PLAIN, file, output, options, workload)
+    _import(PLAIN, file, output, options, workload, _fixed(context, all_jobs))
 
 
 @app.command("slurm")
 @with_options(SlurmOptions)
 def slurm(
-    *, file: Trace, output: Output, workload: AsWorkload = False, options: SlurmOptions
+    context: typer.Context,
+    *,
+    file: Trace,
+    output: Output,
+    workload: AsWorkload = False,
+    all_jobs: All = False,
+    options: SlurmOptions,
 ) -> None:
     """Turn what sacct --parsable2 prints into an instance.
 
@@ -73,71 +96,118 @@ def slurm(
     Example: sacct -a -X -P -o JobID,User,Submit,ElapsedRaw,State,AllocTRES | oasis import slurm -
     -o mine.json
     """
-    _import(SLURM, file, output, options, workload)
+    _import(SLURM, file, output, options, workload, _fixed(context, all_jobs))
 
 
 @app.command("swf")
 @with_options(SwfOptions)
-def swf(*, file: Trace, output: Output, workload: AsWorkload = False, options: SwfOptions) -> None:
+def swf(
+    context: typer.Context,
+    *,
+    file: Trace,
+    output: Output,
+    workload: AsWorkload = False,
+    all_jobs: All = False,
+    options: SwfOptions,
+) -> None:
     """Turn a log in the Standard Workload Format into an instance.
 
     Example: oasis import swf log.swf.gz --processors-per-gpu 16 -o mine.json
     """
-    _import(SWF, file, output, options, workload)
+    _import(SWF, file, output, options, workload, _fixed(context, all_jobs))
 
 
 @app.command("philly")
 @with_options(PhillyOptions)
 def philly(
-    *, file: Trace, output: Output, workload: AsWorkload = False, options: PhillyOptions
+    context: typer.Context,
+    *,
+    file: Trace,
+    output: Output,
+    workload: AsWorkload = False,
+    all_jobs: All = False,
+    options: PhillyOptions,
 ) -> None:
     """Turn the Microsoft Philly trace, philly_sia.csv, into an instance.
 
     Example: oasis import philly philly_sia.csv -o philly.json
     """
-    _import(PHILLY, file, output, options, workload)
+    _import(PHILLY, file, output, options, workload, _fixed(context, all_jobs))
 
 
 @app.command("openb")
 @with_options(OpenbOptions)
 def openb(
+    context: typer.Context,
     *,
     pods: Annotated[Path, typer.Argument(metavar="PODS", help="openb_pod_list_default.csv")],
     nodes: Annotated[Path, typer.Argument(metavar="NODES", help="openb_node_list_gpu_node.csv")],
     output: Output,
+    all_jobs: All = False,
     options: OpenbOptions,
 ) -> None:
     """Turn the Alibaba 2023 GPU cluster trace (openb) into an instance.
 
     Example: oasis import openb pods.csv nodes.csv -o openb.json
     """
+    fixed = _fixed(context, all_jobs)
     with naming_flags(options_of(OpenbOptions)):
-        instance = read_openb(pods, nodes, options)
-    _write(instance, output)
+        instance = read_openb(pods, nodes, options, fixed)
+    _write(instance, output, fixed)
+
+
+def _fixed(context: typer.Context, all_jobs: bool) -> frozenset[str] | None:
+    """With --all, the options that were given: the others are chosen; without it, None."""
+    if not all_jobs:
+        return None
+    sources = {name: context.get_parameter_source(name) for name in context.params}
+    return frozenset(
+        name for name, source in sources.items() if source is not None and source.name != "DEFAULT"
+    )
 
 
 def _import(
-    trace: JobTrace, file: Path, output: Path, options: MachineOptions, workload: bool
+    trace: JobTrace,
+    file: Path,
+    output: Path,
+    options: MachineOptions,
+    workload: bool,
+    fixed: frozenset[str] | None,
 ) -> None:
     with errors_name(file), naming_flags(options_of(type(options))):
-        if not workload:
-            instance = trace.instance(file, options)
-        else:
-            window, found = trace.window(file, options)
-            made = elastic_from_window(window, options)
-    if not workload:
-        _write(instance, output)
+        window, found, options = trace.window(file, options, fixed)
+        instance = build(trace.name, window, options.cluster(), options, found)
+        made = elastic_from_window(window, options) if workload else None
+    if made is None:
+        _write(instance, output, fixed)
         return
     write_document(dict(made.document), output)
-    for line in malformed_sentences(found["malformed"]):
-        note(f"left out: {line}")
+    _say_what_is_left_out(instance, fixed)
     machines = len(made.workload.site.machines)
     where = "standard output" if is_stdout(output) else output
     note(f"wrote {where}: {len(made.workload.jobs)} elastic jobs on {machines} machines")
 
 
-def _write(instance: oasis.Instance, output: Path) -> None:
+def _write(instance: oasis.Instance, output: Path, fixed: frozenset[str] | None) -> None:
     write_instance(instance, output)
-    for line in malformed_lines(instance):
-        note(f"left out: {line}")
+    _say_what_is_left_out(instance, fixed)
     note(describe(instance, output))
+
+
+def _say_what_is_left_out(instance: oasis.Instance, fixed: frozenset[str] | None) -> None:
+    for sentence in malformed_lines(instance):
+        note(f"left out: {sentence}")
+    kept = kept_line(instance)
+    if kept is not None:
+        note(kept)
+    if fixed is not None:
+        options = instance.metadata["options"]
+        chosen = [
+            f"{flag(name)} {options[name]}"
+            for name in CHOSEN
+            if name in options and name not in fixed
+        ]
+        note(f"chosen to fit: {' '.join(chosen) or 'nothing, all was given'}")
+    late = instance.metadata["cannot_finish"]
+    if late:
+        note(f"{late} jobs cannot finish within the horizon, even alone")

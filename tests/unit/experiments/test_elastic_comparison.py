@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from experiments.cli.elastic_table import is_elastic_workload
 from experiments.evaluation.elastic_comparison import (
     compare_elastic,
     elastic_policy,
@@ -17,7 +16,7 @@ from experiments.figures.controllers.workloads import at_load, drawn
 from oasis.model.errors import InstanceError
 from oasis.model.utility import Deadline
 from oasis.online.live.scheduler import LiveScheduler
-from oasis.simulator import Outage, elastic_from_dict, generate_elastic, replay, write_elastic
+from oasis.simulator import Outage, elastic_from_dict, generate_elastic, replay
 from offline.elastic_bound import slots_needed
 
 WORTH = {"kind": "deadline", "value": 3.0, "deadline": 4000.0}
@@ -176,14 +175,6 @@ def test_where_nothing_can_be_earned_there_is_no_share_of_the_bound():
 def test_slots_are_enough_for_all_the_work():
     made = elastic_from_dict(document(job("a", work=400.0), job("b", arrival=50.0), gpus=1))
     assert slots_needed(made, 100.0) == 12  # 50 s and 1000 s, and a slot to spare
-
-
-def test_files_of_elastic_jobs_are_told_from_instances(tmp_path):
-    write_elastic(generate_elastic(jobs=2), tmp_path / "jobs.json")
-    assert is_elastic_workload(tmp_path / "jobs.json")
-    assert not is_elastic_workload(tmp_path / "missing.json")
-    (tmp_path / "instance.json").write_text('{"format": "oasis-instance"}')
-    assert not is_elastic_workload(tmp_path / "instance.json")
 
 
 def test_recourse_plans_once_for_all_jobs_that_are_behind(monkeypatch):

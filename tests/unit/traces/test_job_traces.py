@@ -138,10 +138,23 @@ def test_an_unknown_label_is_named_with_those_that_there_are(
     ("kind", "rows", "message"),
     [
         ("plain", "id,submitted,duration\na,1,2\n", r"^gpus: expected this column once"),
-        ("plain", "id,submitted,duration,gpus\na,x,60,4\n", r"^row 2, submitted: expected a num"),
+        (
+            "plain",
+            "id,submitted,duration,gpus\na,x,60,4\n",
+            r"^row 2: bad submitted; none of the 1 ",
+        ),
         ("plain", "id,submitted,duration,gpus\n", r"expected a job"),
         ("plain", "", r"^id: expected this column once"),
-        ("slurm", PLAIN_ROWS, r"^ElapsedRaw: expected one of the columns ElapsedRaw, Elapsed"),
+        (
+            "slurm",
+            "JobID|Submit|State\n",
+            r"^ElapsedRaw: expected one of the columns ElapsedRaw, E",
+        ),
+        (
+            "slurm",
+            PLAIN_ROWS,
+            r"^expected output of Slurm's sacct, got what looks like a CSV file of",
+        ),
         ("slurm", "Elapsed|Submit|AllocTRES\n", r"^JobID: expected one of the columns JobID, JobI"),
         (
             "slurm",
@@ -156,7 +169,12 @@ def test_an_unknown_label_is_named_with_those_that_there_are(
             r"^row 2: bad timestamp; none of the 1 rows of jobs.slurm can be used$",
         ),
         ("slurm", "JobID|Submit|Elapsed|AllocTRES\n1.0||00:00:10|cpu=1\n", r"step of a job; none"),
-        ("swf", PLAIN_ROWS, r"^row 1: expected 18 numbers; none of the 4 rows of jobs.swf can"),
+        ("swf", "1 2 3\n", r"^row 1: expected 18 numbers; none of the 1 rows of jobs.swf can"),
+        (
+            "swf",
+            PLAIN_ROWS,
+            r"^expected a log in the Standard Workload Format, got what looks like a",
+        ),
     ],
 )
 def test_a_trace_that_cannot_be_used_says_why(
@@ -211,14 +229,15 @@ def test_a_dash_is_standard_input(
 def test_a_damaged_gzip_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "jobs.csv.gz"
     path.write_bytes(gzip.compress(PLAIN_ROWS.encode())[:-9])
-    with pytest.raises(InstanceError, match=r"^expected a whole gzip file: "):
+    with pytest.raises(InstanceError, match=r"^expected a whole gzip file, got a damaged "):
         read_source(path)
 
 
-def test_bytes_that_are_no_text_spoil_their_row_alone(tmp_path: Path) -> None:
+def test_bytes_that_are_no_utf8_are_told_apart(tmp_path: Path) -> None:
     path = tmp_path / "jobs.csv"
-    path.write_bytes(b"id,gpus\n\xff,4\nb,2")
-    assert read_source(path) == Source("jobs.csv", ("id,gpus", "\ufffd,4", "b,2"))
+    path.write_bytes(b"id,gpus\nM\xfcller,4\nM\xe4ller,2")
+    lines = ("id,gpus", "M\\xfcller,4", "M\\xe4ller,2")
+    assert read_source(path) == Source("jobs.csv", lines)
 
 
 def test_an_empty_file_has_no_header(tmp_path: Path) -> None:
@@ -308,7 +327,7 @@ def test_elastic_jobs_do_the_recorded_work(tmp_path: Path) -> None:
     path = tmp_path / "jobs.csv"
     path.write_text(PLAIN_ROWS, encoding="utf-8")
     options = PlainOptions(start="first", worker_servers=5, gpus_per_server=8, elasticity=1.5)
-    window, _ = PLAIN.window(path, options)
+    window, _, _ = PLAIN.window(path, options)
     workload = elastic_from_window(window, options).workload
     assert [machine.amounts[0] for machine in workload.site.machines] == [8.0] * 5
     jobs = [(j.id, j.arrival, j.work, j.min_workers, j.max_workers) for j in workload.jobs]
