@@ -224,7 +224,7 @@ def _name_of_csv(begin: str, lines: list[str]) -> str | None:
 
 
 def _name_of_sacct(begin: str, lines: list[str]) -> str | None:
-    header = re.split(r"[|,;\t\s]+", lines[0].strip())
+    header = re.findall(r"\w+", lines[0])
     has_id = any(name in header for name in _SACCT_IDS)
     has_more = any(name in header for name in ("Submit", "State", "Elapsed", "ElapsedRaw"))
     if has_id and has_more:

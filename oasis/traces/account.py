@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from oasis.model.instance import Instance
+from oasis.traces.table import NEVER_SCHEDULED, NO_JOBS
 
-NO_JOBS = ("blank row", "repeated header")  # rows that no job was ever written in
 STREAM = "jobs"
 LABELS = ("virtual_cluster", "user", "partition", "queue", "qos")
 
@@ -39,14 +40,18 @@ def kept_sentence(kept: int, left_out: Iterable[tuple[int, str]]) -> str:
 
 
 def malformed_counts(malformed: Mapping[str, Mapping[str, int]]) -> list[tuple[int, str]]:
-    """How many jobs each kind of malformed row has cost, and the kind.
+    """How many jobs each kind of malformed row has cost, and the kind up to its first colon.
 
     Examples
     --------
     >>> malformed_counts({"never ran": {"count": 2, "first_row": 7}})
     [(2, 'never ran')]
     """
-    return [(found["count"], kind) for kind, found in malformed.items() if kind not in NO_JOBS]
+    counts: Counter[str] = Counter()
+    for kind, found in malformed.items():
+        if kind not in NO_JOBS:
+            counts[kind.partition(":")[0]] += found["count"]
+    return [(count, kind) for kind, count in counts.items()]
 
 
 def kept_line(instance: Instance) -> str | None:
@@ -77,7 +82,7 @@ def _rules(
     for stream, kinds in metadata.get("malformed", {}).items():
         if stream in (STREAM, "pods"):
             yield from malformed_counts(kinds)
-    yield metadata.get("never_scheduled", 0), "never scheduled"
+    yield metadata.get("never_scheduled", 0), NEVER_SCHEDULED
     for rule, count in left_out.items():
         yield count, rule_text(rule, options, str(metadata.get("window_start", "")))
 

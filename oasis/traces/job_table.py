@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
@@ -16,11 +15,9 @@ from oasis.traces.mapping import build
 from oasis.traces.options import TraceOptions
 from oasis.traces.plain_job import PlainJob
 from oasis.traces.source import Source, read_source
-from oasis.traces.table import Table, real
-from oasis.traces.times import window_start
+from oasis.traces.table import Table
+from oasis.traces.times import Clock
 from oasis.traces.window import Window, check_choice, select
-
-NEVER_RAN = "never ran"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +52,6 @@ class JobTrace:
         Of the kind, such as ``slurm``.
     read : callable
         Makes a `Table` of `TraceRow` of a `Source` and the options.
-    start : callable
-        Reads a submission time, as the option ``start`` gives it; raises `MalformedError`.
-    example : str
-        Such a time.
-    show : callable
-        The inverse of `start`.
     about : mapping of str to str
         What the metadata of the instance say of it.
     options : type
@@ -69,9 +60,6 @@ class JobTrace:
 
     name: str
     read: Callable[[Source, Any], Table[TraceRow]]
-    start: Callable[[str], float]
-    example: str
-    show: Callable[[float], str]
     about: Mapping[str, str]
     options: type[TraceOptions] = MachineOptions
 
@@ -109,9 +97,8 @@ class JobTrace:
         Raises
         ------
         InstanceError
-            Naming the row, the column or the option; also if no job is left.
-        ValueError
-            If ``options.start`` is no time of such a trace.
+            Naming the row, the column or the option, such as a ``start`` that is no time of the
+            trace; also if no job is left.
         OSError
             If the file cannot be read.
         """
@@ -121,8 +108,8 @@ class JobTrace:
         records = [options.record(row.job, row.started) for row in rows]
         if fixed is not None:
             options = widened(options, records, fixed)
-        start = window_start(options.start, self.start, self.example)
-        window = select(records, options, start)
+        clock = table.clock or Clock(options, is_dated=False)
+        window = select(records, options, clock.start(options.start))
         if fixed is not None:
             options = fit_machines(options, window, fixed)
         window = Window(window.start, window.records, {**left_out, **window.left_out})
@@ -131,7 +118,8 @@ class JobTrace:
             "files": {"jobs": source.name},
             "rows": {"jobs": len(table.rows)},
             "malformed": {"jobs": table.malformed} if table.malformed else {},
-            "window_start": self.show(window.start),
+            "notes": {"jobs": table.notes} if table.notes else {},
+            "window_start": clock.show(window.start),
         }
         return window, found, options
 
@@ -166,13 +154,3 @@ def chosen_rows(
             left_out[name] = len(rows) - len(kept)
             rows = kept
     return rows, left_out
-
-
-def seconds(text: str) -> float:
-    """A time in seconds after any fixed moment."""
-    return real(text, "start", minimum=-math.inf)
-
-
-def show_seconds(value: float) -> str:
-    """The inverse of `seconds`."""
-    return f"{value:.17g}"

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping
-from typing import Any
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, TypeVar
 
 from oasis.model.file_kinds import NODES, looks_of, refuse_other
 from oasis.model.instance import Instance
 from oasis.traces.everything import widened
-from oasis.traces.job_table import JobTrace, TraceRow, seconds, show_seconds
+from oasis.traces.job_table import JobTrace, TraceRow
 from oasis.traces.mapping import build
 from oasis.traces.openb_nodes import (
     GB_PER_MIB,
     NODE_COLUMNS,
-    Node,
     cluster_of,
     fit_nodes,
     parse_node,
@@ -22,10 +21,11 @@ from oasis.traces.openb_nodes import (
 from oasis.traces.openb_options import OpenbOptions
 from oasis.traces.plain_job import PlainJob
 from oasis.traces.source import Source, read_source
-from oasis.traces.table import MalformedError, Table, read_table, real, whole
-from oasis.traces.times import window_start
+from oasis.traces.table import NEVER_SCHEDULED, MalformedError, Table, read_table, real, whole
+from oasis.traces.times import Clock
 from oasis.traces.window import Record, Window, check_choice, select
 
+Row = TypeVar("Row")
 POD_COLUMNS = (
     *("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli", "qos"),
     *("creation_time", "deletion_time", "scheduled_time"),
@@ -83,29 +83,27 @@ def read_openb(
     ('pod-0', ('node-0',))
     """
     options = OpenbOptions() if options is None else options
-    start = window_start(
-        options.start, lambda text: real(text, "start"), "seconds since the trace began"
-    )
     pod_source, node_source = read_source(pods), read_source(nodes)
     refuse_other(pod_source.kind(), ("openb", "csv", "empty"), looks_of("openb"), str(pods))
     refuse_other(node_source.kind(), (NODES, "csv", "empty"), looks_of(NODES), str(nodes))
-    pod_table: Table[tuple[str, Record | None]] = read_table(
-        pod_source, POD_COLUMNS, _pod, key="name"
+    pod_table = _pods(pod_source, options, lambda qos, pod: (qos, pod))
+    clock = pod_table.clock or Clock(options, is_dated=False)
+    node_table = read_table(
+        node_source, NODE_COLUMNS, parse_node, key="sn", allow_malformed=options.allow_malformed
     )
-    node_table: Table[Node] = read_table(node_source, NODE_COLUMNS, parse_node, key="sn")
     check_choice("qos", options.qos, (qos for qos, _ in pod_table.rows))
     check_choice("model", options.model, (node.model for node in node_table.rows))
     ran = [(qos, record) for qos, record in pod_table.rows if record is not None]
     records = [record for qos, record in ran if options.qos in ("", qos)]
     if fixed is not None:
         options = widened(options, records, fixed)
-        start = None if options.start == "first" else start
-    window = select(records, options, start)
+    window = select(records, options, clock.start(options.start))
     if options.qos:
         other = {"qos": len(ran) - len(records)}
         window = Window(window.start, window.records, {**other, **window.left_out})
     if fixed is not None:
         options = fit_nodes(options, window, node_table.rows, fixed)
+    bare = sum(not node.gpus for node in node_table.rows)
     tables: dict[str, Table[Any]] = {"pods": pod_table, "nodes": node_table}
     found = {
         "trace": "Alibaba openb 2023",
@@ -113,14 +111,30 @@ def read_openb(
         "files": {"pods": pod_source.name, "nodes": node_source.name},
         "rows": {name: len(table.rows) for name, table in tables.items()},
         "malformed": {name: table.malformed for name, table in tables.items() if table.malformed},
+        "notes": {"nodes": [f"{bare} nodes without GPUs are not taken"]} if bare else {},
         "never_scheduled": len(pod_table.rows) - len(ran),
-        "window_start": f"{window.start:.17g}",
+        "window_start": clock.show(window.start),
     }
     return build("openb", window, cluster_of(node_table.rows, options), options, found)
 
 
-def _pod(line: int, row: Mapping[str, str]) -> tuple[str, Record | None]:
-    """Service class and job of a pod; no job if it never ran."""
+def _pods(
+    source: Source, options: OpenbOptions, make: Callable[[str, Record | None], Row]
+) -> Table[Row]:
+    """What `make` makes of the service class and the job of each pod; of None if it never ran."""
+    clock = Clock(options, is_dated=False)
+    return read_table(
+        source,
+        POD_COLUMNS,
+        lambda _, row: make(*_pod(row, clock)),
+        key="name",
+        clock=clock,
+        time="creation_time",
+        allow_malformed=options.allow_malformed,
+    )
+
+
+def _pod(row: Mapping[str, str], clock: Clock) -> tuple[str, Record | None]:
     gpus = whole(row["num_gpu"], "num_gpu")
     share = real(row["gpu_milli"], "gpu_milli") / 1000
     if (gpus > 0) != (share > 0) or share > 1:
@@ -131,36 +145,32 @@ def _pod(line: int, row: Mapping[str, str]) -> tuple[str, Record | None]:
         "cpu": real(row["cpu_milli"], "cpu_milli") / 1000 / workers,
         "memory_gb": real(row["memory_mib"], "memory_mib") * GB_PER_MIB / workers,
     }
-    submitted = real(row["creation_time"], "creation_time")
-    ended = real(row["deletion_time"], "deletion_time")
+    submitted = clock.read(row["creation_time"], "creation_time")
+    ended = clock.read(row["deletion_time"], "deletion_time")
     if not row["scheduled_time"]:
         return row["qos"], None
-    duration = ended - real(row["scheduled_time"], "scheduled_time")
+    duration = ended - clock.read(row["scheduled_time"], "scheduled_time")
     if duration <= 0:
         raise MalformedError("deletion_time is not after scheduled_time")
     started = ended - duration
     return row["qos"], Record(row["name"], submitted, duration, gpus, workers, demand, started)
 
 
-def _plain_pods(source: Source, _: OpenbOptions) -> Table[TraceRow]:
+def _plain_pods(source: Source, options: OpenbOptions) -> Table[TraceRow]:
     """The pods as jobs with GPUs and times; one on a part of a GPU holds a whole one."""
 
-    def parse(line: int, row: Mapping[str, str]) -> TraceRow:
-        qos, pod = _pod(line, row)
+    def make(qos: str, pod: Record | None) -> TraceRow:
         if pod is None:
-            raise MalformedError("never scheduled")
+            raise MalformedError(NEVER_SCHEDULED)
         job = PlainJob(pod.id, pod.submitted, pod.duration, pod.gpus)
         return TraceRow(job, {"qos": qos}, pod.started, is_share=0 < pod.demand["gpu"] < 1)
 
-    return read_table(source, POD_COLUMNS, parse, key="name")
+    return _pods(source, options, make)
 
 
 PODS = JobTrace(
     "openb",
     _plain_pods,
-    seconds,
-    "seconds since the trace began",
-    show_seconds,
     {"trace": "Alibaba openb 2023", "licence": "Apache-2.0, alibaba/clusterdata"},
     OpenbOptions,
 )

@@ -43,7 +43,8 @@ def parse_node(line: int, row: Mapping[str, str]) -> Node:
 def cluster_of(nodes: Sequence[Node], options: OpenbOptions) -> Cluster:
     """Choose nodes evenly over the list: first those for workers, then those for servers.
 
-    Nodes for parameter servers come without their GPUs.
+    Nodes for parameter servers come without their GPUs. Nodes that have none are not taken, so that
+    the list of all nodes makes the same cluster as the list of those with GPUs.
     """
     fitting = _fitting(nodes, options)
     if len(fitting) < options.worker_servers + options.ps_servers:
@@ -59,10 +60,11 @@ def cluster_of(nodes: Sequence[Node], options: OpenbOptions) -> Cluster:
 
 
 def _fitting(nodes: Sequence[Node], options: OpenbOptions) -> list[Node]:
+    """Nodes of the right size and model; one without GPUs is none, in whichever list it stands."""
     return [
         node
         for node in nodes
-        if node.gpus <= options.max_node_gpus and options.model in ("", node.model)
+        if 0 < node.gpus <= options.max_node_gpus and options.model in ("", node.model)
     ]
 
 

@@ -46,6 +46,8 @@ class PlainTrace:
         The values of those rules, in words.
     shares : int
         Jobs that held a part of a GPU and count with a whole one.
+    notes : tuple of str
+        What else whoever reads the numbers must know of how the rows were read.
 
     Examples
     --------
@@ -62,6 +64,7 @@ class PlainTrace:
     left_out: Mapping[str, int] = field(default_factory=dict)
     rules: Mapping[str, str] = field(default_factory=dict)
     shares: int = 0
+    notes: tuple[str, ...] = ()
 
     @property
     def kept(self) -> str:
@@ -184,6 +187,7 @@ def plain_jobs(
         left_out,
         {rule: rules[rule] for rule in left_out},
         sum(row.is_share for row in rows),
+        tuple(table.notes),
     )
 
 

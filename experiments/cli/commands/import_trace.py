@@ -34,6 +34,7 @@ from oasis.traces.philly import PHILLY
 from oasis.traces.plain_instance import PLAIN
 from oasis.traces.slurm import SLURM
 from oasis.traces.swf import SWF
+from oasis.traces.table import notes_of
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -197,6 +198,8 @@ def _write(instance: oasis.Instance, output: Path, fixed: frozenset[str] | None)
 def _say_what_is_left_out(instance: oasis.Instance, fixed: frozenset[str] | None) -> None:
     for sentence in malformed_lines(instance):
         note(f"left out: {sentence}")
+    for sentence in notes_of(instance):
+        note(sentence)
     kept = kept_line(instance)
     if kept is not None:
         note(kept)

@@ -168,6 +168,8 @@ def _say_how_it_was_read(trace: PlainTrace, *, is_guessed: bool) -> None:
         console.note(f"read as {trace.format} (--format)")
     for sentence in malformed_sentences({"jobs": trace.malformed}):
         console.note(f"left out: {sentence}")
+    for sentence in trace.notes:
+        console.note(f"jobs: {sentence}")
     if trace.shares:
         console.note(f"{trace.shares} jobs held a part of a GPU each: they get a whole one here")
     if not trace.is_whole:
@@ -182,6 +184,7 @@ def _about(trace: PlainTrace, servers: int, gpus: int, placement: str) -> dict[s
         "left_out": dict(trace.left_out),
         "kept": trace.kept,
         "shares": trace.shares,
+        "notes": list(trace.notes),
         "servers": servers,
         "gpus": gpus,
         "placement": placement,
