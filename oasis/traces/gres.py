@@ -37,7 +37,7 @@ class Resources:
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """An entry of a list, such as ``gres/gpu:a100=4``, ``gpu:a100:4(IDX:0-3)``, ``gpu`` or ``cpu=4``."""
+    """An entry of a list: ``gres/gpu:a100=4``, ``gpu:a100:4(IDX:0-3)``, ``gpu`` or ``cpu=4``."""
 
     text: str
     is_generic: bool

@@ -11,8 +11,13 @@ from oasis.model.errors import InstanceError
 from oasis.traces.source import Source
 from oasis.traces.table import COLUMN, Layout, MalformedError, csv_cells
 
-KNOWN = frozenset(
-    ["JobID", "JobIDRaw", "JobName", "User", "Account", "Partition", "QOS", "State", "Submit", "Eligible", "Start", "End", "Elapsed", "ElapsedRaw", "NNodes", "AllocNodes", "ReqNodes", "NCPUS", "AllocCPUS", "ReqCPUS", "AllocTRES", "ReqTRES", "AllocGRES", "ReqGRES", "TresPerNode", "ExitCode", "NodeList", "Cluster"]
+KNOWN = frozenset(  # columns that tell a header from a row of values
+    (
+        *("JobID", "JobIDRaw", "JobName", "User", "Account", "Partition", "QOS", "State"),
+        *("Submit", "Eligible", "Start", "End", "Elapsed", "ElapsedRaw", "ExitCode"),
+        *("NNodes", "AllocNodes", "ReqNodes", "NodeList", "NCPUS", "AllocCPUS", "ReqCPUS"),
+        *("AllocTRES", "ReqTRES", "AllocGRES", "ReqGRES", "TresPerNode", "Cluster"),
+    )
 )
 PARSABLE = "print it with sacct --parsable2"
 CUT = "+"  # ends a cell that is too narrow for its value
@@ -60,8 +65,8 @@ def layout_of(source: Source, columns: str = "", delimiter: str = "") -> Layout:
     if not KNOWN & set(re.findall(r"\w+", header)):
         _refuse_without_header(source)
     if not delimiter:
-        delimiter = _delimiter(header)
-    names = [name.strip() for name in header.split(delimiter)]
+        delimiter = _delimiter(header.replace('"', ""))
+    names = _split(header, delimiter)
     if not names[-1]:  # sacct --parsable ends each line with the delimiter
         names.pop()
     return Layout(names, 1, lambda text: _cells(text, delimiter, len(names)))
@@ -88,8 +93,14 @@ def _delimiter(header: str) -> str:
     raise InstanceError("row 1", f"{expected}, got {got}; {PARSABLE}, or give --delimiter")
 
 
+def _split(text: str, delimiter: str) -> list[str]:
+    if delimiter == ",":
+        return csv_cells(text)
+    return [cell.strip() for cell in text.split(delimiter)]
+
+
 def _cells(text: str, delimiter: str, count: int) -> list[str]:
-    cells = csv_cells(text) if delimiter == "," else [c.strip() for c in text.split(delimiter)]
+    cells = _split(text, delimiter)
     if len(cells) == count + 1 and not cells[-1]:
         cells.pop()
     if len(cells) > count:
@@ -101,14 +112,14 @@ def _fixed(text: str, spans: Sequence[tuple[int, int]]) -> list[str]:
     return [text[begin:end].strip() for begin, end in spans]
 
 
-def one_of(columns: Sequence[str], header: Sequence[str], file: str) -> str:
-    """The first of `columns` that is in `header`; an error names them all."""
+def one_of(columns: Sequence[str], header: Sequence[str], file: str, also: str = "") -> str:
+    """The first of `columns` that is in `header`; an error names all, and what else will do."""
     for name in columns:
         if name in header:
             return name
-    others = ", ".join(columns[1:])
-    expected = f"expected this column{', or ' if others else ''}{others} in {file}"
-    found = ", ".join(header)[:200]
+    others = " or ".join(filter(None, (*columns[1:], also)))
+    expected = f"expected this column{' or ' if others else ''}{others} in {file}"
+    found = ", ".join(header)[:200] or "none"
     raise InstanceError(f"{COLUMN}{columns[0]}", f"{expected}, which has: {found}")
 
 

@@ -120,7 +120,6 @@ def _read(source: Source, options: SlurmOptions) -> Table[TraceRow]:
         rows = json_rows(source)
         reader = _Reader(list(rows[0][1]) if rows else [*NAMES], options)
         parse_rows(found, rows, reader.run, clock=reader.clock, time="Submit")
-        check_usable(found, source.name, allow_malformed=options.allow_malformed)
     else:
         layout = layout_of(source, options.columns, options.delimiter)
         _check_columns(layout.header, source.name)
@@ -132,14 +131,18 @@ def _read(source: Source, options: SlurmOptions) -> Table[TraceRow]:
             layout=layout,
             clock=reader.clock,
             time="Submit",
-            allow_malformed=options.allow_malformed,
+            allow_malformed=True,
         )
+    ended: Table[Run] = Table([run for run in found.rows if run.has_ended], found.malformed)
+    if ended.rows:
+        check_usable(ended, source.name, allow_malformed=options.allow_malformed)
     reader.durations.question()
     reader.check_gpus(found, source.name)
     table: Table[TraceRow] = Table([], found.malformed, reader.notes(found), reader.clock)
     if found.rows:
         table.malformed.pop(STEP, None)
     add_jobs(table, _jobs(found.rows), options.runs)
+    check_usable(table, source.name, allow_malformed=True)
     return table
 
 
@@ -147,7 +150,7 @@ def _check_columns(header: Sequence[str], file: str) -> None:
     one_of(NAMES, header, file)
     one_of(("Submit",), header, file)
     if not {"Start", "End"} <= set(header):
-        one_of(DURATIONS, header, file)
+        one_of(DURATIONS, header, file, also="Start and End")
     one_of(RESOURCES, header, file)
 
 

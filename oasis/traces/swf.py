@@ -118,15 +118,17 @@ def _read(source: Source, options: SwfOptions) -> Table[TraceRow]:
         try:
             row = _line(line, cells, options.processors_per_gpu, clock, durations)
             first = line if row.status in PARTS else finals.setdefault(row.run.id, line)
-            if first != line:
-                raise MalformedError(f"repeated job: {row.run.id} is in row {first} too")
-            found.rows.append(row)
+            if first == line:
+                found.rows.append(row)
+            else:
+                found.reject(f"repeated job: {row.run.id} is in row {first} too", line)
         except MalformedError as fault:
             found.reject(str(fault), line)
     check_usable(found, source.name, allow_malformed=options.allow_malformed)
     durations.question()
     table: Table[TraceRow] = Table([], found.malformed, [], clock)
     add_jobs(table, list(_jobs(found, table, options.runs)), options.runs)
+    check_usable(table, source.name, allow_malformed=True)
     return table
 
 
@@ -177,7 +179,7 @@ def _jobs(found: Table[_Line], table: Table[TraceRow], rule: str) -> Iterator[li
 
 
 def _placed(parts: Sequence[_Line], own: Sequence[Run]) -> list[Run] | None:
-    """The parts with times of submission: without one, a part was submitted as the last one ended."""
+    """The parts with times of submission; a part without one came when the last one ended."""
     runs: list[Run] = []
     for row in parts:
         run = row.run

@@ -136,7 +136,7 @@ def parse_rows(
     clock: Clock | None = None,
     time: str = "",
 ) -> None:
-    """Add to `table` what `parse` makes of numbered `rows`; the parameters are as in `read_table`."""
+    """Add to `table` what `parse` makes of numbered `rows`; the rest is as in `read_table`."""
     if clock is not None:
         clock.look_at(row[time] for _, row in rows)
         table.clock = clock
@@ -144,7 +144,8 @@ def parse_rows(
     for line, row in rows:
         try:
             if key is not None and row[key] in seen:
-                raise MalformedError(f"repeated {key}" if row[key] else f"no {key}")
+                table.reject(f"repeated {key}" if row[key] else f"no {key}", line)
+                continue
             table.rows.append(parse(line, row))
             seen.add(row.get(key or "", ""))
         except MalformedError as fault:
@@ -181,7 +182,7 @@ def check_usable(table: Table[Any], name: str, *, allow_malformed: bool = False)
     named = sorted((faults or table.malformed).items(), key=lambda entry: -entry[1]["count"])
     first = min(found["first_row"] for _, found in named)
     kinds = "; ".join(
-        kind if len(named) == 1 else f"{kind} ({found['count']} rows)"
+        kind if len(named) == 1 else f"{kind} ({_rows(found['count'])})"
         for kind, found in named[:MOST_KINDS]
     )
     more = f"; {len(named) - MOST_KINDS} other kinds" if len(named) > MOST_KINDS else ""
@@ -250,11 +251,15 @@ def malformed_sentences(report: Mapping[str, Any]) -> list[str]:
     ['jobs: 2 malformed rows (bad duration), first at line 7']
     """
     return [
-        f"{name}: {found['count']} {'' if kind in SOUND else 'malformed '}"
-        f"row{'s' if found['count'] > 1 else ''} ({kind}), first at line {found['first_row']}"
+        f"{name}: {_rows(found['count'], '' if kind in SOUND else 'malformed ')}"
+        f" ({kind}), first at line {found['first_row']}"
         for name, kinds in report.items()
         for kind, found in kinds.items()
     ]
+
+
+def _rows(count: int, what: str = "") -> str:
+    return f"{count} {what}row{'' if count == 1 else 's'}"
 
 
 def read_header(source: Source) -> list[str]:

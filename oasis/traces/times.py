@@ -76,10 +76,6 @@ class Clock:
     >>> from oasis.traces.times import Clock
     >>> clock = Clock(MachineOptions(), is_dated=True)
     >>> clock.look_at(["2017-10-09 07:00:00", "2017-10-09 07:10:00"])
-    >>> clock.read("1970-01-02", "timestamp")
-    Traceback (most recent call last):
-        ...
-    oasis.traces.table.MalformedError: bad timestamp: a time outside the years 1990 to 2100; --any-year takes it
     >>> clock.show(clock.read("2017-10-09 07:00:00", "timestamp"))
     '2017-10-09 07:00:00'
     """
@@ -155,7 +151,7 @@ class Clock:
 
     def show(self, seconds: float) -> str:
         """The inverse of `start`."""
-        if self.form == RELATIVE or self.form == SECONDS:
+        if self.form in (RELATIVE, SECONDS):
             return f"{seconds:.17g}"
         if self.form in EPOCH:
             return str(round(seconds * EPOCH[self.form]))
