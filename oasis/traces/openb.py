@@ -6,6 +6,7 @@ import os
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from oasis.model.errors import InstanceError
 from oasis.model.file_kinds import NODES, looks_of, refuse_other
 from oasis.model.instance import Instance
 from oasis.traces.everything import widened
@@ -86,9 +87,7 @@ def read_openb(
     start = window_start(
         options.start, lambda text: real(text, "start"), "seconds since the trace began"
     )
-    pod_source, node_source = read_source(pods), read_source(nodes)
-    refuse_other(pod_source.kind(), ("openb", "csv", "empty"), looks_of("openb"), str(pods))
-    refuse_other(node_source.kind(), (NODES, "csv", "empty"), looks_of(NODES), str(nodes))
+    pod_source, node_source = _source(pods, PODS.name), _source(nodes, NODES)
     pod_table: Table[tuple[str, Record | None]] = read_table(
         pod_source, POD_COLUMNS, _pod, key="name"
     )
@@ -117,6 +116,16 @@ def read_openb(
         "window_start": f"{window.start:.17g}",
     }
     return build("openb", window, cluster_of(node_table.rows, options), options, found)
+
+
+def _source(path: str | os.PathLike[str], kind: str) -> Source:
+    """The lines of one of the two files; what is wrong with it as a whole names it."""
+    try:
+        source = read_source(path)
+        refuse_other(source.kind(), (kind, "csv"), looks_of(kind), source.path)
+    except InstanceError as error:
+        raise InstanceError("", f"{os.fspath(path)}: {error}") from None
+    return source
 
 
 def _pod(line: int, row: Mapping[str, str]) -> tuple[str, Record | None]:

@@ -144,7 +144,7 @@ def test_an_unknown_label_is_named_with_those_that_there_are(
             r"^row 2: bad submitted; none of the 1 ",
         ),
         ("plain", "id,submitted,duration,gpus\n", r"expected a job"),
-        ("plain", "", r"^id: expected this column once"),
+        ("plain", "", r"^expected a CSV file of jobs, .*, got an empty file$"),
         (
             "slurm",
             "JobID|Submit|State\n",
