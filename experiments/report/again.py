@@ -153,8 +153,10 @@ def _named(params: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, A
 
 def _trace(data: Mapping[str, Any]) -> list[str]:
     words = [(data.get("trace") or {}).get("file") or "TRACE.csv"]
-    for name in ("servers", "gpus", "placement", "cluster", "max_gpus", "first"):
-        value = data.get(name)
+    given = {**data, **(data.get("reading") or {})}
+    names = ("servers", "gpus", "placement", "cluster", "max_gpus", "first", "limit")
+    for name in (*names, *(data.get("reading") or {})):
+        value = given.get(name)
         if value is not None and value != REPLAY_DEFAULTS.get(name):
             words += [f"--{name.replace('_', '-')}", str(value)]
     return words

@@ -110,6 +110,8 @@ def decompressed(content: bytes) -> bytes:
         if re.match(begin, content):
             try:
                 return decompress(content)
+            except InstanceError:
+                raise
             except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError) as error:
                 expected = f"expected a whole {name} file, got a damaged or incomplete one"
                 raise InstanceError("", f"{expected} ({error})") from None

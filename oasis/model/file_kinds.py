@@ -169,8 +169,8 @@ def _name_of(text: str) -> str | None:
     if begin[0] in "{[":
         try:
             return _name_of_data(json.loads(begin))
-        except (ValueError, RecursionError):
-            pass  # TOML may begin so too
+        except (ValueError, RecursionError):  # JSON with a fault in it, or TOML
+            return _name_of_toml(begin, [])
     lines = [line for line in begin.splitlines()[:200] if line.strip()]
     for find in (_name_of_csv, _name_of_sacct, _name_of_swf, _name_of_toml, _name_of_other):
         name = find(begin, lines)

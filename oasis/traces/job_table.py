@@ -72,8 +72,7 @@ class JobTrace:
             Naming the column, or the kind of file that it is and the command that takes it.
         """
         if self.name in TRACES:
-            wanted = (self.name, "csv", "empty")
-            refuse_other(source.kind(), wanted, looks_of(self.name), source.path)
+            refuse_other(source.kind(), (self.name, "csv"), looks_of(self.name), source.path)
         return self.read(source, options)
 
     def window(

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, TypeVar
 
+from oasis.model.errors import InstanceError
 from oasis.model.file_kinds import NODES, looks_of, refuse_other
 from oasis.model.instance import Instance
 from oasis.traces.everything import widened
@@ -83,9 +84,7 @@ def read_openb(
     ('pod-0', ('node-0',))
     """
     options = OpenbOptions() if options is None else options
-    pod_source, node_source = read_source(pods), read_source(nodes)
-    refuse_other(pod_source.kind(), ("openb", "csv", "empty"), looks_of("openb"), str(pods))
-    refuse_other(node_source.kind(), (NODES, "csv", "empty"), looks_of(NODES), str(nodes))
+    pod_source, node_source = _source(pods, PODS.name), _source(nodes, NODES)
     pod_table = _pods(pod_source, options, lambda qos, pod: (qos, pod))
     clock = pod_table.clock or Clock(options, is_dated=False)
     node_table = read_table(
@@ -134,7 +133,18 @@ def _pods(
     )
 
 
+def _source(path: str | os.PathLike[str], kind: str) -> Source:
+    """The lines of one of the two files; what is wrong with it as a whole names it."""
+    try:
+        source = read_source(path)
+        refuse_other(source.kind(), (kind, "csv"), looks_of(kind), source.path)
+    except InstanceError as error:
+        raise InstanceError("", f"{os.fspath(path)}: {error}") from None
+    return source
+
+
 def _pod(row: Mapping[str, str], clock: Clock) -> tuple[str, Record | None]:
+    """Service class and job of a pod; no job if it never ran."""
     gpus = whole(row["num_gpu"], "num_gpu")
     share = real(row["gpu_milli"], "gpu_milli") / 1000
     if (gpus > 0) != (share > 0) or share > 1:

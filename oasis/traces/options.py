@@ -85,9 +85,7 @@ class TraceOptions:
     time_format: str = option(
         "", "how the file writes times, as in Python's strptime: %d/%m/%Y %H:%M", reading=True
     )
-    time_zone: str = option(
-        "", "zone of times that name none, such as Europe/Berlin", reading=True
-    )
+    time_zone: str = option("", "zone of times that name none, such as Europe/Berlin", reading=True)
     any_year: bool = option(False, "take times outside the years 1990 to 2100 too", reading=True)
     duration_unit: str = option(
         "", "unit of durations that are numbers: s, ms, min or h", reading=True, choices=UNITS

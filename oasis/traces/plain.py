@@ -24,7 +24,7 @@ from oasis.traces.swf import SWF
 from oasis.traces.table import read_header
 
 FORMATS: Mapping[str, JobTrace] = {trace.name: trace for trace in (PLAIN, PHILLY, SLURM, SWF, PODS)}
-EXPECTED = f"a trace ({', '.join(FORMATS)}) or a workload of elastic jobs"
+EXPECTED = f"a trace ({', '.join(FORMATS)})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +206,7 @@ def _plain(row: TraceRow, begin: float) -> PlainJob:
     return replace(row.job, submitted=row.job.submitted - begin, owner=owner)
 
 
-def format_of(source: Source) -> str:
+def format_of(source: Source, expected: str = EXPECTED) -> str:
     """The format that `source` looks like: a key of `FORMATS`.
 
     Raises
@@ -221,7 +221,7 @@ def format_of(source: Source) -> str:
     'slurm'
     """
     kind = source.kind()
-    refuse_other(kind, (*TRACES, "csv", "empty"), EXPECTED, source.path)
+    refuse_other(kind, (*TRACES, "csv"), expected, source.path)
     if kind is not None and kind.name in FORMATS:
         return kind.name
     header = read_header(source)

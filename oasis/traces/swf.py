@@ -132,9 +132,7 @@ def _read(source: Source, options: SwfOptions) -> Table[TraceRow]:
     return table
 
 
-def _line(
-    line: int, cells: Sequence[str], each: int, clock: Clock, durations: Durations
-) -> _Line:
+def _line(line: int, cells: Sequence[str], each: int, clock: Clock, durations: Durations) -> _Line:
     if not cells:
         raise MalformedError("blank row")
     if len(cells) != FIELDS:

@@ -76,7 +76,7 @@ def test_a_window_of_the_jobs_can_be_taken(trace):
         (SIMPLE.partition("\n")[0], "jobs: expected at least one job"),
         (PHILLY.replace("gpu_time", "time"), "gpu_time: expected this column once"),
         ("id,submitted,duration,gpus\na,1,2,x\n", "row 2: bad gpus; none of the 1 rows of"),
-        ("", "id: expected this column once in the header"),
+        ("", "expected a trace (plain, philly, slurm, swf, openb) or a workload of elastic"),
     ],
 )
 def test_a_bad_file_is_one_line_that_names_row_and_column(run, trace, text, message):

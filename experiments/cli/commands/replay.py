@@ -31,6 +31,7 @@ from oasis.traces.source import Source, source_of
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+WANTED = f"{EXPECTED} or a workload of elastic jobs"
 STEPS = 200  # of the progress bar
 
 
@@ -133,7 +134,7 @@ def command(
         given = {"virtual_cluster": cluster, **reading}
         limits = {"max_gpus": max_gpus, "first": first, "jobs": limit}
         with errors_name(file), naming_flags(tuple(reading), virtual_cluster="--cluster"):
-            kind = FORMATS[format or format_of(source)]
+            kind = FORMATS[format or format_of(source, WANTED)]
             trace = plain_jobs(source, kind, reading_options(kind, given), **limits)
             workload = _workload(trace, servers, gpus, placement)
         _say_how_it_was_read(trace, is_guessed=format is None)
@@ -142,7 +143,7 @@ def command(
             "max_gpus": max_gpus,
             "first": first,
             "limit": limit,
-            "reading": reading,
+            "reading": reading | ({"format": format} if format else {}),
             "trace": file_reference(file),
             "version": oasis.__version__,
         }
@@ -198,7 +199,7 @@ def _elastic_workload(source: Source, content: bytes) -> ElasticWorkload | None:
         return None
     if not source.text.lstrip().startswith("{"):
         return None
-    return elastic_from_dict(parse_json(content, (ELASTIC,), EXPECTED, source.path))
+    return elastic_from_dict(parse_json(content, (ELASTIC,), WANTED, source.path))
 
 
 def _refuse_trace_options(context: typer.Context, reading: tuple[str, ...]) -> None:

@@ -102,7 +102,9 @@ def test_a_row_that_cannot_be_used_is_counted_by_replay_and_by_import_alike(
 
 
 def test_a_file_without_a_good_row_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InstanceError, match=r"^row 2: wrong number of columns \(1 row\); bad submitted"):
+    with pytest.raises(
+        InstanceError, match=r"^row 2: wrong number of columns \(1 row\); bad submitted"
+    ):
         read_plain(plain(tmp_path, "b", "a,x,1,1"))
 
 

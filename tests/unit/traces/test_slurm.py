@@ -301,7 +301,9 @@ def test_a_delimiter_of_letters_is_given() -> None:
 
 def fixed(width: int) -> str:
     head, *rows = [
-        " ".join(cell.rjust(width) if len(cell) <= width else f"{cell[: width - 1]}+" for cell in row)
+        " ".join(
+            cell.rjust(width) if len(cell) <= width else f"{cell[: width - 1]}+" for cell in row
+        )
         for row in ROWS
     ]
     return "\n".join([head, " ".join(["-" * width] * len(ROWS[0])), *rows])
@@ -329,7 +331,9 @@ def test_commas_inside_cells_are_named() -> None:
 
 def test_a_file_without_header_says_so_and_takes_the_names_of_columns() -> None:
     rows = "\n".join("|".join(row) for row in ROWS[1:])
-    with pytest.raises(InstanceError, match=r"^row 1: expected the names of the columns, got a row"):
+    with pytest.raises(
+        InstanceError, match=r"^row 1: expected the names of the columns, got a row"
+    ):
         facts(rows)
     assert facts(rows, columns=",".join(ROWS[0])) == EXPECTED
     assert facts(rows.replace("|", ";"), columns=",".join(ROWS[0]), delimiter=";") == EXPECTED
@@ -337,13 +341,17 @@ def test_a_file_without_header_says_so_and_takes_the_names_of_columns() -> None:
 
 def test_fixed_width_without_its_line_of_dashes_is_named() -> None:
     lines = fixed(20).splitlines()
-    with pytest.raises(InstanceError, match=r"got columns with spaces between and no line of dashes"):
+    with pytest.raises(
+        InstanceError, match=r"got columns with spaces between and no line of dashes"
+    ):
         facts("\n".join([lines[0], *lines[2:]]))
 
 
 def test_the_default_columns_of_sacct_lack_the_times() -> None:
     rows = "JobID JobName State\n----- ------- -----\n17    train   FAILED\n"
-    with pytest.raises(InstanceError, match=r"^column Submit: expected this column in jobs.txt, whi"):
+    with pytest.raises(
+        InstanceError, match=r"^column Submit: expected this column in jobs.txt, whi"
+    ):
         facts(rows)
 
 

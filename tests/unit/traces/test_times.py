@@ -174,9 +174,13 @@ def test_where_the_window_begins() -> None:
     assert made.start("-3.5") == -3.5
     assert made.start(made.show(0.1)) == 0.1
     for text in ("noon", "2017-10-09 07:00:00"):
-        with pytest.raises(InstanceError, match=r"^start: expected busiest, first or seconds since"):
+        with pytest.raises(
+            InstanceError, match=r"^start: expected busiest, first or seconds since"
+        ):
             made.start(text)
-    with pytest.raises(InstanceError, match=r"such as 2017-10-09T07:00:00, got '2017-10-09T07:00Z'"):
+    with pytest.raises(
+        InstanceError, match=r"such as 2017-10-09T07:00:00, got '2017-10-09T07:00Z'"
+    ):
         clock("2017-10-09T07:00").start("2017-10-09T07:00Z")
 
 
@@ -211,7 +215,8 @@ def test_elapsed_times(text: str, expected: float) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "1-2", "UNLIMITED", "00:99:00", "00:00:60", "1-24:00:00", "1-02:30", "2h", "-5", "inf"]
+    "text",
+    ["", "1-2", "UNLIMITED", "00:99:00", "00:00:60", "1-24:00:00", "1-02:30", "2h", "-5", "inf"],
 )
 def test_what_is_no_duration(text: str) -> None:
     with pytest.raises(MalformedError, match=r"^bad Elapsed$"):
@@ -228,8 +233,14 @@ def test_units_of_durations(unit: str, expected: float) -> None:
 @pytest.mark.parametrize(
     ("texts", "message"),
     [
-        (["0.5", "2", "0.25"], r"^duration_unit: expected s, ms, min or h.* duration is 0.5, .*below"),
-        (["7200000"] * 3, r"^duration_unit: .* the column duration is 7.2e\+06, .* above thirty days"),
+        (
+            ["0.5", "2", "0.25"],
+            r"^duration_unit: expected s, ms, min or h.* duration is 0.5, .*below",
+        ),
+        (
+            ["7200000"] * 3,
+            r"^duration_unit: .* the column duration is 7.2e\+06, .* above thirty days",
+        ),
     ],
 )
 def test_durations_that_cannot_be_seconds_are_questioned(texts: list[str], message: str) -> None:

@@ -118,7 +118,9 @@ def test_every_kind_of_malformed_row_is_reported(tmp_path):
         "q,8000,16000,1,500,,BE,Running,1000,4600,4600",
     ]
     nodes = ["n0,64000,1,2,T4", "m,64000,1,two,T4", "m,64000,1,-2,T4", "m,,1,2,T4", "m,1,?,2,T4"]
-    with pytest.raises(InstanceError, match=r"12 of the 16 rows of pods.csv cannot be used; --allow"):
+    with pytest.raises(
+        InstanceError, match=r"12 of the 16 rows of pods.csv cannot be used; --allow"
+    ):
         imported(tmp_path, [*PODS, *pods], [*NODES, *nodes])
     instance = imported(tmp_path, [*PODS, *pods], [*NODES, *nodes], allow_malformed=True)
     assert [job.id for job in instance.jobs] == ["p0", "p1"]
@@ -145,7 +147,9 @@ def test_every_kind_of_malformed_row_is_reported(tmp_path):
     }
     for name, expected in (("pods", kinds), ("nodes", node_kinds)):
         found = instance.metadata["malformed"][name]
-        assert {k.partition(":")[0]: (v["count"], v["first_row"]) for k, v in found.items()} == expected
+        assert {
+            k.partition(":")[0]: (v["count"], v["first_row"]) for k, v in found.items()
+        } == expected
 
 
 def test_a_missing_column_is_named(tmp_path):
