@@ -70,7 +70,7 @@ def fit_machines(options: MachineOptions, window: Window, fixed: Collection[str]
         _held(demand, shape.worker_servers[0].capacity, "gpus_per_server") for demand in demands
     )
     hold_ps = _held(jobs[0].ps, shape.ps_servers[0].capacity, "ps_server_cpus")
-    chosen = {
+    chosen: dict[str, Any] = {
         "worker_servers": max(1, ceil(busiest(window.records, lambda r: r.workers) / hold)),
         "ps_servers": max(1, ceil(busiest(window.records, lambda r: ps[r.id]) / hold_ps)),
         "horizon": max(options.arrival_slots, last_slot(window, options)),

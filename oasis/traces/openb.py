@@ -110,7 +110,7 @@ def read_openb(
         "files": {"pods": pod_source.name, "nodes": node_source.name},
         "rows": {name: len(table.rows) for name, table in tables.items()},
         "malformed": {name: table.malformed for name, table in tables.items() if table.malformed},
-        "notes": {"nodes": [f"{bare} nodes without GPUs are not taken"]} if bare else {},
+        "notes": {"nodes": [f"nodes without GPUs, which are not taken: {bare}"]} if bare else {},
         "never_scheduled": len(pod_table.rows) - len(ran),
         "window_start": clock.show(window.start),
     }

@@ -89,7 +89,9 @@ def fit_nodes(
         for k in range(len(RESOURCES))
     ]
     gangs = {(pods[record.id], record.workers) for record in window.records}
-    sizes = {"worker_servers": _fewest(fitting, gangs, most, options, "worker_servers")}
+    sizes: dict[str, Any] = {
+        "worker_servers": _fewest(fitting, gangs, most, options, "worker_servers")
+    }
     workers = sizes["worker_servers"] if "worker_servers" not in fixed else options.worker_servers
     names = {node.name for node in _spread(fitting, min(workers, len(fitting)))}
     jobs = jobs_of(window, options)

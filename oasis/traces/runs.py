@@ -11,7 +11,7 @@ from oasis.traces.job_table import TraceRow
 from oasis.traces.plain_job import PlainJob
 from oasis.traces.table import EARLIER_RUN, NEVER_RAN, NOT_ENDED, Table
 
-WIDTHS = "ran on different numbers of GPUs: read with the most, for as long as its work needs"
+WIDTHS = "read with the most of them, for as long as their work needs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,17 +122,16 @@ def _read_by(rule: str, group: Sequence[Run], table: Table[Any]) -> Iterator[Run
 def _notes(rule: str, several: Sequence[Sequence[Run]]) -> list[str]:
     if not several:
         return []
-    rows, jobs = sum(map(len, several)), len(several)
     what = {
-        "joined": "each is one job, with the work of its runs",
+        "joined": "one job each, with the work of all its runs",
         "last": "the last run of each is read",
         "each": "each run is read as a job of its own",
     }[rule]
-    plural = "jobs have" if jobs > 1 else "job has"
-    found = [f"{jobs} {plural} {rows} runs: {what} (--runs {rule})"]
+    count, rows = len(several), sum(map(len, several))
+    found = [f"jobs with several runs: {count} in {rows} rows; {what} (--runs {rule})"]
     mixed = sum(len({run.gpus for run in group if run.duration}) > 1 for group in several)
     if rule == "joined" and mixed:
-        found.append(f"{mixed} of them {WIDTHS}")
+        found.append(f"jobs whose runs had different numbers of GPUs: {mixed}, {WIDTHS}")
     return found
 
 

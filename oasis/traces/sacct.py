@@ -82,8 +82,8 @@ def _refuse_without_header(source: Source) -> None:
 def _delimiter(header: str) -> str:
     """What stands between the names of the columns."""
     between = set(re.findall(r"\W+", header.strip()))
-    if len(between) == 1 and (found := between.pop()).strip(" "):
-        return found
+    if len(between) == 1 and not between <= {" "}:
+        return str(between.pop())
     if "|" in header or not between:
         return "|"
     got = "columns with spaces between and no line of dashes below their names"
@@ -149,7 +149,7 @@ def json_rows(source: Source) -> list[tuple[int, Mapping[str, str]]]:
     jobs = document.get("jobs") if isinstance(document, dict) else None
     if not isinstance(jobs, list):
         raise InstanceError("jobs", "expected the list of jobs that sacct --json prints")
-    rows = []
+    rows: list[tuple[int, Mapping[str, str]]] = []
     for number, job in enumerate(jobs, start=1):
         if not isinstance(job, dict) or "job_id" not in job:
             raise InstanceError(f"jobs[{number - 1}]", "expected a job with a job_id")

@@ -260,16 +260,16 @@ class _Reader:
         notes = []
         without = sum(run.duration > 0 and not run.gpus for run in found.rows)
         if without:
-            notes.append(f"{without} rows are of jobs without GPUs")
+            notes.append(f"rows of jobs without GPUs: {without}")
         notes += [
-            f"{name} in {count} rows is not read as GPUs"
+            f"{name} is not read as GPUs (rows that name it and no GPU: {count})"
             for name, count in sorted(self.others.items())
         ]
         if self.one_node:
             columns = " and ".join(column for column in PER_NODE if column in self.header)
             notes.append(
-                f"{columns} are GPUs of a node, and {self.one_node} rows do not say of how many"
-                " nodes (column NNodes): read as one node"
+                f"{columns} names the GPUs of one node; rows without a number of nodes (NNodes), "
+                f"read as one node: {self.one_node}"
             )
         return notes
 

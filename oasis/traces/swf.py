@@ -172,7 +172,7 @@ def _jobs(found: Table[_Line], table: Table[TraceRow], rule: str) -> Iterator[li
                 yield runs
     if named:
         table.notes.append(
-            f"{named} lines are parts of jobs (status 2 to 4), which are read by their own lines"
+            f"lines that are parts of jobs (status 2 to 4): {named}; the jobs' own lines are read"
         )
 
 

@@ -238,7 +238,7 @@ def notes_of(instance: Instance) -> list[str]:
     []
     """
     report = instance.metadata.get("notes", {})
-    return [f"{name}: {note}" for name, notes in report.items() for note in notes]
+    return [note for notes in report.values() for note in notes]
 
 
 def malformed_sentences(report: Mapping[str, Any]) -> list[str]:

@@ -343,8 +343,8 @@ def elapsed_seconds(text: str, column: str = "Elapsed") -> float:
     found = ELAPSED.fullmatch(text)
     if found is None:
         raise MalformedError(f"bad {column}")
-    days, hours, minutes = (None if part is None else int(part) for part in found.groups()[:3])
+    days, hours, minutes = (int(part or 0) for part in found.groups()[:3])
     seconds = float(found[4])
-    if seconds >= 60 or (hours is not None and minutes >= 60) or (days is not None and hours >= 24):
+    if seconds >= 60 or (found[2] and minutes >= 60) or (found[1] and hours >= 24):
         raise MalformedError(f"bad {column}")
-    return ((24 * (days or 0) + (hours or 0)) * 60 + minutes) * 60 + seconds
+    return ((24 * days + hours) * 60 + minutes) * 60 + seconds

@@ -133,7 +133,7 @@ def command(
     else:
         given = {"virtual_cluster": cluster, **reading}
         limits = {"max_gpus": max_gpus, "first": first, "jobs": limit}
-        with errors_name(file), naming_flags(tuple(reading), virtual_cluster="--cluster"):
+        with errors_name(file), naming_flags(options_of(READING), virtual_cluster="--cluster"):
             kind = FORMATS[format or format_of(source, WANTED)]
             trace = plain_jobs(source, kind, reading_options(kind, given), **limits)
             workload = _workload(trace, servers, gpus, placement)
@@ -170,7 +170,7 @@ def _say_how_it_was_read(trace: PlainTrace, *, is_guessed: bool) -> None:
     for sentence in malformed_sentences({"jobs": trace.malformed}):
         console.note(f"left out: {sentence}")
     for sentence in trace.notes:
-        console.note(f"jobs: {sentence}")
+        console.note(sentence)
     if trace.shares:
         console.note(f"{trace.shares} jobs held a part of a GPU each: they get a whole one here")
     if not trace.is_whole:

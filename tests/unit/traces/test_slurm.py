@@ -58,8 +58,8 @@ JobID|Submit|ElapsedRaw|ReqGRES
 """)
     assert table.rows[0].job.gpus == 2
     assert table.notes == [
-        "ReqGRES are GPUs of a node, and 1 rows do not say of how many nodes (column NNodes): read"
-        " as one node"
+        "ReqGRES names the GPUs of one node; rows without a number of nodes (NNodes), read as one"
+        " node: 1"
     ]
 
 
@@ -76,7 +76,7 @@ JobID|Submit|ElapsedRaw|AllocTRES|ReqGRES
         table_of(rows)
     table = table_of(rows, min_gpus=0)
     assert table.rows[0].job.gpus == 0
-    assert table.notes[0] == "1 rows are of jobs without GPUs"
+    assert table.notes[0] == "rows of jobs without GPUs: 1"
 
 
 def test_a_job_without_gpus_has_none_in_the_instance(tmp_path: Path) -> None:
@@ -122,7 +122,8 @@ def test_the_runs_of_a_job_are_joined() -> None:
     assert found.rows[0].job.submitted == found.rows[1].job.submitted
     assert not found.malformed
     assert found.notes == [
-        "1 job has 3 runs: each is one job, with the work of its runs (--runs joined)"
+        "jobs with several runs: 1 in 3 rows; one job each, with the work of all its runs"
+        " (--runs joined)"
     ]
 
 
@@ -149,7 +150,7 @@ JobID|Submit|Elapsed|State|AllocTRES
 7|{AT(2)}|02:00:00|COMPLETED|gres/gpu=4
 """
     assert facts(rows) == {"7": (4, 2.5)}
-    assert "1 of them ran on different numbers of GPUs" in table_of(rows).notes[1]
+    assert "jobs whose runs had different numbers of GPUs: 1" in table_of(rows).notes[1]
 
 
 @pytest.mark.parametrize("state", ["RUNNING", "PENDING", "CONFIGURING", "R", "SUSPENDED"])

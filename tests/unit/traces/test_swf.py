@@ -37,7 +37,7 @@ def test_parts_belong_to_the_job_whose_own_line_is_there() -> None:
     for lines in ((WHOLE, *PARTS), (*PARTS, WHOLE)):
         assert facts(*lines) == {"1": (100, 900, 4)}
         assert table_of(*lines).notes == [
-            "3 lines are parts of jobs (status 2 to 4), which are read by their own lines"
+            "lines that are parts of jobs (status 2 to 4): 3; the jobs' own lines are read"
         ]
         assert not table_of(*lines).malformed
 
@@ -45,7 +45,8 @@ def test_parts_belong_to_the_job_whose_own_line_is_there() -> None:
 def test_parts_without_an_own_line_are_joined() -> None:
     assert facts(*PARTS) == {"1": (100, 900, 4)}
     assert table_of(*PARTS).notes == [
-        "1 job has 3 runs: each is one job, with the work of its runs (--runs joined)"
+        "jobs with several runs: 1 in 3 rows; one job each, with the work of all its runs"
+        " (--runs joined)"
     ]
 
 

@@ -81,7 +81,7 @@ def test_the_list_of_all_nodes_makes_the_cluster_of_the_list_of_gpu_nodes(tmp_pa
     mixed = [node for pair in zip(others, NODES, strict=False) for node in pair] + others[8:]
     every = imported(tmp_path, nodes=mixed)
     assert every.cluster == imported(tmp_path).cluster
-    assert every.metadata["notes"] == {"nodes": ["9 nodes without GPUs are not taken"]}
+    assert every.metadata["notes"] == {"nodes": ["nodes without GPUs, which are not taken: 9"]}
 
 
 def test_too_few_usable_nodes_are_refused(tmp_path):
