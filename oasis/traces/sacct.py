@@ -82,7 +82,7 @@ def _refuse_without_header(source: Source) -> None:
 def _delimiter(header: str) -> str:
     """What stands between the names of the columns."""
     between = set(re.findall(r"\W+", header.strip()))
-    if len(between) == 1 and not between <= {" "}:
+    if len(between) == 1 and "".join(between).strip(" "):
         return str(between.pop())
     if "|" in header or not between:
         return "|"

@@ -40,6 +40,10 @@ UNFINISHED = (  # sacct's states of jobs that have not ended, long and short
     *("STAGE_OUT", "REQUEUE_HOLD", "REQUEUE_FED", "RESV_DEL_HOLD", "SPECIAL_EXIT"),
     *("PD", "R", "S", "CF", "CG", "ST", "SI", "SO", "RH", "RF", "RD", "SE"),
 )
+ENDED = (
+    *("COMPLETED", "CANCELLED", "FAILED", "TIMEOUT", "OUT_OF_MEMORY", "NODE_FAIL", "PREEMPTED"),
+    *("BOOT_FAIL", "DEADLINE", "REQUEUED", "REVOKED", "RESIZING"),
+)
 UNKNOWN = ("", "Unknown", "None", "N/A", "INVALID")  # times that there are not
 HETEROGENEOUS = re.compile(r"(.+)\+(\d+)")  # 838+0 and 838+1 are components of 838
 
@@ -285,7 +289,10 @@ def _is_unfinished(row: Mapping[str, str]) -> bool:
     words = row.get("State", "").split()
     state = words[0] if words else ""
     if state.endswith(CUT):  # a narrow column
-        return any(name.startswith(state[:-1]) for name in UNFINISHED)
+        goes_on = any(name.startswith(state[:-1]) for name in UNFINISHED)
+        if goes_on and any(name.startswith(state[:-1]) for name in ENDED):
+            raise _cut("State")
+        return goes_on
     if state in UNFINISHED:
         return True
     return "End" in row and row["End"] in UNKNOWN and row.get("Start", "") not in UNKNOWN

@@ -89,10 +89,11 @@ def slurm(
     all_jobs: All = False,
     options: SlurmOptions,
 ) -> None:
-    """Turn what sacct --parsable2 prints into an instance.
+    """Turn what sacct prints (--parsable2, --json, fixed width) into an instance.
 
-    Needed are the columns JobID, Submit, ElapsedRaw (or Elapsed) and AllocTRES (or ReqTRES); State,
-    User, Partition and QOS are used where they are there.
+    Needed are the columns JobID, Submit, ElapsedRaw (or Elapsed, or Start and End) and AllocTRES
+    (or AllocGRES, ReqTRES, ReqGRES); State, NNodes, User, Partition and QOS are used where they are
+    there.
 
     Example: sacct -a -X -P -o JobID,User,Submit,ElapsedRaw,State,AllocTRES | oasis import slurm -
     -o mine.json

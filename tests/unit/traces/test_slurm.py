@@ -322,6 +322,17 @@ def test_cells_that_are_cut_off_are_named() -> None:
     assert layout_of(table).split(table.lines[2])[5] == "cpu=16,gr+"
 
 
+def test_a_state_that_is_cut_off_is_read_as_far_as_it_is_sure() -> None:
+    rows = f"JobID|Submit|ElapsedRaw|State|AllocTRES\n1|{AT(1)}|60|CANCELLED+|gpu:1\n"
+    rows += f"2|{AT(1)}|60|OUT_OF_ME+|gpu:1\n3|{AT(1)}|60|REQUEUE_H+|gpu:1\n"
+    table = table_of(rows + f"4|{AT(1)}|60|COMPL+|gpu:1\n")
+    assert [row.job.id for row in table.rows] == ["1", "2"]
+    assert [kind.partition(" (")[0] for kind in table.malformed] == [
+        "State is cut off",
+        "has not ended",
+    ]
+
+
 def test_commas_inside_cells_are_named() -> None:
     message = r"^row 2: more cells than columns: is ',' in a cell\? print it with sacct --parsable2"
     with pytest.raises(InstanceError, match=message):
