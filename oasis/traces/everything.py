@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import fields, replace
 from math import ceil, floor
 from typing import Any, TypeVar
 
@@ -16,7 +16,33 @@ from oasis.traces.options import TraceOptions
 from oasis.traces.window import Record, Window
 
 Options = TypeVar("Options", bound=TraceOptions)
-CHOSEN = ("worker_servers", "ps_servers", "max_node_gpus", "horizon")  # and said
+CHOSEN = ("worker_servers", "gpus_per_server", "ps_servers", "max_node_gpus", "horizon")  # and said
+_BANDWIDTH = {BANDWIDTH: "server_bandwidth_gbps"}
+WORKERS = {**dict.fromkeys(("gpu", "cpu", "memory_gb"), "gpus_per_server"), **_BANDWIDTH}
+PS = {"cpu": "ps_server_cpus", "memory_gb": "ps_server_memory_gb", **_BANDWIDTH}
+
+
+def loosened(kind: type[TraceOptions], given: Mapping[str, Any]) -> dict[str, Any]:
+    """`given`, and values of the options that go with them, so that no default stands against them.
+
+    Examples
+    --------
+    >>> from oasis.traces import PlainOptions
+    >>> loosened(PlainOptions, {"horizon": 10, "max_duration": 20.0})
+    {'horizon': 10, 'max_duration': 20.0, 'min_duration': 0, 'arrival_slots': 10}
+    """
+    defaults = {entry.name: entry.default for entry in fields(kind)}
+    more: dict[str, Any] = {}
+    for low, high in (("min_gpus", "max_gpus"), ("min_duration", "max_duration")):
+        if high in given and low not in given:
+            more[low] = 0
+        elif low in given and high not in given:
+            more[high] = max(defaults[high], given[low])
+    if "horizon" in given and "arrival_slots" not in given:
+        more["arrival_slots"] = min(defaults["arrival_slots"], given["horizon"])
+    elif "arrival_slots" in given and "horizon" not in given:
+        more["horizon"] = max(defaults["horizon"], given["arrival_slots"])
+    return {**given, **more}
 
 
 def widened(options: Options, records: Sequence[Record], fixed: Collection[str]) -> Options:
@@ -60,16 +86,16 @@ def fit_machines(options: MachineOptions, window: Window, fixed: Collection[str]
     moment, and each server holds as many of them as its capacity allows. In the horizon, every job
     can finish with the recorded workers, whether it starts at its arrival or when it really did.
     """
+    if options.gpus_per_worker > options.gpus_per_server and "gpus_per_server" not in fixed:
+        options = replace(options, gpus_per_server=options.gpus_per_worker)
     jobs = jobs_of(window, options)
     ps = ps_counts(window, jobs)
     shape = MachineOptions.cluster(options)
     demands = [
         {**record.demand, BANDWIDTH: options.worker_bandwidth_gbps} for record in window.records
     ]
-    hold = min(
-        _held(demand, shape.worker_servers[0].capacity, "gpus_per_server") for demand in demands
-    )
-    hold_ps = _held(jobs[0].ps, shape.ps_servers[0].capacity, "ps_server_cpus")
+    hold = min(_held(demand, shape.worker_servers[0].capacity, WORKERS) for demand in demands)
+    hold_ps = _held(jobs[0].ps, shape.ps_servers[0].capacity, PS)
     chosen: dict[str, Any] = {
         "worker_servers": max(1, ceil(busiest(window.records, lambda r: r.workers) / hold)),
         "ps_servers": max(1, ceil(busiest(window.records, lambda r: ps[r.id]) / hold_ps)),
@@ -127,14 +153,15 @@ def _begin(record: Record) -> float:
     return record.submitted if record.started is None else record.started
 
 
-def _held(demand: Any, capacity: Any, option: str) -> int:
+def _held(demand: Mapping[str, float], capacity: Mapping[str, float], sizes: Any) -> int:
     """How many such workers, or parameter servers, one server holds."""
-    held = min(
-        floor(capacity.get(name, 0.0) / wanted * (1 + 1e-12))
+    counts = {
+        name: floor(capacity.get(name, 0.0) / wanted * (1 + 1e-12))
         for name, wanted in demand.items()
         if wanted > 0
-    )
-    if held < 1:
-        least = {name: wanted for name, wanted in demand.items() if wanted > 0}
-        raise InstanceError(option, f"expected servers that hold {least}, got {dict(capacity)}")
-    return held
+    }
+    scarcest = min(counts, key=lambda name: counts[name])
+    if counts[scarcest] < 1:
+        expected = f"expected {scarcest} >= {demand[scarcest]:g}, which each of them needs"
+        raise InstanceError(sizes[scarcest], f"{expected}, got {capacity.get(scarcest, 0.0):g}")
+    return counts[scarcest]

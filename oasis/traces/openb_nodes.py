@@ -84,10 +84,11 @@ def fit_nodes(
     options = replace(options, **{name: n for name, n in chosen.items() if name not in fixed})
     fitting = _fitting(nodes, options)
     pods = {record.id: _worker(record, options) for record in window.records}
-    most = [
-        busiest(window.records, lambda record, k=k: record.workers * pods[record.id][k])
-        for k in range(len(RESOURCES))
-    ]
+
+    def held(k: int) -> float:
+        return busiest(window.records, lambda record: record.workers * pods[record.id][k])
+
+    most = [held(k) for k in range(len(RESOURCES))]
     gangs = {(pods[record.id], record.workers) for record in window.records}
     sizes: dict[str, Any] = {
         "worker_servers": _fewest(fitting, gangs, most, options, "worker_servers")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -17,7 +17,6 @@ from experiments.cli.results import write_document, write_instance
 from experiments.evaluation.options import options_of
 from oasis.simulator.elastic_trace import elastic_from_window
 from oasis.traces import (
-    MachineOptions,
     OpenbOptions,
     PhillyOptions,
     PlainOptions,
@@ -27,9 +26,10 @@ from oasis.traces import (
     read_openb,
 )
 from oasis.traces.account import kept_line
-from oasis.traces.everything import CHOSEN
+from oasis.traces.everything import CHOSEN, loosened
 from oasis.traces.job_table import JobTrace
 from oasis.traces.mapping import build
+from oasis.traces.options import TraceOptions
 from oasis.traces.philly import PHILLY
 from oasis.traces.plain_instance import PLAIN
 from oasis.traces.slurm import SLURM
@@ -61,33 +61,31 @@ All = Annotated[
 
 
 @app.command("plain")
-@with_options(PlainOptions)
+@with_options(PlainOptions, only_given=True)
 def plain(
-    context: typer.Context,
     *,
     file: Trace,
     output: Output,
     workload: AsWorkload = False,
     all_jobs: All = False,
-    options: PlainOptions,
+    options: Any = None,
 ) -> None:
     """Turn a CSV of jobs, id,submitted,duration,gpus (times in seconds), into an instance.
 
     Example: oasis import plain jobs.csv --min-gpus 1 -o mine.json
     """
-    _import(PLAIN, file, output, options, workload, _fixed(context, all_jobs))
+    _import(PLAIN, file, output, options, workload, all_jobs)
 
 
 @app.command("slurm")
-@with_options(SlurmOptions)
+@with_options(SlurmOptions, only_given=True)
 def slurm(
-    context: typer.Context,
     *,
     file: Trace,
     output: Output,
     workload: AsWorkload = False,
     all_jobs: All = False,
-    options: SlurmOptions,
+    options: Any = None,
 ) -> None:
     """Turn what sacct prints (--parsable2, --json, fixed width) into an instance.
 
@@ -98,85 +96,81 @@ def slurm(
     Example: sacct -a -X -P -o JobID,User,Submit,ElapsedRaw,State,AllocTRES | oasis import slurm -
     -o mine.json
     """
-    _import(SLURM, file, output, options, workload, _fixed(context, all_jobs))
+    _import(SLURM, file, output, options, workload, all_jobs)
 
 
 @app.command("swf")
-@with_options(SwfOptions)
+@with_options(SwfOptions, only_given=True)
 def swf(
-    context: typer.Context,
     *,
     file: Trace,
     output: Output,
     workload: AsWorkload = False,
     all_jobs: All = False,
-    options: SwfOptions,
+    options: Any = None,
 ) -> None:
     """Turn a log in the Standard Workload Format into an instance.
 
     Example: oasis import swf log.swf.gz --processors-per-gpu 16 -o mine.json
     """
-    _import(SWF, file, output, options, workload, _fixed(context, all_jobs))
+    _import(SWF, file, output, options, workload, all_jobs)
 
 
 @app.command("philly")
-@with_options(PhillyOptions)
+@with_options(PhillyOptions, only_given=True)
 def philly(
-    context: typer.Context,
     *,
     file: Trace,
     output: Output,
     workload: AsWorkload = False,
     all_jobs: All = False,
-    options: PhillyOptions,
+    options: Any = None,
 ) -> None:
     """Turn the Microsoft Philly trace, philly_sia.csv, into an instance.
 
     Example: oasis import philly philly_sia.csv -o philly.json
     """
-    _import(PHILLY, file, output, options, workload, _fixed(context, all_jobs))
+    _import(PHILLY, file, output, options, workload, all_jobs)
 
 
 @app.command("openb")
-@with_options(OpenbOptions)
+@with_options(OpenbOptions, only_given=True)
 def openb(
-    context: typer.Context,
     *,
     pods: Annotated[Path, typer.Argument(metavar="PODS", help="openb_pod_list_default.csv")],
     nodes: Annotated[Path, typer.Argument(metavar="NODES", help="openb_node_list_gpu_node.csv")],
     output: Output,
     all_jobs: All = False,
-    options: OpenbOptions,
+    options: Any = None,
 ) -> None:
     """Turn the Alibaba 2023 GPU cluster trace (openb) into an instance.
 
     Example: oasis import openb pods.csv nodes.csv -o openb.json
     """
-    fixed = _fixed(context, all_jobs)
+    fixed = frozenset(options) if all_jobs else None
+    chosen = _options(OpenbOptions, options, all_jobs)
     with naming_flags(options_of(OpenbOptions)):
-        instance = read_openb(pods, nodes, options, fixed)
+        instance = read_openb(pods, nodes, chosen, fixed)
     _write(instance, output, fixed)
 
 
-def _fixed(context: typer.Context, all_jobs: bool) -> frozenset[str] | None:
-    """With --all, the options that were given: the others are chosen; without it, None."""
-    if not all_jobs:
-        return None
-    sources = {name: context.get_parameter_source(name) for name in context.params}
-    return frozenset(
-        name for name, source in sources.items() if source is not None and source.name != "DEFAULT"
-    )
+def _options(kind: type[TraceOptions], given: dict[str, Any], all_jobs: bool) -> Any:
+    """The options that were given; with --all, the others are such that they do not clash."""
+    with naming_flags(options_of(kind)):
+        return kind(**(loosened(kind, given) if all_jobs else given))
 
 
 def _import(
     trace: JobTrace,
     file: Path,
     output: Path,
-    options: MachineOptions,
+    given: dict[str, Any],
     workload: bool,
-    fixed: frozenset[str] | None,
+    all_jobs: bool,
 ) -> None:
-    with errors_name(file), naming_flags(options_of(type(options))):
+    options = _options(trace.options, given, all_jobs)
+    fixed = frozenset(given) if all_jobs else None
+    with errors_name(file), naming_flags(options_of(trace.options)):
         window, found, options = trace.window(file, options, fixed)
         instance = build(trace.name, window, options.cluster(), options, found)
         made = elastic_from_window(window, options) if workload else None

@@ -132,7 +132,7 @@ def command(
         found, title = _elastic(made, chosen, file), _elastic_title(made)
     else:
         given = {"virtual_cluster": cluster, **reading}
-        limits = {"max_gpus": max_gpus, "first": first, "jobs": limit}
+        limits: dict[str, Any] = {"max_gpus": max_gpus, "first": first, "jobs": limit}
         with errors_name(file), naming_flags(options_of(READING), virtual_cluster="--cluster"):
             kind = FORMATS[format or format_of(source, WANTED)]
             trace = plain_jobs(source, kind, reading_options(kind, given), **limits)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+import oasis
+from experiments.cli.elastic_table import compare_on_elastic
+from experiments.cli.reading import read_workload
 from experiments.evaluation.elastic_comparison import (
     compare_elastic,
     elastic_policy,
@@ -16,7 +19,7 @@ from experiments.figures.controllers.workloads import at_load, drawn
 from oasis.model.errors import InstanceError
 from oasis.model.utility import Deadline
 from oasis.online.live.scheduler import LiveScheduler
-from oasis.simulator import Outage, elastic_from_dict, generate_elastic, replay
+from oasis.simulator import Outage, elastic_from_dict, generate_elastic, replay, write_elastic
 from offline.elastic_bound import slots_needed
 
 WORTH = {"kind": "deadline", "value": 3.0, "deadline": 4000.0}
@@ -175,6 +178,17 @@ def test_where_nothing_can_be_earned_there_is_no_share_of_the_bound():
 def test_slots_are_enough_for_all_the_work():
     made = elastic_from_dict(document(job("a", work=400.0), job("b", arrival=50.0), gpus=1))
     assert slots_needed(made, 100.0) == 12  # 50 s and 1000 s, and a slot to spare
+
+
+def test_instances_and_elastic_jobs_are_told_apart_in_one_reading(tmp_path):
+    made = generate_elastic(jobs=2)
+    write_elastic(made, tmp_path / "jobs")
+    assert read_workload(tmp_path / "jobs").document == made.document
+    drawn = oasis.generate("testbed", jobs=2, seed=1)
+    oasis.write(drawn, tmp_path / "instance")
+    assert read_workload(tmp_path / "instance") == drawn
+    found = compare_on_elastic(made, tmp_path / "jobs", "fifo", None, None, None)
+    assert list(found.policies) == ["fifo"]
 
 
 def test_recourse_plans_once_for_all_jobs_that_are_behind(monkeypatch):
