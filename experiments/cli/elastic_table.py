@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from baselines.registry import CONTROLLERS
 from experiments.cli import console
-from experiments.cli.commands.replay import is_elastic
 from experiments.cli.delivery import Delivery
 from experiments.cli.policy_options import choose_options, known_policies
 from experiments.cli.reading import errors_name
@@ -15,8 +14,7 @@ from experiments.evaluation.comparison import SLOT_SECONDS, Comparison
 from experiments.evaluation.policies import OASIS, RECOURSE, RIVALS, SEED
 from experiments.evaluation.provenance import file_reference
 from experiments.evaluation.tables import ELASTIC, elastic_rows, unfinished_notes
-from oasis.simulator import ElasticWorkload, read_elastic
-from oasis.simulator.elastic_file import FORMAT
+from oasis.simulator import ElasticWorkload
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -24,28 +22,19 @@ if TYPE_CHECKING:
 WORTH = (OASIS, RECOURSE)  # they weigh jobs by what they are worth
 
 
-def is_elastic_workload(file: Path) -> bool:
-    """Whether `file` says that it is one of elastic jobs; instances are JSON files too."""
-    if not file.is_file() or not is_elastic(file):
-        return False
-    with file.open(encoding="utf-8", errors="replace") as stream:
-        return FORMAT in stream.read(400)
-
-
 def compare_on_elastic(
+    made: ElasticWorkload,
     file: Path,
     policies: str | None,
     policy_seed: int | None,
     assignments: list[str] | None,
     slot_seconds: float | None,
 ) -> Comparison:
-    """Run the policies that were asked for on the jobs of `file`, with a bar."""
+    """Run the policies that were asked for on the jobs of `made`, with a bar."""
     from experiments.evaluation.elastic_comparison import (  # noqa: PLC0415 (needs an extra)
         compare_elastic,
     )
 
-    with errors_name(file):
-        made = read_elastic(file)
     names = _names(made, policies)
     chosen = choose_options(names, assignments, shared={SEED: policy_seed})
     with (

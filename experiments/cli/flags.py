@@ -84,7 +84,7 @@ def _flag_of(option: Option, only_given: bool) -> inspect.Parameter:
         kind = str
         default = ",".join(f"{part:g}" for part in option.default)
     if only_given:
-        shown = "" if kind is bool or default is None else f" [default: {default}]"
+        shown = "" if kind is bool or default in (None, "") else f" [default: {default}]"
         kind, text, default = kind | None, text + shown, None
     return inspect.Parameter(
         option.name,

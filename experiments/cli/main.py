@@ -69,6 +69,8 @@ def _leave(code: int) -> NoReturn:
 
 
 def _fail(message: str, code: int = BAD_INPUT) -> int:
-    """Print one line on standard error."""
-    print("oasis:", " ".join(message.split()), file=sys.stderr)  # noqa: T201
+    """Print one line on standard error; what a terminal would obey is escaped."""
+    line = " ".join(message.split())
+    shown = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in line)
+    print("oasis:", shown, file=sys.stderr)  # noqa: T201
     return code

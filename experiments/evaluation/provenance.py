@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from oasis.model.content import STANDARD_INPUT, read_content
 from oasis.model.errors import OasisError
 from oasis.model.instance import Instance
 from oasis.model.instance_file import instance_to_dict
@@ -38,17 +39,21 @@ def instance_reference(instance: Instance, file: str | None) -> dict[str, Any]:
     instance : Instance
         The problem.
     file : str or None
-        Where it was read from, as the caller named it; None if it was not.
+        Where it was read from, as the caller named it; None if it was not. Standard input, ``-``,
+        is no file that could be read again.
     """
     metadata = dict(instance.metadata)
+    file = None if file == STANDARD_INPUT else file
     return {"file": file, "sha256": instance_digest(instance), "metadata": metadata}
 
 
 def file_reference(file: Path) -> dict[str, str | None]:
     """Plain data that name a trace or a file of elastic jobs: the file, the digest of its bytes.
 
-    The digest is None for a pipe, which can be read only once.
+    The digest is None for a pipe, which can be read only once; the file for standard input.
     """
+    if str(file) == STANDARD_INPUT:
+        return {"file": None, "sha256": hashlib.sha256(read_content(file)).hexdigest()}
     digest = hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else None
     return {"file": str(file), "sha256": digest}
 

@@ -201,8 +201,12 @@ def _named(params: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, A
 
 def _trace(data: Mapping[str, Any]) -> list[str]:
     words = [(data.get("trace") or {}).get("file") or "TRACE.csv"]
-    for name, option in REPLAY_OPTIONS.items():
-        value = data.get(name)
-        if value is not None and value != REPLAY_DEFAULTS.get(name):
+    given = {**data, **(data.get("reading") or {})}
+    names = {name: f"--{name.replace('_', '-')}" for name in data.get("reading") or {}}
+    for name, option in (names | REPLAY_OPTIONS).items():
+        value = given.get(name)
+        if value is True:  # a flag without a value
+            words.append(option)
+        elif value is not None and value != REPLAY_DEFAULTS.get(name):
             words += [option, str(value)]
     return words

@@ -23,7 +23,9 @@ from experiments.evaluation.options import Option, OptionError, options_of, with
 from experiments.evaluation.policies import POLICIES, SEED, PolicyEntry, entry_of
 from experiments.sweep.model import Table, explain
 from oasis.model.choices import did_you_mean
+from oasis.model.content import read_content
 from oasis.model.errors import OasisError
+from oasis.model.file_kinds import SWEEP, kind_of, refuse_other
 from oasis.model.validation import LARGEST_COUNT, describe
 
 Item = TypeVar("Item")
@@ -236,8 +238,11 @@ def sweep_config(data: dict[str, Any]) -> SweepConfig:
 
 
 def read_config(path: Path) -> SweepConfig:
-    """Read a TOML file; errors name the key and what was expected there."""
+    """Read a TOML file; errors name the key and what was expected there, or what it is instead."""
+    content = read_content(path)
     try:
-        return sweep_config(tomllib.loads(path.read_text(encoding="utf-8")))
+        return sweep_config(tomllib.loads(content.decode("utf-8")))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        text = content.decode("utf-8", errors="replace")
+        refuse_other(kind_of(text), (SWEEP,), "the configuration of a sweep", str(path))
         raise OasisError(f"expected TOML: {error}") from None

@@ -9,6 +9,7 @@ EXTRAS = {
     "typer": "cli",
     "rich": "cli",
     "click": "cli",
+    "zstandard": "cli",
     "pulp": "solve",
     "highspy": "solve",
     "matplotlib": "plot",

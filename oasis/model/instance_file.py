@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import MISSING, fields
-from pathlib import Path
 from typing import Any, TypeVar
 
+from oasis.model.content import read_content
 from oasis.model.errors import InstanceError, located_at
+from oasis.model.file_kinds import INSTANCE, kind_of, kind_of_data, refuse_other
 from oasis.model.files import write_text
 from oasis.model.instance import Cluster, Instance, Job, Server, expect_instance
 from oasis.model.utility import Constant, Deadline, Piecewise, Sigmoid, Utility
@@ -27,7 +28,7 @@ _JOB_OPTIONS = {f.name: f.default for f in fields(Job) if f.default is not MISSI
 
 
 def read(path: str | os.PathLike[str]) -> Instance:
-    """Read an instance file.
+    """Read an instance file, compressed (gzip, bzip2, xz, zstd) or not; ``-``: standard input.
 
     Raises
     ------
@@ -48,20 +49,43 @@ def read(path: str | os.PathLike[str]) -> Instance:
     ...     oasis.read(path) == instance
     True
     """
-    return instance_from_dict(read_json(path))
+    return instance_from_dict(read_json(path, (INSTANCE,), "an instance"))
 
 
-def read_json(path: str | os.PathLike[str]) -> Any:
-    """Parse a JSON file strictly: UTF-8, no repeated keys."""
+def read_json(path: str | os.PathLike[str], kinds: Collection[str] = (), expected: str = "") -> Any:
+    """Parse a JSON file strictly: UTF-8, no repeated keys.
+
+    Parameters
+    ----------
+    path : path
+        The file, compressed or not; ``-`` stands for standard input.
+    kinds : collection of str
+        What it may be, by the names of `oasis.model.file_kinds`. A file that looks like another
+        kind is refused with the command that takes it; empty: it may be any JSON.
+    expected : str
+        The same in words.
+    """
+    return parse_json(read_content(path), kinds, expected, os.fspath(path))
+
+
+def parse_json(
+    content: bytes, kinds: Collection[str] = (), expected: str = "", file: str = "FILE"
+) -> Any:
+    """Parse the `content` of a JSON file, which the user named `file`, as `read_json` does."""
+    text = content.decode("utf-8-sig", errors="replace")
     try:
-        text = Path(path).read_text(encoding="utf-8")
-        return json.loads(text, object_pairs_hook=_object)
+        data = json.loads(content.decode("utf-8-sig"), object_pairs_hook=_object)
     except UnicodeDecodeError as error:
+        refuse_other(kind_of(text), kinds, expected or "JSON", file)
         raise InstanceError("", f"expected UTF-8 text ({error})") from None
     except InstanceError:
         raise
     except (ValueError, RecursionError) as error:
+        refuse_other(kind_of(text), kinds, expected or "JSON", file)
         raise InstanceError("", f"expected JSON: {error}") from None
+    if kinds:
+        refuse_other(kind_of_data(data), kinds, expected, file)
+    return data
 
 
 def write(instance: Instance, path: str | os.PathLike[str]) -> None:

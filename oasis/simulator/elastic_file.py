@@ -10,6 +10,7 @@ from dataclasses import fields
 from typing import Any
 
 from oasis.model.errors import InstanceError, located_at
+from oasis.model.file_kinds import ELASTIC
 from oasis.model.files import write_text
 from oasis.model.instance_file import UTILITIES, read_json
 from oasis.model.utility import Utility
@@ -68,7 +69,7 @@ def read_elastic(path: str | os.PathLike[str]) -> ElasticWorkload:
     >>> [job.id for job in made.workload.jobs]
     ['j0-inception-v3', 'j1-resnet-50', 'j2-alexnet']
     """
-    return elastic_from_dict(read_json(path))
+    return elastic_from_dict(read_json(path, (ELASTIC,), "a workload of elastic jobs"))
 
 
 def write_elastic(made: ElasticWorkload, path: str | os.PathLike[str]) -> None:

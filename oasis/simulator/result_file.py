@@ -8,6 +8,7 @@ from typing import Any
 
 from oasis.model import document
 from oasis.model.errors import InstanceError
+from oasis.model.file_kinds import RESULTS, SCHEDULES
 from oasis.model.instance_file import read_json
 from oasis.model.validation import describe
 
@@ -59,7 +60,7 @@ def read_result(path: str | os.PathLike[str]) -> Any:
     ...     oasis.read_result(path)
     <Run: policy oasis, total utility 100.684, admitted 2 of 3 jobs>
     """
-    return result_from_dict(read_json(path))
+    return result_from_dict(read_json(path, (*RESULTS, SCHEDULES), "a result"))
 
 
 def result_from_dict(data: Any) -> Any:

@@ -1,20 +1,22 @@
-"""Traces whose rows are jobs with GPUs, a submission and a duration: one importer for all."""
+"""Traces whose rows are jobs with GPUs, a submission and a duration: one reader for all."""
 
 from __future__ import annotations
 
-import math
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from oasis.model.file_kinds import TRACES, looks_of, refuse_other
 from oasis.model.instance import Instance
+from oasis.traces.everything import fit_machines, widened
 from oasis.traces.machine_options import MachineOptions
 from oasis.traces.mapping import build
+from oasis.traces.options import TraceOptions
 from oasis.traces.plain_job import PlainJob
 from oasis.traces.source import Source, read_source
-from oasis.traces.table import Table, real
-from oasis.traces.times import window_start
+from oasis.traces.table import Table
+from oasis.traces.times import Clock
 from oasis.traces.window import Window, check_choice, select
 
 
@@ -28,10 +30,16 @@ class TraceRow:
         Its GPUs and times; submitted in seconds after a moment that the whole trace shares.
     labels : mapping of str to str
         Such as its user or its queue, by the name of the option that selects by it.
+    started : float or None
+        When it began to run, on the clock of ``job.submitted``; None if the trace does not say.
+    is_share : bool
+        Whether it held only a part of a GPU, which `job` counts as a whole one.
     """
 
     job: PlainJob
     labels: Mapping[str, str]
+    started: float | None = None
+    is_share: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,74 +52,104 @@ class JobTrace:
         Of the kind, such as ``slurm``.
     read : callable
         Makes a `Table` of `TraceRow` of a `Source` and the options.
-    start : callable
-        Reads a submission time, as the option ``start`` gives it; raises `MalformedError`.
-    example : str
-        Such a time.
-    show : callable
-        The inverse of `start`.
     about : mapping of str to str
         What the metadata of the instance say of it.
+    options : type
+        Class of its options.
     """
 
     name: str
-    read: Callable[[Source, MachineOptions], Table[TraceRow]]
-    start: Callable[[str], float]
-    example: str
-    show: Callable[[float], str]
+    read: Callable[[Source, Any], Table[TraceRow]]
     about: Mapping[str, str]
+    options: type[TraceOptions] = MachineOptions
 
-    def window(
-        self, path: str | os.PathLike[str], options: MachineOptions
-    ) -> tuple[Window, dict[str, Any]]:
-        """The jobs that the options choose, and what reading the file reports.
+    def table(self, source: Source, options: TraceOptions) -> Table[TraceRow]:
+        """The jobs of `source`, whoever they are wanted for; refused if it looks like another kind.
 
         Raises
         ------
         InstanceError
-            Naming the row, the column or the option; also if no job is left.
-        ValueError
-            If ``options.start`` is no time of such a trace.
+            Naming the column, or the kind of file that it is and the command that takes it.
+        """
+        if self.name in TRACES:
+            refuse_other(source.kind(), (self.name, "csv"), looks_of(self.name), source.path)
+        return self.read(source, options)
+
+    def window(
+        self,
+        path: str | os.PathLike[str],
+        options: MachineOptions,
+        fixed: Collection[str] | None = None,
+    ) -> tuple[Window, dict[str, Any], MachineOptions]:
+        """The jobs that the options choose, what reading the file reports, and the options.
+
+        Parameters
+        ----------
+        path : path
+            The file; ``-``: standard input.
+        options : MachineOptions
+            The assumptions.
+        fixed : collection of str, optional
+            If given, all jobs are kept: every option that leaves out jobs, the number of machines
+            and the horizon are chosen so that they fit, but for the options with these names.
+
+        Raises
+        ------
+        InstanceError
+            Naming the row, the column or the option, such as a ``start`` that is no time of the
+            trace; also if no job is left.
         OSError
             If the file cannot be read.
         """
-        start = window_start(options.start, self.start, self.example)
         source = read_source(path)
-        table = self.read(source, options)
-        chosen = select([options.record(job) for job in _chosen(table, options)], options, start)
+        table = self.table(source, options)
+        rows, left_out = chosen_rows(table, options)
+        records = [options.record(row.job, row.started) for row in rows]
+        if fixed is not None:
+            options = widened(options, records, fixed)
+        clock = table.clock or Clock(options, is_dated=False)
+        window = select(records, options, clock.start(options.start))
+        if fixed is not None:
+            options = fit_machines(options, window, fixed)
+        window = Window(window.start, window.records, {**left_out, **window.left_out})
         found = {
             **self.about,
             "files": {"jobs": source.name},
             "rows": {"jobs": len(table.rows)},
             "malformed": {"jobs": table.malformed} if table.malformed else {},
-            "window_start": self.show(chosen.start),
+            "notes": {"jobs": table.notes} if table.notes else {},
+            "window_start": clock.show(window.start),
         }
-        return chosen, found
+        return window, found, options
 
-    def instance(self, path: str | os.PathLike[str], options: MachineOptions) -> Instance:
-        """The instance of those jobs; the errors are those of `window`."""
-        window, found = self.window(path, options)
+    def instance(
+        self,
+        path: str | os.PathLike[str],
+        options: MachineOptions,
+        fixed: Collection[str] | None = None,
+    ) -> Instance:
+        """The instance of those jobs; parameters and errors are those of `window`."""
+        window, found, options = self.window(path, options, fixed)
         return build(self.name, window, options.cluster(), options, found)
 
 
-def _chosen(table: Table[TraceRow], options: MachineOptions) -> list[PlainJob]:
-    """Jobs with the labels that the options name; a label that nobody has is refused."""
+def chosen_rows(
+    table: Table[TraceRow], options: TraceOptions
+) -> tuple[list[TraceRow], dict[str, int]]:
+    """Rows with the labels that the options name, and how many each of these labels left out.
+
+    Raises
+    ------
+    InstanceError
+        For a label that no row has.
+    """
     names = table.rows[0].labels if table.rows else {}
-    wanted = {name: getattr(options, name) for name in names if getattr(options, name)}
-    for name, label in wanted.items():
-        check_choice(name, label, (row.labels[name] for row in table.rows))
-    return [
-        row.job
-        for row in table.rows
-        if all(row.labels[name] == label for name, label in wanted.items())
-    ]
-
-
-def seconds(text: str) -> float:
-    """A time in seconds after any fixed moment."""
-    return real(text, "start", minimum=-math.inf)
-
-
-def show_seconds(value: float) -> str:
-    """The inverse of `seconds`."""
-    return f"{value:.17g}"
+    rows, left_out = table.rows, {}
+    for name in names:
+        label = getattr(options, name)
+        if label:
+            check_choice(name, label, (row.labels[name] for row in table.rows))
+            kept = [row for row in rows if row.labels[name] == label]
+            left_out[name] = len(rows) - len(kept)
+            rows = kept
+    return rows, left_out

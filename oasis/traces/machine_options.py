@@ -34,16 +34,19 @@ class MachineOptions(TraceOptions):
     ps_server_cpus: float = option(8.0, "CPU cores of each of them")
     ps_server_memory_gb: float = option(32.0, "memory of each of them in GB")
 
-    def record(self, job: PlainJob) -> Record:
-        """The record of a job of which the trace says no more than its GPUs and times."""
+    def record(self, job: PlainJob, started: float | None = None) -> Record:
+        """The record of a job of which the trace says no more than its GPUs and times.
+
+        A job without GPUs is one worker with CPUs and memory alone.
+        """
         each = self.gpus_per_worker
         demand = {
-            "gpu": float(each),
+            "gpu": float(each) if job.gpus else 0.0,
             "cpu": each * self.cpus_per_gpu,
             "memory_gb": each * self.memory_gb_per_gpu,
         }
         workers = max(1, -(-job.gpus // each))
-        return Record(job.id, job.submitted, job.duration, job.gpus, workers, demand)
+        return Record(job.id, job.submitted, job.duration, job.gpus, workers, demand, started)
 
     def cluster(self) -> Cluster:
         """The machines; those for workers have CPUs and memory in proportion to their GPUs."""

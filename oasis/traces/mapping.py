@@ -31,11 +31,7 @@ def build(
     found: Mapping[str, Any],
 ) -> Instance:
     """The instance of `window` on `cluster`; `found` is what reading the files reports."""
-    utilities = _utilities(window, options)
-    jobs = tuple(
-        _job(record, window.start, options, utility)
-        for record, utility in zip(window.records, utilities, strict=True)
-    )
+    jobs = jobs_of(window, options)
     metadata = {
         "generator": f"oasis.traces.{trace}",
         "version": __version__,
@@ -48,6 +44,14 @@ def build(
         ),
     }
     return Instance(options.horizon, cluster, jobs, metadata | dict(found))
+
+
+def jobs_of(window: Window, options: TraceOptions) -> tuple[Job, ...]:
+    """The jobs of the model that stand for the records of `window`."""
+    return tuple(
+        _job(record, window.start, options, utility)
+        for record, utility in zip(window.records, _utilities(window, options), strict=True)
+    )
 
 
 def _job(record: Record, start: float, options: TraceOptions, utility: Sigmoid) -> Job:

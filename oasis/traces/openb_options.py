@@ -26,7 +26,9 @@ class OpenbOptions(TraceOptions):
     elasticity: float = option(
         4.0, "most workers at once, as a multiple of the recorded ones", above=True
     )
-    qos: str = option("", "take the pods of this service class alone, such as BE or LS")
+    qos: str = option(
+        "", "take the pods of this service class alone, such as BE or LS", reading=True
+    )
     worker_servers: int = option(8, "nodes for workers, spread evenly over the list", minimum=1)
     ps_servers: int = option(
         4, "nodes for parameter servers, spread evenly over the others", minimum=1

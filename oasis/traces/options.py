@@ -9,6 +9,8 @@ from oasis.model.errors import InstanceError
 from oasis.model.validation import describe, integer, number
 
 KEEP = ("spread", "largest", "first")
+RUNS = ("joined", "last", "each")
+UNITS = ("", "s", "ms", "min", "h")  # of durations; empty: seconds, unless they cannot be
 ORDERED = (
     ("min_gpus", "max_gpus"),
     ("min_duration", "max_duration"),
@@ -18,13 +20,26 @@ ORDERED = (
 )
 
 
-def option(default: Any, doc: str, *, minimum: float = 0, above: bool = False) -> Any:
-    """A field with a default, a line that documents it, and a lower limit.
+def option(
+    default: Any,
+    doc: str,
+    *,
+    minimum: float = 0,
+    above: bool = False,
+    reading: bool = False,
+    choices: tuple[str, ...] = (),
+) -> Any:
+    """A field with a default, a line that documents it, and a lower limit or the choices.
 
-    The value must be at least `minimum` or, if `above`, larger than it. The line is
-    ``metadata["help"]`` of the field; the command line shows it as the help of the option.
+    The value must be at least `minimum` or, if `above`, larger than it; a text must be one of the
+    `choices`, if there are any. The line is ``metadata["help"]`` of the field; the command line
+    shows it as the help of the option. An option about `reading` says how rows become jobs, or
+    whose jobs are taken; ``oasis replay`` has it too. The others say what is assumed of jobs and
+    machines.
     """
-    return field(default=default, metadata={"help": doc, "minimum": minimum, "above": above})
+    limits = {"minimum": minimum, "above": above, "choices": choices}
+    metadata = {"help": doc, "reading": reading, **limits}
+    return field(default=default, metadata=metadata)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +58,9 @@ class TraceOptions:
     start: str = option("busiest", "where the window begins: busiest, first or a time of the trace")
     stride: int = option(1, "take every n-th job of the window", minimum=1)
     max_jobs: int = option(20, "most jobs to take", minimum=1)
-    keep: str = option("spread", "which jobs max_jobs keeps: spread (evenly), largest or first")
+    keep: str = option(
+        "spread", "which jobs max_jobs keeps: spread (evenly), largest or first", choices=KEEP
+    )
     min_gpus: int = option(1, "leave out jobs with fewer GPUs")
     max_gpus: int = option(8, "leave out jobs with more GPUs")
     min_duration: float = option(1800.0, "leave out jobs that ran shorter, in seconds")
@@ -65,13 +82,22 @@ class TraceOptions:
     insensitive: float = option(0.10, "share of time-insensitive jobs")
     critical: float = option(0.35, "share of time-critical jobs; the others are time-sensitive")
     seed: int = option(0, "seed of the priorities and decays, which no trace records")
+    time_format: str = option(
+        "", "how the file writes times, as in Python's strptime: %d/%m/%Y %H:%M", reading=True
+    )
+    time_zone: str = option("", "zone of times that name none, such as Europe/Berlin", reading=True)
+    any_year: bool = option(False, "take times outside the years 1990 to 2100 too", reading=True)
+    duration_unit: str = option(
+        "", "unit of durations that are numbers: s, ms, min or h", reading=True, choices=UNITS
+    )
+    allow_malformed: bool = option(
+        False, "go on even if more than half of the rows cannot be used", reading=True
+    )
 
     def __post_init__(self) -> None:
         for entry in fields(self):
             checked = _checked(getattr(self, entry.name), entry)
             object.__setattr__(self, entry.name, checked)
-        if self.keep not in KEEP:
-            raise ValueError(f"keep: expected one of {', '.join(KEEP)}, got {self.keep!r}")
         if self.insensitive + self.critical > 1:
             raise ValueError("critical: expected insensitive + critical <= 1")
         for low, high in ORDERED:
@@ -80,11 +106,18 @@ class TraceOptions:
 
 
 def _checked(value: Any, entry: Field[Any]) -> Any:
-    minimum = entry.metadata["minimum"]
+    minimum, choices = entry.metadata["minimum"], entry.metadata["choices"]
+    if isinstance(entry.default, bool):
+        if not isinstance(value, bool):
+            raise InstanceError(entry.name, f"expected True or False, got {describe(value)}")
+        return value
     if isinstance(entry.default, int):
         return integer(value, entry.name, minimum=minimum)
     if isinstance(entry.default, float):
         return number(value, entry.name, minimum=minimum, above=entry.metadata["above"])
     if not isinstance(value, str):
         raise InstanceError(entry.name, f"expected text, got {describe(value)}")
+    if choices and value not in choices:
+        expected = f"expected one of {', '.join(filter(None, choices))}, got {value!r}"
+        raise InstanceError(entry.name, expected)
     return value

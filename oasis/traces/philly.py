@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 from oasis.model.instance import Instance
 from oasis.traces.job_table import JobTrace, TraceRow
@@ -13,8 +12,8 @@ from oasis.traces.machine_options import MachineOptions
 from oasis.traces.options import option
 from oasis.traces.plain_job import PlainJob
 from oasis.traces.source import Source
-from oasis.traces.table import MalformedError, Table, read_table, real, whole
-from oasis.traces.times import submission_time
+from oasis.traces.table import NEVER_RAN, MalformedError, Table, read_table, real, whole
+from oasis.traces.times import UNIT_SECONDS, Clock, Durations
 
 COLUMNS = ("timestamp", "duration", "num_gpus", "gpu_time", "cluster")
 
@@ -35,7 +34,7 @@ class PhillyOptions(MachineOptions):
     oasis.model.errors.InstanceError: stride: expected an integer >= 1, got 0
     """
 
-    virtual_cluster: str = option("", "take the jobs of this virtual cluster alone")
+    virtual_cluster: str = option("", "take the jobs of this virtual cluster alone", reading=True)
 
 
 def read_philly(path: str | os.PathLike[str], options: PhillyOptions | None = None) -> Instance:
@@ -79,32 +78,37 @@ def read_philly(path: str | os.PathLike[str], options: PhillyOptions | None = No
     return PHILLY.instance(path, PhillyOptions() if options is None else options)
 
 
-def _read(source: Source, _: MachineOptions) -> Table[TraceRow]:
-    return read_table(source, COLUMNS, _row)
+def _read(source: Source, options: PhillyOptions) -> Table[TraceRow]:
+    clock, durations = Clock(options, is_dated=True), Durations(options.duration_unit)
+    unit = UNIT_SECONDS[options.duration_unit]
 
+    def parse(line: int, row: Mapping[str, str]) -> TraceRow:
+        submitted = clock.read(row["timestamp"], "timestamp")
+        duration = durations.read(row["duration"], "duration")
+        if duration == 0:
+            raise MalformedError(NEVER_RAN)
+        gpus = whole(row["num_gpus"], "num_gpus", 1)
+        total = real(row["gpu_time"], "gpu_time") * unit
+        if abs(total - duration * gpus) > 1e-6 * total:
+            raise MalformedError("gpu_time is not duration times num_gpus")
+        job = PlainJob(f"philly-{line}", submitted, duration, gpus, row["cluster"])
+        return TraceRow(job, {"virtual_cluster": row["cluster"]})
 
-def _row(line: int, row: Mapping[str, str]) -> TraceRow:
-    submitted = submission_time(row["timestamp"])
-    duration = real(row["duration"], "duration")
-    if duration == 0:
-        raise MalformedError("bad duration")
-    gpus = whole(row["num_gpus"], "num_gpus", 1)
-    total = real(row["gpu_time"], "gpu_time")
-    if abs(total - duration * gpus) > 1e-6 * total:
-        raise MalformedError("gpu_time is not duration times num_gpus")
-    job = PlainJob(f"philly-{line}", submitted, duration, gpus)
-    return TraceRow(job, {"virtual_cluster": row["cluster"]})
-
-
-def _show(seconds: float) -> str:
-    return str(datetime.fromtimestamp(seconds, UTC).replace(tzinfo=None))
+    table = read_table(
+        source,
+        COLUMNS,
+        parse,
+        clock=clock,
+        time="timestamp",
+        allow_malformed=options.allow_malformed,
+    )
+    durations.question()
+    return table
 
 
 PHILLY = JobTrace(
     "philly",
     _read,
-    submission_time,
-    "a time such as 2017-10-09 07:00:00",
-    _show,
     {"trace": "Microsoft Philly", "licence": "CC-BY 4.0, msr-fiddle/philly-traces"},
+    PhillyOptions,
 )

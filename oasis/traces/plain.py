@@ -1,25 +1,31 @@
-"""Traces read as plain jobs, with GPUs and a duration; no assumption is added (docs/simulator)."""
+"""Traces read as plain jobs, with GPUs and a duration; no assumption is added (docs/simulator).
+
+The rows of each format are those that ``oasis import`` reads: there is one reader of each.
+"""
 
 from __future__ import annotations
 
-import math
 import os
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
 
 from oasis.model.errors import InstanceError
+from oasis.model.file_kinds import TRACES, refuse_other
 from oasis.model.summary import Facts, Summarised
-from oasis.traces import philly
-from oasis.traces.job_table import TraceRow
+from oasis.traces.account import kept_sentence, malformed_counts, rule_text
+from oasis.traces.job_table import JobTrace, TraceRow, chosen_rows
+from oasis.traces.openb import PODS
+from oasis.traces.options import TraceOptions
+from oasis.traces.philly import PHILLY
+from oasis.traces.plain_instance import PLAIN
 from oasis.traces.plain_job import PlainJob
+from oasis.traces.slurm import SLURM
 from oasis.traces.source import Source, read_source
-from oasis.traces.table import Table, read_header, read_table, real, whole
-from oasis.traces.times import submission_time
-from oasis.traces.window import check_choice
+from oasis.traces.swf import SWF
+from oasis.traces.table import read_header
 
-COLUMNS = ("id", "submitted", "duration", "gpus")
-CLUSTER = "cluster"
+FORMATS: Mapping[str, JobTrace] = {trace.name: trace for trace in (PLAIN, PHILLY, SLURM, SWF, PODS)}
+EXPECTED = f"a trace ({', '.join(FORMATS)})"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -31,23 +37,45 @@ class PlainTrace(Summarised):
     jobs : tuple of PlainJob
         In order of submission, those of one instant as in the file; submitted in seconds after the
         first of them.
-    format : {"plain", "philly"}
+    format : {"plain", "philly", "slurm", "swf", "openb"}
         How the file was read.
     malformed : mapping
         Rows that could not be used: kind of fault -> ``{"count": n, "first_row": line}``.
+    left_out : mapping of str to int
+        How many of the other jobs each rule has left out; rules that left out none are absent.
+    rules : mapping of str to str
+        The values of those rules, in words.
+    shares : int
+        Jobs that held a part of a GPU and count with a whole one.
+    notes : tuple of str
+        What else whoever reads the numbers must know of how the rows were read.
 
     Examples
     --------
     >>> from oasis.traces import PlainTrace
     >>> from oasis.traces.plain_job import PlainJob
     >>> trace = PlainTrace((PlainJob("a", submitted=0.0, duration=60.0, gpus=4),), format="plain")
-    >>> trace.jobs[0].gpus, trace.malformed
-    (4, {})
+    >>> trace.jobs[0].gpus, trace.malformed, trace.kept
+    (4, {}, 'kept the only job')
     """
 
     jobs: tuple[PlainJob, ...]
     format: str
     malformed: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    rules: Mapping[str, str] = field(default_factory=dict)
+    shares: int = 0
+    notes: tuple[str, ...] = ()
+
+    @property
+    def kept(self) -> str:
+        """One line: how many jobs there are, and what left out the others."""
+        return _kept(len(self.jobs), self.malformed, self.left_out, self.rules)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether no job was left out."""
+        return not self.left_out and not malformed_counts(self.malformed)
 
     def summary(self) -> tuple[str, Facts]:
         """Format, jobs, and rows that could not be used."""
@@ -63,31 +91,37 @@ def read_plain(
     max_gpus: int | None = None,
     first: int = 0,
     jobs: int | None = None,
+    format: str | None = None,
+    options: Mapping[str, object] | None = None,
 ) -> PlainTrace:
-    """Plain jobs of a CSV file, in the simple format or in that of the Philly trace.
+    """Plain jobs of a trace in any format that ``oasis import`` reads, and by the same rules.
 
-    The simple format has the columns ``id,submitted,duration,gpus``, in any order: a name that is
-    not repeated, seconds after any fixed moment, seconds, a whole number. A column ``owner`` may
-    name the user who submitted each job. Every row must be good; blank ones are skipped. A file
-    with a column ``timestamp`` or ``num_gpus`` is read as Philly's,
-    ``timestamp,duration,num_gpus,gpu_time,cluster``, whose bad rows are left out and counted; the
-    owner of a job is its virtual cluster.
+    The simple format is a CSV file with the columns ``id,submitted,duration,gpus``, in any order: a
+    name that is not repeated, seconds after any fixed moment, seconds, a whole number. A column
+    ``owner`` may name the user who submitted each job. The other formats are on the page of traces.
+    In each of them, a row that cannot be used, or a job that ran for no time, is left out and
+    counted; so is a job without GPUs.
 
     Parameters
     ----------
     path : path
-        The file.
+        The file, compressed or not; ``-``: standard input.
     virtual_cluster : str
         Only the jobs of this virtual cluster (Philly's format only); empty: all.
     max_gpus : int, optional
         Leave out jobs with more GPUs.
     first, jobs : int, optional
         Of what remains, so many jobs (default: all) from this one on.
+    format : {"plain", "philly", "slurm", "swf", "openb"}, optional
+        How to read the file; by default, what it looks like.
+    options : mapping of str to object, optional
+        Options of that format that are about reading, such as ``user`` or ``processors_per_gpu``.
 
     Raises
     ------
     InstanceError
-        Naming the row and the column, or if no job is left.
+        Naming the column or the option, or if no job is left; or saying what the file looks like,
+        if it is no trace.
     OSError
         If the file cannot be read.
 
@@ -103,35 +137,124 @@ def read_plain(
     >>> with tempfile.TemporaryDirectory() as directory:
     ...     path = Path(directory, "jobs.csv")
     ...     _ = path.write_text(rows)
-    ...     trace = read_plain(path)
-    >>> [(job.id, job.submitted) for job in trace.jobs]
-    [('a', 0.0), ('b', 30.0)]
+    ...     trace = read_plain(path, max_gpus=4)
+    >>> [(job.id, job.submitted) for job in trace.jobs], trace.kept
+    ([('a', 0.0)], 'kept 1 of 2 jobs: 1 by GPUs (1..4)')
     """
     source = read_source(path)
-    header = read_header(source)
-    if "timestamp" in header or "num_gpus" in header:
-        kind, table = "philly", read_table(source, philly.COLUMNS, _philly_row)
-        check_choice("cluster", virtual_cluster, (row.labels[CLUSTER] for row in table.rows))
-    else:
-        kind, table = "plain", read_plain_rows(source)
-        if virtual_cluster:
-            raise InstanceError("virtual_cluster", "expected a trace in Philly's format")
-    wanted = [
-        row.job
-        for row in table.rows
-        if virtual_cluster in ("", row.labels.get(CLUSTER, ""))
-        and (max_gpus is None or row.job.gpus <= max_gpus)
-    ]
-    wanted.sort(key=lambda job: job.submitted)
-    wanted = wanted[first:] if jobs is None else wanted[first : first + jobs]
-    if not wanted:
-        raise InstanceError("jobs", f"expected at least one job, got none from {path}")
-    begin = wanted[0].submitted
-    return PlainTrace(
-        tuple(replace(job, submitted=job.submitted - begin) for job in wanted),
-        kind,
-        table.malformed,
+    trace = FORMATS[format or format_of(source)]
+    return plain_jobs(
+        source,
+        trace,
+        reading_options(trace, {"virtual_cluster": virtual_cluster, **(options or {})}),
+        max_gpus=max_gpus,
+        first=first,
+        jobs=jobs,
     )
+
+
+def plain_jobs(
+    source: Source,
+    trace: JobTrace,
+    options: TraceOptions,
+    *,
+    max_gpus: int | None = None,
+    first: int = 0,
+    jobs: int | None = None,
+) -> PlainTrace:
+    """The jobs of `source`, read as `trace`; parameters and errors are those of `read_plain`."""
+    table = trace.table(source, options)
+    rows, left_out = chosen_rows(table, options)
+    rules = {name: rule_text(name, {name: getattr(options, name)}) for name in left_out}
+
+    def narrow(rule: str, text: str, kept: list[TraceRow]) -> list[TraceRow]:
+        if len(kept) < len(rows):
+            left_out[rule], rules[rule] = len(rows) - len(kept), text
+        return kept
+
+    most = float("inf") if max_gpus is None else max_gpus
+    limits = {"min_gpus": 1, "max_gpus": max_gpus}
+    rows = narrow(
+        "gpus", rule_text("gpus", limits), [row for row in rows if 1 <= row.job.gpus <= most]
+    )
+    rows = sorted(rows, key=lambda row: row.job.submitted)
+    rows = narrow("skip", f"by skip ({first})", rows[first:])
+    rows = narrow("max_jobs", f"by max_jobs ({jobs})", rows if jobs is None else rows[:jobs])
+    left_out = {rule: count for rule, count in left_out.items() if count}
+    if not rows:
+        what = _kept(0, table.malformed, left_out, rules)
+        raise InstanceError(
+            "jobs", f"expected at least one job, got none from {source.path}: {what}"
+        )
+    begin = rows[0].job.submitted
+    return PlainTrace(
+        tuple(_plain(row, begin) for row in rows),
+        trace.name,
+        table.malformed,
+        left_out,
+        {rule: rules[rule] for rule in left_out},
+        sum(row.is_share for row in rows),
+        tuple(table.notes),
+    )
+
+
+def _kept(
+    count: int,
+    malformed: Mapping[str, Mapping[str, int]],
+    left_out: Mapping[str, int],
+    rules: Mapping[str, str],
+) -> str:
+    by_rule = [(number, rules[rule]) for rule, number in left_out.items()]
+    return kept_sentence(count, [*malformed_counts(malformed), *by_rule])
+
+
+def _plain(row: TraceRow, begin: float) -> PlainJob:
+    owner = row.job.owner or row.labels.get("user", "")
+    return replace(row.job, submitted=row.job.submitted - begin, owner=owner)
+
+
+def format_of(source: Source, expected: str = EXPECTED) -> str:
+    """The format that `source` looks like: a key of `FORMATS`.
+
+    Raises
+    ------
+    InstanceError
+        If it is no trace: with what it looks like, and the command that takes it.
+
+    Examples
+    --------
+    >>> from oasis.traces.source import Source
+    >>> format_of(Source("jobs.txt", ("JobID|Submit|ElapsedRaw|AllocTRES",)))
+    'slurm'
+    """
+    kind = source.kind()
+    refuse_other(kind, (*TRACES, "csv"), expected, source.path)
+    if kind is not None and kind.name in FORMATS:
+        return kind.name
+    header = read_header(source)
+    return "philly" if "timestamp" in header or "num_gpus" in header else "plain"
+
+
+def reading_options(trace: JobTrace, given: Mapping[str, object]) -> TraceOptions:
+    """Options of a format, with those `given`; empty ones are not given.
+
+    Raises
+    ------
+    InstanceError
+        Naming an option that the format does not have.
+    """
+    wanted = {name: value for name, value in given.items() if value not in ("", None)}
+    known = {entry.name for entry in fields(trace.options) if entry.metadata["reading"]}
+    for name in wanted:
+        if name not in known:
+            formats = [
+                other.name
+                for other in FORMATS.values()
+                if name in {entry.name for entry in fields(other.options)}
+            ]
+            expected = f"is an option of {' and '.join(formats) or 'no format'}"
+            raise InstanceError(name, f"{expected}, the file is read as {trace.name}")
+    return trace.options(**wanted)  # type: ignore[arg-type]
 
 
 def read_philly_plain(
@@ -165,63 +288,12 @@ def read_philly_plain(
     ...     read_philly_plain(path)
     [PlainJob(id='philly-2', submitted=0.0, duration=3600.0, gpus=4, owner='a')]
     """
-    header = read_header(read_source(path))
-    for name in philly.COLUMNS:
-        if name not in header:
-            expected = f"expected this column once in the header of {Path(path).name}"
-            raise InstanceError(name, expected)
     trace = read_plain(
-        path, virtual_cluster=virtual_cluster, max_gpus=max_gpus, first=first, jobs=jobs
+        path,
+        virtual_cluster=virtual_cluster,
+        max_gpus=max_gpus,
+        first=first,
+        jobs=jobs,
+        format="philly",
     )
     return list(trace.jobs)
-
-
-def read_plain_rows(source: Source) -> Table[TraceRow]:
-    """The rows of a file in the simple format; every one of them must be good."""
-    table = read_table(source, COLUMNS, _plain_row, key="id")
-    _refuse_faults(table)
-    return table
-
-
-def _philly_row(line: int, row: Mapping[str, str]) -> TraceRow:
-    gpus = whole(row["num_gpus"], "num_gpus", 1)
-    duration = real(row["duration"], "duration")
-    submitted = submission_time(row["timestamp"])
-    cluster = row["cluster"]
-    job = PlainJob(f"philly-{line}", submitted, duration, gpus, cluster)
-    return TraceRow(job, {CLUSTER: cluster})
-
-
-def _plain_row(line: int, row: Mapping[str, str]) -> TraceRow:
-    submitted = _cell(line, row, "submitted", float, -math.inf)
-    duration = _cell(line, row, "duration", float, 0.0)
-    gpus = _cell(line, row, "gpus", int, 1)
-    return TraceRow(PlainJob(row["id"], submitted, duration, int(gpus), row.get("owner", "")), {})
-
-
-def _cell(
-    line: int,
-    row: Mapping[str, str],
-    column: str,
-    convert: Callable[[str], float],
-    least: float,
-) -> float:
-    """The number in a cell, or an error that names row and column."""
-    text = row[column]
-    try:
-        value = float(convert(text))
-    except (ValueError, OverflowError):
-        value = math.nan
-    if math.isfinite(value) and value >= least:
-        return value
-    kind = "a whole number" if convert is int else "a number"
-    bound = f" >= {least:g}" if math.isfinite(least) else ""
-    raise InstanceError(f"row {line}, {column}", f"expected {kind}{bound}, got {text!r:.40}")
-
-
-def _refuse_faults(table: Table[TraceRow]) -> None:
-    faults = {kind: found for kind, found in table.malformed.items() if kind != "blank row"}
-    if faults:
-        kind = min(faults, key=lambda fault: faults[fault]["first_row"])
-        raise InstanceError(f"row {faults[kind]['first_row']}", kind)
-    table.malformed.clear()

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from oasis.model.instance import Instance
-from oasis.traces.job_table import JobTrace, TraceRow, seconds, show_seconds
+from oasis.traces.job_table import JobTrace, TraceRow
 from oasis.traces.machine_options import MachineOptions
-from oasis.traces.plain import read_plain_rows
+from oasis.traces.plain_job import PlainJob
 from oasis.traces.source import Source
-from oasis.traces.table import Table
+from oasis.traces.table import NEVER_RAN, MalformedError, Table, read_header, read_table, whole
+from oasis.traces.times import Clock, Durations
+
+COLUMNS = ("id", "submitted", "gpus")
+DURATION, RUN = "duration", ("start", "end")  # of a job, or else when it began and ended
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,14 +38,16 @@ def read_plain_instance(
     Parameters
     ----------
     path : path
-        CSV file with the columns ``id,submitted,duration,gpus``, as for `read_plain`.
+        CSV file with the columns ``id,submitted,duration,gpus``, as for `read_plain`; in place of
+        ``duration`` there may be ``start`` and ``end``. A row that cannot be used is left out and
+        counted, as in every format.
     options : PlainOptions, optional
         The assumptions; all of them are recorded in the metadata.
 
     Raises
     ------
     InstanceError
-        Naming the row and the column, or if no job is left.
+        If a column is missing, more than half of the rows cannot be used or no job is left.
     ValueError
         If an option is out of its range.
 
@@ -59,15 +66,39 @@ def read_plain_instance(
     return PLAIN.instance(path, PlainOptions() if options is None else options)
 
 
-def _read(source: Source, _: MachineOptions) -> Table[TraceRow]:
-    return read_plain_rows(source)
+def _read(source: Source, options: PlainOptions) -> Table[TraceRow]:
+    clock, durations = Clock(options, is_dated=False), Durations(options.duration_unit)
+    header = read_header(source)
+    has_run = DURATION not in header and set(RUN) <= set(header)
+
+    def parse(line: int, row: Mapping[str, str]) -> TraceRow:
+        submitted = clock.read(row["submitted"], "submitted")
+        started = None
+        if has_run:
+            started = clock.read(row["start"], "start")
+            duration = clock.read(row["end"], "end") - started
+            if duration < 0:
+                raise MalformedError("end is before start")
+        else:
+            duration = durations.read(row[DURATION], DURATION)
+        if duration == 0:
+            raise MalformedError(NEVER_RAN)
+        job = PlainJob(
+            row["id"], submitted, duration, whole(row["gpus"], "gpus"), row.get("owner", "")
+        )
+        return TraceRow(job, {}, started)
+
+    table = read_table(
+        source,
+        (*COLUMNS, *(() if has_run else (DURATION,))),
+        parse,
+        key="id",
+        clock=clock,
+        time="submitted",
+        allow_malformed=options.allow_malformed,
+    )
+    durations.question()
+    return table
 
 
-PLAIN = JobTrace(
-    "plain",
-    _read,
-    seconds,
-    "a time as in the column submitted",
-    show_seconds,
-    {"trace": "plain jobs"},
-)
+PLAIN = JobTrace("plain", _read, {"trace": "plain jobs"}, PlainOptions)

@@ -1,18 +1,13 @@
-"""The lines of a trace: from a file, packed or not, or from standard input."""
+"""The lines of a trace: from a file, compressed or not, or from standard input."""
 
 from __future__ import annotations
 
-import gzip
 import os
-import sys
-import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from oasis.model.errors import InstanceError
-
-STANDARD_INPUT = "-"
-GZIP = b"\x1f\x8b"
+from oasis.model.content import STANDARD_INPUT, read_content
+from oasis.model.file_kinds import FileKind, kind_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,22 +20,35 @@ class Source:
         Name of the file, without its directory; ``standard input`` for ``-``.
     lines : tuple of str
         Its lines without their ends; blank ones at its end are left out.
+    path : str
+        As the caller named it.
     """
 
     name: str
     lines: tuple[str, ...]
+    path: str = field(default="FILE", compare=False, repr=False)
 
     @property
     def header(self) -> str:
         """The first line, empty if there is none."""
         return self.lines[0] if self.lines else ""
 
+    @property
+    def text(self) -> str:
+        """All lines."""
+        return "\n".join(self.lines)
+
+    def kind(self) -> FileKind | None:
+        """What it looks like, as `oasis.model.file_kinds.kind_of` says."""
+        return kind_of(self.text)
+
 
 def read_source(path: str | os.PathLike[str]) -> Source:
     r"""Read a trace.
 
-    Packed with gzip or not, with Unix's or Windows's line ends, with or without a byte order mark;
-    a byte that is no UTF-8 becomes a replacement character, and spoils only its own row.
+    Compressed with gzip, bzip2, xz or zstd or not, with Unix's or Windows's line ends, with or
+    without a byte order mark. A byte that is not UTF-8 becomes ``\xNN``, so that names which differ
+    still do; in a number it spoils its own row alone.
 
     Parameters
     ----------
@@ -50,7 +58,7 @@ def read_source(path: str | os.PathLike[str]) -> Source:
     Raises
     ------
     InstanceError
-        If a packed file is damaged.
+        If a compressed file is damaged or incomplete, or the file is not text.
     OSError
         If it cannot be read.
 
@@ -65,16 +73,20 @@ def read_source(path: str | os.PathLike[str]) -> Source:
     ...     read_source(path)
     Source(name='jobs.csv.gz', lines=('id,gpus', 'a,4'))
     """
-    if str(path) == STANDARD_INPUT:
-        name, content = "standard input", sys.stdin.buffer.read()
-    else:
-        name, content = Path(path).name, Path(path).read_bytes()
-    if content.startswith(GZIP):
-        try:
-            content = gzip.decompress(content)
-        except (OSError, EOFError, zlib.error) as error:
-            raise InstanceError("", f"expected a whole gzip file: {error}") from None
-    lines = content.decode("utf-8-sig", errors="replace").replace("\r\n", "\n").split("\n")
+    return source_of(path, read_content(path))
+
+
+def source_of(path: str | os.PathLike[str], content: bytes) -> Source:
+    r"""The lines of `content`, which was read from `path`.
+
+    Examples
+    --------
+    >>> source_of("jobs.csv", b"id,gpus\r\na,4\n")
+    Source(name='jobs.csv', lines=('id,gpus', 'a,4'))
+    """
+    name = "standard input" if str(path) == STANDARD_INPUT else Path(path).name
+    text = content.decode("utf-8-sig", errors="backslashreplace")
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     while lines and not lines[-1].strip():
         lines.pop()
-    return Source(name, tuple(lines))
+    return Source(name, tuple(lines), str(path))

@@ -2,21 +2,34 @@
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from oasis.model.instance import Instance
-from oasis.traces.job_table import JobTrace, TraceRow, seconds, show_seconds
+from oasis.traces.job_table import JobTrace, TraceRow
 from oasis.traces.machine_options import MachineOptions
-from oasis.traces.options import option
-from oasis.traces.plain_job import PlainJob
+from oasis.traces.options import RUNS, option
+from oasis.traces.runs import Run, add_jobs, grouped
 from oasis.traces.source import Source
-from oasis.traces.table import MalformedError, Table, real, refuse_all_malformed, whole
+from oasis.traces.table import (
+    EARLIER_RUN,
+    NOT_ENDED,
+    MalformedError,
+    Table,
+    check_usable,
+    real,
+    whole,
+)
+from oasis.traces.times import Clock, Durations
 
 FIELDS = 18
 COMMENT = ";"
 UNKNOWN = "-1"
+PARTS = range(2, 5)  # statuses: a part to be continued, the last one of a job that ended, or failed
+CONTINUED = 2
+LAST_STATUS = 5  # cancelled
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +43,18 @@ class SwfOptions(MachineOptions):
     16
     """
 
-    processors_per_gpu: int = option(1, "processors that are read as one GPU", minimum=1)
-    user: str = option("", "take the jobs of this user's number alone")
-    queue: str = option("", "take the jobs of this queue's number alone")
+    processors_per_gpu: int = option(
+        1, "processors that are read as one GPU", minimum=1, reading=True
+    )
+    user: str = option("", "take the jobs of this user's number alone", reading=True)
+    queue: str = option("", "take the jobs of this queue's number alone", reading=True)
+    runs: str = option(
+        "joined",
+        "how a job in several parts (status 2 to 4) is read: joined (its own line, or the work of "
+        "all parts), last (part) or each",
+        reading=True,
+        choices=RUNS,
+    )
 
 
 def read_swf(path: str | os.PathLike[str], options: SwfOptions | None = None) -> Instance:
@@ -41,15 +63,16 @@ def read_swf(path: str | os.PathLike[str], options: SwfOptions | None = None) ->
     Parameters
     ----------
     path : path
-        Lines of 18 numbers: 1 job, 2 submission, 4 run time, 5 and 8 processors allocated and
-        requested, 12 user and 15 queue are used. Lines that begin with ``;`` are comments.
+        Lines of 18 numbers: 1 job, 2 submission, 3 wait, 4 run time, 5 and 8 processors allocated
+        and requested, 11 status, 12 user and 15 queue are used. Lines with a status from 2 to 4 are
+        parts of a job. Lines that begin with ``;`` are comments.
     options : SwfOptions, optional
         The assumptions; all of them are recorded in the metadata.
 
     Raises
     ------
     InstanceError
-        If no row can be used or no job is left.
+        If more than half of the rows cannot be used or no job is left.
     ValueError
         If an option is out of its range.
 
@@ -72,39 +95,103 @@ def read_swf(path: str | os.PathLike[str], options: SwfOptions | None = None) ->
     return SWF.instance(path, SwfOptions() if options is None else options)
 
 
-def _read(source: Source, options: MachineOptions) -> Table[TraceRow]:
-    each = options.processors_per_gpu if isinstance(options, SwfOptions) else 1
-    table: Table[TraceRow] = Table()
-    for line, text in enumerate(source.lines, start=1):
-        if text.lstrip().startswith(COMMENT):
-            continue
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """A line of the log; a part of a job may not say when it was submitted."""
+
+    run: Run
+    status: int
+    wait: float
+
+
+def _read(source: Source, options: SwfOptions) -> Table[TraceRow]:
+    found: Table[_Line] = Table()
+    clock, durations = Clock(options, is_dated=False), Durations(options.duration_unit)
+    rows = [
+        (line, text.split())
+        for line, text in enumerate(source.lines, start=1)
+        if not text.lstrip().startswith(COMMENT)
+    ]
+    clock.look_at(cells[1] for _, cells in rows if len(cells) == FIELDS and cells[1] != UNKNOWN)
+    finals: dict[str, int] = {}
+    for line, cells in rows:
         try:
-            table.rows.append(_row(text.split(), each))
+            row = _line(line, cells, options.processors_per_gpu, clock, durations)
+            first = line if row.status in PARTS else finals.setdefault(row.run.id, line)
+            if first == line:
+                found.rows.append(row)
+            else:
+                found.reject(f"repeated job: {row.run.id} is in row {first} too", line)
         except MalformedError as fault:
-            table.reject(str(fault), line)
-    refuse_all_malformed(table, source.name)
+            found.reject(str(fault), line)
+    check_usable(found, source.name, allow_malformed=options.allow_malformed)
+    durations.question()
+    table: Table[TraceRow] = Table([], found.malformed, [], clock)
+    add_jobs(table, list(_jobs(found, table, options.runs)), options.runs)
+    check_usable(table, source.name, allow_malformed=True)
     return table
 
 
-def _row(cells: Sequence[str], each: int) -> TraceRow:
+def _line(line: int, cells: Sequence[str], each: int, clock: Clock, durations: Durations) -> _Line:
     if not cells:
         raise MalformedError("blank row")
     if len(cells) != FIELDS:
         raise MalformedError(f"expected {FIELDS} numbers")
+    status = whole(cells[10], "status", -1)
+    if status > LAST_STATUS:
+        raise MalformedError("bad status")
+    part = status in PARTS
+    submitted = math.nan if part and cells[1] == UNKNOWN else clock.read(cells[1], "submission")
+    wait = real(cells[2], "wait", minimum=-1.0)
+    took = 0.0 if cells[3] == UNKNOWN else durations.read(cells[3], "run time")
     processors = cells[4] if cells[4] != UNKNOWN else cells[7]
-    took = real(cells[3], "run time", minimum=-1.0)
-    if took <= 0:
-        raise MalformedError("never ran")
-    gpus = -(-whole(processors, "number of processors", 1) // each)
-    job = PlainJob(cells[0], real(cells[1], "submission"), took, gpus)
-    return TraceRow(job, {"user": cells[11], "queue": cells[14]})
+    gpus = -(-whole(processors, "number of processors", 1) // each) if took else 0
+    labels = {"user": cells[11], "queue": cells[14]}
+    started = submitted + wait if wait >= 0 else None
+    return _Line(Run(cells[0], line, submitted, took, gpus, labels, started), status, wait)
 
 
-SWF = JobTrace(
-    "swf",
-    _read,
-    seconds,
-    "seconds since the log begins",
-    show_seconds,
-    {"trace": "Standard Workload Format"},
-)
+def _jobs(found: Table[_Line], table: Table[TraceRow], rule: str) -> Iterator[list[Run]]:
+    """The runs of each job: its own line, or its parts if they are wanted or there is no such."""
+    named = 0
+    for lines in grouped((row.run.id, row) for row in found.rows):
+        own = [row.run for row in lines if row.status not in PARTS]
+        parts = [row for row in lines if row.status in PARTS]
+        if own and (rule == "joined" or not parts):
+            named += len(parts)
+            yield own
+        elif parts[-1].status == CONTINUED and not own:
+            for row in parts[:-1]:
+                table.reject(EARLIER_RUN, row.run.line)
+            table.reject(NOT_ENDED, parts[-1].run.line)
+        else:
+            runs = _placed(parts, own)
+            if runs is None:
+                table.reject("bad submission", parts[0].run.line)
+            else:
+                yield runs
+    if named:
+        table.notes.append(
+            f"lines that are parts of jobs (status 2 to 4): {named}; the jobs' own lines are read"
+        )
+
+
+def _placed(parts: Sequence[_Line], own: Sequence[Run]) -> list[Run] | None:
+    """The parts with times of submission; a part without one came when the last one ended."""
+    runs: list[Run] = []
+    for row in parts:
+        run = row.run
+        if math.isnan(run.submitted):
+            if runs:
+                last = runs[-1]
+                end = (last.submitted if last.started is None else last.started) + last.duration
+            elif own:
+                end = own[0].submitted
+            else:
+                return None
+            run = replace(run, submitted=end, started=end + row.wait if row.wait >= 0 else None)
+        runs.append(run)
+    return runs
+
+
+SWF = JobTrace("swf", _read, {"trace": "Standard Workload Format"}, SwfOptions)

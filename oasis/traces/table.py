@@ -1,4 +1,4 @@
-"""Reading the CSV file of a trace: a row is used, or it is counted with the fault it has."""
+"""Reading the table of a trace: a row is used, or it is counted with the reason why not."""
 
 from __future__ import annotations
 
@@ -6,13 +6,22 @@ import csv
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from oasis.model.errors import InstanceError
 from oasis.model.instance import Instance
 from oasis.traces.source import Source
 
+if TYPE_CHECKING:
+    from oasis.traces.times import Clock
+
 Row = TypeVar("Row")
+REPEATED_ROW, STEP = "repeated row", "step of a job"
+EARLIER_RUN = "run of a job that has not ended"
+NO_JOBS = ("blank row", "repeated header", REPEATED_ROW, STEP, EARLIER_RUN)  # are no jobs
+NOT_ENDED, NEVER_RAN, NEVER_SCHEDULED = "has not ended", "never ran", "never scheduled"
+SOUND = (*NO_JOBS, NOT_ENDED, NEVER_RAN, NEVER_SCHEDULED)  # rows without a fault
+COLUMN = "column "  # before the name of a column in errors: options may have the same names
 
 
 class MalformedError(Exception):
@@ -29,14 +38,39 @@ class Table(Generic[Row]):
         What the parser made of each good row, in the order of the file.
     malformed : dict
         Kind of fault -> ``{"count": n, "first_row": line}``; line 1 is the header.
+    notes : list of str
+        What else whoever reads the numbers must know of how the rows were read.
+    clock : Clock or None
+        How the times of the file were read.
     """
 
     rows: list[Row] = field(default_factory=list)
     malformed: dict[str, dict[str, int]] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    clock: Clock | None = None
 
     def reject(self, kind: str, line: int) -> None:
         """Count the row at `line` as one with a fault of this `kind`."""
         self.malformed.setdefault(kind, {"count": 0, "first_row": line})["count"] += 1
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How a line of a file is split into cells.
+
+    Parameters
+    ----------
+    header : sequence of str
+        The names of the columns.
+    first : int
+        Lines before the first row of values.
+    split : callable
+        Makes cells of a line.
+    """
+
+    header: Sequence[str]
+    first: int
+    split: Callable[[str], list[str]]
 
 
 def read_table(
@@ -44,7 +78,11 @@ def read_table(
     columns: Sequence[str],
     parse: Callable[[int, Mapping[str, str]], Row],
     key: str | None = None,
-    delimiter: str = ",",
+    *,
+    layout: Layout | None = None,
+    clock: Clock | None = None,
+    time: str = "",
+    allow_malformed: bool = False,
 ) -> Table[Row]:
     """Parse a table whose header names at least `columns`, in any order.
 
@@ -58,23 +96,53 @@ def read_table(
         Takes the line number and the cells by column; raises `MalformedError` for a bad row.
     key : str, optional
         Column that must be filled, and differently in every row.
-    delimiter : str
-        What stands between cells; quotes have a meaning beside commas alone.
+    layout : Layout, optional
+        How lines are split; by default at commas, with quotes, below a header.
+    clock : Clock, optional
+        What `parse` reads times with; it is shown the column `time` before the first row is parsed.
+    time : str
+        A column of times.
+    allow_malformed : bool
+        Whether more than half of the rows may be malformed.
 
     Raises
     ------
     InstanceError
-        Naming the column that the header lacks or repeats, or if there are rows and not one of
-        them is good.
+        Naming the column that the header lacks or repeats, or if more than half of the rows are
+        malformed.
     """
+    if layout is None:
+        layout = Layout(csv_cells(source.header), 1, csv_cells)
+    _check_header(layout.header, columns, source.name)
     table: Table[Row] = Table()
-    seen = {""}
-    header = _cells(source.header, delimiter)
-    _check_header(header, columns, source.name)
+    rows: list[tuple[int, Mapping[str, str]]] = []
     # Line by line, so that a stray quote or byte spoils only its own row.
-    for line, text in enumerate(source.lines[1:], start=2):
+    for line, text in enumerate(source.lines[layout.first :], start=layout.first + 1):
         try:
-            row = _by_column(_cells(text, delimiter), header)
+            rows.append((line, _by_column(layout.split(text), layout.header)))
+        except MalformedError as fault:
+            table.reject(str(fault), line)
+    parse_rows(table, rows, parse, key, clock=clock, time=time)
+    check_usable(table, source.name, allow_malformed=allow_malformed)
+    return table
+
+
+def parse_rows(
+    table: Table[Row],
+    rows: Sequence[tuple[int, Mapping[str, str]]],
+    parse: Callable[[int, Mapping[str, str]], Row],
+    key: str | None = None,
+    *,
+    clock: Clock | None = None,
+    time: str = "",
+) -> None:
+    """Add to `table` what `parse` makes of numbered `rows`; the rest is as in `read_table`."""
+    if clock is not None:
+        clock.look_at(row[time] for _, row in rows)
+        table.clock = clock
+    seen = {""}
+    for line, row in rows:
+        try:
             if key is not None and row[key] in seen:
                 table.reject(f"repeated {key}" if row[key] else f"no {key}", line)
                 continue
@@ -82,17 +150,49 @@ def read_table(
             seen.add(row.get(key or "", ""))
         except MalformedError as fault:
             table.reject(str(fault), line)
-    refuse_all_malformed(table, source.name)
-    return table
 
 
-def refuse_all_malformed(table: Table[Row], name: str) -> None:
-    """Raise `InstanceError` if there are rows and not one of them is good; `name` is the file's."""
-    if table.malformed and not table.rows:
-        count = sum(found["count"] for found in table.malformed.values())
-        kind, first = min(table.malformed.items(), key=lambda entry: entry[1]["first_row"])
-        what = f"none of the {count} rows of {name} can be used"
-        raise InstanceError(f"row {first['first_row']}", f"{kind}; {what}")
+MOST_KINDS = 3  # of faults, in an error message
+
+
+def check_usable(table: Table[Any], name: str, *, allow_malformed: bool = False) -> None:
+    """Refuse a file of which no row can be used, or less than half.
+
+    Rows without a fault that are no job, such as those of jobs that have not ended, do not count.
+
+    Parameters
+    ----------
+    table : Table
+        What was read.
+    name : str
+        The file's.
+    allow_malformed : bool
+        Whether one good row is enough.
+
+    Raises
+    ------
+    InstanceError
+        Naming the commonest faults, the first row with one and what would help.
+    """
+    faults = {kind: found for kind, found in table.malformed.items() if kind not in SOUND}
+    count = sum(found["count"] for found in faults.values())
+    good = len(table.rows)
+    if (good and (allow_malformed or count <= good)) or not table.malformed:
+        return
+    named = sorted((faults or table.malformed).items(), key=lambda entry: -entry[1]["count"])
+    first = min(found["first_row"] for _, found in named)
+    kinds = "; ".join(
+        kind if len(named) == 1 else f"{kind} ({_rows(found['count'])})"
+        for kind, found in named[:MOST_KINDS]
+    )
+    more = f"; {len(named) - MOST_KINDS} other kinds" if len(named) > MOST_KINDS else ""
+    rejected = sum(found["count"] for found in table.malformed.values())
+    if good:
+        what = f"{count} of the {count + good} rows of {name} cannot be used"
+        what += f"; --allow-malformed goes on with the other {good}"
+    else:
+        what = f"none of the {rejected} rows of {name} can be used"
+    raise InstanceError(f"row {first}", f"{kinds}{more}; {what}")
 
 
 def real(text: str, column: str, minimum: float = 0.0) -> float:
@@ -127,6 +227,20 @@ def malformed_lines(instance: Instance) -> list[str]:
     return malformed_sentences(instance.metadata.get("malformed", {}))
 
 
+def notes_of(instance: Instance) -> list[str]:
+    """What else whoever reads the numbers of `instance` must know of how its trace was read.
+
+    Examples
+    --------
+    >>> import oasis
+    >>> from oasis.traces.table import notes_of
+    >>> notes_of(oasis.generate("testbed", jobs=3, seed=1))
+    []
+    """
+    report = instance.metadata.get("notes", {})
+    return [note for notes in report.values() for note in notes]
+
+
 def malformed_sentences(report: Mapping[str, Any]) -> list[str]:
     """One sentence for each entry of `report`: file -> kind of fault -> count and first row.
 
@@ -137,39 +251,45 @@ def malformed_sentences(report: Mapping[str, Any]) -> list[str]:
     ['jobs: 2 malformed rows (bad duration), first at line 7']
     """
     return [
-        f"{name}: {found['count']} malformed row{'s' if found['count'] > 1 else ''}"
+        f"{name}: {_rows(found['count'], '' if kind in SOUND else 'malformed ')}"
         f" ({kind}), first at line {found['first_row']}"
         for name, kinds in report.items()
         for kind, found in kinds.items()
     ]
 
 
+def _rows(count: int, what: str = "") -> str:
+    return f"{count} {what}row{'' if count == 1 else 's'}"
+
+
 def read_header(source: Source) -> list[str]:
     """The cells of the first line of a CSV file."""
-    return _cells(source.header, ",")
+    return csv_cells(source.header)
 
 
-def _cells(text: str, delimiter: str) -> list[str]:
-    if delimiter != ",":
-        return [cell.strip() for cell in text.split(delimiter)]
+def csv_cells(text: str) -> list[str]:
+    """The cells between commas; quotes have a meaning."""
     try:
         return [cell.strip() for cell in next(csv.reader([text]), [])]
     except csv.Error:
         return [text]
 
 
-def _by_column(cells: list[str], header: list[str]) -> dict[str, str]:
+def _by_column(cells: list[str], header: Sequence[str]) -> dict[str, str]:
     if not any(cells):
         raise MalformedError("blank row")
-    if cells == header:
+    if any("\0" in cell for cell in cells):
+        raise MalformedError("NUL byte")
+    if cells == list(header):
         raise MalformedError("repeated header")
     if len(cells) != len(header):
         raise MalformedError("wrong number of columns")
     return dict(zip(header, cells, strict=True))
 
 
-def _check_header(header: list[str], columns: Sequence[str], file: str) -> None:
+def _check_header(header: Sequence[str], columns: Sequence[str], file: str) -> None:
     for name in columns:
         if header.count(name) != 1:
             found = ",".join(header)[:200]
-            raise InstanceError(name, f"expected this column once in the header of {file}: {found}")
+            expected = f"expected this column once in the header of {file}: {found}"
+            raise InstanceError(f"{COLUMN}{name}", expected)

@@ -1,63 +1,350 @@
-"""Times as traces write them."""
+"""Times and durations as traces write them; a column of times has one form (docs/traces)."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from datetime import UTC, datetime
+from collections import Counter
+from collections.abc import Iterable
+from contextlib import suppress
+from datetime import UTC, datetime, tzinfo
+from functools import lru_cache
+from math import isfinite
+from statistics import median
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from oasis.model.errors import InstanceError
+from oasis.traces.options import TraceOptions
 from oasis.traces.table import MalformedError
 
-ELAPSED = re.compile(r"(?:(\d+)-)?(\d+):(\d\d):(\d\d)(?:\.\d+)?")  # Slurm's [days-]hours:mm:ss
+LOCAL, ZONED = "a time without a zone", "a time with a zone"
+RELATIVE, SECONDS = "seconds since the trace began", "epoch seconds"
+EPOCH = {  # form -> ticks in a second
+    SECONDS: 1,
+    "epoch milliseconds": 10**3,
+    "epoch microseconds": 10**6,
+    "epoch nanoseconds": 10**9,
+}
+FIRST_YEAR, LAST_YEAR = 1990, 2100
+FIRST_SECOND = datetime(FIRST_YEAR, 1, 1, tzinfo=UTC).timestamp()
+LAST_SECOND = datetime(LAST_YEAR + 1, 1, 1, tzinfo=UTC).timestamp()
+WANTED = "ISO 8601 such as 2017-10-09 07:00:00, or epoch seconds or milliseconds"
+OTHERS = "--time-format reads others"
+
+ISO = re.compile(
+    r"(?P<date>(?P<year>\d{4})-\d\d-\d\d)"
+    r"(?:(?P<separator>[Tt ])(?P<time>\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?)"
+    r" ?(?P<zone>[Zz]|UTC|[+-]\d\d(?::?\d\d)?)?)?"
+)
+NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
+DATES_OF_DIGITS = {8: "%Y%m%d", 10: "%Y%m%d%H", 12: "%Y%m%d%H%M", 14: "%Y%m%d%H%M%S"}
+OTHER_FORMS = (  # what is recognised, and refused by its name
+    (r"", "empty"),
+    (r"(?i)unknown|none|n/?a|nan|null|\(null\)", "unknown"),
+    (r"\d{4}-?W\d\d(-?\d)?([T ].*)?", "a week date"),
+    (r"\d{4}-\d{3}([T ].*)?", "an ordinal date"),
+    (r"\d{8}[Tt ].*", "a date without separators"),
+    (r"\d{4}[^\d-]\d\d[^\d-]\d\d(\D.*)?", "a date with other separators than -"),
+    (r"\d{4}-\d\d-\d\d[^\dTt ].*", "another separator than T or a space before the time of day"),
+    (r"\d{1,2}[/.-]\d{1,2}[/.-]\d{2,4}(\D.*)?", "a date that does not begin with the year"),
+)
+
+ELAPSED = re.compile(r"(?:(?:(\d+)(?:-| days?,? ))?(\d+):)?(\d+):(\d\d(?:\.\d+)?)")
+UNIT_SECONDS = {"": 1.0, "s": 1.0, "ms": 1e-3, "min": 60.0, "h": 3600.0}
+SHORTEST_MEDIAN = 1.0
+LONGEST_MEDIAN = 30 * 86400.0
 
 
-def submission_time(text: str) -> float:
-    """Seconds since the epoch of a time that names no time zone, such as 2017-10-09 07:00:00."""
-    try:
-        time = datetime.fromisoformat(text)
-    except ValueError:
-        raise MalformedError("bad timestamp") from None
-    if time.tzinfo is not None:
-        raise MalformedError("bad timestamp")  # the trace states none: local times of one place
-    return time.replace(tzinfo=UTC).timestamp()
-
-
-def elapsed_seconds(text: str) -> float:
-    """Seconds of an elapsed time such as 02:30:00 or 1-00:00:00.
-
-    Examples
-    --------
-    >>> elapsed_seconds("1-00:00:10")
-    86410.0
-    """
-    found = ELAPSED.fullmatch(text)
-    if found is None:
-        raise MalformedError("bad Elapsed")
-    days, hours, minutes, seconds = (int(part or 0) for part in found.groups())
-    return float(((24 * days + hours) * 60 + minutes) * 60 + seconds)
-
-
-def window_start(text: str, read: Callable[[str], float], example: str) -> float | None:
-    """Where the window of a trace begins, seconds; None for ``busiest`` and ``first``.
+class Clock:
+    """Reads the times of one trace, which all have one form: that of most of them.
 
     Parameters
     ----------
-    text : str
-        The option ``start``.
-    read : callable
-        Reads a time of the trace; raises `MalformedError`.
-    example : str
-        Such a time, for the message.
+    options : TraceOptions
+        ``time_format``, ``time_zone`` and ``any_year``.
+    is_dated : bool
+        Whether the trace has dates alone. Otherwise numbers too small for a date of 1990 are
+        seconds since some moment, such as the beginning of the trace.
 
     Raises
     ------
-    ValueError
-        If it is none of them.
+    InstanceError
+        For a time zone or a format that does not exist.
+
+    Examples
+    --------
+    >>> from oasis.traces import MachineOptions
+    >>> from oasis.traces.times import Clock
+    >>> clock = Clock(MachineOptions(), is_dated=True)
+    >>> clock.look_at(["2017-10-09 07:00:00", "2017-10-09 07:10:00"])
+    >>> clock.show(clock.read("2017-10-09 07:00:00", "timestamp"))
+    '2017-10-09 07:00:00'
     """
-    if text in ("busiest", "first"):
+
+    def __init__(self, options: TraceOptions, *, is_dated: bool) -> None:
+        self._format, self._any_year = options.time_format, options.any_year
+        self._zone = _zone(options.time_zone)
+        self._is_dated = is_dated
+        self._are_dates_of_digits = False
+        self._separator = " "
+        self.form = LOCAL if is_dated else RELATIVE
+        if self._format:
+            _check_format(self._format)
+
+    def look_at(self, texts: Iterable[str]) -> None:
+        """Find the form of a column: that of most of its times, of equally many the first."""
+        kept = [text for text in texts if text]
+        digits = [text for text in kept if text.isdecimal()]
+        self._are_dates_of_digits = bool(digits) and all(map(_is_date_of_digits, digits))
+        forms: Counter[str] = Counter()
+        for text in kept:
+            with suppress(_OtherFormError):
+                forms[self._parse(text)[0]] += 1
+        if forms:
+            self.form = max(forms, key=lambda form: forms[form])
+        self._separator = next(
+            (found["separator"] for found in map(ISO.fullmatch, kept) if found and found["time"]),
+            " ",
+        )
+
+    def read(self, text: str, column: str) -> float:
+        """Seconds of a time in a cell of `column`, since 1970 or since the trace began.
+
+        Raises
+        ------
+        MalformedError
+            Naming the form that was found, and those that are wanted.
+        """
+        try:
+            form, seconds = self._parse(text)
+        except _OtherFormError as found:
+            raise MalformedError(f"bad {column}: {found}") from None
+        if form != self.form:
+            hint = "; --time-zone says which" if {form, self.form} == {LOCAL, ZONED} else ""
+            raise MalformedError(f"bad {column}: {form}, but most are {self.form}{hint}")
+        return seconds
+
+    def start(self, text: str) -> float | None:
+        """Where the window of a trace begins, by the option ``start``.
+
+        Returns
+        -------
+        float or None
+            Seconds, as `read` gives them; None for ``busiest`` and ``first``.
+
+        Raises
+        ------
+        InstanceError
+            If it is none of them.
+        """
+        if text in ("busiest", "first"):
+            return None
+        allowed = {self.form, ZONED, *EPOCH} if self.form in (ZONED, *EPOCH) else {self.form}
+        with suppress(_OtherFormError):
+            form, seconds = self._iso_or_number(text)
+            if form in allowed:
+                return seconds
+        if self._format:
+            with suppress(_OtherFormError):
+                return self._parse(text)[1]
+        expected = f"expected busiest, first or {self._example()}"
+        raise InstanceError("start", f"{expected}, got {text!r}")
+
+    def show(self, seconds: float) -> str:
+        """The inverse of `start`."""
+        if self.form in (RELATIVE, SECONDS):
+            return f"{seconds:.17g}"
+        if self.form in EPOCH:
+            return str(round(seconds * EPOCH[self.form]))
+        zone = self._zone or UTC
+        time = datetime.fromtimestamp(seconds, zone)
+        if self.form == LOCAL:
+            time = time.replace(tzinfo=None)
+        return time.isoformat(sep=self._separator)
+
+    def _example(self) -> str:
+        if self.form in EPOCH or self.form == RELATIVE:
+            return self.form
+        zone = "+00:00" if self.form == ZONED else ""
+        return f"a time such as 2017-10-09{self._separator}07:00:00{zone}"
+
+    def _parse(self, text: str) -> tuple[str, float]:
+        """Form and seconds of a time of the file."""
+        if not self._format:
+            return self._iso_or_number(text)
+        try:
+            time = datetime.strptime(text, self._format)
+        except ValueError:
+            found = f"{_form_of(text)}, expected --time-format {self._format!r}"
+            raise _OtherFormError(found) from None
+        return self._absolute(time)
+
+    def _iso_or_number(self, text: str) -> tuple[str, float]:
+        found = ISO.fullmatch(text)
+        if found:
+            return self._absolute(_iso_time(text, found))
+        if NUMBER.fullmatch(text):
+            return self._number(text)
+        raise _OtherFormError(f"{_form_of(text)}, expected {self._wanted()}; {OTHERS}")
+
+    def _absolute(self, time: datetime) -> tuple[str, float]:
+        if not self._any_year and not FIRST_YEAR <= time.year <= LAST_YEAR:
+            found = f"a time outside the years {FIRST_YEAR} to {LAST_YEAR}"
+            raise _OtherFormError(f"{found}; --any-year takes it")
+        if time.tzinfo is None:
+            form = LOCAL if self._zone is None else ZONED
+            time = time.replace(tzinfo=self._zone or UTC)
+        else:
+            form = ZONED
+        return form, time.timestamp()
+
+    def _number(self, text: str) -> tuple[str, float]:
+        if self._are_dates_of_digits and text.isdecimal():
+            found = f"a date of {len(text)} digits, expected {self._wanted()}"
+            raise _OtherFormError(f"{found}; --time-format {DATES_OF_DIGITS[len(text)]} reads it")
+        value = float(text)
+        if not isfinite(value):
+            raise _OtherFormError(f"too large a number, expected {self._wanted()}")
+        if not self._is_dated and abs(value) < FIRST_SECOND:
+            return RELATIVE, value
+        for form, ticks in EPOCH.items():
+            if FIRST_SECOND <= value / ticks < LAST_SECOND:
+                return form, int(text) / ticks if text.isdecimal() else value / ticks
+        if self._any_year:
+            return SECONDS if self._is_dated else RELATIVE, value
+        digits = f"a number of {len(text)} digits" if text.isdecimal() else "a number"
+        years = f"which is no epoch time of the years {FIRST_YEAR} to {LAST_YEAR}"
+        raise _OtherFormError(f"{digits}, {years}, expected {self._wanted()}; {OTHERS}")
+
+    def _wanted(self) -> str:
+        return WANTED if self._is_dated else f"{RELATIVE}, {WANTED}"
+
+
+class _OtherFormError(Exception):
+    """A text is no time that can be read; says what it is, and what is expected."""
+
+
+def _form_of(text: str) -> str:
+    for pattern, name in OTHER_FORMS:
+        if re.fullmatch(pattern, text):
+            return name
+    return "not a time"
+
+
+def _iso_time(text: str, found: re.Match[str]) -> datetime:
+    zone = {"Z": "+00:00", "UTC": "+00:00"}.get((found["zone"] or "").upper(), found["zone"] or "")
+    time = f"T{found['time']}" if found["time"] else ""
+    try:
+        return datetime.fromisoformat(f"{found['date']}{time}{zone}")
+    except ValueError:
+        raise _OtherFormError("a date or a time of day that does not exist") from None
+
+
+def _is_date_of_digits(text: str) -> bool:
+    pattern = DATES_OF_DIGITS.get(len(text))
+    if pattern is None or not FIRST_YEAR <= int(text[:4]) <= LAST_YEAR:
+        return False
+    try:
+        datetime.strptime(text, pattern)
+    except ValueError:
+        return False
+    return True
+
+
+def _zone(name: str) -> tzinfo | None:
+    if not name:
         return None
     try:
-        return read(text)
-    except MalformedError:
-        expected = f"expected busiest, first or {example}"
-        raise ValueError(f"start: {expected}, got {text!r}") from None
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        expected = "expected a time zone such as Europe/Berlin or UTC"
+        raise InstanceError("time_zone", f"{expected}, got {name!r}") from None
+
+
+@lru_cache(maxsize=8)
+def _check_format(pattern: str) -> None:
+    try:
+        datetime.strptime("", pattern)
+    except ValueError as error:
+        if "does not match" not in str(error):
+            expected = "expected a format of Python's strptime such as %d/%m/%Y %H:%M"
+            raise InstanceError("time_format", f"{expected}: {error}") from None
+
+
+class Durations:
+    """Reads the durations of one trace: numbers of one unit, or days, hours, minutes and seconds.
+
+    Parameters
+    ----------
+    unit : {"", "s", "ms", "min", "h"}
+        Of the numbers; empty: seconds, unless `question` finds that they cannot be.
+
+    Examples
+    --------
+    >>> from oasis.traces.times import Durations
+    >>> durations = Durations("min")
+    >>> durations.read("90", "duration"), durations.read("1-00:00:10", "Elapsed")
+    (5400.0, 86410.0)
+    """
+
+    def __init__(self, unit: str) -> None:
+        self.unit = unit
+        self._numbers: list[float] = []
+        self._column = "duration"
+
+    def read(self, text: str, column: str) -> float:
+        """Seconds of a duration in a cell of `column`.
+
+        Raises
+        ------
+        MalformedError
+            If it is none.
+        """
+        if NUMBER.fullmatch(text):
+            value = float(text)
+            if value >= 0 and isfinite(value):
+                if value > 0:
+                    self._numbers.append(value)
+                    self._column = column
+                return value * UNIT_SECONDS[self.unit]
+        elif ":" in text:
+            return elapsed_seconds(text, column)
+        raise MalformedError(f"bad {column}")
+
+    def question(self) -> None:
+        """Refuse numbers without a stated unit that would be odd as seconds.
+
+        Raises
+        ------
+        InstanceError
+            If their median is below a second or above thirty days.
+        """
+        if self.unit or not self._numbers:
+            return
+        middle = median(self._numbers)
+        if middle < SHORTEST_MEDIAN:
+            odd = "below one second"
+        elif middle > LONGEST_MEDIAN:
+            odd = "above thirty days"
+        else:
+            return
+        expected = "expected s, ms, min or h, the unit of the durations"
+        found = f"the median of the column {self._column} is {middle:.6g}"
+        raise InstanceError("duration_unit", f"{expected}: {found}, which in seconds is {odd}")
+
+
+def elapsed_seconds(text: str, column: str = "Elapsed") -> float:
+    """Seconds of an elapsed time such as 02:30:00, 1-00:00:00 or 05:00 (minutes and seconds).
+
+    Examples
+    --------
+    >>> elapsed_seconds("1-00:00:10"), elapsed_seconds("05:00")
+    (86410.0, 300.0)
+    """
+    found = ELAPSED.fullmatch(text)
+    if found is None:
+        raise MalformedError(f"bad {column}")
+    days, hours, minutes = (int(part or 0) for part in found.groups()[:3])
+    seconds = float(found[4])
+    if seconds >= 60 or (found[2] and minutes >= 60) or (found[1] and hours >= 24):
+        raise MalformedError(f"bad {column}")
+    return ((24 * days + hours) * 60 + minutes) * 60 + seconds

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
 from oasis.model.errors import InstanceError
+from oasis.traces.account import kept_sentence, rule_text
 from oasis.traces.options import TraceOptions
 
 
@@ -29,6 +30,8 @@ class Record:
         Workers that the importer reads into it.
     demand : mapping
         Resources of one worker, apart from bandwidth.
+    started : float or None
+        When it began to run, seconds; None if the trace does not say.
     """
 
     id: str
@@ -37,6 +40,7 @@ class Record:
     gpus: int
     workers: int
     demand: Mapping[str, float]
+    started: float | None = None
 
     @property
     def size(self) -> float:
@@ -105,9 +109,10 @@ def select(records: Sequence[Record], options: TraceOptions, start: float | None
     if not records:
         raise InstanceError("", "expected a job, got none")
     if not jobs:
-        counts = ", ".join(f"{rule} {count}" for rule, count in left_out.items())
+        given = {entry.name: getattr(options, entry.name) for entry in fields(options)}
+        rules = [(count, rule_text(rule, given)) for rule, count in left_out.items()]
         raise InstanceError(
-            "", f"expected a job, the options leave none of {len(records)} ({counts})"
+            "", f"expected a job, the options leave none: {kept_sentence(0, rules)}"
         )
     return Window(begin, tuple(jobs), left_out)
 

@@ -68,8 +68,8 @@ from tests.packaging.commands import EXAMPLE, SMALL, Oasis, assert_refused, shel
             "no/such/directory: No such directory",
         ),
         (["import", "philly", "absent.csv", "-o", "x.json"], "absent.csv"),
-        (["import", "philly", EXAMPLE, "-o", "x.json"], "timestamp"),
-        (["quote", EXAMPLE, EXAMPLE], "unknown key"),
+        (["import", "philly", EXAMPLE, "-o", "x.json"], "got what looks like an instance"),
+        (["quote", EXAMPLE, EXAMPLE], "expected one job, an entry of an instance's jobs, got what"),
     ],
     ids=lambda value: " ".join(map(str, value))[-40:] if isinstance(value, list) else None,
 )
@@ -104,7 +104,7 @@ def without(*path: str | int) -> str:
 
 
 MALFORMED = {
-    "empty": ("", "JSON"),
+    "empty": ("", "expected an instance, got an empty file"),
     "cut off": (json.dumps(SMALL)[:-9], "JSON"),
     "not an object": ("[]", "expected an object"),
     "deeply nested": ("[" * 100_000, "JSON"),

@@ -396,7 +396,7 @@ def test_measured_times_in_a_report_do_not_count(run: Oasis, write: Any) -> None
     "words",
     [
         ("compare", "instance.json", "--policies", "fifo,mine.py:Silent"),
-        ("replay", "trace.csv", "--limit", "1", "--policies", "fifo,mine.py:Silent"),
+        ("replay", "trace.csv", "--max-jobs", "1", "--policies", "fifo,mine.py:Silent"),
         ("ratio", "instance.json", "--policy", "mine.py:Silent", "--method", "colgen"),
         ("run", "instance.json", "--policy", "mine.py:Silent"),
     ],

@@ -15,17 +15,16 @@ from experiments.cli.delivery import with_delivery
 from experiments.cli.elastic_table import (
     compare_on_elastic,
     deliver_elastic,
-    is_elastic_workload,
 )
 from experiments.cli.options import InstanceFile
 from experiments.cli.policy_options import PolicySeed, Set, choose_options, known_policies
-from experiments.cli.reading import read_instance
+from experiments.cli.reading import read_workload
 from experiments.evaluation.comparison import SLOT_SECONDS
 from experiments.evaluation.policies import POLICIES, RIVALS, SEED, entry_of, having
 from experiments.evaluation.provenance import instance_reference
 from experiments.evaluation.seeds import compare_over_seeds
 from experiments.evaluation.tables import COMPARED, compared_rows, unfinished_notes
-from oasis.simulator import Policy, Scheduler
+from oasis.simulator import ElasticWorkload, Policy, Scheduler
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -82,10 +81,13 @@ def command(
 
     Example: oasis compare instance.json --policies oasis,fifo,drf
     """
-    if is_elastic_workload(file):
+    instance = read_workload(file)
+    if isinstance(instance, ElasticWorkload):
         if seeds > 1:
             raise oasis.OasisError("--seeds: expected 1 on elastic jobs; --policy-seed chooses it")
-        comparison = compare_on_elastic(file, policies, policy_seed, assignments, slot_seconds)
+        comparison = compare_on_elastic(
+            instance, file, policies, policy_seed, assignments, slot_seconds
+        )
         deliver_elastic(comparison, file, delivery)
         return console.note_missing(comparison.missing)
     if slot_seconds is not None:
@@ -96,7 +98,6 @@ def command(
     if seeds > 1 and not drawn:
         known = ", ".join(having(SEED))
         raise oasis.OasisError(f"--seeds: expected one of {known} among the policies")
-    instance = read_instance(file)
     makers = {name: partial(_make, name, instance, chosen[name]) for name in names}
     runs = sum(len(drawn.get(name, [0])) for name in names)
     with console.counter("comparing", runs * len(instance.jobs)) as advance:

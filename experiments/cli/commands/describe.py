@@ -11,6 +11,8 @@ from experiments.cli.options import InstanceFile
 from experiments.cli.reading import read_instance
 from experiments.evaluation.description import NAMES, Description, describe_instance, remarks
 from experiments.evaluation.provenance import instance_reference
+from oasis.traces.account import kept_line
+from oasis.traces.table import notes_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -43,6 +45,8 @@ def command(
     document = {
         "instance": instance_reference(instance, str(file)),
         **description.to_dict(),
+        "kept": kept_line(instance),
+        "notes": notes_of(instance),
     }
 
     def draw() -> Figure:
@@ -74,6 +78,9 @@ def _show(description: Description, file: Path) -> None:
             ("can finish", f"{found['can_finish']} of {jobs}, each alone on the cluster"),
             ("utility", f"at most {console.number(found['most_utility'])}, if none had to wait"),
         ]
+    kept = kept_line(description.instance)
+    facts += [] if kept is None else [("trace", kept)]
+    facts += [("", sentence) for sentence in notes_of(description.instance)]
     facts += [("note" if not k else "", remark) for k, remark in enumerate(remarks(description))]
     console.print_facts(str(file), facts)
     if description.loads:

@@ -3,41 +3,45 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 import oasis
 from experiments.cli.commands.generate import describe
 from experiments.cli.console import note
-from experiments.cli.flags import naming_flags, with_options
+from experiments.cli.flags import flag, naming_flags, with_options
 from experiments.cli.options import Output, is_stdout
 from experiments.cli.reading import errors_name
 from experiments.cli.results import write_document, write_instance
 from experiments.evaluation.options import options_of
 from oasis.simulator.elastic_trace import elastic_from_window
 from oasis.traces import (
-    MachineOptions,
     OpenbOptions,
     PhillyOptions,
     PlainOptions,
     SlurmOptions,
     SwfOptions,
     malformed_lines,
-    malformed_sentences,
     read_openb,
 )
+from oasis.traces.account import kept_line
+from oasis.traces.everything import CHOSEN, loosened
 from oasis.traces.job_table import JobTrace
+from oasis.traces.mapping import build
+from oasis.traces.options import TraceOptions
 from oasis.traces.philly import PHILLY
 from oasis.traces.plain_instance import PLAIN
 from oasis.traces.slurm import SLURM
 from oasis.traces.swf import SWF
+from oasis.traces.table import notes_of
 
 app = typer.Typer(
     no_args_is_help=True,
     help="Turn a trace into an instance, or into a workload of elastic jobs. The assumptions made "
-    "are options, and are recorded in the instance. A file may be packed with gzip; - is standard "
-    "input.",
+    "are options, and are recorded in the instance. A file may be compressed (gzip, bzip2, xz, "
+    "zstd); - is standard input. Standard error says which rule left out how many jobs; "
+    "--all keeps all.",
 )
 Trace = Annotated[Path, typer.Argument(metavar="FILE", help="The trace; -: standard input.")]
 AsWorkload = Annotated[
@@ -46,98 +50,162 @@ AsWorkload = Annotated[
         "--workload", help="Write a workload of elastic jobs, for oasis replay, not an instance."
     ),
 ]
+All = Annotated[
+    bool,
+    typer.Option(
+        "--all",
+        help="Keep every job: no rule of GPUs, duration, window, stride or max-jobs, but for those "
+        "that are given; machines and horizon are chosen so that all fit, and printed.",
+    ),
+]
 
 
 @app.command("plain")
-@with_options(PlainOptions)
+@with_options(PlainOptions, only_given=True)
 def plain(
-    *, file: Trace, output: Output, workload: AsWorkload = False, options: PlainOptions
+    *,
+    file: Trace,
+    output: Output,
+    workload: AsWorkload = False,
+    all_jobs: All = False,
+    options: Any = None,
 ) -> None:
     """Turn a CSV of jobs, id,submitted,duration,gpus (times in seconds), into an instance.
 
     Example: oasis import plain jobs.csv --min-gpus 1 -o mine.json
     """
-    _import(PLAIN, file, output, options, workload)
+    _import(PLAIN, file, output, options, workload, all_jobs)
 
 
 @app.command("slurm")
-@with_options(SlurmOptions)
+@with_options(SlurmOptions, only_given=True)
 def slurm(
-    *, file: Trace, output: Output, workload: AsWorkload = False, options: SlurmOptions
+    *,
+    file: Trace,
+    output: Output,
+    workload: AsWorkload = False,
+    all_jobs: All = False,
+    options: Any = None,
 ) -> None:
-    """Turn what sacct --parsable2 prints into an instance.
+    """Turn what sacct prints (--parsable2, --json, fixed width) into an instance.
 
-    Needed are the columns JobID, Submit, ElapsedRaw (or Elapsed) and AllocTRES (or ReqTRES); State,
-    User, Partition and QOS are used where they are there.
+    Needed are the columns JobID, Submit, ElapsedRaw (or Elapsed, or Start and End) and AllocTRES
+    (or AllocGRES, ReqTRES, ReqGRES); State, NNodes, User, Partition and QOS are used where they are
+    there.
 
     Example: sacct -a -X -P -o JobID,User,Submit,ElapsedRaw,State,AllocTRES | oasis import slurm -
     -o mine.json
     """
-    _import(SLURM, file, output, options, workload)
+    _import(SLURM, file, output, options, workload, all_jobs)
 
 
 @app.command("swf")
-@with_options(SwfOptions)
-def swf(*, file: Trace, output: Output, workload: AsWorkload = False, options: SwfOptions) -> None:
+@with_options(SwfOptions, only_given=True)
+def swf(
+    *,
+    file: Trace,
+    output: Output,
+    workload: AsWorkload = False,
+    all_jobs: All = False,
+    options: Any = None,
+) -> None:
     """Turn a log in the Standard Workload Format into an instance.
 
     Example: oasis import swf log.swf.gz --processors-per-gpu 16 -o mine.json
     """
-    _import(SWF, file, output, options, workload)
+    _import(SWF, file, output, options, workload, all_jobs)
 
 
 @app.command("philly")
-@with_options(PhillyOptions)
+@with_options(PhillyOptions, only_given=True)
 def philly(
-    *, file: Trace, output: Output, workload: AsWorkload = False, options: PhillyOptions
+    *,
+    file: Trace,
+    output: Output,
+    workload: AsWorkload = False,
+    all_jobs: All = False,
+    options: Any = None,
 ) -> None:
     """Turn the Microsoft Philly trace, philly_sia.csv, into an instance.
 
     Example: oasis import philly philly_sia.csv -o philly.json
     """
-    _import(PHILLY, file, output, options, workload)
+    _import(PHILLY, file, output, options, workload, all_jobs)
 
 
 @app.command("openb")
-@with_options(OpenbOptions)
+@with_options(OpenbOptions, only_given=True)
 def openb(
     *,
     pods: Annotated[Path, typer.Argument(metavar="PODS", help="openb_pod_list_default.csv")],
     nodes: Annotated[Path, typer.Argument(metavar="NODES", help="openb_node_list_gpu_node.csv")],
     output: Output,
-    options: OpenbOptions,
+    all_jobs: All = False,
+    options: Any = None,
 ) -> None:
     """Turn the Alibaba 2023 GPU cluster trace (openb) into an instance.
 
     Example: oasis import openb pods.csv nodes.csv -o openb.json
     """
+    fixed = frozenset(options) if all_jobs else None
+    chosen = _options(OpenbOptions, options, all_jobs)
     with naming_flags(options_of(OpenbOptions)):
-        instance = read_openb(pods, nodes, options)
-    _write(instance, output)
+        instance = read_openb(pods, nodes, chosen, fixed)
+    _write(instance, output, fixed)
+
+
+def _options(kind: type[TraceOptions], given: dict[str, Any], all_jobs: bool) -> Any:
+    """The options that were given; with --all, the others are such that they do not clash."""
+    with naming_flags(options_of(kind)):
+        return kind(**(loosened(kind, given) if all_jobs else given))
 
 
 def _import(
-    trace: JobTrace, file: Path, output: Path, options: MachineOptions, workload: bool
+    trace: JobTrace,
+    file: Path,
+    output: Path,
+    given: dict[str, Any],
+    workload: bool,
+    all_jobs: bool,
 ) -> None:
-    with errors_name(file), naming_flags(options_of(type(options))):
-        if not workload:
-            instance = trace.instance(file, options)
-        else:
-            window, found = trace.window(file, options)
-            made = elastic_from_window(window, options)
-    if not workload:
-        _write(instance, output)
+    options = _options(trace.options, given, all_jobs)
+    fixed = frozenset(given) if all_jobs else None
+    with errors_name(file), naming_flags(options_of(trace.options)):
+        window, found, options = trace.window(file, options, fixed)
+        instance = build(trace.name, window, options.cluster(), options, found)
+        made = elastic_from_window(window, options) if workload else None
+    if made is None:
+        _write(instance, output, fixed)
         return
     write_document(dict(made.document), output)
-    for line in malformed_sentences(found["malformed"]):
-        note(f"left out: {line}")
+    _say_what_is_left_out(instance, fixed)
     machines = len(made.workload.site.machines)
     where = "standard output" if is_stdout(output) else output
     note(f"wrote {where}: {len(made.workload.jobs)} elastic jobs on {machines} machines")
 
 
-def _write(instance: oasis.Instance, output: Path) -> None:
+def _write(instance: oasis.Instance, output: Path, fixed: frozenset[str] | None) -> None:
     write_instance(instance, output)
-    for line in malformed_lines(instance):
-        note(f"left out: {line}")
+    _say_what_is_left_out(instance, fixed)
     note(describe(instance, output))
+
+
+def _say_what_is_left_out(instance: oasis.Instance, fixed: frozenset[str] | None) -> None:
+    for sentence in malformed_lines(instance):
+        note(f"left out: {sentence}")
+    for sentence in notes_of(instance):
+        note(sentence)
+    kept = kept_line(instance)
+    if kept is not None:
+        note(kept)
+    if fixed is not None:
+        options = instance.metadata["options"]
+        chosen = [
+            f"{flag(name)} {options[name]}"
+            for name in CHOSEN
+            if name in options and name not in fixed
+        ]
+        note(f"chosen to fit: {' '.join(chosen) or 'nothing, all was given'}")
+    late = instance.metadata["cannot_finish"]
+    if late:
+        note(f"{late} jobs cannot finish within the horizon, even alone")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import field, fields, make_dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,33 +11,79 @@ import typer
 import oasis
 from experiments.cli import console
 from experiments.cli.delivery import with_delivery
+from experiments.cli.flags import naming_flags, with_options
 from experiments.cli.options import known
 from experiments.cli.policy_options import Chosen, PolicyLine, Set, choose_options, known_policies
 from experiments.cli.reading import errors_name
 from experiments.evaluation.comparison import MISSING, Comparison
+from experiments.evaluation.options import options_of
 from experiments.evaluation.policies import LINE
 from experiments.evaluation.provenance import file_reference
 from experiments.evaluation.replay import PLAIN, replay_each
 from experiments.evaluation.tables import REPLAYED, replayed_rows, unfinished_notes
-from oasis.simulator import ElasticWorkload, Workload, read_elastic, rigid_workload
-from oasis.traces import PlainTrace, malformed_sentences, read_plain
+from oasis.model.content import read_content
+from oasis.model.file_kinds import ELASTIC
+from oasis.model.instance_file import parse_json
+from oasis.simulator import ElasticWorkload, Workload, elastic_from_dict, rigid_workload
+from oasis.traces import PlainTrace, malformed_sentences
+from oasis.traces.plain import EXPECTED, FORMATS, format_of, plain_jobs, reading_options
+from oasis.traces.source import Source, source_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+WANTED = f"{EXPECTED} or a workload of elastic jobs"
 STEPS = 200  # of the progress bar
+VIRTUAL_CLUSTER = {"virtual_cluster": "--virtual-cluster"}
 TRACE_OPTIONS = (
     *("servers", "gpus_per_server", "placement"),
     *("virtual_cluster", "max_gpus", "skip", "max_jobs"),
 )
 
 
+def reading_flags() -> type[Any]:
+    """A dataclass of the options about reading of all formats, but for the virtual cluster."""
+    found: dict[str, tuple[Any, list[str], Any]] = {}
+    for trace in FORMATS.values():
+        options = options_of(trace.options)
+        for entry in fields(trace.options):
+            if entry.metadata["reading"] and entry.name != "virtual_cluster":
+                formats = found.get(entry.name, (None, [], None))[1]
+                found[entry.name] = (entry.default, [*formats, trace.name], options[entry.name])
+    return make_dataclass(
+        "Reading",
+        [
+            (
+                name,
+                option.kind,
+                field(
+                    default=default,
+                    metadata={"help": f"{option.help} ({', '.join(formats)})"},
+                ),
+            )
+            for name, (default, formats, option) in found.items()
+        ],
+    )
+
+
+READING = reading_flags()
+
+
+@with_options(READING, "reading", only_given=True)
 @with_delivery
 def command(
     context: typer.Context,
     file: Annotated[
-        Path, typer.Argument(metavar="TRACE.csv", help="The jobs.", show_default=False)
+        Path,
+        typer.Argument(metavar="TRACE", help="The jobs; -: standard input.", show_default=False),
     ],
+    format: Annotated[
+        str | None,
+        typer.Option(
+            help=f"How to read TRACE: {', '.join(FORMATS)}. [default: what it looks like]",
+            show_default=False,
+        ),
+    ] = None,
     servers: Annotated[int, typer.Option(help="Number of servers.", min=1)] = 8,
     gpus_per_server: Annotated[int, typer.Option(help="GPUs of each server.", min=1)] = 8,
     placement: Annotated[
@@ -49,8 +95,10 @@ def command(
     line: PolicyLine = None,
     assignments: Set = None,
     virtual_cluster: Annotated[
-        str, typer.Option(help="Take the jobs of this virtual cluster alone. [default: all]")
+        str,
+        typer.Option(help="Take the jobs of this virtual cluster alone (philly). [default: all]"),
     ] = "",
+    reading: Any = None,
     max_gpus: Annotated[
         int | None, typer.Option(help="Leave out jobs with more GPUs.", min=1)
     ] = None,
@@ -58,12 +106,14 @@ def command(
     max_jobs: Annotated[int | None, typer.Option(help="Most jobs to take.", min=1)] = None,
     delivery: Any = None,
 ) -> int:
-    """Replay a plain trace: each job holds its GPUs for its duration, or waits.
+    """Replay a trace: each job holds its GPUs for its duration, or waits.
 
-    TRACE.csv has the columns id,submitted,duration,gpus (times in seconds), or those of the Philly
-    trace, timestamp,duration,num_gpus,gpu_time,cluster. All times printed are seconds, from
-    submission; waiting is the mean time without GPUs. Where jobs did not finish, completion times
-    are those of the others alone and are marked (*), and a line below says how many.
+    TRACE is what `oasis import` reads: a CSV with the columns id,submitted,duration,gpus (times in
+    seconds), the Philly trace, Slurm's accounting, a log in the Standard Workload Format, or the
+    pods of the openb trace. All times printed are seconds, from submission; waiting is the mean
+    time without GPUs. Standard error says how many jobs were left out, and why. Where jobs did not
+    finish, completion times are those of the others alone and are marked (*), and a line below
+    says how many.
 
     A JSON file holds elastic jobs and their machines instead (docs: simulator).
 
@@ -74,25 +124,29 @@ def command(
     names = known_policies(policies, "--policies", PLAIN)
     chosen = choose_options(names, assignments, shared={LINE: line})
     placement = known(placement, ("pooled", "whole"), "--placement")
-    if is_elastic(file):
-        _refuse_trace_options(context)
-        with errors_name(file):
-            made = read_elastic(file)
+    if format is not None:
+        format = known(format, FORMATS, "--format")
+    with errors_name(file):
+        content = read_content(file)
+        source = source_of(file, content)
+        made = None if format else _elastic_workload(source, content)
+    if made is not None:
+        _refuse_trace_options(context, tuple(reading))
         found, title = _elastic(made, chosen, file), _elastic_title(made)
     else:
-        with errors_name(file):
-            trace = read_plain(
-                file, virtual_cluster=virtual_cluster, max_gpus=max_gpus, first=skip, jobs=max_jobs
-            )
-        for sentence in malformed_sentences({"jobs": trace.malformed}):
-            console.note(f"left out: {sentence}")
-        with errors_name(file):
+        given = {"virtual_cluster": virtual_cluster, **reading}
+        limits: dict[str, Any] = {"max_gpus": max_gpus, "first": skip, "jobs": max_jobs}
+        with errors_name(file), naming_flags(options_of(READING), **VIRTUAL_CLUSTER):
+            kind = FORMATS[format or format_of(source, WANTED)]
+            trace = plain_jobs(source, kind, reading_options(kind, given), **limits)
             workload = _workload(trace, servers, gpus_per_server, placement)
+        _say_how_it_was_read(trace, is_guessed=format is None)
         about = _about(trace, servers, gpus_per_server, placement) | {
             "cluster": virtual_cluster or None,
             "max_gpus": max_gpus,
             "first": skip,
             "max_jobs": max_jobs,
+            "reading": reading | ({"format": format} if format else {}),
             "trace": file_reference(file),
             "version": oasis.__version__,
         }
@@ -117,30 +171,48 @@ def command(
     return console.note_missing(found.missing)
 
 
+def _say_how_it_was_read(trace: PlainTrace, *, is_guessed: bool) -> None:
+    """Say on standard error as what format it was read, and what was left out."""
+    if is_guessed:
+        console.note(f"read as {trace.format} (--format)")
+    for sentence in malformed_sentences({"jobs": trace.malformed}):
+        console.note(f"left out: {sentence}")
+    for sentence in trace.notes:
+        console.note(sentence)
+    if trace.shares:
+        console.note(f"{trace.shares} jobs held a part of a GPU each: they get a whole one here")
+    if not trace.is_whole:
+        console.note(trace.kept)
+
+
 def _about(trace: PlainTrace, servers: int, gpus: int, placement: str) -> dict[str, Any]:
     return {
         "jobs": len(trace.jobs),
         "format": trace.format,
         "malformed": {kind: dict(found) for kind, found in trace.malformed.items()},
+        "left_out": dict(trace.left_out),
+        "kept": trace.kept,
+        "shares": trace.shares,
+        "notes": list(trace.notes),
         "servers": servers,
         "gpus": gpus,
         "placement": placement,
     }
 
 
-def is_elastic(file: Path) -> bool:
-    """Whether `file` is one of elastic jobs: named ``.json``, or beginning with a brace."""
-    if file.suffix.lower() == ".json":
-        return True
-    if not file.is_file():
-        return False
-    with file.open("rb") as begin:
-        return begin.read(200).lstrip().startswith(b"{")
+def _elastic_workload(source: Source, content: bytes) -> ElasticWorkload | None:
+    """The elastic jobs of a JSON file; None if the file is a trace."""
+    kind = source.kind()
+    if kind is not None and kind.name in FORMATS:
+        return None
+    if not source.text.lstrip().startswith("{"):
+        return None
+    return elastic_from_dict(parse_json(content, (ELASTIC,), WANTED, source.path))
 
 
-def _refuse_trace_options(context: typer.Context) -> None:
+def _refuse_trace_options(context: typer.Context, reading: tuple[str, ...]) -> None:
     """A file of elastic jobs says all this itself."""
-    for name in TRACE_OPTIONS:
+    for name in (*TRACE_OPTIONS, *reading):
         source = context.get_parameter_source(name)
         if source is not None and source.name == "COMMANDLINE":
             option = f"--{name.replace('_', '-')}"

@@ -17,6 +17,7 @@ from experiments.cli.flags import naming_flags
 from experiments.cli.options import AsJson, known, not_stdout
 from experiments.cli.sweep_progress import sweep_progress
 from experiments.cli.sweep_report import interrupted, list_cells, report
+from oasis.model.content import STANDARD_INPUT
 from oasis.model.errors import OasisError
 
 if TYPE_CHECKING:
@@ -84,6 +85,8 @@ def command(
     """
     from experiments import sweep  # noqa: PLC0415 (needs an extra)
 
+    if str(config) == STANDARD_INPUT and output is None:
+        raise ValueError("-o: expected a name for the table, CONFIG is standard input")
     try:
         cells = sweep.expand(sweep.read_config(config), base=config.parent)
     except OasisError as error:

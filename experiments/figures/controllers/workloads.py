@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from experiments.figures.dragon.models import BATCH, EXPOSED, MODELS, RESTART, speedup
+from oasis.model.errors import InstanceError
 from oasis.simulator import ElasticWorkload, elastic_from_dict
 from oasis.traces.plain import read_plain
 
@@ -46,9 +47,13 @@ def of_trace(path: str | os.PathLike[str], window: int, jobs: int = JOBS) -> lis
     ValueError
         If the trace has no such window.
     """
+    try:
+        trace = read_plain(path)
+    except InstanceError as error:
+        raise ValueError(f"trace: {os.fspath(path)}: {error}") from None
     found = [
         Recorded(job.submitted, job.duration, job.gpus)
-        for job in sorted(read_plain(path).jobs, key=lambda job: job.submitted)
+        for job in sorted(trace.jobs, key=lambda job: job.submitted)
         if LEAST_GPUS <= job.gpus <= MOST_GPUS and SHORTEST <= job.duration <= LONGEST
     ]
     if (window + 1) * jobs > len(found):

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from oasis.model.errors import InstanceError, located_at
+from oasis.model.file_kinds import PRICES
 from oasis.model.files import write_text
 from oasis.model.instance_file import job_from_dict, job_to_dict, read_json
 from oasis.model.job import Job
@@ -151,7 +152,7 @@ class LearnedPrices(Summarised):
             If the file cannot be read.
         """
         try:
-            return cls.from_dict(read_json(path))
+            return cls.from_dict(read_json(path, (PRICES,), "a file of learned prices"))
         except InstanceError as error:
             raise InstanceError("", f"{os.fspath(path)}: {error}") from None
 

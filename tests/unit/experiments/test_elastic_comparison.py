@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from experiments.cli.elastic_table import is_elastic_workload
+import oasis
+from experiments.cli.elastic_table import compare_on_elastic
+from experiments.cli.reading import read_workload
 from experiments.evaluation.elastic_comparison import (
     compare_elastic,
     elastic_policy,
@@ -178,12 +180,15 @@ def test_slots_are_enough_for_all_the_work():
     assert slots_needed(made, 100.0) == 12  # 50 s and 1000 s, and a slot to spare
 
 
-def test_files_of_elastic_jobs_are_told_from_instances(tmp_path):
-    write_elastic(generate_elastic(jobs=2), tmp_path / "jobs.json")
-    assert is_elastic_workload(tmp_path / "jobs.json")
-    assert not is_elastic_workload(tmp_path / "missing.json")
-    (tmp_path / "instance.json").write_text('{"format": "oasis-instance"}')
-    assert not is_elastic_workload(tmp_path / "instance.json")
+def test_instances_and_elastic_jobs_are_told_apart_in_one_reading(tmp_path):
+    made = generate_elastic(jobs=2)
+    write_elastic(made, tmp_path / "jobs")
+    assert read_workload(tmp_path / "jobs").document == made.document
+    drawn = oasis.generate("testbed", jobs=2, seed=1)
+    oasis.write(drawn, tmp_path / "instance")
+    assert read_workload(tmp_path / "instance") == drawn
+    found = compare_on_elastic(made, tmp_path / "jobs", "fifo", None, None, None)
+    assert list(found.policies) == ["fifo"]
 
 
 def test_recourse_plans_once_for_all_jobs_that_are_behind(monkeypatch):

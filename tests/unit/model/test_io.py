@@ -322,7 +322,8 @@ def test_hopelessly_long_job_is_refused_or_rejected_never_a_crash(
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "expected JSON: Expecting value"),
+        ("", "expected an instance, got an empty file"),
+        ("no", "expected JSON: Expecting value"),
         ("{", "expected JSON: Expecting property name"),
         ("[]", "expected an object, got []"),
         ("null", "expected an object, got None"),
@@ -341,7 +342,7 @@ def test_text_that_is_no_instance_is_refused(text: str, message: str, tmp_path: 
 def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "bad.json"
     path.write_bytes(b"\xff\xfe{}")
-    with pytest.raises(InstanceError, match="expected UTF-8 text"):
+    with pytest.raises(InstanceError, match="expected text, got what looks like text in UTF-16"):
         oasis.read(path)
 
 

@@ -9,7 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from oasis.model.errors import InstanceError
+from oasis.traces.philly import PhillyOptions, read_philly
 from oasis.traces.plain import PlainTrace, read_philly_plain, read_plain
+from oasis.traces.plain_instance import PlainOptions, read_plain_instance
 from oasis.traces.plain_job import PlainJob
 
 HEADER = "id,submitted,duration,gpus"
@@ -46,8 +48,8 @@ def test_the_shape_of_a_job() -> None:
 
 
 def test_times_count_from_the_first_submission_whatever_they_are(tmp_path: Path) -> None:
-    trace = read_plain(plain(tmp_path, "a,-50.5,60,4", "b,-20,0,1"))
-    assert trace == PlainTrace((PlainJob("a", 0.0, 60.0, 4), PlainJob("b", 30.5, 0.0, 1)), "plain")
+    trace = read_plain(plain(tmp_path, "a,-50.5,60,4", "b,-20,1,1"))
+    assert trace == PlainTrace((PlainJob("a", 0.0, 60.0, 4), PlainJob("b", 30.5, 1.0, 1)), "plain")
 
 
 def test_jobs_of_one_instant_stay_in_the_order_of_the_file(tmp_path: Path) -> None:
@@ -60,48 +62,63 @@ def test_columns_may_come_in_any_order_and_more_of_them(tmp_path: Path) -> None:
     assert read_plain(path).jobs == (PlainJob("a", 0.0, 60.0, 4),)
 
 
-def test_blank_rows_are_skipped_without_a_word(tmp_path: Path) -> None:
-    trace = read_plain(plain(tmp_path, "a,0,60,4", "", ",,,", "b,1,60,4"))
+def test_blank_rows_are_counted_as_in_every_format_but_are_no_jobs(tmp_path: Path) -> None:
+    trace = read_plain(plain(tmp_path, "a,0,60,4", "", ",,,", "b,1,60,4", ""))
     assert [job.id for job in trace.jobs] == ["a", "b"]
-    assert trace.malformed == {}
+    assert trace.malformed == {"blank row": {"count": 2, "first_row": 3}}
+    assert trace.kept == "kept all 2 jobs"
 
 
 @pytest.mark.parametrize(
-    ("row", "message"),
+    ("row", "fault"),
     [
-        ("b,soon,60,4", "row 3, submitted: expected a number, got 'soon'"),
-        ("b,inf,60,4", "row 3, submitted: expected a number, got 'inf'"),
-        ("b,1,-1,4", "row 3, duration: expected a number >= 0, got '-1'"),
-        ("b,1,nan,4", "row 3, duration: expected a number >= 0, got 'nan'"),
-        ("b,1,,4", "row 3, duration: expected a number >= 0, got ''"),
-        ("b,1,60,0", "row 3, gpus: expected a whole number >= 1, got '0'"),
-        ("b,1,60,1.5", "row 3, gpus: expected a whole number >= 1, got '1.5'"),
-        (
-            "b,1,60," + "9" * 400,
-            "row 3, gpus: expected a whole number >= 1, got '" + "9" * 39,
-        ),
-        ("a,1,60,4", "row 3: repeated id"),
-        (",1,60,4", "row 3: no id"),
-        ("b,1,60", "row 3: wrong number of columns"),
-        (HEADER, "row 3: repeated header"),
+        ("b,soon,60,4", "bad submitted: not a time"),
+        ("b,inf,60,4", "bad submitted: not a time"),
+        ("b,1,-1,4", "bad duration"),
+        ("b,1,nan,4", "bad duration"),
+        ("b,1,,4", "bad duration"),
+        ("b,1,0,4", "never ran"),
+        ("b,1,60,-1", "bad gpus"),
+        ("b,1,60,1.5", "bad gpus"),
+        ("b,1,60," + "9" * 400, "bad gpus"),
+        ("a,1,60,4", "repeated id"),
+        (",1,60,4", "no id"),
+        ("b,1,60", "wrong number of columns"),
+        (HEADER, "repeated header"),
     ],
 )
-def test_every_row_must_be_good(row: str, message: str, tmp_path: Path) -> None:
-    with pytest.raises(InstanceError) as caught:
-        read_plain(plain(tmp_path, "a,0,60,4", row))
-    assert str(caught.value) == message
+def test_a_row_that_cannot_be_used_is_counted_by_replay_and_by_import_alike(
+    row: str, fault: str, tmp_path: Path
+) -> None:
+    path = plain(tmp_path, "a,0,60,4", row)
+    trace = read_plain(path)
+    assert [job.id for job in trace.jobs] == ["a"]
+    ((kind, count),) = trace.malformed.items()
+    assert kind.partition(",")[0] == fault
+    assert count == {"count": 1, "first_row": 3}
+    instance = read_plain_instance(path, PlainOptions(min_duration=0.0))
+    assert [job.id for job in instance.jobs] == ["a"]
+    assert instance.metadata["malformed"] == {"jobs": trace.malformed}
 
 
-def test_the_first_of_several_faults_is_named(tmp_path: Path) -> None:
-    with pytest.raises(InstanceError, match=r"^row 3: wrong number of columns$"):
-        read_plain(plain(tmp_path, "a,0,60,4", "b", "a,1,1,1"))
+def test_a_file_without_a_good_row_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(
+        InstanceError, match=r"^row 2: wrong number of columns \(1 row\); bad submitted"
+    ):
+        read_plain(plain(tmp_path, "b", "a,x,1,1"))
+
+
+def test_jobs_without_gpus_are_left_out_by_that_rule(tmp_path: Path) -> None:
+    trace = read_plain(plain(tmp_path, "a,0,60,4", "b,1,60,0"))
+    assert trace.kept == "kept 1 of 2 jobs: 1 by GPUs (1..)"
+    assert trace.left_out == {"gpus": 1}
 
 
 def test_a_missing_column_is_named(tmp_path: Path) -> None:
     with pytest.raises(InstanceError) as caught:
         read_plain(plain(tmp_path, "a,0,60", header="id,submitted,duration"))
     assert str(caught.value) == (
-        "gpus: expected this column once in the header of jobs.csv: id,submitted,duration"
+        "column gpus: expected this column once in the header of jobs.csv: id,submitted,duration"
     )
 
 
@@ -129,24 +146,32 @@ def test_jobs_are_counted_off_after_large_ones_are_left_out(
     assert trace.jobs[0].submitted == 0.0  # and time counts from the first that is left
 
 
-@pytest.mark.parametrize("options", [{"first": 1}, {"max_gpus": 3}, {"jobs": 0}])
-def test_no_job_left_is_an_error(options: dict[str, int], tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"first": 1}, "1 by skip (1)"),
+        ({"max_gpus": 3}, "1 by GPUs (1..3)"),
+        ({"jobs": 0}, "1 by max_jobs (0)"),
+    ],
+)
+def test_no_job_left_is_an_error(options: dict[str, int], why: str, tmp_path: Path) -> None:
     path = plain(tmp_path, "a,0,1,4")
     with pytest.raises(InstanceError) as caught:
         read_plain(path, **options)  # type: ignore[arg-type]
-    assert str(caught.value) == f"jobs: expected at least one job, got none from {path}"
+    expected = f"jobs: expected at least one job, got none from {path}: kept 0 of 1 job: {why}"
+    assert str(caught.value) == expected
 
 
 def test_only_philly_has_virtual_clusters(tmp_path: Path) -> None:
     with pytest.raises(
-        InstanceError, match=r"^virtual_cluster: expected a trace in Philly's format$"
+        InstanceError, match=r"^virtual_cluster: is an option of philly, the file is read as plain$"
     ):
         read_plain(plain(tmp_path, "a,0,1,4"), virtual_cluster="a")
 
 
 @given(
     st.lists(
-        st.tuples(st.integers(-1000, 1000), st.integers(0, 99), st.integers(1, 16)),
+        st.tuples(st.integers(-1000, 1000), st.integers(1, 99), st.integers(1, 16)),
         min_size=1,
         max_size=8,
     )
@@ -183,11 +208,34 @@ def test_philly_jobs_are_named_after_their_lines_and_bad_rows_are_counted(tmp_pa
 def test_one_virtual_cluster_can_be_chosen(tmp_path: Path) -> None:
     found = read_philly_plain(philly(tmp_path), virtual_cluster="b")
     assert [job.id for job in found] == ["philly-3", "philly-5"]
-    with pytest.raises(InstanceError, match="cluster: expected one of a, b, got 'c'"):
+    with pytest.raises(InstanceError, match="virtual_cluster: expected one of a, b, got 'c'"):
         read_philly_plain(philly(tmp_path), virtual_cluster="c")
 
 
 def test_philly_needs_all_of_its_columns(tmp_path: Path) -> None:
     with pytest.raises(InstanceError) as caught:
+        read_philly_plain(plain(tmp_path, "a,1,2", header="timestamp,duration,num_gpus"))
+    expected = "column gpu_time: expected this column once in the header of jobs.csv"
+    assert str(caught.value) == f"{expected}: timestamp,duration,num_gpus"
+    with pytest.raises(InstanceError, match=r"^expected a CSV file in the format of the Philly"):
         read_philly_plain(plain(tmp_path, "a,0,1,4"))
-    assert str(caught.value) == "timestamp: expected this column once in the header of jobs.csv"
+
+
+@pytest.mark.parametrize(
+    ("row", "fault"),
+    [
+        ("2017-10-09 07:01:00,3600,4,14401,a", "gpu_time is not duration times num_gpus"),
+        ("2017-10-09 07:01:00,0,4,0,a", "never ran"),
+        ("2017-10-09 07:01:00,3600,4,,a", "bad gpu_time"),
+    ],
+)
+def test_replay_and_import_use_the_same_rows_of_philly(
+    row: str, fault: str, tmp_path: Path
+) -> None:
+    good = [f"2017-10-09 07:0{k}:00,60,1,60,a" for k in range(3)]
+    path = plain(tmp_path, *good, row, header=PHILLY)
+    trace = read_plain(path)
+    instance = read_philly(path, PhillyOptions(min_gpus=1, min_duration=0.0))
+    assert [job.id for job in trace.jobs] == [job.id for job in instance.jobs]
+    assert trace.malformed == instance.metadata["malformed"]["jobs"]
+    assert trace.malformed == {fault: {"count": 1, "first_row": 5}}

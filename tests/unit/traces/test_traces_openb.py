@@ -76,6 +76,21 @@ def test_nodes_are_spread_over_the_list_and_serve_one_purpose(tmp_path):
     assert cluster.ps_capacity[0, 0] == 0
 
 
+def test_the_list_of_all_nodes_makes_the_cluster_of_the_list_of_gpu_nodes(tmp_path):
+    others = [f"c{k},96000,524288,0," for k in range(9)]
+    mixed = [node for pair in zip(others, NODES, strict=False) for node in pair] + others[8:]
+    every = imported(tmp_path, nodes=mixed)
+    assert every.cluster == imported(tmp_path).cluster
+    assert every.metadata["notes"] == {"nodes": ["nodes without GPUs, which are not taken: 9"]}
+
+
+def test_too_few_usable_nodes_are_refused(tmp_path):
+    bad = [f"m{k},64000,1,two,T4" for k in range(9)]
+    with pytest.raises(InstanceError, match=r"^row 10: bad gpu; 9 of the 17 rows of nodes.csv"):
+        imported(tmp_path, nodes=[*NODES, *bad])
+    assert imported(tmp_path, nodes=[*NODES, *bad], allow_malformed=True).cluster
+
+
 def test_nodes_can_be_chosen_by_model_and_size(tmp_path):
     assert imported(tmp_path, model="P100").cluster.worker_ids == ("n2", "n4")
     assert "n0" in imported(tmp_path, max_node_gpus=8).cluster.worker_ids
@@ -103,7 +118,11 @@ def test_every_kind_of_malformed_row_is_reported(tmp_path):
         "q,8000,16000,1,500,,BE,Running,1000,4600,4600",
     ]
     nodes = ["n0,64000,1,2,T4", "m,64000,1,two,T4", "m,64000,1,-2,T4", "m,,1,2,T4", "m,1,?,2,T4"]
-    instance = imported(tmp_path, [*PODS, *pods], [*NODES, *nodes])
+    with pytest.raises(
+        InstanceError, match=r"12 of the 16 rows of pods.csv cannot be used; --allow"
+    ):
+        imported(tmp_path, [*PODS, *pods], [*NODES, *nodes])
+    instance = imported(tmp_path, [*PODS, *pods], [*NODES, *nodes], allow_malformed=True)
     assert [job.id for job in instance.jobs] == ["p0", "p1"]
     kinds = {
         "repeated header": (1, 6),
@@ -128,11 +147,13 @@ def test_every_kind_of_malformed_row_is_reported(tmp_path):
     }
     for name, expected in (("pods", kinds), ("nodes", node_kinds)):
         found = instance.metadata["malformed"][name]
-        assert {k: (v["count"], v["first_row"]) for k, v in found.items()} == expected
+        assert {
+            k.partition(":")[0]: (v["count"], v["first_row"]) for k, v in found.items()
+        } == expected
 
 
 def test_a_missing_column_is_named(tmp_path):
-    with pytest.raises(InstanceError, match=r"^qos: expected this column once"):
+    with pytest.raises(InstanceError, match=r"^column qos: expected this column once"):
         imported(tmp_path, pod_header=POD_HEADER.replace("qos", "class"))
 
 

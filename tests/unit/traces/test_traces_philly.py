@@ -9,6 +9,7 @@ from oasis import InstanceError, OASiS, simulate
 from oasis.model import instance_file as io
 from oasis.traces.philly import PhillyOptions, read_philly
 from oasis.traces.table import malformed_lines
+from oasis.traces.times import LOCAL, OTHERS, WANTED, ZONED
 
 HEADER = "timestamp,duration,num_gpus,gpu_time,cluster"
 ROWS = [
@@ -70,27 +71,36 @@ def test_every_kind_of_malformed_row_is_reported(tmp_path):
         "2017-10-03 09:00:00,3600.0,2,-1,red",
         "2017-10-03 09:00:00,3600.0,2,7201.0,red",
     ]
-    instance = imported(tmp_path, [ROWS[0], *bad, *ROWS[1:]])
+    instance = imported(tmp_path, [ROWS[0], *bad, *ROWS[1:]], allow_malformed=True)
     assert len(instance.jobs) == 3
     assert instance.metadata["malformed"] == {
         "jobs": {
             "repeated header": {"count": 1, "first_row": 3},
             "blank row": {"count": 1, "first_row": 4},
             "wrong number of columns": {"count": 1, "first_row": 5},
-            "bad timestamp": {"count": 2, "first_row": 6},
-            "bad duration": {"count": 3, "first_row": 8},
+            f"bad timestamp: not a time, expected {WANTED}; {OTHERS}": {
+                "count": 1,
+                "first_row": 6,
+            },
+            f"bad timestamp: {ZONED}, but most are {LOCAL}; --time-zone says which": {
+                "count": 1,
+                "first_row": 7,
+            },
+            "bad duration": {"count": 2, "first_row": 8},
+            "never ran": {"count": 1, "first_row": 9},
             "bad num_gpus": {"count": 2, "first_row": 11},
             "bad gpu_time": {"count": 1, "first_row": 13},
             "gpu_time is not duration times num_gpus": {"count": 1, "first_row": 14},
         }
     }
-    assert malformed_lines(instance)[3] == "jobs: 2 malformed rows (bad timestamp), first at line 6"
+    assert malformed_lines(instance)[0] == "jobs: 1 row (repeated header), first at line 3"
+    assert malformed_lines(instance)[5] == "jobs: 2 malformed rows (bad duration), first at line 8"
 
 
 @pytest.mark.parametrize("column", HEADER.split(","))
 def test_a_missing_column_is_named(tmp_path, column):
     header = HEADER.replace(column, "other")
-    with pytest.raises(InstanceError, match=rf"^{column}: expected this column once"):
+    with pytest.raises(InstanceError, match=rf"^column {column}: expected this column once"):
         imported(tmp_path, ROWS, header=header)
 
 

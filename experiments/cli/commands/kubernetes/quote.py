@@ -37,6 +37,8 @@ from oasis.kubernetes.names import API_VERSION, BANDWIDTH, KIND
 from oasis.kubernetes.objects.conditions import decision_message, reason_word, time_text
 from oasis.kubernetes.objects.oasis_job import Clock, parse_job
 from oasis.kubernetes.planning.rest import later
+from oasis.model.content import read_content
+from oasis.model.file_kinds import kind_of, refuse_other
 
 
 def command(
@@ -95,8 +97,12 @@ def read_object(file: Path) -> dict[str, Any]:
     """
     import yaml  # noqa: PLC0415 (needs an extra)
 
+    with errors_name(file):
+        content = read_content(file)
+        text = content.decode("utf-8", errors="replace")
+        refuse_other(kind_of(text), ("kubernetes", "csv"), f"an {KIND}", str(file))
     try:
-        found = yaml.safe_load(file.read_text(encoding="utf-8"))
+        found = yaml.safe_load(content.decode("utf-8"))
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise oasis.OasisError(f"{file}: expected YAML: {error}") from None
     if not isinstance(found, dict) or found.get("kind") != KIND:

@@ -1,0 +1,266 @@
+"""What a file that is given looks like, by its content, and the command that takes it."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import tomllib
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from oasis.model.errors import InstanceError
+
+RESULTS = ("run", "solve", "ratio", "compare", "replay", "quote")
+INSTANCE, ELASTIC, PRICES, JOB, SCHEDULES = "instance", "elastic", "prices", "job", "schedules"
+PLAIN, PHILLY, SLURM, SWF, OPENB = "plain", "philly", "slurm", "swf", "openb"
+TRACES = (PLAIN, PHILLY, SLURM, SWF, OPENB)
+SWEEP, NODES, EMPTY = "sweep", "openb nodes", "empty"
+
+_FORMATS = {"oasis-instance": INSTANCE, "oasis-elastic-workload": ELASTIC, "oasis-prices": PRICES}
+_COLUMNS = {  # all of these in the first line, between commas
+    PLAIN: ("id", "submitted", "duration", "gpus"),
+    PHILLY: ("timestamp", "duration", "num_gpus", "gpu_time", "cluster"),
+    OPENB: ("name", "num_gpu", "gpu_milli", "creation_time", "deletion_time"),
+    NODES: ("sn", "cpu_milli", "memory_mib", "gpu", "model"),
+}
+_SACCT_IDS = ("JobID", "JobIDRaw")
+_SACCT_LINE = re.compile(  # no header: a job, then some cell with a date of Slurm's
+    r"\d+(?:_\d+|\+\d+)?(?:\.\w+)?\|.*\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d"
+)
+_SWF_FIELDS = 18
+_VERIFIED = "`oasis verify INSTANCE FILE`, `oasis plot` and `oasis report` take it"
+_REPLAYED = "makes an instance of it, `oasis replay` replays it"
+_IMPORTED = f"`oasis import {{0}} FILE -o instance.json` {_REPLAYED}"
+_LOOKS = {  # kind -> what it looks like, the command that takes it
+    INSTANCE: ("an instance", "`oasis run FILE` and `oasis ratio` take it"),
+    ELASTIC: (
+        "a workload of elastic jobs",
+        "`oasis replay FILE` and `oasis compare` take it",
+    ),
+    PRICES: ("a file of learned prices", "`oasis run INSTANCE --bounds FILE` takes it"),
+    JOB: ("one job", "`oasis quote INSTANCE FILE` takes it"),
+    SCHEDULES: ("schedules of another scheduler", _VERIFIED),
+    "run": ("a result of oasis run", f"{_VERIFIED}; `oasis run --from` makes it again"),
+    **{name: (f"a result of oasis {name}", _VERIFIED) for name in ("solve", "ratio")},
+    **{
+        name: (
+            f"a result of oasis {name}",
+            "`oasis plot FILE` and `oasis report` take it",
+        )
+        for name in ("compare", "replay", "quote")
+    },
+    PLAIN: ("a CSV file of jobs, id,submitted,duration,gpus", _IMPORTED.format(PLAIN)),
+    PHILLY: ("a CSV file in the format of the Philly trace", _IMPORTED.format(PHILLY)),
+    SLURM: ("output of Slurm's sacct", _IMPORTED.format(SLURM)),
+    SWF: ("a log in the Standard Workload Format", _IMPORTED.format(SWF)),
+    OPENB: (
+        "the pod list of the openb trace",
+        f"`oasis import openb FILE NODES -o instance.json` {_REPLAYED}",
+    ),
+    NODES: (
+        "the node list of the openb trace",
+        "`oasis import openb PODS FILE -o instance.json` takes it",
+    ),
+    SWEEP: ("the configuration of a sweep", "`oasis sweep FILE` takes it"),
+    EMPTY: ("an empty file", ""),
+    "job list": ("a list of jobs in JSON", "an instance has them under `jobs`"),
+    "kubernetes": ("an object of Kubernetes", "`kubectl create -f FILE` takes it"),
+    "python": ("Python code", "`--policies MODULE:CLASS` takes a policy of your own"),
+    "page": ("a page of HTML", ""),
+    "sweep table": (
+        "rows of a sweep or a figure in CSV",
+        "`oasis report` takes the Parquet table of a sweep",
+    ),
+    "csv": ("a table with commas between columns", "`oasis import --help` lists what is read"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class FileKind:
+    """What a file looks like.
+
+    Parameters
+    ----------
+    name : str
+        Such as ``instance``, ``run`` (a result of ``oasis run``), ``slurm`` or ``csv``.
+    looks : str
+        The same in words, with an article.
+    takes : str
+        Which commands take such a file, which they call FILE; empty if none does.
+    """
+
+    name: str
+    looks: str
+    takes: str
+
+
+def kind_of(text: str) -> FileKind | None:
+    """What the text of a file looks like; None if it looks like nothing that is known here.
+
+    Examples
+    --------
+    >>> from oasis.model.file_kinds import kind_of
+    >>> kind_of("id,submitted,duration,gpus").name, kind_of("seeds = 5")
+    ('plain', None)
+    """
+    name = _name_of(text)
+    return None if name is None else FileKind(name, *_LOOKS[name])
+
+
+def kind_of_data(data: Any) -> FileKind | None:
+    """What the plain data of a JSON file look like; None if they look like nothing known.
+
+    Examples
+    --------
+    >>> kind_of_data({"format": "oasis-instance"}).looks
+    'an instance'
+    """
+    name = _name_of_data(data)
+    return None if name is None else FileKind(name, *_LOOKS[name])
+
+
+def looks_of(name: str) -> str:
+    """A kind in words, with an article, by its name.
+
+    Examples
+    --------
+    >>> looks_of("swf")
+    'a log in the Standard Workload Format'
+    """
+    return _LOOKS[name][0]
+
+
+def refuse_other(kind: FileKind | None, wanted: Collection[str], expected: str, file: str) -> None:
+    """Refuse a file that looks like another kind than the `wanted` ones.
+
+    What looks like nothing known passes: whoever reads it says better what is wrong in it.
+
+    Parameters
+    ----------
+    kind : FileKind or None
+        As `kind_of` or `kind_of_data` gives it.
+    wanted : collection of str
+        Names of kinds.
+    expected : str
+        What is wanted, in words.
+    file : str
+        How the user named it; stands for FILE in the commands that are named.
+
+    Raises
+    ------
+    InstanceError
+        Naming what is expected, what it looks like, and the command that takes it.
+    """
+    if kind is None or kind.name in wanted:
+        return
+    if kind.name == EMPTY:
+        raise InstanceError("", f"expected {expected}, got an empty file")
+    looks = f"expected {expected}, got what looks like {kind.looks}"
+    takes = re.sub(r"\bFILE\b", lambda _: file, kind.takes)
+    raise InstanceError("", f"{looks}; {takes}" if takes else looks)
+
+
+def _name_of(text: str) -> str | None:
+    begin = text.lstrip("\ufeff \t\r\n")
+    if not begin:
+        return EMPTY
+    if begin[0] in "{[":
+        try:
+            return _name_of_data(json.loads(begin))
+        except (ValueError, RecursionError):  # JSON with a fault in it, or TOML
+            return _name_of_toml(begin, [])
+    lines = [line for line in begin.splitlines()[:200] if line.strip()]
+    for find in (_name_of_csv, _name_of_sacct, _name_of_swf, _name_of_toml, _name_of_other):
+        name = find(begin, lines)
+        if name is not None:
+            return name
+    return None
+
+
+def _name_of_data(data: Any) -> str | None:  # noqa: PLR0911 (one for each kind)
+    if isinstance(data, list):
+        is_jobs = bool(data) and all(_name_of_data(entry) == JOB for entry in data[:3])
+        return "job list" if is_jobs else None
+    if not isinstance(data, Mapping):
+        return None
+    if isinstance(data.get("format"), str) and data["format"] in _FORMATS:
+        return _FORMATS[data["format"]]
+    kind = data.get("kind")
+    if isinstance(kind, str) and kind in RESULTS and "format" not in data:
+        return kind
+    if "apiVersion" in data:
+        return "kubernetes"
+    if "jobs" in data and ("meta" in data or _is_sacct_job(data["jobs"])):
+        return SLURM
+    if "jobs" in data and "horizon" in data:
+        return INSTANCE
+    if "epochs" in data and "chunks" in data:
+        return JOB
+    return SCHEDULES if "kind" not in data and "schedules" in data else None
+
+
+def _is_sacct_job(jobs: Any) -> bool:
+    first = jobs[0] if isinstance(jobs, list) and jobs else None
+    return isinstance(first, Mapping) and "job_id" in first
+
+
+def _cells(line: str) -> list[str]:
+    try:
+        return [cell.strip() for cell in next(csv.reader([line]), [])]
+    except csv.Error:
+        return []
+
+
+def _name_of_csv(begin: str, lines: list[str]) -> str | None:
+    header = _cells(lines[0])
+    for name, columns in _COLUMNS.items():
+        if set(columns) <= set(header):
+            return name
+    if {"policy", "seed"} <= set(header) or {"value", "low", "high"} <= set(header):
+        return "sweep table"
+    return None
+
+
+def _name_of_sacct(begin: str, lines: list[str]) -> str | None:
+    header = re.findall(r"\w+", lines[0])
+    has_id = any(name in header for name in _SACCT_IDS)
+    has_more = any(name in header for name in ("Submit", "State", "Elapsed", "ElapsedRaw"))
+    if has_id and has_more:
+        return SLURM
+    return SLURM if _SACCT_LINE.match(lines[0]) else None
+
+
+def _name_of_swf(begin: str, lines: list[str]) -> str | None:
+    rows = [line.split() for line in lines if not line.lstrip().startswith(";")]
+    if not rows:
+        return (
+            SWF if re.search(r"(?m)^;\s*(Version|Computer|MaxJobs|UnixStartTime)", begin) else None
+        )
+    good = sum(len(row) == _SWF_FIELDS and all(map(_is_number, row)) for row in rows)
+    return SWF if 2 * good >= len(rows) else None
+
+
+def _is_number(text: str) -> bool:
+    return re.fullmatch(r"[+-]?\d+(?:\.\d*)?(?:[eE][+-]?\d+)?", text) is not None
+
+
+def _name_of_toml(begin: str, lines: list[str]) -> str | None:
+    if not re.search(r"(?m)^\s*\[\[?(instances|policies)\]\]?|^\s*(instances|policies)\s*=", begin):
+        return None
+    try:
+        return SWEEP if {"instances", "policies"} & set(tomllib.loads(begin)) else None
+    except tomllib.TOMLDecodeError:
+        return SWEEP  # whoever reads it says what is wrong
+
+
+def _name_of_other(begin: str, lines: list[str]) -> str | None:
+    if re.match(r"(?i)<!doctype html|<html", begin):
+        return "page"
+    if re.search(r"(?m)^apiVersion:\s", begin) and re.search(r"(?m)^kind:\s", begin):
+        return "kubernetes"
+    if re.search(r"(?m)^(import \w|from [\w.]+ import |class \w+.*:\s*$|def \w+\()", begin):
+        return "python"
+    counts = {len(_cells(line)) for line in lines[:5]}
+    return "csv" if len(counts) == 1 and counts.pop() > 1 else None

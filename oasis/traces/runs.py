@@ -1,0 +1,149 @@
+"""Several rows of one job: runs that were preempted, requeued or lost, joined or apart."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from oasis.traces.job_table import TraceRow
+from oasis.traces.plain_job import PlainJob
+from oasis.traces.table import EARLIER_RUN, NEVER_RAN, NOT_ENDED, Table
+
+WIDTHS = "read with the most of them, for as long as their work needs"
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run of a job.
+
+    Parameters
+    ----------
+    id : str
+        Of the job.
+    line : int
+        Where it stands in the file.
+    submitted, duration : float
+        Seconds.
+    gpus : int
+        GPUs it held.
+    labels : mapping of str to str
+        As in `TraceRow`.
+    started : float or None
+        When it began, if the file says.
+    has_ended : bool
+        Whether its duration is known.
+    """
+
+    id: str
+    line: int
+    submitted: float
+    duration: float
+    gpus: int
+    labels: Mapping[str, str]
+    started: float | None = None
+    has_ended: bool = True
+
+    @property
+    def work(self) -> float:
+        """GPU-seconds."""
+        return self.gpus * self.duration
+
+
+def combined(runs: Sequence[Run], gpus: int) -> Run:
+    """One run of `gpus` GPUs, or of none, with the work of `runs`; the rest is as in the first.
+
+    Examples
+    --------
+    >>> a = Run("7", 2, 0.0, 600.0, 2, {})
+    >>> combined([a, Run("7", 3, 900.0, 300.0, 4, {})], gpus=4).duration  # 2400 GPU-seconds
+    600.0
+    """
+    alike = len({run.gpus for run in runs}) == 1 and gpus == runs[0].gpus
+    total = sum(run.duration for run in runs)
+    duration = sum(run.work for run in runs) / gpus if gpus and not alike else total
+    return replace(
+        runs[0],
+        line=min(run.line for run in runs),
+        submitted=min(run.submitted for run in runs),
+        duration=duration,
+        gpus=gpus,
+        has_ended=all(run.has_ended for run in runs),
+    )
+
+
+def add_jobs(table: Table[TraceRow], groups: Iterable[Sequence[Run]], rule: str) -> None:
+    """Add to `table` the jobs whose runs stand in `groups`, and notes on what was joined.
+
+    Parameters
+    ----------
+    table : Table
+        Gets the jobs in the order of the file.
+    groups : iterable of sequence of Run
+        The runs of each job, the first one first.
+    rule : {"joined", "last", "each"}
+        One job with the work of all its runs and its first submission; the last run alone; or
+        each run as a job of its own, named ``7``, ``7#2``, ``7#3``.
+    """
+    found: list[tuple[int, TraceRow]] = []
+    names: Counter[str] = Counter()
+    several: list[Sequence[Run]] = []
+    for group in groups:
+        several += [group] if len(group) > 1 else []
+        for run in _read_by(rule, group, table):
+            names[run.id] += 1
+            name = run.id if names[run.id] == 1 else f"{run.id}#{names[run.id]}"
+            if not run.has_ended:
+                table.reject(NOT_ENDED, run.line)
+            elif run.duration == 0:
+                table.reject(NEVER_RAN, run.line)
+            else:
+                job = PlainJob(name, run.submitted, run.duration, run.gpus)
+                found.append((run.line, TraceRow(job, run.labels, run.started)))
+    table.rows += [row for _, row in sorted(found, key=lambda entry: entry[0])]
+    table.notes += _notes(rule, several)
+
+
+def _read_by(rule: str, group: Sequence[Run], table: Table[Any]) -> Iterator[Run]:
+    if rule == "each":
+        yield from group
+    elif rule == "last":
+        yield group[-1]
+    elif not group[-1].has_ended:
+        for run in group[:-1]:
+            table.reject(EARLIER_RUN, run.line)
+        yield group[-1]
+    else:
+        ended = [run for run in group if run.has_ended]
+        yield combined(ended, max(run.gpus for run in ended))
+
+
+def _notes(rule: str, several: Sequence[Sequence[Run]]) -> list[str]:
+    if not several:
+        return []
+    what = {
+        "joined": "one job each, with the work of all its runs",
+        "last": "the last run of each is read",
+        "each": "each run is read as a job of its own",
+    }[rule]
+    count, rows = len(several), sum(map(len, several))
+    found = [f"jobs with several runs: {count} in {rows} rows; {what} (--runs {rule})"]
+    mixed = sum(len({run.gpus for run in group if run.duration}) > 1 for group in several)
+    if rule == "joined" and mixed:
+        found.append(f"jobs whose runs had different numbers of GPUs: {mixed}, {WIDTHS}")
+    return found
+
+
+def grouped(runs: Iterable[tuple[Hashable, Any]]) -> Iterator[list[Any]]:
+    """The values of each key, keys and values in the order in which they come.
+
+    Examples
+    --------
+    >>> list(grouped([("a", 1), ("b", 2), ("a", 3)]))
+    [[1, 3], [2]]
+    """
+    found: dict[Hashable, list[Any]] = {}
+    for key, value in runs:
+        found.setdefault(key, []).append(value)
+    yield from found.values()

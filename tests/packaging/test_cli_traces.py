@@ -1,0 +1,191 @@
+"""Traces of Slurm and SWF through ``oasis import``, ``describe``, ``replay`` and ``ratio``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import oasis
+from tests.packaging.commands import Oasis, assert_refused
+
+SACCT = """\
+JobID|User|Submit|Start|End|ElapsedRaw|State|AllocTRES|AllocGRES|ReqGRES|NNodes
+838|ann|2024-03-01T01:00:00|2024-03-01T01:00:00|2024-03-01T02:00:00|3600|PREEMPTED|gres/gpu=4|||1
+839|bob|2024-03-01T01:00:00|2024-03-01T01:00:00|2024-03-01T02:00:00|3600|FAILED|cpu=4|gpu:2(IDX:0-1)||1
+838|ann|2024-03-01T02:00:00|2024-03-01T03:00:00|2024-03-01T04:00:00|3600|NODE_FAIL|gres/gpu=4|||1
+838|ann|2024-03-01T02:30:00|2024-03-01T05:00:00|2024-03-01T06:00:00|3600|COMPLETED|gres/gpu=4|||1
+840|eve|2024-03-01T01:30:00|2024-03-01T02:00:00|2024-03-01T03:00:00||COMPLETED|cpu=4||gpu:tesla|2
+841|eve|2024-03-01T01:30:00|2024-03-01T02:00:00|2024-03-01T03:00:00|3600|COMPLETED|license/abq_gpu=8|||1
+842|eve|2024-03-01T01:30:00|Unknown|Unknown|0|PENDING||||1
+843|eve|2024-W09-5|2024-03-01T02:00:00|2024-03-01T03:00:00|3600|COMPLETED|gres/gpu=2|||1
+850+0|eve|2024-03-01T02:00:00|2024-03-01T02:00:00|2024-03-01T04:00:00|7200|COMPLETED|gres/gpu=2|||1
+850+1|eve|2024-03-01T02:00:00|2024-03-01T02:00:00|2024-03-01T04:00:00|7200|COMPLETED|gres/gpu=2|||1
+"""
+SWF = """\
+; Version: 2.2
+1 0 0 10800 4 -1 -1 4 -1 -1 1 3 1 -1 1 -1 -1 -1
+1 0 0 3600 4 -1 -1 4 -1 -1 2 3 1 -1 1 -1 -1 -1
+1 -1 3600 7200 4 -1 -1 4 -1 -1 3 3 1 -1 1 -1 -1 -1
+2 0 0 3600 2 -1 -1 2 -1 -1 0 4 1 -1 1 -1 -1 -1
+3 1800 0 3600 2 -1 -1 2 -1 -1 5 5 1 -1 1 -1 -1 -1
+4 3600 0 3600 4 -1 -1 4 -1 -1 2 5 1 -1 1 -1 -1 -1
+4 -1 0 3600 4 -1 -1 4 -1 -1 4 5 1 -1 1 -1 -1 -1
+5 5400 0 -1 4 -1 -1 4 -1 -1 5 5 1 -1 1 -1 -1 -1
+"""
+JOBS = {  # arrival and duration in seconds, GPUs
+    "slurm": {"838": (0, 10800, 4), "839": (0, 3600, 2), "840": (1800, 3600, 2)}
+    | {"850": (3600, 7200, 4)},
+    "swf": {"1": (0, 10800, 4), "2": (0, 3600, 2), "3": (1800, 3600, 2), "4": (3600, 7200, 4)},
+}
+ROWS = {"slurm": SACCT, "swf": SWF}
+
+
+@pytest.fixture(params=ROWS)
+def kind(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def trace(kind: str, tmp_path: Path) -> Path:
+    path = tmp_path / f"trace.{kind}"
+    path.write_text(ROWS[kind], encoding="utf-8")
+    return path
+
+
+def test_import_describe_and_ratio_agree(
+    run: Oasis, kind: str, trace: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "out.json"
+    code, _, err = run("import", kind, trace, "-o", path, "--all")
+    assert code == 0
+    instance = oasis.read(path)
+    slots = instance.slot_seconds
+    found = {job.id: (job.arrival * slots, job.work(slots) * slots) for job in instance.jobs}
+    expected = JOBS[kind]
+    assert found == {name: (when, took * n) for name, (when, took, n) in expected.items() if n} | {
+        name: found[name] for name in found if name not in expected
+    }
+    assert set(found) - set(expected) == ({"841"} if kind == "slurm" else set())
+    code, out, _ = run("describe", path)
+    assert code == 0
+    kept = next(line for line in err.splitlines() if line.startswith("kept"))
+    assert kept in out
+    assert run("ratio", path)[0] == 0
+
+
+def fifo(jobs: dict[str, tuple[float, float, int]], gpus: int) -> dict[str, float]:
+    """Times from submission to completion under FIFO: the first in line waits, so do the others."""
+    held: list[tuple[float, int]] = []
+    now, times = 0.0, {}
+    for name, (submitted, took, wanted) in sorted(
+        jobs.items(), key=lambda job: (job[1][0], job[0])
+    ):
+        now = max(now, submitted)
+        while gpus - sum(n for end, n in held if end > now) < wanted:
+            now = min(end for end, _ in held if end > now)
+        held.append((now + took, wanted))
+        times[name] = now + took - submitted
+    return times
+
+
+def test_replay_agrees_with_a_program_of_its_own(run: Oasis, kind: str, trace: Path) -> None:
+    command = ("replay", trace, "--servers", 1, "--gpus-per-server", 8, "--policies", "fifo", "--json")
+    code, out, err = run(*command)
+    assert code == 0
+    times = fifo(JOBS[kind], 8)
+    policy = json.loads(out)["policies"]["fifo"]
+    assert policy["mean_completion"] == pytest.approx(sum(times.values()) / len(times))
+    assert f"kept {len(times)} of" in err
+
+
+def test_what_the_rows_of_sacct_were_read_as_is_said(run: Oasis, tmp_path: Path) -> None:
+    path = tmp_path / "jobs.txt"
+    path.write_text(SACCT, encoding="utf-8")
+    code, _, err = run("import", "slurm", path, "-o", tmp_path / "out.json")
+    assert code == 0
+    for text in (
+        "1 malformed row (bad Submit: a week date, expected ISO 8601",
+        "first at line 9",
+        "1 row (has not ended), first at line 8",
+        "rows of jobs without GPUs: 1",
+        "jobs with several runs: 1 in 3 rows; one job each, with the work of all its runs",
+    ):
+        assert text in err
+    for rule, count in (("last", 4), ("each", 6)):
+        code, out, _ = run("replay", path, "--runs", rule, "--json")
+        assert code == 0
+        assert json.loads(out)["jobs"] == count
+
+
+HOURS = "id,submitted,duration,gpus\na,0,2,4\nb,60,0.5,4\nc,120,0.75,2\n"
+
+
+@pytest.mark.parametrize("command", [("import", "plain"), ("replay",)])
+def test_durations_that_cannot_be_seconds_name_the_flag(
+    command: tuple[str, ...], run: Oasis, tmp_path: Path
+) -> None:
+    path, out = tmp_path / "jobs.csv", tmp_path / "out.json"
+    path.write_text(HOURS, encoding="utf-8")
+    output = ("-o", out)
+    assert_refused(run(*command, path, *output), "--duration-unit: expected s, ms, min or h")
+    assert not out.exists()
+    more = ("--min-duration", 0) if command[0] == "import" else ()
+    assert run(*command, path, "--duration-unit", "h", *more, *output)[0] == 0
+
+
+PLAIN = "id,submitted,duration,gpus\n{}\n"
+
+
+@pytest.mark.parametrize("command", [("import", "plain"), ("replay",)])
+@pytest.mark.parametrize(
+    ("rows", "mentions"),
+    [
+        ("a,20171009,7200,4", ("row 2", "a date of 8 digits", "--time-format %Y%m%d reads it")),
+        ("a,2017-W41-1,7200,4", ("row 2", "a week date", "expected seconds since the trace began")),
+        ("a,1800-01-01,7200,4", ("row 2", "outside the years 1990 to 2100; --any-year takes it")),
+        ("a,0,7200,4\nb,x,1,1\nc,y,1,1", ("2 of the 3 rows of jobs.csv", "--allow-malformed")),
+    ],
+)
+def test_times_and_files_that_are_refused(
+    command: tuple[str, ...], rows: str, mentions: tuple[str, ...], run: Oasis, tmp_path: Path
+) -> None:
+    path = tmp_path / "jobs.csv"
+    path.write_text(PLAIN.format(rows), encoding="utf-8")
+    assert_refused(run(*command, path, "-o", tmp_path / "out.json"), *mentions)
+
+
+@pytest.mark.parametrize(
+    ("rows", "flags"),
+    [
+        ("a,20171009,7200,4", ("--time-format", "%Y%m%d")),
+        ("a,1800-01-01,7200,4", ("--any-year",)),
+        ("a,2017-10-09T07:00,7200,4\nb,2017-10-09T07:00Z,7200,4", ("--time-zone", "Europe/Berlin")),
+        ("a,0,7200,4\nb,x,1,1\nc,y,1,1", ("--allow-malformed",)),
+    ],
+)
+def test_the_flags_that_are_named_help(
+    rows: str, flags: tuple[str, ...], run: Oasis, tmp_path: Path
+) -> None:
+    path = tmp_path / "jobs.csv"
+    path.write_text(PLAIN.format(rows), encoding="utf-8")
+    assert run("import", "plain", path, *flags, "-o", tmp_path / "out.json")[0] == 0
+    assert run("replay", path, *flags)[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("rows", "mention"),
+    [
+        (SACCT.partition("\n")[2], "expected the names of the columns, got a row of values"),
+        (SACCT.replace("|", "  "), "got columns with spaces between and no line of dashes"),
+        (SACCT.replace("AllocTRES", "A").replace("GRES", "G"), "column AllocTRES: expected this"),
+        (SACCT.replace("Submit", "When"), "column Submit: expected this column in"),
+    ],
+)
+def test_other_forms_of_sacct_are_named(
+    rows: str, mention: str, run: Oasis, tmp_path: Path
+) -> None:
+    path = tmp_path / "jobs.txt"
+    path.write_text(rows, encoding="utf-8")
+    assert_refused(run("import", "slurm", path, "-o", tmp_path / "out.json"), mention)

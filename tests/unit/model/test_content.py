@@ -1,0 +1,126 @@
+"""Files are decompressed, and what is not text is refused by kind."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import sys
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import zstandard
+
+import oasis
+from oasis.model import content
+from oasis.model.content import binary_kind, decompressed, read_content, refuse_binary
+
+TEXT = b"id,submitted,duration,gpus\n" + b"a,1,2,3\n" * 50
+COMPRESS: dict[str, Callable[[bytes], bytes]] = {
+    "gzip": gzip.compress,
+    "bzip2": bz2.compress,
+    "xz": lzma.compress,
+    "zstd": zstandard.compress,
+}
+
+
+@pytest.mark.parametrize("kind", COMPRESS)
+def test_compressed_files_are_read_whatever_their_name(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / "jobs"
+    path.write_bytes(COMPRESS[kind](TEXT))
+    assert read_content(path) == TEXT
+
+
+@pytest.mark.parametrize("kind", COMPRESS)
+def test_parts_that_were_appended_are_read_too(kind: str) -> None:
+    assert decompressed(COMPRESS[kind](TEXT) + COMPRESS[kind](b"b")) == TEXT + b"b"
+
+
+@pytest.mark.parametrize("kind", COMPRESS)
+@pytest.mark.parametrize("keep", [0.5, 0.99])
+def test_a_truncated_file_is_one_clear_line(kind: str, keep: float) -> None:
+    whole = COMPRESS[kind](TEXT)
+    with pytest.raises(oasis.InstanceError) as caught:
+        decompressed(whole[: min(len(whole) - 1, int(keep * len(whole)))])
+    expected = f"expected a whole {kind} file, got a damaged or incomplete one ("
+    assert str(caught.value).startswith(expected)
+    assert "\n" not in str(caught.value)
+
+
+def test_an_instance_may_be_compressed(tmp_path: Path) -> None:
+    instance = oasis.generate("testbed", jobs=2, seed=1)
+    oasis.write(instance, tmp_path / "plain.json")
+    path = tmp_path / "packed.json.xz"
+    path.write_bytes(lzma.compress((tmp_path / "plain.json").read_bytes()))
+    assert oasis.read(path) == instance
+
+
+def test_zstd_without_its_package_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    def absent(name: str) -> object:
+        raise ModuleNotFoundError(name)
+
+    monkeypatch.setattr(content, "import_module", absent)
+    with pytest.raises(oasis.InstanceError, match=r"needs zstandard: pip install '.*\[cli\]'$"):
+        decompressed(zstandard.compress(TEXT))
+
+
+def archive() -> bytes:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as file:
+        file.writestr("jobs.csv", TEXT)
+    return stream.getvalue()
+
+
+def arrays() -> bytes:
+    stream = io.BytesIO()
+    np.savez(stream, a=np.arange(3))
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("data", "kind"),
+    [
+        (archive(), "a zip archive"),
+        (arrays(), "a NumPy archive"),
+        (b"PAR1\x15\x04\x15\x10", "a Parquet file"),
+        (b"ORC\x08\x03", "an ORC file"),
+        (b"SQLite format 3\0", "an SQLite database"),
+        ("id,gpus\n".encode("utf-16"), "text in UTF-16"),
+        ("id,gpus\n".encode("utf-16-le"), "text in UTF-16"),
+        ("id,gpus\n".encode("utf-16-be"), "text in UTF-16"),
+        ("id,gpus\n".encode("utf-32"), "text in UTF-32"),
+        (b"%PDF-1.7", "a PDF document"),
+        (b"jobs.csv".ljust(257, b"\0") + b"ustar\0", "a tar archive"),
+    ],
+)
+def test_other_files_are_refused_by_kind(data: bytes, kind: str) -> None:
+    assert binary_kind(data) == kind
+    with pytest.raises(oasis.InstanceError, match=f"^expected text, got what looks like {kind}"):
+        refuse_binary(data)
+
+
+@pytest.mark.parametrize("data", [b"PAR1,a\n", b"BZhang,1\n", b"ORC,b\n", TEXT, b"", b"\xe9\n"])
+def test_text_that_begins_like_them_is_text(data: bytes) -> None:
+    assert decompressed(data) == data
+    refuse_binary(data)
+
+
+@pytest.mark.parametrize("data", [bytes(range(256)) * 40, b"a\0b\n1,2\n", b"ab\n" + b"\1\2\0" * 90])
+def test_bytes_of_no_known_kind_are_never_shown(data: bytes) -> None:
+    with pytest.raises(oasis.InstanceError) as caught:
+        refuse_binary(data)
+    assert str(caught.value) == "expected text, got binary data of no kind that is known here"
+
+
+def test_standard_input_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(gzip.compress(TEXT))))
+    assert read_content("-") == read_content("-") == TEXT
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"x")))
+    assert read_content("-") == b"x"
+    monkeypatch.setattr(sys, "stdin", None)
+    with pytest.raises(oasis.InstanceError, match=r"^standard input is closed$"):
+        read_content("-")

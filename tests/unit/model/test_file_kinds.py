@@ -1,0 +1,139 @@
+"""What a file looks like by its content alone, and what is said to whoever gives a wrong one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import oasis
+from oasis.model.file_kinds import (
+    INSTANCE,
+    kind_of,
+    kind_of_data,
+    looks_of,
+    refuse_other,
+)
+from oasis.model.instance_file import parse_json
+from oasis.simulator import read_elastic
+
+EXAMPLES = Path(__file__).parents[3] / "docs" / "examples"
+SWF = " ".join(["1", "0", "10", "7200", "4", *["-1"] * 13])
+FILES = {
+    "instance": (EXAMPLES / "congested.json").read_text(encoding="utf-8"),
+    "elastic": (EXAMPLES / "elastic.json").read_text(encoding="utf-8"),
+    "job": (EXAMPLES / "job.json").read_text(encoding="utf-8"),
+    "sweep": (EXAMPLES / "sweep.toml").read_text(encoding="utf-8"),
+    "prices": '{"format": "oasis-prices", "version": 1}',
+    "run": '{"kind": "run", "policy": "fifo"}',
+    "quote": '{"kind": "quote"}',
+    "schedules": '{"schedules": []}',
+    "job list": '[{"epochs": 1, "chunks": 2}]',
+    "plain": "gpus,id,note,duration,submitted\n4,a,,60,0\n",
+    "philly": "timestamp,duration,num_gpus,gpu_time,cluster\n",
+    "openb": "name,cpu_milli,num_gpu,gpu_milli,creation_time,deletion_time,scheduled_time\n",
+    "openb nodes": "sn,cpu_milli,memory_mib,gpu,model\n",
+    "swf": f"; Version: 2\n; Computer: x\n\n{SWF}\n",
+    "kubernetes": "apiVersion: v1\nkind: Pod\n",
+    "python": "import numpy\n\n\nclass Mine:\n    pass\n",
+    "page": "<!DOCTYPE html>\n<html></html>\n",
+    "csv": "a,b\n1,2\n",
+    "empty": " \n",
+}
+SACCT = {
+    "--parsable2": "JobID|User|Submit|ElapsedRaw|State|AllocTRES\n1|ann|2024-03-01T08:00:00|9|C|\n",
+    "--parsable": "JobIDRaw|Submit|Elapsed|\n",
+    "commas": "JobID,Submit,State\n",
+    "fixed width": "JobID           State     Elapsed\n------- --------- ---------\n",
+    "no header": "17|ann|2024-03-01T08:00:00|7200|COMPLETED|gres/gpu=4\n",
+    "an array": "17_3|2024-03-01T08:00:00|7200|gres/gpu=4\n",
+    "--json": '{"meta": {"Slurm": {}}, "jobs": [{"job_id": 17}]}',
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_kind_is_known_by_its_content(name: str) -> None:
+    found = kind_of(FILES[name])
+    assert found is not None
+    assert found.name == name
+    assert found.looks == looks_of(name)
+
+
+@pytest.mark.parametrize("name", SACCT)
+def test_what_sacct_prints_is_known_however_it_was_asked(name: str) -> None:
+    found = kind_of(SACCT[name])
+    assert found is not None
+    assert found.name == "slurm"
+
+
+@pytest.mark.parametrize("text", ["hello", '{"jobs": 1}', "{", "[1, 2]", "null", "x = 5"])
+def test_what_is_nothing_known_is_not_guessed(text: str) -> None:
+    assert kind_of(text) is None
+
+
+def test_who_reads_it_names_the_fault_of_a_file_that_may_be_meant() -> None:
+    broken = {**json.loads(FILES["instance"]), "horizon": "long"}
+    found = kind_of_data(broken)
+    assert found is not None
+    assert found.name == INSTANCE
+    refuse_other(found, (INSTANCE,), "an instance", "x.json")
+    refuse_other(None, (INSTANCE,), "an instance", "x.json")
+    with pytest.raises(oasis.InstanceError, match=r"^horizon: expected"):
+        oasis.model.instance_file.instance_from_dict(broken)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        (
+            "plain",
+            "expected an instance, got what looks like a CSV file of jobs, "
+            "id,submitted,duration,gpus; `oasis import plain {file} -o instance.json` makes an "
+            "instance of it, `oasis replay` replays it",
+        ),
+        (
+            "elastic",
+            "expected an instance, got what looks like a workload of elastic jobs; "
+            "`oasis replay {file}` and `oasis compare` take it",
+        ),
+        ("sweep", "`oasis sweep {file}` takes it"),
+        ("swf", "`oasis import swf {file} -o instance.json` makes"),
+        ("job list", "expected an instance, got what looks like a list of jobs in JSON; an inst"),
+        ("page", "expected an instance, got what looks like a page of HTML"),
+        ("empty", "expected an instance, got an empty file"),
+    ],
+)
+def test_a_wrong_file_is_named_with_the_command_that_takes_it(
+    name: str, message: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "file"
+    path.write_text(FILES[name], encoding="utf-8")
+    with pytest.raises(oasis.InstanceError) as caught:
+        oasis.read(path)
+    assert message.format(file=path) in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("read", "name", "expected"),
+    [
+        (read_elastic, "instance", "expected a workload of elastic jobs, got what looks like an i"),
+        (oasis.read_result, "instance", "expected a result, got what looks like an instance"),
+        (oasis.read_result, "plain", "expected a result, got what looks like a CSV file of jobs"),
+    ],
+)
+def test_every_reader_of_a_file_says_so(
+    read: Any, name: str, expected: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "file"
+    path.write_text(FILES[name], encoding="utf-8")
+    with pytest.raises(oasis.InstanceError) as caught:
+        read(path)
+    assert str(caught.value).startswith(expected)
+
+
+def test_json_that_may_be_anything_is_parsed() -> None:
+    assert parse_json(b"\xef\xbb\xbf[1]") == [1]
+    with pytest.raises(oasis.InstanceError, match=r"^expected UTF-8 text"):
+        parse_json(b'["\xff"]')

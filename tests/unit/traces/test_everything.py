@@ -1,0 +1,171 @@
+"""What was left out of a trace is said in one line, and --all leaves out nothing."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import oasis
+from experiments.evaluation.description import describe_instance
+from oasis import InstanceError
+from oasis.traces import OpenbOptions, PlainOptions, read_openb
+from oasis.traces.account import kept_line, kept_sentence, malformed_counts, rule_text
+from oasis.traces.everything import busiest, last_slot, loosened, ps_counts
+from oasis.traces.mapping import jobs_of
+from oasis.traces.options import TraceOptions
+from oasis.traces.plain_instance import PLAIN
+from oasis.traces.swf import SWF, SwfOptions
+from oasis.traces.window import Record, Window
+
+DATA = Path(os.environ.get("OASIS_DATA", Path(__file__).parents[3] / "../shared/data"))
+PODS, NODES = DATA / "openb_pod_list_default.csv", DATA / "openb_node_list_gpu_node.csv"
+ROWS = """\
+id,submitted,duration,gpus
+a,0,100,4
+b,50,7200,0
+c,86400,30,16
+d,86400,30,12
+bad,86400,soon,12
+none,86400,0,12
+e,90000,40000,1
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "jobs.csv"
+    path.write_text(ROWS, encoding="utf-8")
+    return path
+
+
+def everything(file: Path, **given: Any) -> oasis.Instance:
+    """What ``oasis import plain FILE --all`` makes with these options."""
+    return PLAIN.instance(file, PlainOptions(**loosened(PlainOptions, given)), frozenset(given))
+
+
+# --- the account ----------------------------------------------------------------------------------
+
+
+def test_every_rule_is_named_with_its_values_and_the_counts_add_up(file: Path) -> None:
+    options = PlainOptions(start="first", max_gpus=12, min_duration=50.0, max_duration=50000.0)
+    assert kept_line(PLAIN.instance(file, options)) == (
+        "kept 1 of 7 jobs: 1 bad duration, 1 never ran, 3 by GPUs (2..12), "
+        "1 by duration (50..50000 s)"
+    )
+    short = PlainOptions(start="first", min_gpus=1, max_gpus=12, min_duration=0, max_duration=1e5)
+    assert kept_line(PLAIN.instance(file, short)) == (
+        "kept 1 of 7 jobs: 1 bad duration, 1 never ran, 2 by GPUs (1..12), "
+        "2 outside the window (12 slots from 0)"
+    )
+
+
+def test_stride_and_most_jobs_and_labels_are_rules_too(tmp_path: Path) -> None:
+    rows = [f"{k} {k} 0 7200 4 -1 -1 4 9 -1 1 {3 + k % 2} 1 -1 1 -1 -1 -1" for k in range(12)]
+    path = tmp_path / "log.swf"
+    path.write_text("\n".join(rows), encoding="utf-8")
+    options = SwfOptions(user="3", stride=2, max_jobs=2, start="first")
+    assert kept_line(SWF.instance(path, options)) == (
+        "kept 2 of 12 jobs: 6 by user (3), 3 by stride (2), 1 by max_jobs (2, spread)"
+    )
+
+
+def test_the_line_is_made_from_the_file_of_an_instance(file: Path, tmp_path: Path) -> None:
+    instance = PLAIN.instance(file, PlainOptions(start="first", min_duration=0.0))
+    oasis.write(instance, tmp_path / "instance.json")
+    assert kept_line(oasis.read(tmp_path / "instance.json")) == kept_line(instance)
+
+
+@pytest.mark.parametrize(
+    "metadata", [{}, {"left_out": 3}, {"left_out": {"gpus": "x"}, "options": {}}]
+)
+def test_metadata_of_ones_own_are_no_account(metadata: dict[str, Any]) -> None:
+    drawn = oasis.generate("testbed", jobs=2, seed=1)
+    own = oasis.Instance(drawn.horizon, drawn.cluster, drawn.jobs, metadata)
+    assert kept_line(own) is None
+
+
+def test_sentences() -> None:
+    assert kept_sentence(1, []) == "kept the only job"
+    assert kept_sentence(0, [(1, "by stride (2)")]) == "kept 0 of 1 job: 1 by stride (2)"
+    assert malformed_counts({"blank row": {"count": 9, "first_row": 2}}) == []
+    assert rule_text("duration", {"min_duration": 0.5, "max_duration": 1e6}) == (
+        "by duration (0.5..1000000 s)"
+    )
+
+
+# --- all jobs ------------------------------------------------------------------------------------
+
+
+def test_all_jobs_are_kept_and_each_can_finish(file: Path) -> None:
+    instance = everything(file)
+    assert [job.id for job in instance.jobs] == ["a", "b", "c", "d", "e"]
+    assert kept_line(instance) == "kept 5 of 7 jobs: 1 bad duration, 1 never ran"
+    assert describe_instance(instance).can_finish == 5
+    assert instance.metadata["cannot_finish"] == 0
+
+
+def test_the_machines_are_the_fewest_that_hold_the_busiest_moment(file: Path) -> None:
+    """28 GPUs at 86400 s, which 14 servers of two have."""
+    assert len(everything(file).cluster.worker_ids) == 14
+    assert len(everything(file, gpus_per_server=8).cluster.worker_ids) == 4
+    assert len(everything(file, gpus_per_worker=4).cluster.worker_ids) == 7  # 4 + 3 workers
+
+
+def test_a_job_without_gpus_is_a_worker_without_gpus(file: Path) -> None:
+    job = next(job for job in everything(file).jobs if job.id == "b")
+    assert job.worker["gpu"] == 0
+    assert job.worker["cpu"] == 4
+
+
+def test_options_that_are_given_hold(file: Path) -> None:
+    instance = everything(file, worker_servers=8, max_gpus=12)  # 8 is the default as well
+    assert len(instance.cluster.worker_ids) == 8
+    assert kept_line(instance) == (
+        "kept 4 of 7 jobs: 1 bad duration, 1 never ran, 1 by GPUs (0..12)"
+    )
+    short = everything(file, horizon=10)
+    assert short.horizon == 10
+    assert kept_line(short) == (
+        "kept 2 of 7 jobs: 1 bad duration, 1 never ran, 3 outside the window (10 slots from 0)"
+    )
+
+
+def test_the_recorded_options_make_the_same_instance(file: Path) -> None:
+    instance = everything(file)
+    assert PLAIN.instance(file, PlainOptions(**instance.metadata["options"])) == instance
+
+
+def test_a_server_that_holds_no_worker_names_the_option(file: Path) -> None:
+    with pytest.raises(InstanceError, match=r"^gpus_per_server: expected gpu >= 4, which each of"):
+        everything(file, gpus_per_worker=4, gpus_per_server=2)
+    with pytest.raises(InstanceError, match=r"^ps_server_cpus: expected cpu >= 2, which each of"):
+        everything(file, ps_server_cpus=1.0)
+
+
+def test_the_busiest_moment_is_that_of_the_recorded_runs_where_they_are_known() -> None:
+    rows = [("a", 0.0, 3600.0, 4, 4, {"gpu": 1.0}), ("b", 0.0, 3600.0, 4, 4, {"gpu": 1.0})]
+    at_once = [Record(*row) for row in rows]
+    in_turn = [Record(*rows[0], started=0.0), Record(*rows[1], started=3600.0)]
+    assert busiest(at_once, lambda record: record.workers) == 8
+    assert busiest(in_turn, lambda record: record.workers) == 4
+    options = TraceOptions(slot_seconds=1800.0)
+    assert last_slot(Window(0.0, tuple(at_once), {}), options) == 2
+    window = Window(0.0, tuple(in_turn), {})
+    assert last_slot(window, options) == 4
+    assert ps_counts(window, list(jobs_of(window, options))) == {"a": 1, "b": 1}
+
+
+@pytest.mark.skipif(not PODS.exists(), reason=f"no openb trace at {PODS}")
+def test_every_pod_of_openb_that_ran_on_the_fewest_nodes() -> None:
+    instance = read_openb(PODS, NODES, OpenbOptions(), frozenset())
+    assert kept_line(instance) == "kept 7255 of 8152 jobs: 897 never scheduled"
+    description = describe_instance(instance)
+    assert description.can_finish == 7255
+    assert (
+        sum(instance.cluster.worker_capacity[:, 0]) >= 65.59
+    )  # GPUs held at the busiest moment, by a program of its own
+    fewer = OpenbOptions(worker_servers=8)
+    assert len(read_openb(PODS, NODES, fewer, {"worker_servers"}).cluster.worker_ids) == 8

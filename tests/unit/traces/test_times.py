@@ -1,0 +1,263 @@
+"""Times and durations of traces: their forms, units and zones, and what is refused by its name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from oasis import InstanceError
+from oasis.traces.machine_options import MachineOptions
+from oasis.traces.table import MalformedError
+from oasis.traces.times import EPOCH, LOCAL, RELATIVE, ZONED, Clock, Durations, elapsed_seconds
+
+NOON = 1507532400.0  # 2017-10-09 07:00:00 UTC
+
+
+def clock(*texts: str, is_dated: bool = True, **options: Any) -> Clock:
+    made = Clock(MachineOptions(**options), is_dated=is_dated)
+    made.look_at(texts)
+    return made
+
+
+def read(text: str, **options: Any) -> float:
+    return clock(text, **options).read(text, "Submit")
+
+
+# --- times ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "form"),
+    [
+        ("2017-10-09 07:00:00", LOCAL),
+        ("2017-10-09T07:00:00", LOCAL),
+        ("2017-10-09T07:00", LOCAL),
+        ("2017-10-09 07:00:00.000", LOCAL),
+        ("2017-10-09T07:00:00Z", ZONED),
+        ("2017-10-09 09:00:00+02:00", ZONED),
+        ("2017-10-09T02:00:00-0500", ZONED),
+        ("2017-10-09 07:00:00 UTC", ZONED),
+        ("1507532400", "epoch seconds"),
+        ("1507532400.0", "epoch seconds"),
+        ("1.5075324e9", "epoch seconds"),
+        ("1507532400000", "epoch milliseconds"),
+        ("1507532400000000", "epoch microseconds"),
+        ("1507532400000000000", "epoch nanoseconds"),
+    ],
+)
+@pytest.mark.parametrize("is_dated", [True, False])
+def test_one_moment_in_every_form(text: str, form: str, is_dated: bool) -> None:
+    made = clock(text, is_dated=is_dated)
+    assert (made.form, made.read(text, "Submit")) == (form, NOON)
+    assert made.start(made.show(NOON)) == NOON
+
+
+def test_a_date_alone_is_its_midnight() -> None:
+    assert read("2017-10-09") == NOON - 7 * 3600
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("20171009", "a date of 8 digits"),
+        ("2017100907", "a date of 10 digits"),
+        ("201710090700", "a date of 12 digits"),
+        ("20171009070000", "a date of 14 digits"),
+        ("2017-W41-1", "a week date"),
+        ("2017W411", "a week date"),
+        ("2017-W41-1T07:00:00", "a week date"),
+        ("2017-282", "an ordinal date"),
+        ("20171009T070000", "a date without separators"),
+        ("2017/10/09 07:00:00", "a date with other separators than -"),
+        ("2017.10.09", "a date with other separators than -"),
+        ("2017-10-09_07:00:00", "another separator than T or a space"),
+        ("2017-10-09x07:00:00", "another separator than T or a space"),
+        ("09/10/2017 07:00", "a date that does not begin with the year"),
+        ("9.10.17", "a date that does not begin with the year"),
+        ("2017-13-09 07:00:00", "a date or a time of day that does not exist"),
+        ("2017-10-09 25:00:00", "a date or a time of day that does not exist"),
+        ("Unknown", "unknown"),
+        ("", "empty"),
+        ("noon", "not a time"),
+        ("1597-10-09 07:00:00", "a time outside the years 1990 to 2100"),
+        ("2101-01-01", "a time outside the years 1990 to 2100"),
+        ("99999999999", "a number of 11 digits, which is no epoch time of the years 1990 to 2100"),
+    ],
+)
+@pytest.mark.parametrize("is_dated", [True, False])
+def test_the_form_that_was_found_is_named(text: str, found: str, is_dated: bool) -> None:
+    with pytest.raises(MalformedError) as caught:
+        read(text, is_dated=is_dated)
+    assert str(caught.value).startswith(f"bad Submit: {found}")
+    if "outside" not in found and "exist" not in found:
+        assert "ISO 8601 such as 2017-10-09 07:00:00" in str(caught.value)
+
+
+def test_small_numbers_are_seconds_since_the_trace_began_unless_it_has_dates() -> None:
+    made = clock("0", "600", "20171009", is_dated=False)  # no column of dates: the others are none
+    assert [made.read(text, "submitted") for text in ("0", "20171009", "-5")] == [0, 20171009, -5]
+    assert made.form == RELATIVE
+    with pytest.raises(MalformedError, match="which is no epoch time of the years 1990 to 2100"):
+        read("600")
+
+
+def test_the_others_of_a_column_are_counted_by_their_form() -> None:
+    made = clock("2017-10-09 07:00:00", "2017-10-09 07:10:00", "2017-10-09T07:00:00Z")
+    message = r"^bad Submit: a time with a zone, but most are a time without a zone; --time-zone"
+    with pytest.raises(MalformedError, match=message):
+        made.read("2017-10-09T07:00:00Z", "Submit")
+    made = clock("1507532400000", "1507532400001", "1507532400", is_dated=False)
+    with pytest.raises(MalformedError, match="epoch seconds, but most are epoch milliseconds"):
+        made.read("1507532400", "Submit")
+    with pytest.raises(MalformedError, match="seconds since the trace began, but most are"):
+        made.read("0", "Submit")
+
+
+def test_one_zone_for_the_times_that_name_none() -> None:
+    made = clock("2017-10-09 09:00:00", "2017-10-09T07:00:00Z", time_zone="Europe/Berlin")
+    assert made.read("2017-10-09 09:00:00", "Submit") == NOON
+    assert made.read("2017-10-09T07:00:00Z", "Submit") == NOON
+    assert made.show(NOON) == "2017-10-09 09:00:00+02:00"
+    assert made.start(made.show(NOON)) == NOON
+
+
+def test_clocks_that_go_back_are_an_hour_more_in_a_zone() -> None:
+    times = "2017-10-29 01:00:00", "2017-10-29 04:00:00"
+    made = clock(*times, time_zone="Europe/Berlin")
+    assert made.read(times[1], "End") - made.read(times[0], "Start") == 4 * 3600
+
+
+@pytest.mark.parametrize(
+    ("text", "pattern"),
+    [
+        ("09/10/2017 07:00", "%d/%m/%Y %H:%M"),
+        ("20171009 07", "%Y%m%d %H"),
+        ("Oct 9 2017 07:00:00", "%b %d %Y %H:%M:%S"),
+        ("2017-10-09_09:00+0200", "%Y-%m-%d_%H:%M%z"),
+    ],
+)
+def test_a_format_of_ones_own(text: str, pattern: str) -> None:
+    made = clock(text, time_format=pattern)
+    assert made.read(text, "Submit") == NOON
+    assert made.start(made.show(NOON)) == NOON
+    assert made.start(text) == NOON
+    with pytest.raises(MalformedError, match="bad Submit: a week date, expected --time-format '%"):
+        made.read("2017-W41-1", "Submit")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"time_format": "%Q"}, r"^time_format: expected a format of Python's strptime"),
+        ({"time_format": "%d%"}, r"^time_format: expected a format of Python's strptime"),
+        ({"time_zone": "Mars"}, r"^time_zone: expected a time zone such as Europe/Berlin"),
+        ({"time_zone": "../x"}, r"^time_zone: expected a time zone such as Europe/Berlin"),
+    ],
+)
+def test_a_format_or_a_zone_that_does_not_exist(options: dict[str, str], message: str) -> None:
+    with pytest.raises(InstanceError, match=message):
+        clock("2017-10-09", **options)
+
+
+def test_any_year() -> None:
+    assert read("1970-01-02T00:00:00", any_year=True) == 86400.0
+    assert read("86400", any_year=True) == 86400.0
+    assert read("9999999999", any_year=True) == 9999999999.0
+    assert read("700000000000", any_year=True) == 7e8  # milliseconds all the same
+
+
+def test_where_the_window_begins() -> None:
+    made = clock("5", is_dated=False)
+    assert made.start("busiest") is None
+    assert made.start("first") is None
+    assert made.start("-3.5") == -3.5
+    assert made.start(made.show(0.1)) == 0.1
+    for text in ("noon", "2017-10-09 07:00:00"):
+        with pytest.raises(
+            InstanceError, match=r"^start: expected busiest, first or seconds since"
+        ):
+            made.start(text)
+    with pytest.raises(
+        InstanceError, match=r"such as 2017-10-09T07:00:00, got '2017-10-09T07:00Z'"
+    ):
+        clock("2017-10-09T07:00").start("2017-10-09T07:00Z")
+
+
+@pytest.mark.parametrize("form", EPOCH)
+def test_the_start_of_a_window_keeps_its_digits(form: str) -> None:
+    moment = 1700000000.123 if EPOCH[form] > 1 else 1700000000.0
+    text = str(round(moment * EPOCH[form]))
+    made = clock(text)
+    assert made.show(made.read(text, "Submit")) in (text, f"{moment:.0f}")
+    assert made.start(made.show(moment)) == pytest.approx(moment, abs=1e-6)
+
+
+# --- durations ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("00:00:10", 10.0),
+        ("02:30:00", 9000.0),
+        ("1-00:00:00", 86400.0),
+        ("00:00:10.5", 10.5),
+        ("05:10", 310.0),
+        ("123:00:00", 442800.0),
+        ("2 days 03:00:00", 183600.0),
+        ("1 day, 03:00:00", 97200.0),
+    ],
+)
+def test_elapsed_times(text: str, expected: float) -> None:
+    assert elapsed_seconds(text) == expected
+    assert Durations("h").read(text, "duration") == expected  # they state their own units
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "1-2", "UNLIMITED", "00:99:00", "00:00:60", "1-24:00:00", "1-02:30", "2h", "-5", "inf"],
+)
+def test_what_is_no_duration(text: str) -> None:
+    with pytest.raises(MalformedError, match=r"^bad Elapsed$"):
+        Durations("").read(text, "Elapsed")
+
+
+@pytest.mark.parametrize(
+    ("unit", "expected"), [("", 90.0), ("s", 90.0), ("ms", 0.09), ("min", 5400.0), ("h", 324000.0)]
+)
+def test_units_of_durations(unit: str, expected: float) -> None:
+    assert Durations(unit).read("90", "duration") == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        (
+            ["0.5", "2", "0.25"],
+            r"^duration_unit: expected s, ms, min or h.* duration is 0.5, .*below",
+        ),
+        (
+            ["7200000"] * 3,
+            r"^duration_unit: .* the column duration is 7.2e\+06, .* above thirty days",
+        ),
+    ],
+)
+def test_durations_that_cannot_be_seconds_are_questioned(texts: list[str], message: str) -> None:
+    durations = Durations("")
+    for text in texts:
+        durations.read(text, "duration")
+    with pytest.raises(InstanceError, match=message):
+        durations.question()
+    for unit in ("s", "h"):
+        sure = Durations(unit)
+        for text in texts:
+            sure.read(text, "duration")
+        sure.question()
+
+
+def test_durations_with_units_of_their_own_and_zeros_are_not_questioned() -> None:
+    durations = Durations("")
+    for text in ("0", "0", "00:00:00.5", "60"):
+        durations.read(text, "duration")
+    durations.question()
