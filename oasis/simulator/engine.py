@@ -28,6 +28,8 @@ from oasis.simulator.state import State
 from oasis.simulator.view import StateView
 from oasis.simulator.workload import Workload
 
+MOST_IDLE_CALLS = 100_000  # of a policy's timer, one after the other, while nothing else can happen
+
 
 class Engine:
     """One run of a policy on a workload, instant by instant.
@@ -88,7 +90,7 @@ class Engine:
         self._observation = observation
         self._plain = observation is None and self.costs.checkpoint_interval is None
         self._told_remaining = is_told(policy)
-        self._timer = 0
+        self._timer = self._idle_calls = 0
         self._slotted = workload.site.slotted
         self._end = INFINITY if workload.site.horizon is None else workload.site.horizon
         try:
@@ -223,7 +225,21 @@ class Engine:
         if wake_at is not None:
             wake_at = float(math.ceil(wake_at)) if self._slotted else wake_at
             self._agenda.add(wake_at, TIMER, 0, self._timer)
-        return self._do.carry_out(plan)
+        changed = self._do.carry_out(plan)
+        happened = view.arrived or view.finished or view.evicted or view.lost or view.returned
+        self._idle_calls = 0 if changed or happened else self._idle_calls + 1
+        if self._idle_calls >= MOST_IDLE_CALLS and self._end == INFINITY:
+            self._check_idle()
+        return changed
+
+    def _check_idle(self) -> None:
+        """Refuse a policy that would be called for ever: no job runs, and only its timer is left."""
+        self._idle_calls = 0
+        waits = not any(progress.complete for progress in self.state.jobs.values())
+        if waits and not self._agenda.arrivals_left and self._agenda.has_only_timers:
+            detail = f"was called {MOST_IDLE_CALLS} times while no job ran and no event was to come"
+            waiting = f"{len(self.state.jobs)} jobs wait"
+            raise PolicyError(self.policy.name, f"{detail}; {waiting}", time=self.state.now)
 
     def _decide(self, view: StateView) -> Plan:
         try:

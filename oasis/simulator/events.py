@@ -62,6 +62,11 @@ class Agenda:
         """Jobs that have not arrived."""
         return len(self._arrivals) - self._next
 
+    @property
+    def has_only_timers(self) -> bool:
+        """Whether nothing is planned but calls that the policy asked for."""
+        return all(kind == TIMER for _, kind, _, _ in self._heap)
+
     def take_events(self, now: float) -> list[tuple[float, int, int, int]]:
         """All events but arrivals that are due at `now`, in their order."""
         heap, due = self._heap, []

@@ -260,6 +260,17 @@ def test_a_policy_that_never_starts_a_job_ends(run: Oasis, write: Any) -> None:
         assert found["finished"] == 0
 
 
+def test_a_policy_that_would_be_called_for_ever_is_ended(
+    run: Oasis, write: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("oasis.simulator.engine.MOST_IDLE_CALLS", 1000)
+    write("class P(Idle):\n    slotted = True\n")
+    refused = run("replay", "trace.csv", "--policies", "mine.py:P")
+    message = "policy P: was called 1000 times while no job ran and no event was to come; 2 jobs"
+    assert_refused(refused, message)
+    assert run("run", "instance.json", "--policy", "mine.py:P")[0] == 0  # its horizon ends it
+
+
 def test_a_fault_of_the_toolkit_stays_one(tmp_path: Path, write: Any) -> None:
     """Also under a class of one's own that has no part in it."""
     write("from baselines import FIFO\nclass P(FIFO):\n    pass\n")
