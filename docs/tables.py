@@ -49,7 +49,10 @@ def families() -> Markdown:
 def measured(name: str) -> list[dict[str, str]]:
     """The rows of a table that a program of `tests/benchmarks` has written."""
     with (PAGES / "benchmarks" / f"{name}.csv").open(encoding="utf-8", newline="") as stream:
-        return list(csv.DictReader(stream))
+        heading, *rows = csv.reader(stream)
+    if len(set(heading)) < len(heading):
+        raise ValueError(f"{name}.csv: two columns have one name: {', '.join(heading)}")
+    return [dict(zip(heading, row, strict=True)) for row in rows]
 
 
 def benchmark(name: str) -> Markdown:

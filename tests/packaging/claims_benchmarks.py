@@ -72,10 +72,8 @@ CALIBRATED, LASTING = "`calibrated`", "jobs that last"
 
 def tails() -> list[float]:
     """Ratios of the 99th percentiles, the tuned textbook against OASiS, of the preset."""
-    names = ["stream", "textbook: median", "p99", "tuned textbook: median", "tuned p99"]
-    _, *found = csv.reader(text_of(f"{FOLDER}/search/ratios.csv").splitlines())
-    table = [dict(zip(names, row, strict=True)) for row in found]
-    return [float(row["tuned p99"]) for row in table if row["stream"].startswith(CALIBRATED)]
+    found = [row for row in rows("search/ratios") if row["stream"].startswith(CALIBRATED)]
+    return [float(row["tuned textbook: p99"]) for row in found]
 
 
 def same(values: list[float], digits: int) -> tuple[str]:
@@ -190,7 +188,7 @@ def most_replanned() -> int:
 
 
 def dorm_seconds(jobs: int) -> list[float]:
-    return [float(row["run (s)"]) for row in rows("dorm") if row["jobs"] == str(jobs)]
+    return [float(row["processor (s)"]) for row in rows("dorm") if row["jobs"] == str(jobs)]
 
 
 def open_of_fifty() -> float:
