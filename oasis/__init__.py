@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from oasis.model import starting
 
-if starting.is_command():
-    starting.quit_at_once()  # before numpy is loaded
+starting.guard_command()  # before numpy is loaded
 
 # At once, since its room has the same name: imported later, the room would take its place.
-from oasis.certify.certificate import certify as certify
-from oasis.version import __version__
+from oasis.certify.certificate import certify as certify  # noqa: E402
+from oasis.version import __version__  # noqa: E402
 
 if TYPE_CHECKING:  # for type checkers and editors; at run time NAMES says where a name is
     from oasis.certify.certificate import Certificate as Certificate

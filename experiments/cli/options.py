@@ -83,8 +83,9 @@ def known(name: str, among: Iterable[str], option: str) -> str:
     OasisError
         If it is none; the message begins with the flag, and suggests what may be meant.
     """
+    entries = list(among)
     try:
-        return choice(name, among)
+        return choice(name, entries, " or ".join(entries) if len(entries) == 2 else "")
     except ValueError as error:
         raise OasisError(f"{option}: {error}") from None
 

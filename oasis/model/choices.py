@@ -11,7 +11,7 @@ from oasis.model.validation import describe
 MOST_SUGGESTED = 3
 
 
-def choice(name: Any, known: Iterable[str]) -> str:
+def choice(name: Any, known: Iterable[str], expected: str = "") -> str:
     """The entry of `known` that `name` stands for; upper and lower case do not count.
 
     Parameters
@@ -20,6 +20,8 @@ def choice(name: Any, known: Iterable[str]) -> str:
         What the user gave.
     known : iterable of str
         What there is.
+    expected : str
+        What to say of them in a message, unless it is that one of them is expected.
 
     Raises
     ------
@@ -36,14 +38,13 @@ def choice(name: Any, known: Iterable[str]) -> str:
     ValueError: expected one of fifo, drf, got 'fifoo'; did you mean 'fifo'?
     """
     entries = list(known)
-    if name in entries:
-        return str(name)
     text = name.casefold() if isinstance(name, str) else None
     folded = [entry for entry in entries if entry.casefold() == text]
-    if len(folded) == 1:
-        return folded[0]
-    expected = f"expected one of {', '.join(entries)}, got {describe(name)}"
-    raise ValueError(f"{expected}{did_you_mean(name, entries)}")
+    same = [entry for entry in folded if entry == name] or folded
+    if len(same) == 1:
+        return same[0]
+    expected = expected or f"one of {', '.join(entries)}"
+    raise ValueError(f"expected {expected}, got {describe(name)}{did_you_mean(name, entries)}")
 
 
 def did_you_mean(name: object, known: Iterable[str]) -> str:

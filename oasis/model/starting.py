@@ -23,6 +23,12 @@ def is_command() -> bool:
     return os.path.basename(script).removesuffix(".exe") == NAME
 
 
+def guard_command() -> None:
+    """Begin what `quit_at_once` does, if this process is the command."""
+    if is_command():
+        quit_at_once()
+
+
 def quit_at_once() -> None:
     """From now on, and until `work_begins`, Ctrl-C and SIGTERM are one line and exit code 130.
 

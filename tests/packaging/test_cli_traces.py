@@ -91,7 +91,17 @@ def fifo(jobs: dict[str, tuple[float, float, int]], gpus: int) -> dict[str, floa
 
 
 def test_replay_agrees_with_a_program_of_its_own(run: Oasis, kind: str, trace: Path) -> None:
-    command = ("replay", trace, "--servers", 1, "--gpus-per-server", 8, "--policies", "fifo", "--json")
+    command = (
+        "replay",
+        trace,
+        "--servers",
+        1,
+        "--gpus-per-server",
+        8,
+        "--policies",
+        "fifo",
+        "--json",
+    )
     code, out, err = run(*command)
     assert code == 0
     times = fifo(JOBS[kind], 8)

@@ -34,7 +34,7 @@ def test_case_does_not_count(name: str) -> None:
         ("kubernetes", ["kubernetes-default"]),
         ("default", ["kubernetes-default"]),
         ("OASiSScheduler", ["oasis"]),
-        ("recource", ["recourse"]),
+        ("recoursee", ["recourse"]),
         ("priority", ["priority-queue"]),
     ],
 )
@@ -79,7 +79,7 @@ def test_a_sweep_suggests_keys_tasks_policies_and_options() -> None:
     for change, message in (
         ({"policy": []}, "'policies'"),
         ({"policies": [{"name": "fifoo"}]}, "'fifo'"),
-        ({"policies": [{"name": "las", "treshold": 1}]}, "'thresholds'"),
+        ({"policies": [{"name": "las", "thresholdss": 1}]}, "'thresholds'"),
         ({"policies": [{"name": "oasis", "granularity": "chunks"}]}, "'chunk'"),
     ):
         with pytest.raises(oasis.OasisError, match=rf"did you mean {message}\?"):
