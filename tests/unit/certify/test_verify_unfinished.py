@@ -40,7 +40,7 @@ def test_policy_with_prices_may_not_leave_an_admitted_job_unfinished() -> None:
 
 @pytest.mark.parametrize("priced", [False, True])
 def test_rejected_job_has_no_schedule(priced: bool) -> None:
-    with pytest.raises(VerificationError, match="admitted is False, schedule is Schedule"):
+    with pytest.raises(VerificationError, match="admitted is False, schedule is <Schedule: "):
         verify_decisions(
             INSTANCE, run(lambda d: replace(d, admitted=False), priced=priced, at=ADMITTED)
         )
