@@ -57,7 +57,9 @@ def known_policy(name: str, option: str, among: Sequence[str] = tuple(POLICIES))
     try:
         return entry_of(name, among).name
     except ValueError as error:
-        raise OasisError(f"{option}: {error}") from None
+        other = name.casefold()
+        hint = f"; {other} is a policy, but this command does not take it"
+        raise OasisError(f"{option}: {error}{hint if other in POLICIES else ''}") from None
 
 
 def known_policies(text: str, option: str, among: Sequence[str] = tuple(POLICIES)) -> list[str]:
