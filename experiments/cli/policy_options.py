@@ -62,8 +62,12 @@ def known_policy(
     try:
         return entry_of(name, among).name
     except ValueError as error:
+        other = name.casefold()
+        hint = f"; {other} is a policy, but this command does not take it"
         # the cause is what somebody's own module raised: --verbose shows its traceback
-        raise OasisError(f"{option}: {error}") from error.__cause__
+        raise OasisError(
+            f"{option}: {error}{hint if other in POLICIES else ''}"
+        ) from error.__cause__
 
 
 def known_policies(text: str, option: str, among: Sequence[str] = tuple(POLICIES)) -> list[str]:

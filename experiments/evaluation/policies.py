@@ -290,17 +290,7 @@ def entry_of(name: str, among: Iterable[str] = tuple(POLICIES)) -> PolicyEntry:
         make = maker_of(policy, options_of(policy))
         entry = _baseline(name, policy)
         return replace(entry, check=make, build=lambda _, **given: make(**given), imported=policy)
-    try:
-        return POLICIES[choice(name, among)]
-    except ValueError as error:
-        raise ValueError(f"{error}{_hint(name)}") from None
-
-
-def _hint(name: str) -> str:
-    """What to say of a policy that a command does not take."""
-    if name.casefold() in POLICIES:
-        return f"; {name.casefold()} is a policy, but none that can be used here"
-    return ""
+    return POLICIES[choice(name, among)]
 
 
 def make_policy(

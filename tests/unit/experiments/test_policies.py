@@ -118,9 +118,7 @@ def test_policies_that_draw_are_those_with_a_seed() -> None:
     without = {OASIS, "drf", "dorm", "locality-aware", "dragon", "kod2", "priority-queue", "specon"}
     assert set(found) == set(POLICIES) - without
     assert list(entry_of("drf").options) == ["by", "placement"]
-    with pytest.raises(
-        ValueError, match=r"^expected one of fifo, got 'oasis'; oasis is a policy, but none "
-    ):
+    with pytest.raises(ValueError, match=r"^expected one of fifo, got 'oasis'$"):
         entry_of(OASIS, ("fifo",))
 
 
