@@ -214,7 +214,7 @@ class Engine:
         return changed
 
     def _check_idle(self) -> None:
-        """Refuse a policy that would be called for ever: no job runs, and only its timer is left."""
+        """Refuse a policy that would be called for ever: no job runs, only its timer is left."""
         self._idle_calls = 0
         waits = not any(progress.complete for progress in self.state.jobs.values())
         if waits and not self._agenda.arrivals_left and self._agenda.has_only_timers:
