@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, cast
 
 from oasis.model.summary import called
-from oasis.scheduling.allocation import Allocation
-from oasis.scheduling.job import PolicyJob
+from oasis.scheduling.job import Allocation, PolicyJob
 from oasis.scheduling.site import Site
 
 

@@ -275,7 +275,7 @@ def test_a_fault_of_the_toolkit_stays_one(tmp_path: Path, write: Any) -> None:
     """Also under a class of one's own that has no part in it."""
     write("from baselines import FIFO\nclass P(FIFO):\n    pass\n")
     code = (
-        "import baselines.queued as q\n"
+        "import baselines.queues as q\n"
         "exec(compile('def broken(*_):\\n    raise KeyError(1)', q.__file__, 'exec'), vars(q))\n"
         "q.Queued.decide = q.broken\n"
     )
@@ -445,7 +445,7 @@ def test_a_command_that_cannot_take_it_says_so(run: Oasis, write: Any) -> None:
 
 
 def test_a_cluster_takes_it(write: Any) -> None:
-    from experiments.evaluation.cluster_policies import cluster_policy
+    from experiments.evaluation.live import cluster_policy
 
     made = cluster_policy("mine.py:Densest", {"most": 3}, lookahead=10)()
     assert (made.name, made.parameters) == ("Densest", {"most": 3})
