@@ -115,6 +115,9 @@ def test_the_state_of_a_policy_is_plain_data() -> None:
         def state(self) -> Any:
             return {"mine": 1}
 
+        def restore(self, state: Any) -> None:
+            assert state == {"mine": 1}
+
     assert policy_state(Own()) == {"mine": 1}
 
 
