@@ -73,7 +73,7 @@ if TYPE_CHECKING:  # for type checkers and editors; at run time NAMES says where
     from oasis.online.prices import PriceBounds as PriceBounds
     from oasis.online.prices import PriceFunction as PriceFunction
     from oasis.online.recourse.learned import LearnedPrices as LearnedPrices
-    from oasis.simulator.recourse import Recourse as Recourse
+    from oasis.online.recourse.policy import Recourse as Recourse
     from oasis.simulator.result import Run as Run
     from oasis.simulator.result import read_result as read_result
     from oasis.simulator.run import simulate as simulate
@@ -100,7 +100,7 @@ NAMES = {
     "online.oasis": ("OASiS",),
     "online.prices": ("PriceBounds", "PriceFunction"),
     "online.recourse.learned": ("LearnedPrices",),
-    "simulator.recourse": ("Recourse",),
+    "online.recourse.policy": ("Recourse",),
     "simulator.result": ("Run", "read_result"),
     "simulator.run": ("simulate",),
     "workloads.generator": ("generate",),

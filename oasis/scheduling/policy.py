@@ -297,3 +297,7 @@ class View(Protocol):
     def attained(self, job: PolicyJob) -> float:
         """Return for how long `job` has worked or was being set up so far."""
         ...
+
+    def was_admitted(self, job: PolicyJob) -> bool:
+        """Return whether `job` was accepted before: on a cluster, a job may arrive once more."""
+        ...
