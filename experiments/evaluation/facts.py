@@ -30,8 +30,8 @@ def run_facts(run: Run, utilisation: Utilisation) -> Facts:
         ),
     ]
     facts += [(name.replace("_", " "), f"{value}") for name, value in run.report.items() if value]
-    if run.unfinished:
-        left = f"{run.unfinished} of {run.admitted} admitted jobs, which earn nothing"
+    if run.admitted_unfinished:
+        left = f"{run.admitted_unfinished} of {run.admitted} admitted jobs, which earn nothing"
         facts.append(("did not finish", left))
     if run.outcome is not None and run.outcome.given_up_after_start:
         jobs, share = run.outcome.given_up_after_start, texts.percent(run.outcome.wasted_share)

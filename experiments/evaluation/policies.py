@@ -19,6 +19,7 @@ from experiments.evaluation.options import (
     Option,
     OptionError,
     described,
+    is_not_finite,
     no_such_option,
     options_of,
 )
@@ -29,6 +30,7 @@ from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION
 from oasis.online.recourse import RecourseParams
 from oasis.online.recourse.learned import learned_from
 from oasis.online.search import Granularity, check_granularity
+from oasis.scheduling import BasePolicy
 from oasis.simulator import Policy, Scheduler
 
 OASIS, RECOURSE = "oasis", "recourse"
@@ -132,7 +134,7 @@ class PolicyEntry:
         experiments.evaluation.options.OptionError: drf.seed: no such option; drf has by, placement
         """
         values = self._values(given)
-        return {name: list(v) if isinstance(v, tuple) else v for name, v in values.items()}
+        return {name: _plain(value) for name, value in values.items()}
 
     def make(
         self, instance: oasis.Instance | None = None, given: Mapping[str, Any] | None = None
@@ -221,6 +223,13 @@ class PolicyEntry:
         return values
 
 
+def _plain(value: Any) -> Any:
+    """A value of an option as JSON can say it, and as the option reads it again."""
+    if is_not_finite(value):
+        return str(value)
+    return list(value) if isinstance(value, tuple) else value
+
+
 def _oasis(instance: oasis.Instance, **options: Any) -> oasis.OASiS:
     return oasis.OASiS.from_instance(instance, **options)
 
@@ -236,8 +245,10 @@ def _baseline(name: str, policy: Callable[..., Policy]) -> PolicyEntry:
 
 
 def _summary(source: object) -> str:
-    """The first paragraph of a docstring, on one line."""
-    return " ".join((getdoc(source) or "").partition("\n\n")[0].split())
+    """The first paragraph of a docstring, on one line; that of `BasePolicy` says nothing."""
+    text = getdoc(source) or ""
+    text = "" if text == getdoc(BasePolicy) else text
+    return " ".join(text.partition("\n\n")[0].split()) or "not documented"
 
 
 def _recourse(_: oasis.Instance | None = None, **options: Any) -> oasis.Recourse:

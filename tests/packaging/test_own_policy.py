@@ -380,6 +380,44 @@ def test_what_is_not_recorded_shows_in_the_result(
     assert not Path("again.json").exists()
 
 
+@pytest.mark.parametrize("base", ["Densest", "Plainly"])
+def test_an_option_without_a_limit_is_recorded_read_again_and_set(
+    run: Oasis, write: Any, base: str
+) -> None:
+    """``most=inf`` is how one writes "no limit"; JSON has no such number."""
+    write(
+        "class Plainly(Densest):\n    parameters = {}\n\n"
+        f"class P({base}):\n    def __init__(self, most=float('inf')):\n"
+        "        super().__init__(int(min(most, 100)))\n"
+    )
+    found = made(run, "run", "instance.json", "--policy", "mine.py:P")
+    assert found["parameters"] == {"most": "inf"}
+    assert run("run", "--from", "result.json")[0] == 0
+    found = made(run, "run", "instance.json", "--policy", "mine.py:P", "--set", "mine.py:P.most=2")
+    assert found["parameters"] == {"most": 2.0}
+    assert run("run", "--from", "result.json")[0] == 0
+    found = made(run, "compare", "instance.json", "--policies", "mine.py:P,fifo")
+    assert found["policies"]["mine.py:P"]["parameters"] == {"most": "inf"}
+    wrong = ("run", "instance.json", "--policy", "mine.py:P", "--set", "mine.py:P.most=many")
+    assert_refused(run(*wrong), "mine.py:P.most: expected a finite number, got 'many'")
+
+
+def test_a_class_without_a_docstring_is_not_described_as_its_base_class(
+    run: Oasis, write: Any
+) -> None:
+    code, out, _ = run("policies", "mine.py:Densest")
+    assert code == 0
+    assert "not documented" in out
+    assert "\n    .\n" not in out
+
+
+def test_a_result_without_keys_that_were_added_later_is_reproduced(run: Oasis, write: Any) -> None:
+    found = made(run, "run", "instance.json", "--policy", "las")
+    del found["simulation"]["unfinished"]
+    Path("result.json").write_text(json.dumps(found), encoding="utf-8")
+    assert run("run", "--from", "result.json")[0] == 0
+
+
 def test_a_figure_that_was_changed_by_hand_is_named(run: Oasis, write: Any) -> None:
     found = made(run, "run", "instance.json", "--policy", "las")
     found["decisions"][1]["reason"] = "by hand"
