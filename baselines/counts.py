@@ -1,10 +1,23 @@
-"""How many workers and parameter servers a job runs with under the policies that fix them."""
+"""How many tasks a job runs with, and what policies share about where they go."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
 import numpy as np
 
-from oasis.scheduling import EmptyCluster, PolicyJob
+from oasis.scheduling import (
+    Allocation,
+    EmptyCluster,
+    Placement,
+    PolicyJob,
+    Room,
+    Site,
+    check_placement,
+    placement_named,
+)
 
 LEAST, MOST = 1, 30
 
@@ -67,3 +80,83 @@ class FixedCounts:
                 if self._empty.holds(job, workers, ps):
                     return workers, ps
         return None
+
+
+class Placing:
+    """The choice of a placement rule, an option of every policy.
+
+    Parameters
+    ----------
+    name : str or None
+        A key of `oasis.scheduling.PLACEMENTS`. None: round-robin on slotted instances, as the
+        OASiS paper's rivals place, and best fit on other workloads.
+    """
+
+    def __init__(self, name: str | None = None) -> None:
+        self.name = check_placement(name)
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """The name, None where the workload decides."""
+        return {"placement": self.name}
+
+    def on(self, site: Site) -> Placement:
+        """A new rule for `site`."""
+        return placement_named(self.name, site)
+
+    def empty(self, site: Site) -> EmptyCluster:
+        """What the empty cluster holds under this rule."""
+        return EmptyCluster(site, partial(self.on, site))
+
+
+class Gpus:
+    """GPUs of a job with so many workers; its workers where it needs no GPU.
+
+    Parameters
+    ----------
+    site : Site
+        Which says whether there are GPUs at all.
+
+    Examples
+    --------
+    >>> from oasis.scheduling import Machine
+    >>> gpus = Gpus(Site(("gpu", "cpu"), (Machine("n0", (4.0, 8.0)),)))
+    >>> gpus.of(PolicyJob("a", 0.0, 1.0, ((0, 2),), max_workers=3), 3)
+    6.0
+    >>> gpus.of(PolicyJob("b", 0.0, 1.0, ((1, 2),), max_workers=3), 3)
+    3.0
+    """
+
+    def __init__(self, site: Site) -> None:
+        self._resource = site.resources.index("gpu") if "gpu" in site.resources else None
+        self._grid = site.grid
+
+    def of(self, job: PolicyJob, workers: int) -> float:
+        """GPUs of `job` with `workers`."""
+        if self._resource is None:
+            return float(workers)
+        return workers * (dict(job.worker).get(self._resource, 0) / self._grid or 1.0)
+
+
+def on_node(room: Room, job: PolicyJob, workers: int, ps: int, machine: int) -> Allocation | None:
+    """All tasks on `machine`; None, and `room` as it was, if they do not fit there.
+
+    Where it may host no parameter servers, as on an instance of the model, these go on the first
+    machine that has room for all of them.
+
+    Examples
+    --------
+    >>> from oasis.scheduling import Machine, Site
+    >>> site = Site(("gpu",), tuple(Machine(name, (4.0,)) for name in "ab"))
+    >>> job = PolicyJob("j", 0.0, 1.0, ((0, 1),), max_workers=4)
+    >>> room = Room(site, [(1,), (2,)])
+    >>> on_node(room, job, 2, 0, 0), on_node(room, job, 2, 0, 1)
+    (None, Allocation(workers=((1, 2),), ps=()))
+    """
+    servers = room.site.machines_for("ps")
+    hosts = (machine,) if machine in servers or not ps else servers
+    for host in hosts:
+        found = Allocation(((machine, workers),), ((host, ps),) if ps else ())
+        if room.hold(job, found):
+            return found
+    return None

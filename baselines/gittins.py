@@ -8,9 +8,8 @@ from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from typing import Any
 
-from baselines.levels import Levels, check_levels
-from baselines.line import STRICT
-from baselines.ordered import Ordered, significant
+from baselines.preemptive import Levels, Ordered, check_levels, significant
+from baselines.queues import STRICT
 from oasis.model.rounding import TOLERANCE
 from oasis.scheduling import Plan, PolicyJob, Site, View
 

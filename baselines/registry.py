@@ -8,20 +8,15 @@ from typing import Any
 
 from baselines.dorm import Dorm
 from baselines.dragon import Dragon, LocalityAware
-from baselines.drf import DRF
-from baselines.easy import EASY
-from baselines.fifo import FIFO
-from baselines.finish_time_fairness import FinishTimeFairness
+from baselines.fair_shares import DRF, FinishTimeFairness
 from baselines.gittins import Gittins
 from baselines.kod2 import Kod2
 from baselines.kubernetes_default import KubernetesDefault
-from baselines.las import LAS
+from baselines.preemptive import LAS, SRSF, SRTF
 from baselines.priority_queue import PriorityQueue
+from baselines.queues import EASY, FIFO, SJF
 from baselines.rrh import RRH
-from baselines.sjf import SJF
 from baselines.specon import SpeCon
-from baselines.srsf import SRSF
-from baselines.srtf import SRTF
 from oasis.model.choices import choice
 from oasis.scheduling import Policy
 

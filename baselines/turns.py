@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from baselines.line import Misfits
+from baselines.queues import Misfits
 from oasis.scheduling import Allocation, Placement, PolicyJob, Room, Site, View
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from IPython.display import Markdown
 
 from experiments.figures import FIGURES
-from experiments.figures.rows import for_people, groups, read_csv
+from experiments.figures.figure import for_people, groups, read_csv
 
 
 def table(name: str) -> Markdown:

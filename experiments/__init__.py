@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from experiments.evaluation.measure import CompetitiveRatio, competitive_ratio
+    from experiments.evaluation.competitive_ratio import CompetitiveRatio, competitive_ratio
 
 __all__ = ["CompetitiveRatio", "competitive_ratio"]
 
@@ -14,7 +14,7 @@ def __getattr__(name: str) -> Any:
     """Import the ratio when it is asked for: it needs a solver, most commands do not."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from experiments.evaluation import measure  # noqa: PLC0415
+    from experiments.evaluation import competitive_ratio as measure  # noqa: PLC0415
 
     return getattr(measure, name)
 

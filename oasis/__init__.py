@@ -75,7 +75,7 @@ if TYPE_CHECKING:  # for type checkers and editors; at run time NAMES says where
     from oasis.online.recourse.learned import LearnedPrices as LearnedPrices
     from oasis.simulator.recourse import Recourse as Recourse
     from oasis.simulator.result import Run as Run
-    from oasis.simulator.result_file import read_result as read_result
+    from oasis.simulator.result import read_result as read_result
     from oasis.simulator.run import simulate as simulate
     from oasis.workloads.generator import generate as generate
 
@@ -101,8 +101,7 @@ NAMES = {
     "online.prices": ("PriceBounds", "PriceFunction"),
     "online.recourse.learned": ("LearnedPrices",),
     "simulator.recourse": ("Recourse",),
-    "simulator.result": ("Run",),
-    "simulator.result_file": ("read_result",),
+    "simulator.result": ("Run", "read_result"),
     "simulator.run": ("simulate",),
     "workloads.generator": ("generate",),
 }

@@ -7,19 +7,16 @@ require("solving offline", "pulp", "highspy")
 from oasis.solvers import Status
 from offline.benders.params import BendersParams
 from offline.benders.solve import solve_benders
-from offline.both.params import BothParams
-from offline.both.solve import solve_both
+from offline.both import BothParams, solve_both
 from offline.column_generation.bound import ConfigurationBound, configuration_bound
 from offline.column_generation.params import ColumnGenerationParams, ConfigurationParams
 from offline.column_generation.solve import solve_configuration
 from offline.enumeration import EnumerationParams, solve_brute_force
 from offline.learning import learn_prices
-from offline.model.milp import solve_milp
-from offline.model.params import CompactParams
+from offline.model.milp import CompactParams, solve_milp
 from offline.result import Milestone, OfflineResult
 from offline.solve import METHODS, AutoParams, solve
-from offline.state import Phase
-from offline.warm_start import OnlinePrices, WarmStart
+from offline.state import OnlinePrices, Phase, WarmStart
 
 __all__ = [
     "METHODS",

@@ -21,8 +21,7 @@ from offline.method import Method
 from offline.params import Number, Params
 from offline.result import OfflineResult
 from offline.slot_counts import Counts, SlotPlacement, fitting_counts
-from offline.state import Phase, SolveState
-from offline.warm_start import Start, WarmStart
+from offline.state import Phase, SolveState, Start, WarmStart
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,7 @@ from oasis.solvers import SolveProgress, Status, highs
 from oasis.solvers.budget import Budget, checked, limits
 from offline.params import Params
 from offline.result import OfflineResult
-from offline.state import Phase, SolveState, trivial_bound
-from offline.warm_start import Start, WarmStart, warm_start_of
+from offline.state import Phase, SolveState, Start, WarmStart, trivial_bound, warm_start_of
 
 P = TypeVar("P", bound=Params)
 Work = Callable[[Instance, WarmStart, SolveState, P, int], Status]

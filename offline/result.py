@@ -9,7 +9,7 @@ from typing import Any
 
 from oasis.model.document import entry, list_of, mapping, optional, real, text
 from oasis.model.errors import InstanceError
-from oasis.model.frames import frame
+from oasis.model.files import frame
 from oasis.model.schedule import Schedule, schedules_by_job
 from oasis.model.summary import Facts, Summarised, short
 from oasis.model.validation import describe

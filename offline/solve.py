@@ -12,19 +12,16 @@ from oasis.model.instance import Instance, expect_instance
 from oasis.solvers import SolveProgress
 from offline.benders.params import BendersParams
 from offline.benders.solve import BENDERS
-from offline.both.params import BothParams
-from offline.both.solve import BOTH
+from offline.both import BOTH, BothParams
 from offline.column_generation.params import ConfigurationParams
 from offline.column_generation.solve import COLGEN
 from offline.enumeration import ENUMERATION
 from offline.method import Method
 from offline.model.arrays import OfflineArrays
-from offline.model.compact import compact_size
-from offline.model.milp import MILP
-from offline.model.params import CompactParams
+from offline.model.milp import MILP, CompactParams, compact_size
 from offline.params import Count, Params
 from offline.result import OfflineResult
-from offline.warm_start import Start
+from offline.state import Start
 
 LOGGER = logging.getLogger(__name__)
 

@@ -1,8 +1,8 @@
-"""The second process of a solve (`offline.processes.helper`).
+"""The second process of a solve (`offline.processes`).
 
 It reads its task from its standard input, one line of JSON, then what the first process learns, a
 line each, and writes what it learns itself as lines of JSON to its standard output
-(`offline.processes.messages`). It ends when its input does, however the process that started it
+(`offline.processes`). It ends when its input does, however the process that started it
 ended.
 """
 
@@ -27,14 +27,12 @@ from oasis.model.schedule import schedules_by_job
 from oasis.solvers import SolveProgress, Status
 from oasis.solvers.budget import Budget
 from offline.benders.params import BendersParams
-from offline.benders.searching import search_for_schedules
+from offline.benders.solve import search_for_schedules
 from offline.column_generation.params import ConfigurationParams
-from offline.column_generation.searching import search_beside_bound
-from offline.model.milp import MILP
-from offline.model.params import CompactParams
-from offline.processes.messages import Message, Partner, plain
-from offline.state import SolveState
-from offline.warm_start import OnlinePrices, WarmStart
+from offline.column_generation.solve import search_beside_bound
+from offline.model.milp import MILP, CompactParams
+from offline.processes import Message, Partner, plain
+from offline.state import OnlinePrices, SolveState, WarmStart
 
 OTHERS = "another process"  # found what this one was told of
 SAID_BEFORE = 1e-9  # relative: a bound that is lower by less than this is not sent

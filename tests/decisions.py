@@ -8,8 +8,7 @@ from typing import Any
 from oasis.kubernetes.objects.oasis_job import JobSpec
 from oasis.kubernetes.planning.driver import Driver
 from oasis.kubernetes.planning.policy_state import encode
-from oasis.scheduling.allocation import Allocation
-from oasis.scheduling.job import PolicyJob
+from oasis.scheduling.job import Allocation, PolicyJob
 from oasis.scheduling.policy import Plan, Policy, View
 from oasis.scheduling.site import Site
 from oasis.simulator.workload import Workload

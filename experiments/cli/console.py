@@ -24,7 +24,7 @@ from rich.text import Text
 
 from experiments.cli.exit_codes import DONE, LIMIT, ReaderGoneError
 from experiments.cli.layout import Layout, lay_out, printable, wrapped
-from experiments.evaluation.texts import interval, number, percent, seconds
+from experiments.evaluation.tables import interval, number, percent, seconds
 
 __all__ = [
     "counter",

@@ -2,18 +2,213 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, get_origin
 
 import typer
 
 from experiments.evaluation.limits import Duration, read_seconds, read_share
-from oasis.model.choices import choice
+from experiments.evaluation.options import Option, OptionError, no_such_option, options_of
+from experiments.evaluation.policies import (
+    LINE,
+    OASIS,
+    POLICIES,
+    SEED,
+    entry_of,
+    having,
+    is_import_name,
+)
+from oasis.model.choices import choice, did_you_mean
 from oasis.model.errors import OasisError
 from oasis.model.files import check_writable, is_standard_output
 from oasis.model.validation import LARGEST_SEED
+
+Command = Callable[..., Any]
+
+
+def with_options(
+    source: type[Any],
+    parameter: str = "options",
+    *,
+    only_given: bool = False,
+    defaults: Mapping[str, Any] | None = None,
+) -> Callable[[Command], Command]:
+    """Decorate a command so that it has a flag for each option of a dataclass.
+
+    Parameters
+    ----------
+    source : type
+        Dataclass of options, as `options_of` reads it.
+    parameter : str
+        Parameter of the command that the flags replace. It gets an instance of `source`.
+    only_given : bool
+        Whether it gets a dictionary of the options that the user gave instead.
+    defaults : mapping, optional
+        Which options, with the defaults that they have in this command; all, with their own, if
+        not given.
+    """
+    options = options_of(source)
+    if defaults is not None:
+        options = {
+            name: replace(options[name], default=default) for name, default in defaults.items()
+        }
+
+    def decorate(command: Command) -> Command:
+        def wrapper(**arguments: Any) -> Any:
+            chosen = {name: arguments.pop(name) for name in options}
+            for name, option in options.items():
+                if option.denial and chosen[name] is not None:
+                    chosen[name] = not chosen[name]
+            if only_given:
+                given: Any = {name: v for name, v in chosen.items() if v is not None}
+            else:
+                with naming_flags(options):
+                    given = source(**chosen)
+            return command(**arguments, **{parameter: given})
+
+        signature = inspect.signature(command, eval_str=True)
+        parameters: list[inspect.Parameter] = []
+        for own in signature.parameters.values():
+            if own.name == parameter:
+                parameters += [_flag_of(option, only_given) for option in options.values()]
+            else:
+                parameters.append(own.replace(kind=inspect.Parameter.KEYWORD_ONLY))
+        wrapper.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+        wrapper.__doc__ = command.__doc__
+        return wrapper
+
+    return decorate
+
+
+def _flag_of(option: Option, only_given: bool) -> inspect.Parameter:
+    """The parameter from which typer makes the flag of an option."""
+    kind = str if get_origin(option.kind) is Literal else option.kind
+    name, text, default = flag(option.name), option.help, option.default
+    if option.denial:
+        name, _, text = option.denial.partition(": ")
+        default = not default
+    text = f"{text[:1].upper()}{text[1:]}{'' if text.endswith(']') else '.'}"
+    reader: dict[str, Any] = {}
+    if option.is_row:
+        reader = {"parser": _row_parser(option), "metavar": "NUMBER,..."}
+        kind = str
+        default = ",".join(f"{part:g}" for part in option.default)
+    if only_given:
+        shown = "" if kind is bool or default in (None, "") else f" [default: {default}]"
+        kind, text, default = kind | None, text + shown, None
+    return inspect.Parameter(
+        option.name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=default,
+        annotation=Annotated[kind, typer.Option(name, help=text, **reader)],
+    )
+
+
+def _row_parser(option: Option) -> Callable[[str], Any]:
+    """Read numbers with commas between, as the help of a flag shows them."""
+
+    def parse(text: str) -> Any:
+        try:
+            return option.parse(text)
+        except ValueError as error:
+            raise typer.BadParameter(str(error)) from None
+
+    return parse
+
+
+def flag(name: str) -> str:
+    """Spelling of a Python name on the command line.
+
+    Examples
+    --------
+    >>> flag("min_utility_fraction")
+    '--min-utility-fraction'
+    """
+    return f"--{name.replace('_', '-')}"
+
+
+@contextmanager
+def naming_flags(names: Mapping[str, Any] | tuple[str, ...], **other: str) -> Iterator[None]:
+    """Turn ``name: what is wrong`` into ``--name: what is wrong``.
+
+    Functions for Python callers name their parameters, or an entry of one, ``name[1]``; whoever
+    sits at the command line knows flags.
+
+    Parameters
+    ----------
+    names : mapping or tuple of str
+        Parameters whose flags have the same name.
+    **other
+        Flags by parameter where the names differ.
+
+    Raises
+    ------
+    OasisError
+        In place of an error whose message begins with such names.
+    """
+    flags = {name: flag(name) for name in names} | other
+    try:
+        yield
+    except (OasisError, ValueError) as error:
+        head, colon, rest = str(error).partition(": ")
+        named = head.split(", ")
+        bases = [name.partition("[")[0] for name in named]  # mix[1] is given by --mix
+        if colon and all(base in flags for base in bases):
+            raise OasisError(f"{', '.join(flags[base] for base in bases)}: {rest}") from None
+        raise
+
+
+def comma_list(text: str, name: str) -> list[str]:
+    """Split a list with commas between; each entry comes once.
+
+    Parameters
+    ----------
+    text : str
+        What the user gave.
+    name : str
+        The flag, for messages.
+
+    Raises
+    ------
+    OasisError
+        For an empty entry or a repeated one.
+
+    Examples
+    --------
+    >>> comma_list("oasis, fifo", "--policies")
+    ['oasis', 'fifo']
+    """
+    entries = [entry.strip() for entry in text.split(",")]
+    if "" in entries:
+        raise OasisError(f"{name}: expected entries with commas between, got {text!r}")
+    for k, entry in enumerate(entries):
+        if entry in entries[:k]:
+            raise OasisError(f"{name}: expected each entry once, got {entry} again")
+    return entries
+
+
+def comma_counts(text: str, name: str) -> tuple[int, ...]:
+    """Split a list of whole numbers with commas between.
+
+    Raises
+    ------
+    OasisError
+        For what is no whole number, and for a repeated one.
+
+    Examples
+    --------
+    >>> comma_counts("100,200", "--jobs")
+    (100, 200)
+    """
+    try:
+        return tuple(int(entry) for entry in comma_list(text, name))
+    except ValueError:
+        raise OasisError(f"{name}: expected counts with commas between, got {text!r}") from None
 
 
 def _limit(name: str, read: Callable[[str], float], metavar: str, text: str) -> Any:
@@ -123,8 +318,8 @@ def check_plot(path: Path | None) -> Path | None:
 def check_style(name: str | None) -> str | None:
     """`name` if it is a style: said before the work, not after it."""
     if name is not None:
-        from experiments.cli.flags import naming_flags  # noqa: PLC0415 (imports no extra itself)
-        from experiments.plotting.style import read_style  # noqa: PLC0415 (needs an extra)
+        from experiments.cli.options import naming_flags  # noqa: PLC0415 (imports no extra itself)
+        from experiments.plotting.canvas import read_style  # noqa: PLC0415 (needs an extra)
 
         with naming_flags(("style",)):
             read_style(name)
@@ -205,3 +400,197 @@ Style = Annotated[
         "such as grayscale.",
     ),
 ]
+
+
+SET = "--set"
+SHARED = {SEED: "--policy-seed", LINE: "--line"}  # flags that set an option of every policy
+
+Set = Annotated[
+    list[str] | None,
+    typer.Option(
+        SET,
+        metavar="P.OPTION=X",
+        help="Set an option of policy P, such as las.thresholds=1,5; repeatable. An unknown one is "
+        "answered with those that there are.",
+        show_default=False,
+    ),
+]
+PolicySeed = Annotated[
+    int | None,
+    typer.Option(
+        "--policy-seed",
+        help=f"The option seed of {', '.join(having(SEED))} at once. [default: 0]",
+    ),
+]
+PolicyLine = Annotated[
+    str | None,
+    typer.Option(
+        "--line",
+        metavar="strict|fit",
+        help="Whether a job that does not fit blocks those behind it, or they may pass: the option "
+        f"line of {', '.join(having(LINE))} at once. [default: strict]",
+    ),
+]
+
+Chosen = dict[str, dict[str, Any]]
+
+
+def known_policy(
+    name: str, option: str, among: Sequence[str] = tuple(POLICIES), *, own: bool = True
+) -> str:
+    """`name` if it is a policy; one of somebody's own, ``module:Name``, only where `own` says so.
+
+    Raises
+    ------
+    OasisError
+        Naming the flag `option` and what there is.
+    """
+    if not own and is_import_name(name):
+        raise OasisError(f"{option}: expected one of {', '.join(among)}, got {name!r}")
+    try:
+        return entry_of(name, among).name
+    except ValueError as error:
+        other = name.casefold()
+        hint = f"; {other} is a policy, but this command does not take it"
+        # the cause is what somebody's own module raised: --verbose shows its traceback
+        raise OasisError(
+            f"{option}: {error}{hint if other in POLICIES else ''}"
+        ) from error.__cause__
+
+
+def known_policies(text: str, option: str, among: Sequence[str] = tuple(POLICIES)) -> list[str]:
+    """Names of policies that are given with commas between, each once.
+
+    Raises
+    ------
+    OasisError
+        Naming the flag `option`.
+
+    Examples
+    --------
+    >>> known_policies("oasis, FIFO", "--policies")
+    ['oasis', 'fifo']
+    """
+    names = [known_policy(name, option, among) for name in comma_list(text, option)]
+    return comma_list(",".join(names), option)
+
+
+def read_assignments(
+    texts: Sequence[str], owners: Mapping[str, Mapping[str, Option]]
+) -> dict[str, dict[str, Any]]:
+    """Read ``OWNER.OPTION=VALUE``.
+
+    Parameters
+    ----------
+    texts : sequence of str
+        What the user gave, one assignment each.
+    owners : mapping
+        Options by owner, such as the policies that are run.
+
+    Returns
+    -------
+    dict
+        Values by owner and option.
+
+    Raises
+    ------
+    OasisError
+        If one is malformed, comes twice, or names what there is not.
+
+    Examples
+    --------
+    >>> read_assignments(["las.thresholds=0.5,2"], {"las": POLICIES["las"].options})
+    {'las': {'thresholds': (0.5, 2.0)}}
+    """
+    found: Chosen = {}
+    for text in texts:
+        place, equals, value = text.partition("=")
+        owner, dot, name = place.strip().rpartition(".")
+        if not (equals and dot and owner and name):
+            raise OasisError(f"{SET}: expected POLICY.OPTION=VALUE, got {text!r}")
+        where = f"{SET} {owner}.{name}"
+        owner = {each.casefold(): each for each in owners}.get(owner.casefold(), owner)
+        if owner not in owners:
+            expected = f"expected an option of {', '.join(owners)}, got {owner!r}"
+            raise OasisError(f"{where}: {expected}{did_you_mean(owner, owners)}")
+        if name not in owners[owner]:
+            raise OasisError(f"{where}: {no_such_option(owner, name, owners[owner])}")
+        if name in found.setdefault(owner, {}):
+            raise OasisError(f"{where}: expected one value, got two")
+        try:
+            found[owner][name] = owners[owner][name].parse(value)
+        except ValueError as error:
+            raise OasisError(f"{where}: {error}") from None
+    return found
+
+
+def choose_options(
+    names: Sequence[str],
+    assignments: Sequence[str] | None,
+    *,
+    oasis: Mapping[str, Any] | None = None,
+    shared: Mapping[str, Any] | None = None,
+) -> Chosen:
+    """What the user has set of each policy that a command runs, checked.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Names of the policies.
+    assignments : sequence of str, optional
+        What ``--set`` was given.
+    oasis : mapping, optional
+        Options of OASiS that were given by flags of their own.
+    shared : mapping, optional
+        What ``--policy-seed`` and ``--line`` were given, by option: for every policy that has it
+        and for which ``--set`` says nothing else; None if not given.
+
+    Raises
+    ------
+    OasisError
+        Naming the flag, also where none of the policies has such an option.
+
+    Examples
+    --------
+    >>> choose_options(["fifo", "drf"], ["fifo.seed=2"])
+    {'fifo': {'seed': 2}, 'drf': {}}
+    """
+    given = read_assignments(assignments or (), {name: entry_of(name).options for name in names})
+    for option, value in (oasis or {}).items():
+        spelling = _spelling(option)
+        if OASIS not in names:
+            raise OasisError(f"{spelling}: an option of oasis alone, got {', '.join(names)}")
+        if option in given.setdefault(OASIS, {}):
+            raise OasisError(f"{spelling}: expected no {SET} {OASIS}.{option} beside it")
+        given[OASIS][option] = value
+    for option, value in (shared or {}).items():
+        found = having(option, names) if value is not None else []
+        if value is not None and not found:
+            expected = f"expected one of {', '.join(having(option))}"
+            got = ", ".join(names)
+            raise OasisError(f"{SHARED[option]}: {expected} among the policies, got {got}")
+        for name in found:
+            given.setdefault(name, {}).setdefault(option, value)
+    flagged = {**(oasis or {}), **({LINE: line} if (line := (shared or {}).get(LINE)) else {})}
+    return {name: _checked(name, given.get(name, {}), flagged) for name in names}
+
+
+def _checked(name: str, given: Mapping[str, Any], flagged: Mapping[str, Any]) -> dict[str, Any]:
+    try:
+        whole = entry_of(name).resolve(given)
+        return {option: whole[option] for option in given}
+    except OptionError as error:
+        option = error.option
+        where = f"{SET} {name}" + (f".{option}" if option else "")
+        if name == OASIS and option is not None and option in flagged:
+            where = _spelling(option)
+        elif option == SEED:
+            where = f"{where} or {SHARED[SEED]}"
+        elif option == LINE and given[LINE] == flagged.get(LINE):
+            where = SHARED[LINE]
+        raise OasisError(f"{where}: {error.expected}") from None
+
+
+def _spelling(option: str) -> str:
+    denial, _, _ = POLICIES[OASIS].options[option].denial.partition(": ")
+    return denial or flag(option)

@@ -2,19 +2,68 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import oasis
 from experiments.cli import console
-from experiments.cli.options import is_stdout
+from experiments.cli.options import AsJson, Picture, ResultFile, Style, is_stdout
+from experiments.evaluation.provenance import Recipe
 from oasis.model.errors import OasisError
+from oasis.model.file_kinds import ELASTIC, INSTANCE, JOB, RESULTS, SCHEDULES, kind_of_data
 from oasis.model.files import write_text
-from oasis.model.instance_file import instance_to_dict
+from oasis.model.instance_file import instance_from_dict, instance_to_dict, job_from_dict, read_json
+from oasis.simulator import ElasticWorkload, elastic_from_dict
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+
+@contextmanager
+def errors_name(path: Path) -> Iterator[None]:
+    """Prepend the file's name to what is wrong inside it."""
+    try:
+        yield
+    except oasis.OasisError as error:
+        raise oasis.OasisError(f"{path}: {error}") from error.__cause__
+
+
+def read_document(path: Path) -> Any:
+    """Read the JSON document of a result; errors name the file, or what it is instead."""
+    with errors_name(path):
+        return read_json(path, (*RESULTS, SCHEDULES), "a result")
+
+
+def read_instance(path: Path) -> oasis.Instance:
+    """Read an instance file; errors name the file and the field."""
+    with errors_name(path):
+        return oasis.read(path)
+
+
+def read_workload(path: Path) -> oasis.Instance | ElasticWorkload:
+    """Read an instance, or a workload of elastic jobs; errors name the file and the field."""
+    kinds, expected = (INSTANCE, ELASTIC), "an instance or a workload of elastic jobs"
+    with errors_name(path):
+        data = read_json(path, kinds, expected)
+        kind = kind_of_data(data)
+        is_elastic = kind is not None and kind.name == ELASTIC
+        return elastic_from_dict(data) if is_elastic else instance_from_dict(data)
+
+
+def read_job(path: Path) -> oasis.Job:
+    """Read a file with one job, an entry of ``jobs`` in an instance file."""
+    with errors_name(path):
+        return job_from_dict(read_json(path, (JOB,), "one job, an entry of an instance's jobs"))
+
+
+def read_recipe(path: Path) -> Recipe:
+    """Read from a result of ``oasis run`` how to make it again."""
+    with errors_name(path):
+        return Recipe.of(read_json(path, ("run",), "a result of oasis run"))
 
 
 def deliver(
@@ -47,7 +96,7 @@ def deliver(
     draw : callable, optional
         Makes the picture; needed with `plot`.
     style : str, optional
-        Style of the picture, as `experiments.plotting.style.read_style` reads it.
+        Style of the picture, as `experiments.plotting.canvas.read_style` reads it.
 
     Raises
     ------
@@ -128,3 +177,76 @@ def _attempt(failures: list[OSError], write: Callable[[], None]) -> None:
         write()
     except OSError as error:
         failures.append(error)
+
+
+Command = Callable[..., Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """Where a result goes.
+
+    Parameters
+    ----------
+    output : Path or None
+        File for the document.
+    plot : Path or None
+        File for the picture.
+    style : str or None
+        Style of the picture, as `experiments.plotting.canvas.read_style` reads it.
+    as_json : bool
+        Whether to print the document instead of a text.
+    """
+
+    output: ResultFile = None
+    plot: Picture = None
+    style: Style = None
+    as_json: AsJson = False
+
+    def __call__(
+        self,
+        document: dict[str, Any] | Callable[[], dict[str, Any]],
+        show: Callable[[], None],
+        draw: Callable[[], Figure],
+    ) -> None:
+        """Write a result to the files that were asked for, and print it.
+
+        Parameters
+        ----------
+        document, show, draw
+            As for `experiments.cli.results.deliver`.
+        """
+        deliver(
+            document,
+            show,
+            as_json=self.as_json,
+            output=self.output,
+            plot=self.plot,
+            draw=draw,
+            style=self.style,
+        )
+
+
+def with_delivery(command: Command) -> Command:
+    """Decorate a command: its parameter ``delivery`` becomes the options of `Delivery`.
+
+    A style without a picture is refused before the command begins: nothing would come of it.
+    """
+    names = [field.name for field in fields(Delivery)]
+
+    def wrapper(**arguments: Any) -> Any:
+        delivery = Delivery(**{name: arguments.pop(name) for name in names})
+        if delivery.style is not None and delivery.plot is None:
+            raise ValueError("--style: expected --plot beside it")
+        return command(**arguments, delivery=delivery)
+
+    own = inspect.signature(command, eval_str=True).parameters.values()
+    flags = inspect.signature(Delivery, eval_str=True).parameters.values()
+    parameters = [
+        one.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+        for parameter in own
+        for one in (flags if parameter.name == "delivery" else (parameter,))
+    ]
+    wrapper.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    wrapper.__doc__ = command.__doc__
+    return wrapper

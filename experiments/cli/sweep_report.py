@@ -28,7 +28,7 @@ def list_cells(cells: Sequence[Cell], store: Store, as_json: bool) -> None:
     import pandas as pd  # noqa: PLC0415
 
     from experiments import sweep  # noqa: PLC0415
-    from experiments.sweep.table import label  # noqa: PLC0415
+    from experiments.sweep.summary import label  # noqa: PLC0415
 
     records = sweep.recorded(cells, store, on_note=console.note)
     states = [records[cell.key].status if cell.key in records else "to run" for cell in cells]
@@ -74,7 +74,7 @@ def report(result: SweepResult, as_json: bool, *, is_written: bool) -> None:
 
 
 def _print(means: pd.DataFrame, headline: Sequence[str]) -> None:
-    from experiments.sweep import table  # noqa: PLC0415 (needs an extra)
+    from experiments.sweep import summary as table  # noqa: PLC0415 (needs an extra)
 
     figures = [name for name in headline if name in means]
     rows = table.rows_of(means, figures)
@@ -85,7 +85,7 @@ def _print(means: pd.DataFrame, headline: Sequence[str]) -> None:
 
 def _plain(frame: pd.DataFrame) -> list[dict[str, Any]]:
     """Rows for JSON, None for what is missing."""
-    from experiments.sweep.table import is_missing, plain  # noqa: PLC0415 (needs an extra)
+    from experiments.sweep.summary import is_missing, plain  # noqa: PLC0415 (needs an extra)
 
     rows = frame.to_dict("records")
     return [{name: None if is_missing(v) else plain(v) for name, v in row.items()} for row in rows]

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import oasis
+from experiments.evaluation.intervals import interval_of, scale_of
+from experiments.evaluation.policies import POLICIES, entry_of
 from oasis.model.document import entry, mapping, text
 from oasis.model.errors import located_at
-from oasis.model.frames import frame
+from oasis.model.files import frame
 from oasis.model.instance import Instance, expect_instance
 from oasis.model.summary import Facts, Summarised
 from oasis.model.validation import describe
-from oasis.simulator import Policy, Scheduler
+from oasis.scheduling.policy_check import parameters_of, report_of
+from oasis.simulator import Outcome, Policy, Scheduler, Workload, replay
 from oasis.simulator.result import Run
 
 SLOT_SECONDS = 600.0  # length of the slots of OASiS and recourse on elastic jobs
@@ -259,3 +263,193 @@ def _expect_makers(policies: object) -> None:
 
 def _tell(on_decision: Callable[[str], None], name: str, _: oasis.Decision) -> None:
     on_decision(name)
+
+
+PLAIN = tuple(name for name, entry in POLICIES.items() if not entry.needs_instance)
+
+
+def replay_each(
+    workload: Workload,
+    policies: Mapping[str, Mapping[str, Any]],
+    *,
+    on_settled: Callable[[], None] | None = None,
+    options: Mapping[str, Any] | None = None,
+    keep_interrupted: bool = False,
+) -> dict[str, dict[str, Any]]:
+    """Run each policy on `workload`; replayed_figures by its name, as plain data.
+
+    Parameters
+    ----------
+    workload : Workload
+        Of rigid or elastic jobs.
+    policies : mapping of str to mapping
+        The options of each policy that differ from their defaults, by its name.
+    on_settled : callable, optional
+        Called for each job that finished, for progress.
+    options : mapping, optional
+        Further arguments of `oasis.simulator.replay`: speed, costs, observation. Where they are
+        given, the replayed_figures say how often jobs were changed and what that cost them too.
+    keep_interrupted : bool
+        Whether Ctrl-C keeps the policies that are done, as `until_interrupted` does; those that
+        have no replayed_figures are missing then.
+
+    Raises
+    ------
+    ValueError
+        If there is no such policy or option, or it needs an instance of the model.
+
+    Examples
+    --------
+    >>> from oasis.simulator import PlainJob, rigid_workload
+    >>> workload = rigid_workload([PlainJob("a", 0.0, 60.0, 1), PlainJob("b", 0.0, 30.0, 1)], 1, 1)
+    >>> found = replay_each(workload, {"fifo": {}, "srtf": {"line": "fit"}})
+    >>> {name: replayed_figures["mean_completion"] for name, replayed_figures in found.items()}
+    {'fifo': 75.0, 'srtf': 60.0}
+    """
+    made = {name: _plain_policy(name, given) for name, given in policies.items()}
+    told = None if on_settled is None else lambda _: on_settled()
+
+    def run(name: str) -> dict[str, Any]:
+        row = _run(workload, made[name], told, options)
+        return row | entry_of(name).recorded(policies[name], row["parameters"])
+
+    return until_interrupted(made, run, keep=keep_interrupted)[0]
+
+
+def _run(
+    workload: Workload, policy: Policy, told: Any, options: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    outcome = replay(workload, policy, on_settled=told, **(options or {}))
+    found = replayed_figures(policy, outcome)
+    return found if options is None else found | changes(outcome)
+
+
+def changes(outcome: Outcome) -> dict[str, Any]:
+    """How often the jobs were changed, and the mean times of it in seconds."""
+    jobs = outcome.jobs
+    count = len(jobs)
+    return {
+        "mean_running": math.fsum(job.running for job in jobs) / count,
+        "mean_overhead": math.fsum(job.overhead for job in jobs) / count,
+        "mean_stalled": math.fsum(job.stalled for job in jobs) / count,
+        "restarts": sum(job.restarts for job in jobs),
+        "resizes": sum(job.resizes for job in jobs),
+        "migrations": sum(job.migrations for job in jobs),
+        "use": outcome.use,
+    }
+
+
+def _plain_policy(name: str, options: Mapping[str, Any]) -> Policy:
+    return cast(Policy, entry_of(name, PLAIN).make(None, options))
+
+
+def replayed_figures(policy: Policy, outcome: Outcome) -> dict[str, Any]:
+    """Figures of one replay as plain data; times are in seconds."""
+    jobs = outcome.jobs
+    seconds = outcome.policy_seconds + outcome.simulator_seconds
+    return {
+        "finished": len(outcome.completions),
+        "unfinished": outcome.unfinished,
+        "rejected": sum(job.refusal is not None for job in jobs),
+        "mean_completion": outcome.mean_completion,
+        "median_completion": outcome.median_completion,
+        "p95_completion": outcome.completion_quantile(0.95),
+        "mean_waiting": math.fsum(job.waiting for job in jobs) / len(jobs),
+        "makespan": outcome.makespan,
+        "gpu_utilisation": outcome.use.get("gpu"),
+        "policy_calls": outcome.calls,
+        "policy_seconds": outcome.policy_seconds,
+        "simulator_seconds": outcome.simulator_seconds,
+        "jobs_per_second": len(jobs) / seconds if seconds else None,
+        "parameters": parameters_of(policy),
+        "report": report_of(policy),
+    }
+
+
+OVER_SEEDS = "over_seeds"
+AVERAGED = (
+    *("total_utility", "admitted", "rejected", "finished", "mean_completion", "p95_completion"),
+    *("unfinished", "makespan", "given_up_after_start", "wasted_share"),
+)  # figures that get an interval
+
+
+def compare_over_seeds(
+    instance: Instance,
+    policies: Mapping[str, Callable[[int | None], Policy | Scheduler]],
+    seeds: Mapping[str, Sequence[int]],
+    *,
+    on_decision: Callable[[str], None] | None = None,
+    keep_interrupted: bool = False,
+) -> Comparison:
+    """Run each policy once, or once for each of its seeds; figures are then means over them.
+
+    Parameters
+    ----------
+    instance : Instance
+        The problem.
+    policies : mapping of str to callable
+        Makes a fresh policy with this seed, or with none where it does not draw at random.
+    seeds : mapping of str to sequence of int
+        Seeds of each policy that draws at random, by its name.
+    on_decision : callable, optional
+        As for `experiments.evaluation.comparison.compare`.
+    keep_interrupted : bool
+        Whether Ctrl-C keeps the policies that are done, as `until_interrupted` does.
+
+    Returns
+    -------
+    Comparison
+        The row of a policy with seeds holds means, of those runs that have the figure at all;
+        parameters and report are those of the first seed. Its entry ``over_seeds`` has the
+        ``seeds``, and under ``figures`` for each figure the ``values`` and the
+        `experiments.evaluation.intervals.Interval` of their mean.
+
+    Raises
+    ------
+    PolicyError, VerificationError
+        As `experiments.evaluation.comparison.compare`.
+
+    Examples
+    --------
+    >>> import oasis
+    >>> from baselines import DRF, FIFO
+    >>> instance = oasis.generate("testbed", jobs=4, seed=1)
+    >>> makers = {"fifo": lambda seed: FIFO(seed=seed), "drf": lambda _: DRF()}
+    >>> found = compare_over_seeds(instance, makers, {"fifo": [0, 1, 2]})
+    >>> found.policies["fifo"]["over_seeds"]["figures"]["finished"]["values"]
+    [1, 1, 1]
+    """
+    about: Mapping[str, Any] = {}
+
+    def run(name: str) -> dict[str, Any]:
+        nonlocal about
+        drawn: Sequence[int | None] = seeds.get(name) or [None]
+        found = [
+            compare(instance, {name: partial(policies[name], seed)}, on_decision=on_decision)
+            for seed in drawn
+        ]
+        about = found[0].about
+        each = [one.policies[name] for one in found]
+        return dict(each[0]) if name not in seeds else _merged(each, list(seeds[name]))
+
+    rows, missing = until_interrupted(policies, run, keep=keep_interrupted)
+    return Comparison("compare", rows, {**about, **missing})
+
+
+def _merged(rows: Sequence[Mapping[str, Any]], seeds: Sequence[int]) -> dict[str, Any]:
+    kept = ("parameters", "report", "policy_options", "policy_files")
+    means = {k: v if k in kept else _mean([row[k] for row in rows]) for k, v in rows[0].items()}
+    found = {}
+    for figure in AVERAGED:
+        values = [row[figure] for row in rows]
+        known = [float(value) for value in values if value is not None]
+        found[figure] = interval_of(known, scale_of(figure)).to_dict() | {"values": values}
+    return means | {OVER_SEEDS: {"seeds": list(seeds), "figures": found}}
+
+
+def _mean(values: Sequence[Any]) -> Any:
+    """Mean of numbers, also inside of mappings; None where no run has one."""
+    if isinstance(values[0], Mapping):
+        return {key: _mean([value[key] for value in values]) for key in values[0]}
+    known = [value for value in values if value is not None]
+    return math.fsum(known) / len(known) if known else None

@@ -3,20 +3,380 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
+from dataclasses import dataclass, replace
 from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
 
 import oasis
 from experiments.evaluation.comparison import SLOT_SECONDS, Comparison, until_interrupted
-from experiments.evaluation.elastic_model import ElasticModel
 from experiments.evaluation.live import planning_policy
 from experiments.evaluation.policies import OASIS, POLICIES, RECOURSE, entry_of
-from experiments.evaluation.slotted import Slotted
+from oasis.kubernetes.planning.live_policy import LivePolicy
+from oasis.kubernetes.planning.view import ClusterView
+from oasis.model.cluster import Cluster, Server
+from oasis.model.errors import InstanceError
+from oasis.model.job import Job
+from oasis.model.rounding import FloatArray
+from oasis.model.utility import Utility
 from oasis.online.prices import PriceBounds
-from oasis.scheduling.policy import Policy
+from oasis.scheduling.book import NEVER_FITS, EmptyCluster
+from oasis.scheduling.job import NOTHING, Allocation, PolicyJob
+from oasis.scheduling.placement import BestFit, Room
+from oasis.scheduling.policy import Plan, Policy, View
 from oasis.scheduling.policy_check import parameters_of, report_of
-from oasis.simulator import ElasticWorkload, Outcome, replay
-from offline.elastic_bound import ElasticBound, elastic_bound, slots_needed
+from oasis.scheduling.site import Machine, Site, policy_job
+from oasis.simulator import Outcome, replay
+from oasis.simulator.elastic import ElasticWorkload
+from offline.elastic_bound import ElasticBound, best_rates, elastic_bound, slots_needed
+
+NO_SERVERS = "no-parameter-servers"  # the model needs a machine for them; ours go beside workers
+
+
+@dataclass(frozen=True, slots=True)
+class BySlots:
+    """A utility by the delay in seconds, as one by the delay in slots.
+
+    A job that ends in slot d after that of its arrival is counted at the end of that slot.
+
+    Parameters
+    ----------
+    seconds : Utility
+        By seconds.
+    length : float
+        Of a slot, seconds.
+    first : float
+        Seconds from the true arrival to the end of the slot in which the job arrives.
+
+    Examples
+    --------
+    >>> from oasis.model.utility import Deadline
+    >>> BySlots(Deadline(5.0, 1000.0), 600.0, 300.0)([0, 1, 2]).tolist()
+    [5.0, 5.0, 0.0]
+    """
+
+    seconds: Utility
+    length: float
+    first: float
+
+    def __call__(self, delay: npt.ArrayLike) -> FloatArray:
+        return self.seconds(self._delays(delay))
+
+    def log_value(self, delay: npt.ArrayLike) -> FloatArray:
+        """Natural logarithm of the utility, -inf where it is 0."""
+        return self.seconds.log_value(self._delays(delay))
+
+    def _delays(self, delay: npt.ArrayLike) -> FloatArray:
+        found: FloatArray = np.asarray(delay, dtype=float) * self.length + self.first
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Translated:
+    """A job in the model's terms.
+
+    Parameters
+    ----------
+    job : PolicyJob
+        On the site of the model, times in slots; its `source` is the model's job.
+    speed : float
+        Worker-seconds of the elastic job that count as one worker-slot of the model's.
+    """
+
+    job: PolicyJob
+    speed: float
+
+
+class ElasticModel:
+    """The translation of one elastic workload.
+
+    Machines: all of them host workers, none parameter servers. A worker reserves its own demand and
+    as much of the parameter servers' as falls to each worker where that is most, so that whatever
+    the model plans, they find room beside the workers.
+
+    Jobs: a slot of one worker is one worker-slot, whatever the other workers are, so that speed is
+    linear in them. It is counted as what one of the workers that the job asks for does (of the most
+    where it asks for none), at the best speed: fewer do more, more do less than the model thinks.
+    The fewest workers, locality and the costs of changes are unknown to the model.
+
+    Utility: by the delay to the end of the slot of completion.
+
+    Parameters
+    ----------
+    made : ElasticWorkload
+        The machines and the jobs' speeds.
+    slot_seconds : float
+        Length of a slot.
+
+    Raises
+    ------
+    InstanceError
+        If a job has no utility.
+
+    Examples
+    --------
+    >>> from oasis.simulator import elastic_from_dict, generate_elastic
+    >>> data = dict(generate_elastic(jobs=1, seed=1).document)
+    >>> worth = {"kind": "deadline", "value": 3.0, "deadline": 4000.0}
+    >>> data["jobs"] = [data["jobs"][0] | {"utility": worth}]
+    >>> made = elastic_from_dict(data)
+    >>> model = ElasticModel(made, 600.0)
+    >>> seen = model.translate(made.workload.jobs[0], slot=1)
+    >>> round(made.workload.jobs[0].work), round(seen.speed, 1), seen.job.source.work(600.0)
+    (474, 600.0, 1)
+    """
+
+    def __init__(self, made: ElasticWorkload, slot_seconds: float) -> None:
+        if not slot_seconds > 0:
+            raise ValueError(f"slot_seconds: expected a time > 0, got {slot_seconds}")
+        for k, job in enumerate(made.workload.jobs):
+            if not job.has_utility:
+                expected = (
+                    "expected a utility: oasis and recourse weigh jobs by what they are worth"
+                )
+                raise InstanceError(f"jobs[{k}].utility", expected)
+        self.made, self.length = made, float(slot_seconds)
+        real = made.workload.site
+        machines = [
+            Machine(machine.id, machine.amounts, frozenset({"worker"}), machine.grid)
+            for machine in real.machines
+        ]
+        nothing = (0.0,) * len(real.resources)
+        machines.append(Machine(NO_SERVERS, nothing, frozenset({"ps"}), real.grid))
+        self.site = Site(real.resources, tuple(machines), self.length, slotted=True)
+
+    def cluster(self) -> Cluster:
+        """The machines as the cluster of an instance."""
+        *workers, servers = (
+            Server(machine.id, dict(zip(self.site.resources, machine.amounts, strict=True)))
+            for machine in self.site.machines
+        )
+        return Cluster(self.site.resources, tuple(workers), (servers,), self.length)
+
+    def jobs(self) -> list[Job]:
+        """The model's jobs, each arriving in the first slot that begins after it came."""
+        found = []
+        for job in self.made.workload.jobs:
+            source = self.translate(job, math.ceil(job.arrival / self.length)).job.source
+            assert source is not None
+            found.append(source)
+        return found
+
+    def translate(self, job: PolicyJob, slot: int) -> Translated:
+        """`job` as it arrives in `slot`."""
+        asked = job.max_workers if job.initial_workers is None else job.initial_workers
+        speed = best_rates(self.made, job)[asked] / asked * self.length
+        source = Job(
+            id=job.id,
+            arrival=slot,
+            epochs=1,
+            chunks=job.max_workers,
+            minibatches=1,
+            minibatch_time=job.work / speed / job.max_workers,
+            gradient_mb=0.0,
+            worker=self._demand(job),
+            ps={},
+            utility=BySlots(job.utility, self.length, (slot + 1) * self.length - job.arrival),
+        )
+        seen = replace(policy_job(source, self.site), index=job.index)
+        return Translated(seen, speed)
+
+    def _demand(self, job: PolicyJob) -> Mapping[str, float]:
+        counts = range(job.min_workers, job.max_workers + 1)
+        servers = max(job.ps_needed(workers) / workers for workers in counts)
+        amounts = dict.fromkeys(self.site.resources, 0.0)
+        for demand, each in ((job.worker, 1.0), (job.ps, servers)):
+            for resource, amount in demand:
+                amounts[self.site.resources[resource]] += each * amount / self.site.grid
+        return {name: amount for name, amount in amounts.items() if amount}
+
+
+class SlotView:
+    """What the scheduler in slots sees at the beginning of a slot.
+
+    The attributes and methods are those of `oasis.kubernetes.planning.view.ClusterView` that
+    `oasis.kubernetes.planning.live_policy.LivePolicy` uses.
+    """
+
+    def __init__(self, policy: Slotted, view: View, now: int) -> None:
+        self._policy, self._view = policy, view
+        self.now = float(now)
+        self.arrived = policy.entered
+        self.finished = policy.left
+        self.lost, self.returned = policy.lost, policy.returned
+
+    def jobs(self) -> list[PolicyJob]:
+        """Unfinished jobs, in order of arrival."""
+        return [seen.job for seen in self._policy.seen.values()]
+
+    def capacity(self) -> list[tuple[int, ...]]:
+        """Of each machine that is there."""
+        *machines, servers = self._policy.model.site.machines
+        down = self._view.down()
+        rows = [(0,) * len(m.capacity) if k in down else m.capacity for k, m in enumerate(machines)]
+        return [*rows, servers.capacity]
+
+    def down(self) -> Set[int]:
+        """Machines that are not there."""
+        return self._view.down()
+
+    def allocation(self, job: PolicyJob) -> Allocation:
+        """What `job` was to hold in the slot that ended."""
+        return self._policy.wanted.get(job.index, NOTHING)
+
+    def remaining(self, job: PolicyJob) -> float:
+        """Worker-slots left."""
+        left = self._view.remaining(self._policy.real[job.index])
+        return left / self._policy.seen[job.index].speed
+
+    def was_admitted(self, job: PolicyJob) -> bool:
+        """Whether `job` was accepted before: no job comes twice here."""
+        return False
+
+
+class Slotted:
+    """A scheduler in slots as a policy of elastic jobs in continuous time.
+
+    It is asked at the beginning of each slot alone: jobs that came since the last one wait for it,
+    and what a job leaves that ends within a slot stays idle to the end of the slot. Parameter
+    servers go to the machine with most of the job's workers that has room for them. A job whose
+    parameter servers find no room, or that is planned with fewer workers than it works with, takes
+    what the others leave, by best fit, its fewest workers at least; if it finds no room it holds
+    nothing in that slot. The scheduler plans anew what was not done.
+
+    Parameters
+    ----------
+    policy : LivePolicy
+        What plans.
+    model : ElasticModel
+        How it sees the machines and the jobs.
+    """
+
+    slotted = False
+    told_remaining = True
+
+    def __init__(self, policy: LivePolicy, model: ElasticModel) -> None:
+        self.name, self.model, self._policy = policy.name, model, policy
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        return {**self._policy.parameters, "slot_seconds": self.model.length}
+
+    def reset(self, site: Site) -> None:
+        self._site = site
+        self._policy.reset(self.model.site)
+        self.real: dict[int, PolicyJob] = {}
+        self.seen: dict[int, Translated] = {}
+        self.wanted: dict[int, Allocation] = {}
+        self._new: list[PolicyJob] = []
+        self._empty = EmptyCluster(site, BestFit)
+        self._slot = 0
+        self._clear()
+
+    def _clear(self) -> None:
+        """Nothing has happened since the last slot began."""
+        self.entered: list[PolicyJob] = []
+        self.left: list[PolicyJob] = []
+        self.lost: list[int] = []
+        self.returned: list[int] = []
+
+    def decide(self, view: View) -> Plan:
+        plan = Plan()
+        self._note(view)
+        self._slot = max(self._slot, math.ceil(view.now / self.model.length - 1e-9))
+        if view.now >= self._slot * self.model.length:
+            self._enter(plan)
+            answer = self._policy.decide(cast(ClusterView, SlotView(self, view, self._slot)))
+            self._clear()
+            for index, reason in answer.rejected.items():
+                plan.rejected[index] = reason
+                self._forget(index)
+            self.wanted.update(answer.changes)
+            self._carry_out(view, plan)
+            self._slot += 1
+        if self.seen or self._new:
+            plan.wake_at = self._slot * self.model.length
+        return plan
+
+    def _note(self, view: View) -> None:
+        """Keep what happened for the beginning of the next slot."""
+        for job in view.finished:
+            if job.index in self.seen:
+                self.left.append(self.seen[job.index].job)
+            self._forget(job.index)
+        self._new += view.arrived
+        self.lost += view.lost
+        self.returned += view.returned
+
+    def _enter(self, plan: Plan) -> None:
+        for job in self._new:
+            if self._empty.fewest(job) is None:  # the model, which splits servers, might not see it
+                plan.rejected[job.index] = NEVER_FITS
+                continue
+            seen = self.model.translate(job, self._slot)
+            self.real[job.index], self.seen[job.index] = job, seen
+            self.entered.append(seen.job)
+        self._new = []
+
+    def _forget(self, index: int) -> None:
+        for known in (self.seen, self.real, self.wanted):
+            known.pop(index, None)
+
+    def _carry_out(self, view: View, plan: Plan) -> None:
+        """Let each job hold what is planned; those that keep their places come first."""
+        room = Room(self._site, view.capacity(), view.down())
+        wanted = {index: self.wanted.get(index, NOTHING).workers for index in self.seen}
+        kept = {
+            index
+            for index, tasks in wanted.items()
+            if tasks and view.allocation(self.real[index]).workers == tasks
+        }
+        rest = []
+        for index in sorted(wanted, key=lambda index: (index not in kept, index)):
+            job, held = self.real[index], view.allocation(self.real[index])
+            if index in kept and room.hold(job, held):
+                continue
+            found = _with_servers(room, job, wanted[index])
+            if wanted[index] and not found.workers:
+                rest.append(index)
+            elif found != held:
+                plan.changes[index] = found
+        for index in rest:
+            job = self.real[index]
+            found = _somewhere(room, job, sum(count for _, count in wanted[index]))
+            if found != view.allocation(job):
+                plan.changes[index] = found
+
+
+def _somewhere(room: Room, job: PolicyJob, workers: int) -> Allocation:
+    """Room for so many workers or for the fewest, by best fit; nothing if there is none."""
+    for count in dict.fromkeys((max(workers, job.min_workers), job.min_workers)):
+        found = BestFit().place(room, job, count, job.ps_needed(count))
+        if found is not None:
+            return found
+    return NOTHING
+
+
+def _with_servers(room: Room, job: PolicyJob, workers: tuple[tuple[int, int], ...]) -> Allocation:
+    """The planned workers and the parameter servers that they need; nothing if that cannot be."""
+    count = sum(tasks for _, tasks in workers)
+    if not job.min_workers <= count <= job.max_workers:
+        return NOTHING
+    if not room.hold(job, Allocation(workers)):
+        return NOTHING
+    servers: dict[int, int] = {}
+    beside = sorted(dict(workers), key=lambda machine: (-dict(workers)[machine], machine))
+    hosts = [*beside, *(m for m in room.site.machines_for("ps") if m not in dict(workers))]
+    for _ in range(job.ps_needed(count)):
+        host = next((machine for machine in hosts if room.fits(machine, job.ps)), None)
+        if host is None:
+            room.release(job, Allocation(workers, tuple(sorted(servers.items()))))
+            return NOTHING
+        room.take(host, job.ps, 1)
+        servers[host] = servers.get(host, 0) + 1
+    return Allocation(workers, tuple(sorted(servers.items())))
 
 
 def elastic_policy(

@@ -11,7 +11,7 @@ from oasis.model.instance import Instance, Job
 from oasis.model.schedule import Schedule
 
 if TYPE_CHECKING:
-    from experiments.evaluation.measure import CompetitiveRatio
+    from experiments.evaluation.competitive_ratio import CompetitiveRatio
 
 TAKEN_BY = ("offline", "online", "both", "neither")
 

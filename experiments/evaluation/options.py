@@ -11,12 +11,15 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import Field, dataclass, field
+from dataclasses import Field, asdict, dataclass, field
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
+import oasis
 from oasis.model.choices import did_you_mean
 from oasis.model.validation import describe
+from oasis.workloads import PRESETS
+from oasis.workloads.presets import MIX, PRIORITY
 
 WORDS = {bool: "true or false", int: "an integer", float: "a finite number", str: "text"}
 
@@ -276,3 +279,54 @@ def _checked_row(values: Any, kinds: tuple[Any, ...]) -> tuple[Any, ...]:
         raise ValueError(f"expected {size}numbers, got {describe(values)}")
     parts = kinds[:1] * len(values) if is_open else kinds
     return tuple(_checked(value, kind) for value, kind in zip(values, parts, strict=True))
+
+
+_FROM_PRESET = "[default: the preset's]"
+
+
+@dataclass(frozen=True, slots=True)
+class GenerateOptions:
+    """What an instance is drawn from; `oasis.generate` checks it.
+
+    Parameters
+    ----------
+    preset, jobs, worker_servers, ps_servers, horizon, seed, arrivals, counts, slot_seconds, \
+machines, priority, mix
+        As for `oasis.generate`.
+
+    Examples
+    --------
+    >>> drawn = GenerateOptions("testbed", jobs=3, seed=7).draw()
+    >>> drawn == oasis.generate("testbed", jobs=3, seed=7)
+    True
+    """
+
+    preset: str = described("calibrated", f"settings to draw from: {', '.join(PRESETS)}")
+    jobs: int | None = described(None, f"number of jobs I. {_FROM_PRESET}")
+    worker_servers: int | None = described(None, f"machines for workers H. {_FROM_PRESET}")
+    ps_servers: int | None = described(None, f"machines for parameter servers K. {_FROM_PRESET}")
+    horizon: int | None = described(None, f"slots T. {_FROM_PRESET}")
+    seed: int = described(0, "the same seed gives the same bytes")
+    arrivals: str | None = described(
+        None, "kind: uniform, poisson or google (shaped by --counts). [default: uniform]"
+    )
+    counts: str | None = described(None, "CSV hour,job_submits that shapes the arrivals")
+    slot_seconds: float | None = described(None, f"length of a slot. {_FROM_PRESET}")
+    machines: str = described(
+        "gpu_workers", "which: gpu_workers, or as_printed: the paper's swapped ones"
+    )
+    priority: tuple[float, float] = described(PRIORITY, "range of gamma1, the jobs' values")
+    mix: tuple[float, float, float] = described(
+        MIX, "shares of time-insensitive, -sensitive and -critical jobs"
+    )
+
+    def draw(self) -> oasis.Instance:
+        """Draw the instance.
+
+        Raises
+        ------
+        ValueError
+            Naming the argument that is wrong.
+        """
+        arguments: dict[str, Any] = asdict(self)
+        return oasis.generate(**arguments)

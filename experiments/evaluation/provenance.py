@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from oasis.model.content import STANDARD_INPUT, read_content
 from oasis.model.errors import OasisError
+from oasis.model.file_kinds import STANDARD_INPUT, read_content
 from oasis.model.instance import Instance
 from oasis.model.instance_file import instance_to_dict
 from oasis.model.validation import describe

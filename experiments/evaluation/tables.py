@@ -5,13 +5,242 @@ Each column is a heading, and whether it holds numbers.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from experiments.evaluation import texts
-from experiments.evaluation.comparison import OF_FINISHED, Comparison
-from experiments.evaluation.seeds import OVER_SEEDS
+from experiments.evaluation.comparison import OF_FINISHED, OVER_SEEDS, Comparison
+from oasis.certify.certificate import Certificate
 from oasis.model.decision import Decision
+from oasis.model.schedule import Schedule
+from oasis.simulator.result import Run
+
+if TYPE_CHECKING:
+    from experiments.evaluation.competitive_ratio import CompetitiveRatio
+    from offline import OfflineResult
+
+
+ROUNDING = 1e-8  # bounds are rounded outward by less than that
+
+
+def number(value: float | None) -> str:
+    """A number for people: six significant digits; a dash where there is none."""
+    if value is None or value in (float("inf"), float("-inf")):
+        return "-"
+    return f"{value:.6g}"
+
+
+def interval(found: Mapping[str, Any]) -> str:
+    """A mean over seeds with its interval: ± half of it, or its ends where it is not symmetrical.
+
+    Parameters
+    ----------
+    found : mapping
+        Of `experiments.evaluation.intervals.Interval.to_dict`.
+    """
+    mean, low, high = found["mean"], found["low"], found["high"]
+    if mean is None:
+        return "-"
+    if low is None:
+        return number(mean)
+    if low == high:
+        return f"{number(mean)} ± 0"
+    if not math.isclose(high - mean, mean - low, rel_tol=1e-6):
+        return f"{mean:.4g} ({low:.3g} to {high:.3g})"
+    half = (high - low) / 2
+    places = max(0, 1 - math.floor(math.log10(half)))
+    return f"{mean:.{places}f} ± {half:.{places}f}"
+
+
+def percent(value: float | None) -> str:
+    """A fraction as a percentage; a dash where there is none, 0 if it is nothing but rounding."""
+    if value is None or value == float("inf"):
+        return "-"
+    return "0%" if abs(value) < ROUNDING else f"{100 * value:.3g}%"
+
+
+def seconds(value: float) -> str:
+    """A duration for people."""
+    return f"{1000 * value:.3g} ms" if value < 1 else f"{value:.3g} s"
+
+
+Facts = list[tuple[str, str]]
+Utilisation = Mapping[str, Mapping[str, float | None]]
+
+
+def run_facts(run: Run, utilisation: Utilisation) -> Facts:
+    """What ``oasis run`` says of a run, and the shares of the servers that were in use."""
+    latency = run.latency
+    facts = [
+        ("total utility", number(run.total_utility)),
+        ("admitted", f"{run.admitted} of {len(run.decisions)}"),
+        (
+            "decision time",
+            f"median {seconds(latency['median'])}, p99 {seconds(latency['p99'])}, "
+            f"max {seconds(latency['max'])}",
+        ),
+    ]
+    facts += [(name.replace("_", " "), f"{value}") for name, value in run.report.items() if value]
+    if run.admitted_unfinished:
+        left = f"{run.admitted_unfinished} of {run.admitted} admitted jobs, which earn nothing"
+        facts.append(("did not finish", left))
+    if run.outcome is not None and run.outcome.given_up_after_start:
+        jobs, share = run.outcome.given_up_after_start, percent(run.outcome.wasted_share)
+        facts.append(("work wasted", f"{share}; {jobs} jobs ran and never finished"))
+    for group, shares in utilisation.items():
+        parts = [f"{name} {percent(s)}" for name, s in shares.items() if s is not None]
+        facts.append((f"{group} servers used", ", ".join(parts)))
+    return facts
+
+
+def solve_facts(result: OfflineResult) -> Facts:
+    """What ``oasis solve`` says of an offline result."""
+    return [
+        ("status", str(result.status)),
+        ("objective", number(result.objective)),
+        ("upper bound", number(result.upper_bound)),
+        ("gap", percent(result.gap)),
+        ("admitted", str(len(result.schedules))),
+        ("best schedule by", result.objective_by or "-"),
+        ("upper bound by", result.bound_by or "-"),
+        ("method", result.method),
+        ("time", seconds(result.seconds)),
+    ]
+
+
+def ratio_facts(who: str, result: CompetitiveRatio, jobs: int) -> Facts:
+    """What ``oasis ratio`` says of a ratio of the policy that is called `who`, on so many jobs."""
+    run, offline, latency = result.run, result.offline, result.run.latency
+    facts = [
+        ("competitive ratio", _ratio(who, result)),
+        ("which means", _meaning(who, result)),
+        (
+            who,
+            f"{number(result.online_utility)}, admitted {run.admitted} of {jobs} jobs",
+        ),
+        ("offline optimum", _optimum(result)),
+        ("certificate", _certificate(result)),
+        ("best schedule by", offline.objective_by or "-"),
+        ("upper bound by", offline.bound_by or "-"),
+        ("solved by", f"{offline.method} in {seconds(offline.seconds)}"),
+    ]
+    if not result.is_complete:
+        reason = f"stopped after {len(run.decisions)} of {jobs} decisions"
+        return [*facts, (f"{who}'s run", reason)]
+    times = f"median {seconds(latency['median'])}, max {seconds(latency['max'])}"
+    return [*facts, ("decision time", times)]
+
+
+def theory_facts(who: str, result: CompetitiveRatio) -> Facts:
+    """What Theorem 4 says of the run; the names are those of the JSON document, in words."""
+    certificate = result.certificate
+    if certificate is None:
+        why = "has no prices" if result.is_complete else "did not come to its end"
+        return [("nothing", f"{who}'s run {why}")]
+    return certificate_facts(who, certificate)
+
+
+def certificate_facts(who: str, certificate: Certificate) -> Facts:
+    """The constants of Theorem 4, as printed and corrected."""
+    return [
+        ("2 alpha", f"{number(2 * certificate.alpha)}, the ratio bound as printed"),
+        (
+            "corrected ratio bound",
+            f"{number(certificate.ratio_bound)}, corrected bound / utility of {who}",
+        ),
+        (
+            "corrected bound",
+            f"{number(certificate.upper_bound)}, which no schedule of these jobs exceeds",
+        ),
+        ("ln alpha_x", number(certificate.log_alpha_x)),
+        ("payoff gap G", number(certificate.payoff_gap)),
+        ("initial dual D_0", number(certificate.initial_dual)),
+    ]
+
+
+def _meaning(who: str, result: CompetitiveRatio) -> str:
+    if result.upper is None:
+        bound = number(result.offline_upper_bound)
+        return f"no schedule earns more than {bound}, and {who} earned nothing"
+    return f"no schedule earns more than {number(result.upper)} times what {who} earned"
+
+
+def _certificate(result: CompetitiveRatio) -> str:
+    if result.proven:
+        return "a schedule that earns it and a bound that none exceeds agree"
+    return "a schedule that earns the one, a bound that none exceeds for the other"
+
+
+def _ratio(who: str, result: CompetitiveRatio) -> str:
+    if result.online_utility == 0:
+        return f"undefined: {who} earned nothing"
+    if result.proven:
+        return f"{number(result.ratio)} (proven)"
+    interval = f"{number(result.lower)} and {number(result.upper)}"
+    return f"between {interval} (not proven: {result.offline.status})"
+
+
+def _optimum(result: CompetitiveRatio) -> str:
+    if result.proven:
+        return f"{number(result.offline_objective)} (proven)"
+    interval = f"{number(result.offline_objective)} to "
+    gap = percent(result.offline.gap)
+    return f"{interval}{number(result.offline_upper_bound)} (gap {gap})"
+
+
+def quote_facts(decision: Decision, arrival: int | None = None) -> Facts:
+    """When a job would run and what it would cost; or why not, and what would have to change."""
+    schedule = decision.schedule
+    if schedule is not None:
+        came = "" if arrival is None else f"; arrives in slot {arrival}"
+        return [
+            ("runs", f"in {slots_of(schedule)}{came}"),
+            ("workers", f"{schedule.worker_slots} worker-slots, at most {_peak(schedule)} at once"),
+            ("utility", number(decision.utility)),
+            ("cost", number(decision.cost)),
+            ("payoff", number(decision.payoff)),
+        ]
+    facts = [("reason", decision.reason or "")]
+    rejection = decision.rejection
+    if rejection is None:
+        return [*facts, ("to change it", "no utility would: there is no schedule at any price")]
+    slot = rejection.smallest_utility_completion
+    utility = f"more than {number(rejection.smallest_utility)} (completing by slot {slot})"
+    facts.append(("needs to be worth", utility))
+    if rejection.utility_factor is not None:
+        factor = number(rejection.utility_factor)
+        facts.append(("or its utility", f"multiplied by more than {factor}"))
+    spot = rejection.bottleneck
+    if spot is not None:
+        facts.append(("pays most for", f"{spot.resource} of {_GROUPS[spot.group]}"))
+        facts.append(("", f"{percent(spot.share)} of the cost"))
+        facts.append(("in slots", ", ".join(map(str, spot.slots))))
+        facts.append(("on servers", ", ".join(spot.servers)))
+    return facts
+
+
+_GROUPS = {"worker": "the worker servers", "ps": "the parameter-server hosts"}
+
+
+def slots_of(schedule: Schedule) -> str:
+    """The slots with workers, each stretch without a pause by its first and last."""
+    slots = sorted({slot for slot, _, _ in schedule.workers.tolist()})
+    stretches: list[list[int]] = []
+    for slot in slots:
+        if stretches and stretches[-1][1] == slot - 1:
+            stretches[-1][1] = slot
+        else:
+            stretches.append([slot, slot])
+    named = (f"{first}" if first == last else f"{first} to {last}" for first, last in stretches)
+    return f"{'slot' if len(slots) == 1 else 'slots'} {', '.join(named)}"
+
+
+def _peak(schedule: Schedule) -> int:
+    counts: dict[int, int] = {}
+    for slot, _, count in schedule.workers.tolist():
+        counts[slot] = counts.get(slot, 0) + count
+    return max(counts.values())
+
 
 DECISIONS = (("job", False), ("finishes", True), ("utility", True), ("cost", True), ("", False))
 COMPARED = (
@@ -54,7 +283,7 @@ def decision_row(decision: Decision) -> tuple[str, ...]:
         if decision.completion is None:
             return (decision.job_id, "-", "0", "0", decision.reason or "")
         slot = f"slot {decision.completion}"
-        numbers = (texts.number(decision.utility), texts.number(decision.cost))
+        numbers = (number(decision.utility), number(decision.cost))
         return (decision.job_id, slot, *numbers, "admitted")
     return (decision.job_id, "-", "-", "-", f"rejected: {decision.reason}")
 
@@ -125,14 +354,14 @@ def _compared(name: str, figures: Mapping[str, Any], mark: str) -> tuple[str, ..
         _marked(_short(figures["mean_completion"]), mark),
         _marked(_short(figures["p95_completion"]), mark),
         f"{_whole(share)} {busiest}",
-        texts.seconds(figures["decision_seconds"]["median"]),
+        seconds(figures["decision_seconds"]["median"]),
     )
 
 
 def _utility(figures: Mapping[str, Any]) -> str:
     """Total utility; over several seeds with its interval."""
     found = figures.get(OVER_SEEDS, {}).get("figures", {}).get("total_utility")
-    return texts.number(figures["total_utility"]) if found is None else texts.interval(found)
+    return number(figures["total_utility"]) if found is None else interval(found)
 
 
 def _whole(share: float | None) -> str:
@@ -148,14 +377,14 @@ def _elastic(name: str, found: Mapping[str, Any], mark: str) -> tuple[str, ...]:
     shares = [share for share in found["use"].values() if share is not None]
     return (
         name,
-        texts.number(found["total_utility"]),
-        texts.percent(found["of_bound"]),
+        number(found["total_utility"]),
+        percent(found["of_bound"]),
         str(found["finished"]),
         _marked(_fixed(found["mean_completion"], 0), mark),
         _marked(_fixed(found["p95_completion"], 0), mark),
         _fixed(found["mean_waiting"], 0),
         str(found["restarts"]),
-        texts.percent(max(shares, default=None)),
+        percent(max(shares, default=None)),
     )
 
 
@@ -166,7 +395,7 @@ def _replayed(name: str, found: Mapping[str, Any], mark: str) -> tuple[str, ...]
         str(found["finished"]),
         *(_marked(_fixed(found[figure], 1), mark) for figure in OF_FINISHED),
         _fixed(found["mean_waiting"], 1),
-        texts.percent(found["gpu_utilisation"]),
+        percent(found["gpu_utilisation"]),
         _fixed(rate, 0),
     )
 

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from experiments.figures.controllers import table
-from experiments.figures.direct import DirectFigure, reproduce_direct
-from experiments.figures.dragon import study_figures, table1_figures
-from experiments.figures.figure import PublishedFigure
-from experiments.figures.kod2 import fig7_fig8
+from experiments.figures import controllers as table
+from experiments.figures import kod2 as fig7_fig8
+from experiments.figures import priority_queue as timeline
+from experiments.figures.dragon import study as study_figures
+from experiments.figures.dragon import table1 as table1_figures
+from experiments.figures.figure import (
+    DirectFigure,
+    PublishedFigure,
+    Reproduction,
+    reproduce,
+    reproduce_direct,
+)
 from experiments.figures.oasis import fig3, fig4, fig5, fig6, fig8, fig9
-from experiments.figures.priority_queue import timeline
-from experiments.figures.reproduction import Reproduction, reproduce
 from experiments.figures.settings import FigureSettings
 from experiments.figures.specon import (
     completion_times,

@@ -1,21 +1,140 @@
-"""What a published figure consists of here."""
+"""A figure: the runs that it needs, its data, and how it is drawn."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+import csv
+import io
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from experiments.figures.rows import Row
+from experiments.evaluation.intervals import interval_of
 from experiments.figures.settings import FigureSettings
-from experiments.plotting.canvas import SMALL, new_figure
+from experiments.plotting import FORMATS
+from experiments.plotting.canvas import SMALL, drawing_style, new_figure
 from experiments.plotting.files import save
-from experiments.plotting.style import drawing_style
-from experiments.sweep import expand, sweep_config
+from experiments.sweep import SweepProgress, UnwrittenSweepError, expand, run_sweep, sweep_config
+from experiments.sweep.store import DONE
+from oasis.model.errors import OasisError
+from oasis.model.files import check_writable, naming, write_text
+
+Row = dict[str, Any]
+
+
+def groups(cells: Iterable[Row], *keys: str) -> dict[tuple[Hashable, ...], list[Row]]:
+    """Group cells by their values of `keys`, in order of appearance.
+
+    Examples
+    --------
+    >>> list(groups([{"jobs": 3}, {"jobs": 5}, {"jobs": 3}], "jobs"))
+    [(3,), (5,)]
+    """
+    found: dict[tuple[Hashable, ...], list[Row]] = {}
+    for cell in cells:
+        found.setdefault(tuple(_hashable(cell[key]) for key in keys), []).append(cell)
+    return found
+
+
+def interval(values: Sequence[float], name: str, scale: str = "any") -> Row:
+    """Mean over the seeds and its 95 % confidence interval by Student's t; None without one.
+
+    The interval keeps to what the values of `scale` can be
+    (`experiments.evaluation.intervals.interval_of`).
+    """
+    found = interval_of(values, scale).to_dict()
+    return {name: found["mean"], f"{name}_low": found["low"], f"{name}_high": found["high"]}
+
+
+def fraction(values: Sequence[float], name: str) -> Row:
+    """Mean of fractions; the interval, by Student's t, is cut off at 0 and 1."""
+    return interval(values, name, "fraction")
+
+
+def amount(values: Sequence[float], name: str) -> Row:
+    """Mean of what cannot be negative; the interval, by Student's t, is cut off at 0."""
+    return interval(values, name, "amount")
+
+
+def ratio(values: Sequence[float], name: str) -> Row:
+    """Geometric mean of ratios of 1 and more; the interval is that of the logarithms, from 1 on."""
+    return interval(values, name, "ratio")
+
+
+def firsts(cells: Sequence[Row], figure: str, same: Sequence[str]) -> Callable[[Row], bool]:
+    """Whether a cell has the largest `figure` of the cells that agree with it in `same`."""
+    best = {key: max(c[figure] for c in part) for key, part in groups(cells, *same).items()}
+    return lambda cell: cell[figure] == best[tuple(_hashable(cell[key]) for key in same)]
+
+
+def write_csv(path: Path, rows: Sequence[Row]) -> None:
+    """Write rows that have the same keys; numbers as they are, an empty field for None."""
+    buffer = io.StringIO()
+    writer = csv.DictWriter(buffer, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    write_text(path, buffer.getvalue())
+
+
+def read_csv(path: Path) -> list[Row]:
+    """Rows that `write_csv` wrote; fields that are numbers become numbers again."""
+    with path.open(encoding="utf-8", newline="") as stream:
+        return [{key: _value(text) for key, text in row.items()} for row in csv.DictReader(stream)]
+
+
+def for_people(row: Mapping[str, Any], column: str) -> str:
+    """Text for a table: a value of a row, rounded, with its interval; a dash where there is none.
+
+    Examples
+    --------
+    >>> for_people({"x": 12.3456, "x_low": 10.0, "x_high": 14.5}, "x")
+    '12.35 (10 to 14.5)'
+    """
+    value, low, high = row.get(column), row.get(f"{column}_low"), row.get(f"{column}_high")
+    if isinstance(value, str):
+        return value
+    ends = [end for end in dict.fromkeys((low, high)) if end is not None]
+    interval = " to ".join(map(_short, ends))
+    if value is None:
+        return interval or "-"
+    mean = _short(value, 4)
+    return f"{mean} ({interval})" if interval else mean
+
+
+def _short(value: float, digits: int = 3) -> str:
+    """Text with so many digits; below 100,000 with all that stand before the point."""
+    return f"{value:.0f}" if 10**digits <= abs(value) < 100_000 else f"{value:.{digits}g}"
+
+
+def half_widths(rows: Sequence[Mapping[str, Any]], name: str) -> list[list[float]]:
+    """Lengths of error bars below and above the means, for matplotlib."""
+    below, above = [], []
+    for row in rows:
+        low, high, mean = row[f"{name}_low"], row[f"{name}_high"], row[name]
+        below.append(mean - low if low is not None else 0.0)
+        above.append(high - mean if high is not None else 0.0)
+    return [below, above]
+
+
+def _hashable(value: Any) -> Hashable:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _value(text: str) -> Any:
+    if text == "":
+        return None
+    try:
+        return int(text)
+    except ValueError:
+        try:
+            return float(text)
+        except ValueError:
+            return text
+
 
 Draw = Callable[[Sequence[Row], Axes | None], Axes]
 
@@ -117,3 +236,240 @@ def draw_page(
         panel(rows, place)
     page.supxlabel(note, fontsize=SMALL, x=0.99, ha="right")
     return page
+
+
+@dataclass(frozen=True, slots=True)
+class Reproduction:
+    """A figure that was made again.
+
+    Parameters
+    ----------
+    rows : list of dict
+        Measured and published numbers; the CSV file has the same.
+    cells : int
+        Runs behind them.
+    errors : tuple of str
+        Of the runs that failed, which the rows leave out.
+    unproven : int
+        Ratios that the time limit left without a proof, which the rows leave out.
+    files : tuple of Path
+        What was written: each run (Parquet), the rows (CSV), the picture.
+    unwritten : tuple of OSError
+        Why one of these is missing, found when the runs were done.
+    """
+
+    rows: list[Row]
+    cells: int
+    errors: tuple[str, ...]
+    unproven: int
+    files: tuple[Path, ...]
+    unwritten: tuple[OSError, ...] = ()
+
+
+def reproduce(
+    figure: PublishedFigure,
+    settings: FigureSettings,
+    directory: Path,
+    *,
+    suffix: str = ".svg",
+    style: str | None = None,
+    on_progress: Callable[[SweepProgress], None] | None = None,
+    on_note: Callable[[str], None] | None = None,
+) -> Reproduction:
+    """Run what `figure` needs on all cores and write data and picture to `directory`.
+
+    Finished runs are kept in ``NAME.parquet.cells``; started again, only the others are run.
+
+    Parameters
+    ----------
+    figure : PublishedFigure
+        Which.
+    settings : FigureSettings
+        How many seeds, how large.
+    directory : Path
+        Where the files go; it is made if it does not exist.
+    suffix : str
+        Format of the picture: .svg, .png or .pdf.
+    style : str, optional
+        Style of the picture, as `experiments.plotting.canvas.read_style` reads it.
+    on_progress, on_note : callable, optional
+        As for `experiments.sweep.run.run_sweep`.
+
+    Raises
+    ------
+    OasisError
+        If no run succeeded, with the first error.
+    OSError
+        If a file cannot be written there, before any run.
+    """
+    if suffix not in FORMATS:
+        raise ValueError(f"suffix: expected one of {', '.join(FORMATS)}, got {suffix!r}")
+    config = sweep_config(figure.grid(settings))
+    with naming(directory):
+        directory.mkdir(parents=True, exist_ok=True)
+    runs, data, picture = (
+        directory / f"{figure.name}{ending}" for ending in (".parquet", ".csv", suffix)
+    )
+    check_writable(data)
+    check_writable(picture)
+    unwritten: dict[Path, OSError] = {}
+    try:
+        result = run_sweep(config, runs, on_progress=on_progress, on_note=on_note)
+    except UnwrittenSweepError as error:
+        result, unwritten[runs] = error.result, error
+    cells = result.table.to_pylist()
+    done = [cell for cell in cells if cell["status"] == DONE]
+    errors = tuple(str(cell["error"]) for cell in cells if cell["status"] != DONE)
+    if not done:
+        raise OasisError(f"{figure.name}: no run succeeded: {errors[0]}")
+    rows = figure.table(done, settings)
+    for path, write in (
+        (data, partial(write_csv, data, rows)),
+        (picture, partial(draw_to, figure, rows, settings.describe(), picture, style)),
+    ):
+        try:
+            write()
+        except OSError as error:
+            unwritten[path] = error
+    unproven = sum(cell.get("proven") is False for cell in done)
+    files = tuple(path for path in (runs, data, picture) if path not in unwritten)
+    return Reproduction(rows, len(cells), errors, unproven, files, tuple(unwritten.values()))
+
+
+Case = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class DirectFigure:
+    """A figure of a paper whose runs need no instance and no sweep.
+
+    Parameters
+    ----------
+    name : str
+        Its name, such as ``dragon-7``.
+    title : str
+        What it shows.
+    cases : callable
+        From the number of seeds, and the trace if it takes one, to what is to be run, each as plain
+        data.
+    measure : callable
+        Runs one of these; its row of plain data.
+    table : callable
+        From all rows to those of the table, with measured and published numbers.
+    shown, panels, size
+        As for `PublishedFigure`.
+    seeds : int
+        Draws unless told otherwise.
+    takes_trace : bool
+        Whether its jobs can be those of a trace.
+    """
+
+    name: str
+    title: str
+    cases: Callable[..., list[Case]]
+    measure: Callable[[Case], Row]
+    table: Callable[[Sequence[Row]], list[Row]]
+    shown: Mapping[str, str]
+    panels: tuple[Draw, ...]
+    size: tuple[float, float] = (8.0, 4.6)
+    seeds: int = 20
+    takes_trace: bool = False
+
+    def settings(
+        self, *, seeds: int | None = None, preset: str | None = None, **others: Any
+    ) -> FigureSettings:
+        """FigureSettings with this figure's number of seeds where none is given."""
+        if preset is not None:
+            others["preset"] = preset
+        return FigureSettings(seeds=self.seeds if seeds is None else seeds, **others)
+
+    def steps(self, settings: FigureSettings) -> int:
+        """How many runs the figure takes.
+
+        Raises
+        ------
+        ValueError
+            If the settings ask for what this figure cannot vary: anything but the seeds, and for
+            some the trace.
+        """
+        own = settings.trace if self.takes_trace else None
+        plain = FigureSettings(seeds=settings.seeds, trace=own).to_dict()
+        varied = "the number of seeds" + (" and the trace" if self.takes_trace else "")
+        for name, value in settings.to_dict().items():
+            if value != plain[name]:
+                raise ValueError(f"{name}: {self.name} varies only {varied}")
+        return len(self.runs(settings))
+
+    def runs(self, settings: FigureSettings) -> list[Case]:
+        """What is to be run."""
+        if self.takes_trace:
+            return self.cases(settings.seeds, settings.trace)
+        return self.cases(settings.seeds)
+
+    def draw(self, rows: Sequence[Row], note: str) -> Figure:
+        """The whole picture, with a `note` on what was run."""
+        return draw_page(self.panels, self.size, rows, note)
+
+
+def reproduce_direct(
+    figure: DirectFigure,
+    settings: FigureSettings,
+    directory: Path,
+    *,
+    suffix: str = ".svg",
+    style: str | None = None,
+    on_step: Callable[[], None] | None = None,
+) -> Reproduction:
+    """Run what `figure` needs and write data and picture to `directory`.
+
+    Parameters
+    ----------
+    figure : DirectFigure
+        Which.
+    settings : FigureSettings
+        How many seeds.
+    directory : Path
+        Where the files go; it is made if it does not exist.
+    suffix : str
+        Format of the picture: .svg, .png or .pdf.
+    style : str, optional
+        Style of the picture, as `experiments.plotting.canvas.read_style` reads it.
+    on_step : callable, optional
+        Called after each run.
+
+    Raises
+    ------
+    ValueError
+        If the settings ask for what the figure cannot vary.
+    OSError
+        If a file cannot be written there, before any run.
+    """
+    if suffix not in FORMATS:
+        raise ValueError(f"suffix: expected one of {', '.join(FORMATS)}, got {suffix!r}")
+    figure.steps(settings)
+    with naming(directory):
+        directory.mkdir(parents=True, exist_ok=True)
+    runs, data, picture = (
+        directory / f"{figure.name}{ending}" for ending in ("-runs.csv", ".csv", suffix)
+    )
+    for path in (runs, data, picture):
+        check_writable(path)
+    measured = []
+    for case in figure.runs(settings):
+        measured.append(figure.measure(case))
+        if on_step is not None:
+            on_step()
+    rows = figure.table(measured)
+    made = Reproduction(rows, len(measured), (), 0, ())
+    for path, write in (
+        (runs, partial(write_csv, runs, measured)),
+        (data, partial(write_csv, data, rows)),
+        (picture, partial(draw_to, figure, rows, f"{settings.seeds} seeds", picture, style)),
+    ):
+        try:
+            write()
+        except OSError as error:
+            made = replace(made, unwritten=(*made.unwritten, error))
+        else:
+            made = replace(made, files=(*made.files, path))
+    return made

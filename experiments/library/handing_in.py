@@ -8,14 +8,13 @@ from typing import Any
 from experiments.evaluation.checking import SCHEDULES, check_document
 from experiments.evaluation.competitive_ratio import CompetitiveRatio
 from experiments.library.families import PROBLEMS, Problem, problem_named
-from experiments.library.record import BETTER, Record
-from experiments.library.store import Library, fingerprint
+from experiments.library.store import BETTER, Library, Record, fingerprint
 from oasis.certify.verify import verify
 from oasis.model.document import entry, mapping, text
 from oasis.model.errors import OasisError
 from oasis.model.instance import Instance
 from oasis.model.schedule import schedules_by_job
-from oasis.simulator.result_file import result_from_dict
+from oasis.simulator.result import result_from_dict
 from offline import OfflineResult, Phase, Status
 from offline.state import trivial_bound
 

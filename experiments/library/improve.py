@@ -8,14 +8,21 @@ from dataclasses import asdict, dataclass
 from datetime import date
 
 from experiments.library.families import Problem, problems_like
-from experiments.library.journal import PassJournal
-from experiments.library.packing import digest, packed
-from experiments.library.record import OPTIMAL, Record, rounded, rounded_up
-from experiments.library.store import Library, fingerprint
+from experiments.library.store import (
+    OPTIMAL,
+    Library,
+    PassJournal,
+    Record,
+    digest,
+    fingerprint,
+    packed,
+    rounded,
+    rounded_up,
+)
 from oasis.certify.verify import verify
 from oasis.model.instance import Instance
 from oasis.model.schedule import Schedule
-from oasis.online.live.lock import JournalLock
+from oasis.online.live.journal import JournalLock
 from oasis.simulator import simulate
 from oasis.simulator.recourse import Recourse
 from oasis.solvers import SolveProgress, Status

@@ -4,8 +4,8 @@ from oasis.model.extras import require
 
 require("drawing", "matplotlib")
 
+from experiments.plotting.canvas import drawing_style, read_style
 from experiments.plotting.comparison import plot_comparison
-from experiments.plotting.differences import plot_differences
 from experiments.plotting.files import FORMATS, check_picture, save
 from experiments.plotting.pages import (
     comparison_page,
@@ -14,13 +14,10 @@ from experiments.plotting.pages import (
     run_page,
     schedules_page,
 )
-from experiments.plotting.prices import plot_prices
 from experiments.plotting.quote import plot_quote
-from experiments.plotting.ratio import plot_ratio
-from experiments.plotting.rents import plot_rents
+from experiments.plotting.ratio import plot_differences, plot_ratio, plot_rents
 from experiments.plotting.schedule import plot_schedule
-from experiments.plotting.style import drawing_style, read_style
-from experiments.plotting.utilisation import plot_utilisation
+from experiments.plotting.servers import plot_prices, plot_utilisation
 from experiments.plotting.utilities import plot_utilities
 
 __all__ = [

@@ -9,12 +9,10 @@ from matplotlib.figure import Figure
 
 from experiments.plotting.canvas import as_written, new_figure
 from experiments.plotting.comparison import measures_of, plot_comparison
-from experiments.plotting.differences import MOST_JOBS, plot_differences
-from experiments.plotting.prices import plot_prices
 from experiments.plotting.quote import plot_quote
-from experiments.plotting.ratio import plot_ratio
+from experiments.plotting.ratio import MOST_JOBS, plot_differences, plot_ratio
 from experiments.plotting.schedule import plot_schedule
-from experiments.plotting.utilisation import plot_utilisation
+from experiments.plotting.servers import plot_prices, plot_utilisation
 from experiments.plotting.utilities import plot_utilities
 from oasis.model.decision import Decision
 from oasis.model.instance import Instance
@@ -23,8 +21,8 @@ from oasis.simulator.result import Run
 
 if TYPE_CHECKING:
     from experiments.evaluation.comparison import Comparison
+    from experiments.evaluation.competitive_ratio import CompetitiveRatio
     from experiments.evaluation.job_comparison import JobComparison
-    from experiments.evaluation.measure import CompetitiveRatio
 
 GROUPS = ("worker", "ps")
 

@@ -3,16 +3,34 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.colors import Normalize
 from matplotlib.ticker import LogFormatter
 
-from experiments.plotting.canvas import SMALL, axes, ink, legend_below, paper, shorten
+from experiments.plotting.canvas import (
+    HATCHES,
+    SMALL,
+    as_written,
+    axes,
+    fill,
+    heat_map,
+    ink,
+    legend_below,
+    paper,
+    shorten,
+)
+from experiments.plotting.servers import TITLES
+from oasis.model.instance import Instance
 
 if TYPE_CHECKING:
-    from experiments.evaluation.measure import CompetitiveRatio
+    from experiments.evaluation.competitive_ratio import CompetitiveRatio
+    from experiments.evaluation.job_comparison import JobComparison
+    from offline import ConfigurationBound
+
 
 Place = tuple[float | None, int]
 LARGEST = 1e4  # bounds beyond are named, not drawn
@@ -106,3 +124,143 @@ def _annotate(ax: Axes, row: int, result: CompetitiveRatio) -> None:
         if bound is not None:
             text = f"corrected ratio bound about $10^{{{math.log10(bound):.0f}}}$"
     ax.annotate(text, (1.0, row), xycoords=("axes fraction", "data"), **beside)
+
+
+MOST_JOBS = 12
+SAME = 1e-9  # utility, below which a difference is none
+TAKEN = {
+    "offline": "only the optimum takes it",
+    "online": "only {who} takes it",
+    "both": "both, at other times",
+}
+
+
+def difference(row: JobComparison) -> float:
+    """What a job earns in the offline schedule, less what it earns online."""
+    earned = [0.0 if side is None else side.utility for side in (row.offline, row.online)]
+    return earned[0] - earned[1]
+
+
+def plot_differences(
+    rows: Sequence[JobComparison], *, who: str = "OASiS", ax: Axes | None = None
+) -> Axes:
+    """Bars of the jobs that earn most more, or less, in the optimum than online.
+
+    Parameters
+    ----------
+    rows : sequence of JobComparison
+        Of `experiments.evaluation.job_comparison.compare_jobs`.
+    who : str
+        Name of the policy.
+    ax : Axes, optional
+        Where to draw; left out, on a new figure, ``ax.figure``.
+
+    Returns
+    -------
+    Axes
+        With the twelve largest differences, and one bar for all the others together. All bars add
+        up to what the best schedule earns more than the policy.
+
+    Examples
+    --------
+    >>> import oasis
+    >>> from experiments import competitive_ratio
+    >>> from experiments.evaluation.job_comparison import compare_jobs
+    >>> instance = oasis.generate("testbed", jobs=3, seed=1)
+    >>> result = competitive_ratio(instance, method="milp")
+    >>> plot_differences(compare_jobs(instance, result)).get_ylabel()
+    'job'
+    """
+    differing = [row for row in rows if abs(difference(row)) > SAME]
+    differing.sort(key=lambda row: -abs(difference(row)))
+    shown, rest = differing[:MOST_JOBS], differing[MOST_JOBS:]
+    ax = axes(ax, 6.4, 1.4 + 0.28 * max(3, len(shown)))
+    names = [shorten(row.job_id) for row in shown]
+    values = [difference(row) for row in shown]
+    drawn: set[str] = set()
+    for place, (row, value) in enumerate(zip(shown, values, strict=True)):
+        k = list(TAKEN).index(row.taken_by)
+        label = TAKEN[row.taken_by].format(who=as_written(who))
+        _bar(ax, place, value, k, None if label in drawn else label)
+        drawn.add(label)
+    if rest:
+        values.append(math.fsum(difference(row) for row in rest))
+        names.append(f"{len(rest):,} others")
+        _bar(ax, len(shown), values[-1], len(TAKEN), "all others together")
+    for place, value in enumerate(values):
+        ax.annotate(f" {value:+.4g} ", (max(value, 0.0), place), va="center", fontsize=SMALL)
+    ax.axvline(0.0, color=ink(), linewidth=0.8)
+    ax.set_yticks(range(len(names)), names, fontsize=SMALL)
+    ax.set_ylim(max(len(names), 1) - 0.5, -0.5)
+    ax.margins(x=0.2)
+    ax.set_ylabel("job")
+    ax.set_xlabel(f"utility in the best schedule, less that of {as_written(who)}")
+    ax.set_title("Jobs that make the difference")
+    if not values:
+        ax.text(0.5, 0.5, "none: every job earns the same", transform=ax.transAxes, ha="center")
+    legend_below(ax, 2)
+    return ax
+
+
+def _bar(ax: Axes, place: int, value: float, k: int, label: str | None) -> None:
+    ax.barh(
+        place,
+        value,
+        0.75,
+        color=fill(k + 1),
+        hatch=HATCHES[k],
+        edgecolor=ink(),
+        linewidth=0.6,
+        label=label,
+    )
+
+
+def plot_rents(
+    instance: Instance,
+    bound: ConfigurationBound,
+    *,
+    group: str = "worker",
+    ax: Axes | None = None,
+) -> Axes:
+    """Heat map of what all of a resource costs at the prices of a bound, over time and resources.
+
+    Rents are utility, so they compare across resources and groups, which have one scale; all of
+    them and the jobs' payoffs add up to the bound.
+
+    Parameters
+    ----------
+    instance : Instance
+        The problem.
+    bound : ConfigurationBound
+        Of `instance`.
+    group : {"worker", "ps"}
+        Which servers.
+    ax : Axes, optional
+        Where to draw; left out, on a new figure, ``ax.figure``.
+
+    Returns
+    -------
+    Axes
+        With the picture: white where there is enough, hatched where the group has none.
+
+    Raises
+    ------
+    ValueError
+        If the group does not exist.
+    """
+    cluster = instance.cluster
+    rents = {
+        "worker": (bound.worker_prices * cluster.worker_capacity).sum(axis=1),
+        "ps": (bound.ps_prices * cluster.ps_capacity).sum(axis=1),
+    }
+    if group not in rents:
+        raise ValueError(f"group: expected one of {', '.join(rents)}, got {group!r}")
+    highest = max(float(values.max()) for values in rents.values())
+    capacity = cluster.worker_capacity if group == "worker" else cluster.ps_capacity
+    shown = np.where(capacity.any(axis=0), rents[group], np.nan)
+    ax = axes(ax)
+    norm = Normalize(0.0, highest if highest > 0 else 1.0)
+    heat_map(ax, shown, cluster.resources, norm, "utility per slot")
+    ax.set_ylabel("resource")
+    ax.set_title(f"Rents of {TITLES[group]}")
+    return ax

@@ -20,7 +20,7 @@ from experiments.plotting.canvas import (
     shorten,
     step_of,
 )
-from experiments.plotting.classes import ClassOf, by_class, urgency
+from experiments.plotting.schedule import ClassOf, by_class, urgency
 from oasis.model.instance import Instance
 from oasis.model.job import Job
 from oasis.model.rounding import FloatArray

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from experiments.evaluation.comparison import OVER_SEEDS
 from experiments.evaluation.policies import POLICIES, SEED
 from experiments.evaluation.provenance import file_reference
-from experiments.evaluation.seeds import OVER_SEEDS
-from oasis.simulator.elastic_file import FORMAT
+from oasis.simulator.elastic import FORMAT
 
 UNNAMED = "INSTANCE.json"  # where a result does not say
 REPLAY_DEFAULTS = {"servers": 8, "gpus": 8, "placement": "pooled", "first": 0}

@@ -8,11 +8,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from experiments.evaluation import texts
-from experiments.evaluation.facts import Facts
+from experiments.evaluation import tables as texts
+from experiments.evaluation.tables import Facts
 from experiments.plotting.means import means_page
-from experiments.report.section import Section, Table, table
-from experiments.report.svg import inline_svg
+from experiments.report.section import Section, Table, inline_svg, table
 from oasis.model.errors import OasisError
 from oasis.model.extras import require
 
@@ -94,7 +93,7 @@ def sweep_section(name: str, found: pa.Table, *, number: int = 1) -> Section:
     'Sweep: 2 cells, 2 policies, 1 instance, 1 seed'
     """
     from experiments.sweep import FAILED, TASKS, summarise, varying  # noqa: PLC0415
-    from experiments.sweep.table import TITLE, columns_of, notes_of, rows_of  # noqa: PLC0415
+    from experiments.sweep.summary import TITLE, columns_of, notes_of, rows_of  # noqa: PLC0415
 
     rows, frame = found.to_pylist(), found.to_pandas()
     task = TASKS.get(rows[0]["task.name"])
@@ -183,7 +182,7 @@ def _again(name: str, rows: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
 
 def _picture(means: pd.DataFrame, figures: Sequence[str], prefix: str, title: str) -> str:
     """The means of each figure; points of one policy alone do not repeat its name."""
-    from experiments.sweep.table import interval_in, label  # noqa: PLC0415
+    from experiments.sweep.summary import interval_in, label  # noqa: PLC0415
 
     if not figures:
         return ""

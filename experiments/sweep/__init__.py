@@ -13,7 +13,6 @@ from experiments.sweep.config import (
     sweep_config,
 )
 from experiments.sweep.executors import Dask, Executor, Local
-from experiments.sweep.record import FAILED, Record
 from experiments.sweep.run import (
     SweepProgress,
     SweepResult,
@@ -22,7 +21,7 @@ from experiments.sweep.run import (
     run_cells,
     run_sweep,
 )
-from experiments.sweep.store import Store, read_frame, repeatable
+from experiments.sweep.store import FAILED, Record, Store, read_frame, repeatable
 from experiments.sweep.summary import summarise, varying
 from experiments.sweep.task import Case, Options, Task
 from experiments.sweep.tasks import TASKS

@@ -14,9 +14,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from experiments.evaluation.policies import SEED, entry_of, make_policy
-from experiments.sweep.config import SweepConfig
+from experiments.sweep.config import SweepConfig, explain
 from experiments.sweep.fingerprint import fingerprint
-from experiments.sweep.model import explain
 from experiments.sweep.sources import Source, drawn, read
 from experiments.sweep.task import Case, Options, Task
 from experiments.sweep.tasks import TASKS

@@ -17,9 +17,10 @@ import pyarrow as pa
 from experiments.sweep.cells import Cell, expand
 from experiments.sweep.config import SweepConfig
 from experiments.sweep.executors import Executor, Local
-from experiments.sweep.record import FAILED, Record
 from experiments.sweep.store import (
+    FAILED,
     DamagedRecordError,
+    Record,
     Store,
     tabulate,
     write_table,

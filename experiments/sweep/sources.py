@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
 import oasis
-from experiments.evaluation.generate_options import GenerateOptions
+from experiments.evaluation.options import GenerateOptions
 from experiments.evaluation.provenance import instance_digest
 from oasis.model.errors import OasisError
 from oasis.model.instance import Instance
 from oasis.workloads.arrivals import read_counts
-from oasis.workloads.settings import resolve
+from oasis.workloads.generator import resolve
 
 
 class Source(Protocol):

@@ -12,7 +12,7 @@ import io
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,6 @@ import pandas as pd
 import pyarrow as pa
 from pyarrow import parquet
 
-from experiments.sweep.record import Record
 from experiments.sweep.task import MEASURED
 from oasis.model.errors import OasisError
 from oasis.model.files import write_bytes, write_text
@@ -28,6 +27,32 @@ from oasis.version import __version__
 
 if TYPE_CHECKING:
     from experiments.sweep.cells import Cell
+
+
+DONE, FAILED = "done", "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """The figures of a cell that was run, or the error that ended it.
+
+    Parameters
+    ----------
+    status : {"done", "failed"}
+        Whether there are figures.
+    figures : mapping
+        Flat plain data; measured times start with ``measured.``.
+    error : str or None
+        Why it failed, in one line.
+    traceback : str or None
+        Where it failed.
+    """
+
+    status: str
+    figures: Mapping[str, Any] = field(default_factory=dict)
+    error: str | None = None
+    traceback: str | None = None
+
 
 FORMAT = "oasis-cell 1"
 

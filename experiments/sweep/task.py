@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 import oasis
 from experiments.evaluation.comparison import figures
-from experiments.sweep.model import Table
+from experiments.sweep.config import Table
 from oasis.model.instance import Instance
 from oasis.simulator import Policy, Scheduler
 from oasis.simulator.result import Run

@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 from experiments.evaluation.policies import entry_of
 from experiments.sweep.cells import Cell
 from experiments.sweep.fingerprint import fingerprint
-from experiments.sweep.record import DONE, FAILED, Record
+from experiments.sweep.store import DONE, FAILED, Record
 from experiments.sweep.task import MEASURED, Figures
 from oasis.version import __version__
 

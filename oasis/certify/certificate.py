@@ -21,9 +21,8 @@ from oasis.model.document import entry, real
 from oasis.model.instance import Instance, Job, expect_instance
 from oasis.model.resources import as_array
 from oasis.model.rounding import FloatArray, IntArray
-from oasis.model.schedule import COUNT, SERVER, Schedule
+from oasis.model.schedule import COUNT, SERVER, Schedule, committed
 from oasis.model.summary import Facts, Summarised, short
-from oasis.model.usage import committed
 from oasis.online.ledger import Ledger
 from oasis.online.prices import PriceBounds, PriceFunction
 from oasis.online.search import Search

@@ -9,8 +9,9 @@ import os
 import stat
 import uuid
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from oasis.model.errors import OasisError
+from oasis.model.extras import require
 
 Array = npt.NDArray[np.generic]
 _unfinished: set[Path] = set()  # temporary files that exist or are about to be made
@@ -202,3 +204,33 @@ def _temporary_beside(target: Path) -> Iterator[Path]:
     finally:
         temporary.unlink(missing_ok=True)
         _unfinished.discard(temporary)
+
+
+def frame(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str]) -> Any:
+    """Make a data frame.
+
+    Parameters
+    ----------
+    rows : sequence of mapping
+        Values by column.
+    columns : mapping of str to str
+        The type of each column as pandas names it, in order.
+
+    Returns
+    -------
+    pandas.DataFrame
+
+    Raises
+    ------
+    ModuleNotFoundError
+        If pandas is not installed, naming the extra that brings it.
+
+    Examples
+    --------
+    >>> from oasis.model.files import frame
+    >>> frame([{"job_id": "a", "start": None}], {"job_id": "string", "start": "Int64"}).shape
+    (1, 2)
+    """
+    require("a data frame", "pandas")
+    pandas = import_module("pandas")  # by name: this package itself needs NumPy alone
+    return pandas.DataFrame(list(rows), columns=list(columns)).astype(dict(columns))

@@ -6,11 +6,11 @@ import json
 import os
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import MISSING, fields
+from importlib.resources import files
 from typing import Any, TypeVar
 
-from oasis.model.content import read_content
 from oasis.model.errors import InstanceError, located_at
-from oasis.model.file_kinds import INSTANCE, kind_of, kind_of_data, refuse_other
+from oasis.model.file_kinds import INSTANCE, kind_of, kind_of_data, read_content, refuse_other
 from oasis.model.files import write_text
 from oasis.model.instance import Cluster, Instance, Job, Server, expect_instance
 from oasis.model.utility import Constant, Deadline, Piecewise, Sigmoid, Utility
@@ -233,3 +233,25 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
             raise InstanceError(name, "repeated key; expected each key once in an object")
         result[name] = value
     return result
+
+
+def instance_schema() -> dict[str, Any]:
+    """JSON Schema (draft 2020-12) of an instance file.
+
+    Whatever it refuses, `oasis.read` refuses too. The reverse does not hold: a schema cannot say
+    that names are unique or that a job asks for known resources alone.
+
+    Examples
+    --------
+    >>> from oasis.model.instance_file import instance_schema
+    >>> instance_schema()["required"][:3]
+    ['format', 'version', 'horizon']
+    """
+    return packaged_schema("oasis.model", "instance")
+
+
+def packaged_schema(package: str, name: str) -> dict[str, Any]:
+    """Read ``NAME.schema.json``, which is part of `package`."""
+    text = files(package).joinpath(f"{name}.schema.json").read_text(encoding="utf-8")
+    schema: dict[str, Any] = json.loads(text)
+    return schema

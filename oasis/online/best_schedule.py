@@ -12,9 +12,8 @@ from oasis.model.job import Job
 from oasis.model.rounding import FloatArray
 from oasis.model.schedule import Schedule
 from oasis.model.summary import Facts, Summarised, short
-from oasis.online.cost import Cost, schedule_cost
 from oasis.online.ledger import Ledger
-from oasis.online.rejection import explanation
+from oasis.online.rejection import Cost, explanation, schedule_cost
 from oasis.online.search import Granularity, Search
 
 

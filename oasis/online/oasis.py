@@ -18,8 +18,7 @@ from oasis.model.instance_file import cluster_from_dict, cluster_to_dict
 from oasis.model.job import Job
 from oasis.model.validation import describe, integer
 from oasis.online.best_schedule import BestSchedule, found_by, result_of
-from oasis.online.ledger import Ledger
-from oasis.online.past import Past
+from oasis.online.ledger import Ledger, Past
 from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION, PriceBounds
 from oasis.online.recourse.learned import LearnedPrices, learned_from
 from oasis.online.rejection import explanation

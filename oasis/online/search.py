@@ -15,9 +15,13 @@ from oasis.model.rounding import FloatArray, IntArray
 from oasis.model.schedule import COUNT, SERVER, SLOT, Schedule
 from oasis.online.completions import Completions, completions
 from oasis.online.dp import ChunkSplit, Split, best_split, smallest_cost, smallest_factor
-from oasis.online.dp.first import falls_after, first_if_best
-from oasis.online.dp.minimum import costs_of_work, workers_for
-from oasis.online.dp.worker_slots import ULPS
+from oasis.online.dp.worker_slots import (
+    ULPS,
+    costs_of_work,
+    falls_after,
+    first_if_best,
+    workers_for,
+)
 from oasis.online.ledger import Ledger, run_lengths
 
 Granularity = Literal["worker-slot", "chunk"]

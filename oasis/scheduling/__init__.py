@@ -4,18 +4,32 @@ Nothing here has a clock or knows prices. The simulator drives policies with eve
 real cluster can drive the same policies.
 """
 
-from oasis.scheduling.allocation import NOTHING, Allocation
 from oasis.scheduling.book import NEVER_FITS, EmptyCluster, JobBook
-from oasis.scheduling.curve import TrainingCurve
-from oasis.scheduling.job import PolicyJob
-from oasis.scheduling.model_job import policy_job
-from oasis.scheduling.node_placement import MinimumOnOneNode, MostIdle, OneNode
-from oasis.scheduling.parameter_servers import ByBandwidth, FixedPs, PsRule
-from oasis.scheduling.placement import BestFit, FirstFit, Placement, RoundRobin, Spread
-from oasis.scheduling.placements import PLACEMENTS, check_placement, placement_named
+from oasis.scheduling.job import (
+    NOTHING,
+    Allocation,
+    ByBandwidth,
+    FixedPs,
+    PolicyJob,
+    PsRule,
+    TrainingCurve,
+)
+from oasis.scheduling.placement import (
+    PLACEMENTS,
+    BestFit,
+    FirstFit,
+    MinimumOnOneNode,
+    MostIdle,
+    OneNode,
+    Placement,
+    Room,
+    RoundRobin,
+    Spread,
+    check_placement,
+    placement_named,
+)
 from oasis.scheduling.policy import BasePolicy, Plan, Policy, View
-from oasis.scheduling.room import Room
-from oasis.scheduling.site import Machine, Site
+from oasis.scheduling.site import Machine, Site, policy_job
 
 __all__ = [
     "NEVER_FITS",

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from oasis.scheduling.allocation import Allocation
-from oasis.scheduling.job import PolicyJob
-from oasis.scheduling.placement import Placement
-from oasis.scheduling.placements import placement_named
+from oasis.scheduling.job import Allocation, PolicyJob
+from oasis.scheduling.placement import Placement, Room, placement_named
 from oasis.scheduling.policy import Plan, View
-from oasis.scheduling.room import Room
 from oasis.scheduling.site import Site
 
 NEVER_FITS = "does not fit the empty cluster"

@@ -11,8 +11,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from oasis.model.decision import Decision
 from oasis.model.job import Job
-from oasis.scheduling.allocation import Allocation
-from oasis.scheduling.job import PolicyJob
+from oasis.scheduling.job import Allocation, PolicyJob
 
 
 @runtime_checkable

@@ -1,9 +1,12 @@
-"""The job as a policy sees it."""
+"""The job as a policy sees it, and what it may hold."""
 
 from __future__ import annotations
 
+import math
+from bisect import bisect_right
 from dataclasses import dataclass, fields
-from typing import Any, NoReturn, cast
+from itertools import pairwise
+from typing import Any, NamedTuple, NoReturn, Protocol, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -14,9 +17,210 @@ from oasis.model.job import Job
 from oasis.model.rounding import FloatArray
 from oasis.model.summary import Facts, Summarised
 from oasis.model.utility import Utility
-from oasis.scheduling.allocation import Allocation
-from oasis.scheduling.curve import TrainingCurve
-from oasis.scheduling.parameter_servers import PsRule
+
+Tasks = tuple[tuple[int, int], ...]
+
+
+class Allocation(NamedTuple):
+    """Workers and parameter servers of one job, machine by machine.
+
+    Parameters
+    ----------
+    workers, ps : tuple of (machine, count)
+        Index of the machine in `Site.machines` and a positive count, each machine once.
+
+    Examples
+    --------
+    Three workers on two machines, and a parameter server beside two of them:
+
+    >>> held = Allocation(workers=((0, 2), (1, 1)), ps=((0, 1),))
+    >>> held.worker_count, held.ps_count, held.machines
+    (3, 1, {0, 1})
+    """
+
+    workers: Tasks = ()
+    ps: Tasks = ()
+
+    @property
+    def worker_count(self) -> int:
+        """Workers on all machines."""
+        return sum(count for _, count in self.workers)
+
+    @property
+    def ps_count(self) -> int:
+        """Parameter servers on all machines."""
+        return sum(count for _, count in self.ps)
+
+    @property
+    def machines(self) -> set[int]:
+        """Every machine that hosts a task."""
+        return {machine for tasks in self for machine, _ in tasks}
+
+
+NOTHING = Allocation()
+
+
+MOST_SHOWN = 4  # points in a `repr`
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingCurve:
+    """An evaluation function, such as a loss, by the share of the work that is done.
+
+    Parameters
+    ----------
+    points : tuple of (share, value)
+        Shares increase from 0 to 1; between two points the value changes linearly.
+
+    Examples
+    --------
+    >>> TrainingCurve(((0.0, 2.0), (0.5, 0.4), (1.0, 0.2))).at(0.25)
+    1.2
+    """
+
+    points: tuple[tuple[float, float], ...]
+
+    def __post_init__(self) -> None:
+        shares = [share for share, _ in self.points]
+        rising = all(before < after for before, after in pairwise(shares))
+        if len(shares) < 2 or shares[0] != 0.0 or shares[-1] != 1.0 or not rising:
+            raise ValueError(f"points: expected shares that increase from 0 to 1, got {shares}")
+        if not all(math.isfinite(value) for _, value in self.points):
+            raise ValueError("points: expected finite values")
+
+    def __repr__(self) -> str:
+        if len(self.points) <= MOST_SHOWN:
+            return f"TrainingCurve(points={self.points})"
+        first, last = self.points[0][1], self.points[-1][1]
+        return f"<TrainingCurve: {len(self.points)} points, values {first:g} to {last:g}>"
+
+    @classmethod
+    def exponential(cls, first: float, last: float, pace: float, pieces: int = 32) -> TrainingCurve:
+        """A curve that goes from `first` to `last` and slows down.
+
+        Parameters
+        ----------
+        first, last : float
+            Values before the training and after it.
+        pace : float
+            The distance to the value it tends to falls by ``exp(-pace)`` over the training.
+        pieces : int
+            Number of linear pieces.
+        """
+        if not pace > 0 or pieces < 1:
+            raise ValueError(f"expected pace > 0 and pieces >= 1, got {pace:g} and {pieces}")
+        whole = 1.0 - math.exp(-pace)
+        shares = [k / pieces for k in range(pieces + 1)]
+        done = [(1.0 - math.exp(-pace * share)) / whole for share in shares]
+        return cls(
+            tuple((s, first + (last - first) * d) for s, d in zip(shares, done, strict=True))
+        )
+
+    def at(self, share: float) -> float:
+        """The value when `share` of the work is done; shares outside 0..1 count as 0 or 1."""
+        share = min(1.0, max(0.0, share))
+        after = min(bisect_right(self.points, share, key=lambda p: p[0]), len(self.points) - 1)
+        (left, low), (right, high) = self.points[after - 1], self.points[after]
+        return low + (high - low) * (share - left) / (right - left)
+
+
+class PsRule(Protocol):
+    """The number of parameter servers by the number of workers.
+
+    `per_worker` and `fixed` describe the rule to whoever needs it as linear inequalities: `n`
+    workers, at least one, need ``ceil(per_worker * n) + fixed`` of them.
+
+    Examples
+    --------
+    Both rules are described alike to whoever needs linear inequalities:
+
+    >>> [(rule.per_worker, rule.fixed, rule.needed(3)) for rule in (ByBandwidth(0.5), FixedPs(1))]
+    [(0.5, 0, 2), (0.0, 1, 1)]
+    """
+
+    @property
+    def per_worker(self) -> float:
+        """Parameter servers that each worker adds, before rounding up."""
+        ...
+
+    @property
+    def fixed(self) -> int:
+        """Parameter servers that are needed however many workers there are."""
+        ...
+
+    def needed(self, workers: int) -> int:
+        """Fewest parameter servers for `workers`; none for no worker."""
+        ...
+
+    def most(self, workers: int) -> int:
+        """Most parameter servers for `workers`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ByBandwidth:
+    """The rule of the OASiS paper: the parameter servers must keep up with the workers.
+
+    Parameters
+    ----------
+    per_worker : float
+        b_i / B_i: n workers need ceil(n b_i / B_i) parameter servers (6), and at most n (7).
+
+    Examples
+    --------
+    >>> ByBandwidth(0.3).needed(4), ByBandwidth(0.3).most(4)
+    (2, 4)
+    """
+
+    per_worker: float = 0.0
+
+    @property
+    def fixed(self) -> int:
+        return 0
+
+    def needed(self, workers: int) -> int:
+        return int(rounding.ceil(workers * self.per_worker)) if self.per_worker else 0
+
+    def most(self, workers: int) -> int:
+        return workers
+
+
+@dataclass(frozen=True, slots=True)
+class FixedPs:
+    """The same number of parameter servers for any number of workers.
+
+    Parameters
+    ----------
+    count : int
+        Exactly so many run beside the workers; most Kubernetes jobs have one. 0: the job can have
+        none, because it has no template for them.
+
+    Examples
+    --------
+    >>> FixedPs(1).needed(4), FixedPs(1).needed(0)
+    (1, 0)
+    """
+
+    count: int = 1
+
+    def __post_init__(self) -> None:
+        if self.count < 0:
+            raise ValueError(f"count: expected at least 0 parameter servers, got {self.count}")
+
+    @property
+    def per_worker(self) -> float:
+        return 0.0
+
+    @property
+    def fixed(self) -> int:
+        return self.count
+
+    def needed(self, workers: int) -> int:
+        return self.count if workers else 0
+
+    def most(self, workers: int) -> int:
+        return self.needed(workers)
+
 
 Demand = tuple[tuple[int, int], ...]
 

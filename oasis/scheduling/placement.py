@@ -1,18 +1,109 @@
-"""Where the tasks of a job go: the rules that place them one by one.
-
-Every rule places a whole job, or nothing; those that look at whole machines are in
-`oasis.scheduling.node_placement`.
-"""
+"""Where the tasks of a job go: the free capacity to plan on, and the rules that place them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
+from math import fsum
 from typing import Protocol
 
-from oasis.scheduling.allocation import Allocation, Tasks
-from oasis.scheduling.job import Demand, PolicyJob
-from oasis.scheduling.room import Room
-from oasis.scheduling.site import GROUPS
+from oasis.scheduling.job import Allocation, Demand, PolicyJob, Tasks
+from oasis.scheduling.site import GROUPS, Site
+
+Row = tuple[int, ...]
+
+
+class Room:
+    """What is free on each machine while a policy plans; nothing here touches the run.
+
+    Parameters
+    ----------
+    site : Site
+        The machines.
+    free : list of tuple of int
+        Free amounts of each machine; taken over and changed.
+    down : collection of int
+        Machines that are not there now: they take no task, not even one that reserves nothing.
+
+    Examples
+    --------
+    >>> from oasis.scheduling import Machine
+    >>> room = Room(Site(("gpu",), (Machine("n0", (4.0,)),)), [(4,)])
+    >>> room.take(0, ((0, 1),), 3)
+    >>> room.free, room.fits(0, ((0, 2),))
+    ([(1,)], False)
+    """
+
+    __slots__ = ("down", "free", "site")
+
+    def __init__(self, site: Site, free: list[Row], down: Collection[int] = ()) -> None:
+        self.free = free
+        self.site = site
+        self.down = down
+
+    def fits(self, machine: int, demand: Demand) -> bool:
+        """Return whether one task of `demand` fits on `machine`."""
+        if machine in self.down:
+            return False
+        row = self.free[machine]
+        return all(row[resource] >= amount for resource, amount in demand)
+
+    def fitting(self, machines: Sequence[int], demand: Demand) -> Sequence[int]:
+        """Return those of `machines` on which one task of `demand` fits, in their order."""
+        free = self.free
+        if self.down:
+            machines = [machine for machine in machines if machine not in self.down]
+        for resource, amount in demand:
+            machines = [machine for machine in machines if free[machine][resource] >= amount]
+        return machines
+
+    def count(self, machine: int, demand: Demand, most: int) -> int:
+        """Return how many tasks of `demand` fit on `machine`, at most `most`."""
+        if machine in self.down:
+            return 0
+        row = self.free[machine]
+        return max(0, min([most, *(row[resource] // amount for resource, amount in demand)]))
+
+    def idle_share(self, machine: int) -> float:
+        """Return the mean free share of the resources that `machine` has."""
+        capacity = self.site.machines[machine].capacity
+        shares = [
+            left / most for left, most in zip(self.free[machine], capacity, strict=True) if most
+        ]
+        return fsum(shares) / len(shares) if shares else 0.0
+
+    def most_idle(self, machines: Sequence[int]) -> list[int]:
+        """Sort `machines` by `idle_share`, the largest first; those with equal shares by index."""
+        return sorted(machines, key=lambda machine: (-self.idle_share(machine), machine))
+
+    def take(self, machine: int, demand: Demand, count: int) -> None:
+        """Take room for `count` tasks of `demand` on `machine`; a negative count gives it back."""
+        row = list(self.free[machine])
+        for resource, amount in demand:
+            row[resource] -= count * amount
+        self.free[machine] = tuple(row)
+
+    def hold(self, job: PolicyJob, allocation: Allocation) -> bool:
+        """Take room for all of `allocation` if it fits, and return whether it did."""
+        before = self.free.copy()
+        for tasks, demand in ((allocation.workers, job.worker), (allocation.ps, job.ps)):
+            for machine, count in tasks:
+                self.take(machine, demand, count)
+                if machine in self.down or min(self.free[machine]) < 0:
+                    self.free = before
+                    return False
+        return True
+
+    def occupy(self, job: PolicyJob, allocation: Allocation) -> None:
+        """Take room for `allocation` even if it does not fit: free amounts may become negative."""
+        for tasks, demand in ((allocation.workers, job.worker), (allocation.ps, job.ps)):
+            for machine, count in tasks:
+                self.take(machine, demand, count)
+
+    def release(self, job: PolicyJob, allocation: Allocation) -> None:
+        """Give back the room that `allocation` takes."""
+        for tasks, demand in ((allocation.workers, job.worker), (allocation.ps, job.ps)):
+            for machine, count in tasks:
+                self.take(machine, demand, -count)
 
 
 class Placement(Protocol):
@@ -173,3 +264,191 @@ class Spread(TaskByTask):
 def place(room: Room, job: PolicyJob, workers: int, ps: int, how: Placement) -> Allocation | None:
     """Put `workers` and `ps` tasks of `job` into `room`, all of them or, if None, nothing."""
     return how.place(room, job, workers, ps)
+
+
+class OneNode:
+    """All tasks on one machine: that with the smallest free share on which they fit.
+
+    Where no machine hosts both workers and parameter servers, as on an instance of the model, all
+    workers go on one machine and all parameter servers on one other.
+
+    Examples
+    --------
+    >>> from oasis.scheduling import Machine, Site
+    >>> site = Site(("gpu", "cpu"), (Machine("n0", (2.0, 4.0)), Machine("n1", (4.0, 4.0))))
+    >>> job = PolicyJob("a", 0.0, 1.0, ((0, 1),), ((1, 1),), min_workers=2, max_workers=4)
+    >>> OneNode().place(Room(site, [(2, 4), (2, 2)]), job, 2, 1)
+    Allocation(workers=((1, 2),), ps=((1, 1),))
+    """
+
+    name = "one-node"
+
+    def place(self, room: Room, job: PolicyJob, workers: int, ps: int) -> Allocation | None:
+        site, asked, beside = room.site, _times(job.worker, workers), _times(job.ps, ps)
+        home: int | None = None
+        server: int | None = None
+        if workers and ps and site.machines_for_both:
+            home = server = _fullest(room, site.machines_for_both, asked + beside)
+        else:
+            if workers:
+                home = _fullest(room, site.machines_for("worker"), asked)
+            if ps:
+                server = _fullest(room, site.machines_for("ps"), beside)
+        if (workers and home is None) or (ps and server is None):
+            return None
+        found = Allocation(
+            ((home, workers),) if home is not None else (),
+            ((server, ps),) if server is not None else (),
+        )
+        room.hold(job, found)
+        return found
+
+
+class MostIdle:
+    """Together on the machines with most idle resources, each filled before the next is begun.
+
+    Parameter servers are placed first, and the workers begin on the machines beside them.
+
+    Examples
+    --------
+    >>> from oasis.scheduling import Machine, Site
+    >>> site = Site(("gpu", "cpu"), (Machine("n0", (2.0, 4.0)), Machine("n1", (4.0, 4.0))))
+    >>> job = PolicyJob("a", 0.0, 1.0, ((0, 1),), ((1, 1),), min_workers=2, max_workers=4)
+    >>> MostIdle().place(Room(site, [(2, 4), (4, 3)]), job, 3, 1)
+    Allocation(workers=((0, 2), (1, 1)), ps=((0, 1),))
+    """
+
+    name = "most-idle"
+
+    def place(self, room: Room, job: PolicyJob, workers: int, ps: int) -> Allocation | None:
+        before = room.free.copy()
+        servers = _fill(room, room.most_idle(room.site.machines_for("ps")), job.ps, ps)
+        hosts = room.site.machines_for("worker")
+        used = [machine for machine, _ in servers or () if machine in set(hosts)]
+        order = [*used, *(m for m in room.most_idle(hosts) if m not in set(used))]
+        placed = _fill(room, order, job.worker, workers) if servers is not None else None
+        if servers is None or placed is None:
+            room.free = before
+            return None
+        return Allocation(placed, servers)
+
+
+class MinimumOnOneNode:
+    """The parameter servers and the fewest workers on one machine, the other workers elsewhere.
+
+    The other workers take what is left on that machine, and then the most idle ones.
+
+    Examples
+    --------
+    >>> from oasis.scheduling import Machine, Site
+    >>> site = Site(("gpu", "cpu"), (Machine("n0", (2.0, 4.0)), Machine("n1", (4.0, 4.0))))
+    >>> job = PolicyJob("a", 0.0, 1.0, ((0, 1),), ((1, 1),), min_workers=2, max_workers=4)
+    >>> MinimumOnOneNode().place(Room(site, [(2, 4), (4, 4)]), job, 3, 1)
+    Allocation(workers=((0, 2), (1, 1)), ps=((0, 1),))
+    """
+
+    name = "minimum-on-one-node"
+
+    def place(self, room: Room, job: PolicyJob, workers: int, ps: int) -> Allocation | None:
+        before = room.free.copy()
+        core = OneNode().place(room, job, min(workers, job.min_workers), ps)
+        if core is None:
+            return None
+        home = [machine for machine, _ in core.workers]
+        hosts = room.site.machines_for("worker")
+        order = [*home, *(m for m in room.most_idle(hosts) if m not in home)]
+        more = _fill(room, order, job.worker, workers - core.worker_count)
+        if more is None:
+            room.free = before
+            return None
+        return Allocation(_sum(core.workers, more), core.ps)
+
+
+def _times(demand: Demand, count: int) -> Demand:
+    """What `count` tasks of `demand` reserve together."""
+    return tuple((resource, count * amount) for resource, amount in demand)
+
+
+def _fullest(room: Room, machines: Sequence[int], demand: Demand) -> int | None:
+    """The machine with the smallest free share that has room for `demand`; None if none has."""
+    total: dict[int, int] = {}
+    for resource, amount in demand:
+        total[resource] = total.get(resource, 0) + amount
+    fitting = room.fitting(machines, tuple(total.items()))
+    return min(fitting, key=lambda machine: (room.idle_share(machine), machine), default=None)
+
+
+def _fill(room: Room, machines: Sequence[int], demand: Demand, count: int) -> Tasks | None:
+    """Put `count` tasks on `machines` in their order; None if they do not fit there."""
+    tasks = []
+    for machine in machines:
+        if not count:
+            break
+        here = room.count(machine, demand, count)
+        if here:
+            room.take(machine, demand, here)
+            tasks.append((machine, here))
+            count -= here
+    return None if count else tuple(sorted(tasks))
+
+
+def _sum(one: Tasks, other: Tasks) -> Tasks:
+    counts = dict(one)
+    for machine, count in other:
+        counts[machine] = counts.get(machine, 0) + count
+    return tuple(sorted(counts.items()))
+
+
+PLACEMENTS: dict[str, Callable[[], Placement]] = {
+    "best-fit": BestFit,
+    "round-robin": RoundRobin,
+    "first-fit": FirstFit,
+    "spread": Spread,
+    "one-node": OneNode,
+    "most-idle": MostIdle,
+    "minimum-on-one-node": MinimumOnOneNode,
+}
+
+
+def check_placement(name: str | None) -> str | None:
+    """`name` if there is such a placement rule, or if it is None.
+
+    Raises
+    ------
+    ValueError
+        If there is none of this name.
+
+    Examples
+    --------
+    >>> check_placement("spread")
+    'spread'
+    >>> check_placement("worst-fit")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ValueError: placement: expected one of best-fit, ..., minimum-on-one-node, got 'worst-fit'
+    """
+    if name is not None and name not in PLACEMENTS:
+        raise ValueError(f"placement: expected one of {', '.join(PLACEMENTS)}, got {name!r}")
+    return name
+
+
+def placement_named(name: str | None, site: Site) -> Placement:
+    """A new placement rule.
+
+    Parameters
+    ----------
+    name : str or None
+        A key of `PLACEMENTS`. None: round-robin on slotted instances, as the rivals of the OASiS
+        paper place, and best fit elsewhere.
+    site : Site
+        The machines.
+
+    Examples
+    --------
+    >>> from oasis.scheduling import Machine
+    >>> placement_named(None, Site(("gpu",), (Machine("n0", (4.0,)),))).name
+    'best-fit'
+    """
+    if name is None:
+        return RoundRobin() if site.slotted else BestFit()
+    check_placement(name)
+    return PLACEMENTS[name]()

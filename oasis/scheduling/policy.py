@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, cast
 
 from oasis.model.summary import called
-from oasis.scheduling.allocation import Allocation
-from oasis.scheduling.job import PolicyJob
+from oasis.scheduling.job import Allocation, PolicyJob
 from oasis.scheduling.site import Site
 
 
@@ -151,6 +150,8 @@ class BasePolicy:
     def __repr__(self) -> str:
         """The call that makes it, with the options that differ from their defaults."""
         own = self.parameters
+        if not isinstance(own, Mapping):  # a mistake of a subclass, which `check_policy` names
+            own = {}
         chosen = {
             name: own[name]
             for name, option in inspect.signature(type(self)).parameters.items()

@@ -6,8 +6,10 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from oasis.model.job import Job
 from oasis.model.rounding import TOLERANCE
 from oasis.model.summary import Facts, Summarised
+from oasis.scheduling.job import PolicyJob
 
 FINE = 1 << 40  # grid for amounts that are no whole numbers: 9e-13 of a unit
 GROUPS = ("worker", "ps")
@@ -153,3 +155,48 @@ def demand_on(
     """Demanded (resource index, grid units), resources with no demand left out."""
     found = sorted((resources.index(name), amount) for name, amount in amounts.items())
     return tuple((index, max(1, round(amount * grid))) for index, amount in found if amount)
+
+
+def policy_job(job: Job, site: Site, index: int = -1) -> PolicyJob:
+    """A job of the model on the machines and the grid of `site`; times are slots.
+
+    Parameters
+    ----------
+    job : Job
+        The job.
+    site : Site
+        Machines, resources and the length of a slot.
+    index : int
+        Its place in the order of arrival; -1 where that is settled later.
+
+    Raises
+    ------
+    ValueError
+        If the job demands a resource that the site does not have.
+
+    Examples
+    --------
+    >>> import oasis
+    >>> from oasis.simulator import Workload
+    >>> instance = oasis.generate("testbed", jobs=3, seed=1)
+    >>> site = Workload.from_instance(instance).site
+    >>> seen = policy_job(instance.jobs[0], site)
+    >>> seen.id, seen.arrival, seen.max_workers == instance.jobs[0].chunks
+    ('j0', 4.0, True)
+    """
+    steps = job.epochs * job.chunks * job.minibatches
+    exact = steps * job.minibatch_slots(site.unit_seconds)
+    return PolicyJob(
+        id=job.id,
+        arrival=float(job.arrival),
+        # an excess that rounding forgives (5.9) is forgiven here too
+        work=min(exact, float(job.work(site.unit_seconds))),
+        worker=demand_on(site.grid, job.worker, site.resources),
+        ps=demand_on(site.grid, job.ps, site.resources),
+        min_workers=job.min_workers,
+        max_workers=job.chunks,
+        ps_per_worker=job.ps_per_worker,
+        utility=job.utility,
+        source=job,
+        index=index,
+    )

@@ -1,27 +1,27 @@
 """One event-driven simulator on which every policy competes (docs/simulator)."""
 
-from oasis.scheduling.allocation import NOTHING, Allocation
-from oasis.scheduling.curve import TrainingCurve
-from oasis.scheduling.job import PolicyJob
-from oasis.scheduling.parameter_servers import ByBandwidth, FixedPs
-from oasis.scheduling.placement import BestFit, Placement, RoundRobin
+from oasis.scheduling.job import NOTHING, Allocation, ByBandwidth, FixedPs, PolicyJob, TrainingCurve
+from oasis.scheduling.placement import BestFit, Placement, Room, RoundRobin
 from oasis.scheduling.policy import Plan, Policy, View
-from oasis.scheduling.room import Room
 from oasis.scheduling.site import Machine, Site
 from oasis.simulator.committed import Scheduler
 from oasis.simulator.costs import ChangeCosts, Costs
-from oasis.simulator.elastic import ElasticWorkload
-from oasis.simulator.elastic_file import elastic_from_dict, read_elastic, write_elastic
+from oasis.simulator.elastic import ElasticWorkload, elastic_from_dict, read_elastic, write_elastic
 from oasis.simulator.elastic_generator import generate_elastic
 from oasis.simulator.engine import Engine
 from oasis.simulator.events import Outage
-from oasis.simulator.job_times import JobTimes
-from oasis.simulator.load import Load
 from oasis.simulator.observation import Observation
-from oasis.simulator.outcome import Outcome
+from oasis.simulator.outcome import JobTimes, Outcome
 from oasis.simulator.run import replay, simulate
-from oasis.simulator.speed import Linear, ScalingTable, Speed
-from oasis.simulator.training_speed import Communication, CpuSharing, TrainingSpeed
+from oasis.simulator.speed import (
+    Communication,
+    CpuSharing,
+    Linear,
+    Load,
+    ScalingTable,
+    Speed,
+    TrainingSpeed,
+)
 from oasis.simulator.workload import Workload, rigid_workload
 from oasis.traces.plain_job import PlainJob
 

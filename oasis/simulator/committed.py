@@ -11,7 +11,7 @@ from oasis.model.decision import Decision
 from oasis.model.job import Job
 from oasis.model.schedule import SLOT, Schedule
 from oasis.online.prices import PriceBounds
-from oasis.scheduling.allocation import NOTHING, Allocation, Tasks
+from oasis.scheduling.job import NOTHING, Allocation, Tasks
 from oasis.scheduling.policy import Plan, View
 from oasis.scheduling.site import Site
 

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
-from oasis.scheduling.allocation import Allocation
-from oasis.scheduling.job import PolicyJob
+from oasis.scheduling.job import Allocation, PolicyJob
 
 
 class Change(StrEnum):

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from oasis.simulator.elastic import ElasticWorkload
-from oasis.simulator.elastic_file import FORMAT, VERSION, elastic_from_dict
+from oasis.simulator.elastic import FORMAT, VERSION, ElasticWorkload, elastic_from_dict
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,17 +17,13 @@ from oasis.scheduling.capabilities import is_told
 from oasis.scheduling.job import PolicyJob
 from oasis.scheduling.policy import Plan, Policy
 from oasis.scheduling.policy_check import check_policy, own_error
-from oasis.simulator.checks import check
 from oasis.simulator.costs import ChangeCosts, Costs
 from oasis.simulator.events import COMPLETION, INFINITY, LOSS, RETURN, TIMER, Agenda, Outage
-from oasis.simulator.execution import Execution, Settled
-from oasis.simulator.load import Load
-from oasis.simulator.machine_use import MachineUse
+from oasis.simulator.execution import Execution, Settled, check
 from oasis.simulator.observation import Observation, Samples
-from oasis.simulator.progress import Checkpoints, Progress
-from oasis.simulator.speed import Linear, Speed
-from oasis.simulator.state import State
-from oasis.simulator.view import StateView
+from oasis.simulator.outcome import MachineUse
+from oasis.simulator.speed import Linear, Load, Speed
+from oasis.simulator.state import Checkpoints, Progress, State, StateView
 from oasis.simulator.workload import Workload
 
 MOST_IDLE_CALLS = 100_000  # of a policy's timer, one after the other, while nothing else can happen

@@ -28,7 +28,7 @@ from oasis.online.recourse.rules import (
     check_unused,
     rule_name,
 )
-from oasis.scheduling.allocation import NOTHING, Allocation, Tasks
+from oasis.scheduling.job import NOTHING, Allocation, Tasks
 from oasis.scheduling.policy import Plan, View
 from oasis.scheduling.site import Site
 

@@ -20,12 +20,11 @@ from oasis.simulator.costs import Costs
 from oasis.simulator.engine import Engine
 from oasis.simulator.events import Outage
 from oasis.simulator.execution import Settled
-from oasis.simulator.job_times import JobTimes
 from oasis.simulator.observation import Observation
-from oasis.simulator.outcome import Outcome
-from oasis.simulator.progress import Progress
+from oasis.simulator.outcome import JobTimes, Outcome
 from oasis.simulator.result import Run
 from oasis.simulator.speed import Speed
+from oasis.simulator.state import Progress
 from oasis.simulator.workload import Workload
 from oasis.version import __version__
 

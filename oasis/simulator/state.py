@@ -1,13 +1,302 @@
-"""The state of a run: what every job holds and has done, and what is free."""
+"""The state of a run: what every job holds and has done, what is free, and the view of a policy."""
 
 from __future__ import annotations
 
-from oasis.scheduling.allocation import Allocation, Tasks
-from oasis.scheduling.job import Demand
+from collections.abc import Iterator, Set
+
+from oasis.model.errors import PolicyError
+from oasis.scheduling.job import NOTHING, Allocation, Demand, PolicyJob, Tasks
 from oasis.scheduling.site import GROUPS, Site
-from oasis.simulator.load import Load
-from oasis.simulator.progress import Progress
-from oasis.simulator.saving import Saving
+from oasis.simulator.costs import Change
+from oasis.simulator.observation import Samples
+from oasis.simulator.speed import Load
+
+
+class Checkpoints:
+    """What a job can go back to when it loses a server.
+
+    Parameters
+    ----------
+    interval : float
+        Time at work between two checkpoints.
+    work : float
+        Work left at the beginning.
+    """
+
+    __slots__ = ("_interval", "_left", "_unsaved")
+
+    def __init__(self, interval: float, work: float) -> None:
+        self._interval = interval
+        self._left = work
+        self._unsaved = 0.0  # the time worked since the last one
+
+    def advance(self, worked: float, remaining: float, rate: float) -> None:
+        """Find the last checkpoint of a time at work at whose end `remaining` is left."""
+        self._unsaved += worked
+        if self._unsaved >= self._interval:
+            self._unsaved %= self._interval
+            self._left = remaining + self._unsaved * rate
+
+    def write(self, remaining: float) -> None:
+        """Write a checkpoint now."""
+        self._left, self._unsaved = remaining, 0.0
+
+    def restore(self) -> float:
+        """The work left in the last checkpoint, from which the job goes on."""
+        self._unsaved = 0.0
+        return self._left
+
+
+class Progress:
+    """One job in the run.
+
+    Attributes
+    ----------
+    job, seen : PolicyJob
+        The job, and the job as the policy sees it.
+    allocation : Allocation
+        What it holds; `rate` is the work it then does in a unit of time.
+    complete : bool
+        Whether it can work with that, or be set up to; else it waits for more.
+    remaining, running, overhead, stalled : float
+        Work left, time worked, time lost to changes and time for which it held an incomplete gang,
+        as of `since`.
+    ready : float
+        Until then it is being set up and does no work.
+    finish : float
+        When the work will end if nothing changes; `version` tells an outdated completion.
+    started, end : float or None
+        First time it held all it needs, and when its work ended.
+    waiting_since : float or None
+        When it came or last ceased to hold all it needs; None while it does.
+    refusal : str or None
+        Why the policy rejected it.
+    changes : tuple of Change
+        How it was changed after its start: resumed, resized, moved.
+    lost : float
+        Work that was done and lost with a server.
+    checkpoints : Checkpoints or None
+        What it goes back to then; None: it loses no work.
+    samples : Samples or None
+        What has been seen of its training.
+    """
+
+    __slots__ = (
+        "_history",
+        "allocation",
+        "changes",
+        "checkpoints",
+        "complete",
+        "end",
+        "finish",
+        "job",
+        "lost",
+        "overhead",
+        "rate",
+        "ready",
+        "refusal",
+        "remaining",
+        "running",
+        "samples",
+        "seen",
+        "since",
+        "stalled",
+        "started",
+        "version",
+        "waiting_since",
+    )
+
+    def __init__(
+        self,
+        job: PolicyJob,
+        checkpoints: Checkpoints | None = None,
+        samples: Samples | None = None,
+        seen: PolicyJob | None = None,
+    ) -> None:
+        self.job = job
+        self.seen = job if seen is None else seen
+        self.allocation = NOTHING
+        self.complete = False
+        self.remaining = job.work
+        self.rate = self.running = self.overhead = self.stalled = self.lost = 0.0
+        self.since = self.ready = job.arrival
+        self.waiting_since: float | None = job.arrival
+        self.finish = float("inf")
+        self.version = 0
+        self.started: float | None = None
+        self.end: float | None = None
+        self.refusal: str | None = None
+        # Tuples of nothing but numbers: the garbage collector passes over them, which saves time on
+        # a trace of thousands of jobs.
+        self._history: list[tuple[float, Tasks, Tasks]] = []
+        self.changes: tuple[Change, ...] = ()
+        self.checkpoints, self.samples = checkpoints, samples
+
+    @property
+    def history(self) -> list[tuple[float, Allocation]]:
+        """Every change of what it holds: when, and what it held from then on."""
+        return [(time, Allocation(workers, ps)) for time, workers, ps in self._history]
+
+    def hold(self, now: float, allocation: Allocation) -> None:
+        """Hold `allocation` from `now` on."""
+        self.allocation = allocation
+        self._history.append((now, allocation.workers, allocation.ps))
+
+    def advance(self, now: float) -> None:
+        """Account for the time from `since` to `now`."""
+        if now == self.since:
+            return
+        if self.complete:
+            begin = min(max(self.ready, self.since), now)
+            self.overhead += begin - self.since
+            self.running += now - begin
+            if self.samples is not None and now > begin:
+                self.samples.note(begin, now, self.remaining, self.rate)
+            self.remaining = max(0.0, self.remaining - (now - begin) * self.rate)
+            if self.checkpoints is not None:
+                self.checkpoints.advance(now - begin, self.remaining, self.rate)
+        elif self.allocation.workers or self.allocation.ps:
+            self.stalled += now - self.since
+        self.since = now
+
+    def roll_back(self) -> None:
+        """Go back to the last checkpoint, if work can be lost at all."""
+        if self.checkpoints is not None:
+            left = self.checkpoints.restore()
+            self.lost += left - self.remaining
+            self.remaining = left
+
+    def remaining_at(self, now: float) -> float:
+        """Work left at `now`."""
+        begin = max(self.ready, self.since)
+        return max(0.0, self.remaining - max(0.0, now - begin) * self.rate)
+
+    def held_at(self, now: float) -> float:
+        """Time with all it needs up to `now`."""
+        extra = now - self.since if self.complete else 0.0
+        return self.running + self.overhead + extra
+
+    def observed_at(self, now: float) -> list[tuple[float, float]] | None:
+        """What has been seen of its training up to `now`."""
+        if self.samples is None:
+            return None
+        begin = max(self.ready, self.since)
+        if self.complete and now > begin:
+            self.samples.note(begin, now, self.remaining, self.rate)
+        return self.samples.values()
+
+
+Rows = dict[int, list[int]]  # amounts by machine
+
+
+def added_tasks(before: Tasks, after: Tasks) -> Tasks:
+    """The tasks of `after` that are not in `before`, machine by machine."""
+    held = dict(before)
+    return tuple((m, n - held.get(m, 0)) for m, n in after if n > held.get(m, 0))
+
+
+class Saving:
+    """What jobs that save still keep busy, though it is no longer theirs in the plan.
+
+    A policy plans as if machines came free at once. A job that was given some of them begins when
+    what is still being saved there fits beside all that is planned there.
+
+    Parameters
+    ----------
+    site : Site
+        The machines.
+
+    Attributes
+    ----------
+    kept : dict of int to list of (float, list of int)
+        By machine: until when how much of it is kept busy.
+    busy : list of float
+        By resource, the amount times the time for which machines were kept busy by nothing but
+        saving, so far: for worker tasks and parameter servers together.
+    """
+
+    def __init__(self, site: Site) -> None:
+        self._site = site
+        self.kept: dict[int, list[tuple[float, list[int]]]] = {}
+        self._since = 0.0
+        self.busy = [0.0] * len(site.resources)
+
+    def keep(
+        self, job: PolicyJob, before: Allocation, after: Allocation, now: float, until: float
+    ) -> None:
+        """Keep busy from `now` to `until` what `job` gives up between `before` and `after`."""
+        if not self.kept:
+            self._since = now
+        for machine, row in self._rows(job, after, before).items():
+            self.kept.setdefault(machine, []).append((until, row))
+            self.kept[machine].sort()
+
+    def free_at(
+        self,
+        job: PolicyJob,
+        before: Allocation,
+        after: Allocation,
+        now: float,
+        free: list[tuple[int, ...]],
+    ) -> float:
+        """When the machines have room for what `after` has more than `before`.
+
+        `free` is what the plan leaves free, `after` being part of it.
+        """
+        begin = now
+        for machine in self._rows(job, before, after):
+            kept = self.kept.get(machine, [])
+            for k in range(len(kept)):
+                amounts = self._sum(kept[k:])
+                if all(a <= left for a, left in zip(amounts, free[machine], strict=True)):
+                    break
+                begin = max(begin, kept[k][0])
+        return begin
+
+    def drop(self, machine: int) -> None:
+        """Forget what is saved on a machine that is lost."""
+        self.kept.pop(machine, None)
+
+    def advance(self, now: float, free: list[tuple[int, ...]]) -> None:
+        """Account for the time up to `now`, during which `free` was planned to be free."""
+        for machine, kept in list(self.kept.items()):
+            begin = self._since
+            for k, (until, _) in enumerate(kept):
+                end = min(until, now)
+                if end > begin:
+                    for r, amount in enumerate(self._sum(kept[k:])):
+                        self.busy[r] += min(amount, free[machine][r]) * (end - begin)
+                    begin = end
+            left = [entry for entry in kept if entry[0] > now]
+            if left:
+                self.kept[machine] = left
+            else:
+                del self.kept[machine]
+        self._since = now
+
+    def amounts(self, machine: int) -> list[int]:
+        """What is kept busy on `machine`."""
+        return self._sum(self.kept.get(machine, []))
+
+    def _sum(self, kept: list[tuple[float, list[int]]]) -> list[int]:
+        total = [0] * len(self._site.resources)
+        for _, row in kept:
+            total = [a + b for a, b in zip(total, row, strict=True)]
+        return total
+
+    def _rows(self, job: PolicyJob, before: Allocation, after: Allocation) -> Rows:
+        """Amounts of the tasks that `after` has more than `before`, by machine."""
+        rows: Rows = {}
+        for old, new, demand in (
+            (before.workers, after.workers, job.worker),
+            (before.ps, after.ps, job.ps),
+        ):
+            for machine, count in added_tasks(old, new):
+                row = rows.setdefault(machine, [0] * len(self._site.resources))
+                for resource, amount in demand:
+                    row[resource] += count * amount
+        return rows
+
 
 __all__ = ["Progress", "State"]
 
@@ -94,3 +383,97 @@ class State:
         """Put a machine back into service."""
         self.down.discard(machine)
         self.free[machine] = self.site.machines[machine].capacity
+
+
+class StateView:
+    """A `oasis.scheduling.View` of the state of a simulation.
+
+    Parameters
+    ----------
+    state : State
+        The simulation, now.
+    policy : str
+        Name of the policy that looks.
+    told_remaining : bool
+        Whether it is told how much work jobs have left.
+
+    Attributes
+    ----------
+    now : float
+        The time.
+    arrived, finished, evicted : list of PolicyJob
+        What happened at this instant; evicted jobs lost a server and hold nothing.
+    lost, returned : list of int
+        Machines that went down or came back at this instant.
+    """
+
+    __slots__ = (
+        "_policy",
+        "_state",
+        "_told_remaining",
+        "arrived",
+        "evicted",
+        "finished",
+        "lost",
+        "now",
+        "returned",
+    )
+
+    def __init__(self, state: State, policy: str, told_remaining: bool) -> None:
+        self._state, self._policy, self._told_remaining = state, policy, told_remaining
+        self.now = state.now
+        self.arrived: list[PolicyJob] = []
+        self.finished: list[PolicyJob] = []
+        self.evicted: list[PolicyJob] = []
+        self.lost: list[int] = []
+        self.returned: list[int] = []
+
+    def jobs(self) -> Iterator[PolicyJob]:
+        """Unfinished jobs in order of arrival."""
+        return (progress.seen for progress in self._state.jobs.values())
+
+    def free(self) -> list[tuple[int, ...]]:
+        """What is left of each machine, by resource, in grid units: a copy to plan on."""
+        return self._state.free.copy()
+
+    def capacity(self) -> list[tuple[int, ...]]:
+        """Each machine when idle, in grid units; nothing of those that are down."""
+        nothing = (0,) * len(self._state.site.resources)
+        down = self._state.down
+        machines = self._state.site.machines
+        return [nothing if k in down else m.capacity for k, m in enumerate(machines)]
+
+    def down(self) -> Set[int]:
+        """Machines that are not there now: a copy."""
+        return frozenset(self._state.down)
+
+    def allocation(self, job: PolicyJob) -> Allocation:
+        """What `job` holds."""
+        return self._state.jobs[job.index].allocation
+
+    def waiting(self) -> Iterator[PolicyJob]:
+        """Unfinished jobs that cannot work with what they hold, in order of arrival."""
+        return (p.seen for p in self._state.jobs.values() if not p.complete)
+
+    def running(self) -> Iterator[PolicyJob]:
+        """Unfinished jobs that hold all they need to work, in order of arrival."""
+        return (p.seen for p in self._state.jobs.values() if p.complete)
+
+    def waiting_since(self, job: PolicyJob) -> float | None:
+        """Since when `job` has been waiting, without a break; None if it runs."""
+        return self._state.jobs[job.index].waiting_since
+
+    def observed(self, job: PolicyJob) -> list[tuple[float, float]] | None:
+        """Evaluations of `job` so far, as (time, value) in order of time; None if nobody looks."""
+        return self._state.jobs[job.index].observed_at(self.now)
+
+    def remaining(self, job: PolicyJob) -> float:
+        """Work left; only for a policy that declares that it is told."""
+        if not self._told_remaining:
+            detail = "asked for the work left without declaring told_remaining"
+            raise PolicyError(self._policy, detail, job=job.id)
+        return self._state.jobs[job.index].remaining_at(self.now)
+
+    def attained(self, job: PolicyJob) -> float:
+        """Time that `job` held an allocation, in which it worked or was being set up."""
+        return self._state.jobs[job.index].held_at(self.now)

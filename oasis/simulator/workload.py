@@ -10,8 +10,7 @@ from oasis.model.instance import Instance, expect_instance
 from oasis.model.summary import Facts, Summarised
 from oasis.model.validation import LARGEST_COUNT
 from oasis.scheduling.job import PolicyJob
-from oasis.scheduling.model_job import policy_job
-from oasis.scheduling.site import GROUPS, Machine, Site, grid_for
+from oasis.scheduling.site import GROUPS, Machine, Site, grid_for, policy_job
 from oasis.traces.plain_job import PlainJob
 
 

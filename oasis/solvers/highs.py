@@ -17,12 +17,18 @@ import numpy as np
 import pulp
 
 from oasis.solvers import Solution, SolveProgress, Status
-from oasis.solvers.answers import accept, check_proof, dropped, is_closed, solution_of
+from oasis.solvers.answers import (
+    accept,
+    check_proof,
+    dropped,
+    is_closed,
+    objective_scale,
+    solution_of,
+    translated,
+)
 from oasis.solvers.arrays import ArrayModel
 from oasis.solvers.budget import Budget
-from oasis.solvers.exchange import Exchange
-from oasis.solvers.running import RunningSolve
-from oasis.solvers.translation import objective_scale, translated
+from oasis.solvers.running import Exchange, RunningSolve
 
 # HiGHS 1.15.1 (and 1.12 and 1.13.1) proves false optima on the compact model (1)-(13) with presolve
 # rule 12 (bit 12 = 4096), and on masters of the decomposition with forbidden counts with rule 13
@@ -98,7 +104,7 @@ def solve(
         Difference of bound and solution at which to stop, in units of the objective.
     is_whole_problem : bool
         Whether the model is the whole problem of the budget, so that its solutions and bounds
-        meet the criteria of that (`oasis.solvers.stopping`): HiGHS then stops at their gap, and,
+        meet the criteria of that (`oasis.solvers.budget`): HiGHS then stops at their gap, and,
         where the budget counts work, when it has not improved anything for so long.
     warm_start : mapping of str to float, optional
         Value of each variable by name, 0 where left out; an infeasible one is ignored.

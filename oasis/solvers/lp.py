@@ -1,23 +1,73 @@
-"""A linear program that grows by columns and rows and is solved again from where it was.
-
-``max c x`` subject to ``A x <= b``, ``x >= 0``, with HiGHS: the restricted master of a column
-generation. New columns keep the primal simplex basis feasible, new rows the dual one, so that every
-solve starts warm.
-"""
+"""Linear programs that grow and are solved again, their relaxations, and the bounds they prove."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import highspy
 import numpy as np
+import pulp
 
 from oasis.model.errors import SolverError
 from oasis.model.rounding import FloatArray, IntArray
-from oasis.solvers.answers import accept
+from oasis.solvers import Solution, Status, highs, relative_gap
+from oasis.solvers.answers import accept, objective_scale, translated
+from oasis.solvers.arrays import ArrayModel, RowArrays, RowReader
 from oasis.solvers.budget import Budget
+
+
+def weak_duality_bound(model: ArrayModel, duals: FloatArray) -> float:
+    """What no solution of a linear program exceeds, or falls below if it is a minimisation.
+
+    Parameters
+    ----------
+    model : ArrayModel
+        With M rows; it does not matter which variables are whole numbers.
+    duals : (M,) float array
+        By how much the optimum grows with the limit of each row. Where a value has a sign for which
+        its row has no limit, 0 takes its place.
+
+    Returns
+    -------
+    float
+        Infinite if a variable without a limit has a reduced cost of the wrong sign.
+
+    Examples
+    --------
+    At most 3 of two units that are worth 1 and 2, two of each at most, are worth 5:
+
+    >>> import numpy as np
+    >>> from oasis.solvers.arrays import ArrayModel, RowArrays
+    >>> row = RowArrays(
+    ...     np.array([0, 2]), np.array([0, 1]), np.ones(2), np.array([-np.inf]), np.array([3.0])
+    ... )
+    >>> limits = np.zeros(2), np.full(2, 2.0)
+    >>> model = ArrayModel(
+    ...     ["x", "y"], np.array([1.0, 2.0]), 0.0, *limits, np.zeros(2, bool), row, maximise=True
+    ... )
+    >>> [weak_duality_bound(model, np.array([price])) for price in (0.5, 1.0, 1.5)]
+    [5.5, 5.0, 5.5]
+    """
+    sign, rows = (1.0 if model.maximise else -1.0), model.rows
+    prices = sign * duals
+    prices[np.isinf(np.where(prices > 0, rows.upper, rows.lower))] = 0.0
+    charged = np.bincount(rows.columns, rows.values * prices[rows.row_of], len(model.costs))
+    terms = [
+        *_most(prices, rows.lower, rows.upper),
+        *_most(sign * model.costs - charged, model.lower, model.upper),
+    ]
+    return sign * math.fsum([sign * model.constant, *terms])
+
+
+def _most(factors: FloatArray, lower: FloatArray, upper: FloatArray) -> list[float]:
+    """The most that each factor times a number within its limits can be."""
+    ends = np.where(factors > 0, upper, lower)
+    most = np.multiply(factors, ends, out=np.zeros(len(ends)), where=factors != 0)  # 0 * inf is 0
+    terms: list[float] = most.tolist()
+    return terms
+
 
 _MODEL = highspy.HighsModelStatus
 _DUAL_SIMPLEX, _PRIMAL_SIMPLEX = 1, 4
@@ -172,3 +222,75 @@ def run_to_optimum(solver: highspy.Highs, budget: Budget) -> bool:
         text = solver.modelStatusToString(found)
         raise SolverError(f"HiGHS ended the linear program with the status {text!r}")
     return True
+
+
+_CONTINUOUS = highspy.HighsVarType.kContinuous
+
+
+class Relaxation:
+    """A model without its integrality; the model itself is not modified.
+
+    Parameters
+    ----------
+    problem : pulp.LpProblem or ArrayModel
+        Its rows so far; later ones come through `add`, or through `append` if it is in arrays.
+
+    Raises
+    ------
+    SolverError
+        If HiGHS refuses the model.
+    """
+
+    def __init__(self, problem: pulp.LpProblem | ArrayModel) -> None:
+        if isinstance(problem, ArrayModel):
+            model, variables = problem, []
+        else:
+            model, variables = ArrayModel.of(problem), problem.variables()
+        self._model = model
+        self._reader = RowReader(variables)
+        # HiGHS's tolerance of dual values is absolute: the larger the costs, the tighter the bound.
+        self._scale = objective_scale(model) * highs.WIDE_SCALE
+        self._highs = highs.configured(None, None, presolve=True, seed=0)
+        lp = translated(model, self._scale)
+        lp.integrality_ = [_CONTINUOUS] * len(model.names)
+        accept(self._highs.passModel(lp), "refused the model")
+
+    def add(self, rows: Iterable[pulp.LpConstraint]) -> None:
+        """Add rows over variables of the model."""
+        self.append(self._reader.read(list(rows)))
+
+    def append(self, rows: RowArrays) -> None:
+        """Add rows whose columns are numbers of variables of the model."""
+        number = len(rows.lower)
+        if number:
+            entries = rows.starts[:-1].astype(np.int32), rows.columns.astype(np.int32), rows.values
+            added = self._highs.addRows(number, rows.lower, rows.upper, len(rows.values), *entries)
+            accept(added, "refused rows")
+            self._model = replace(self._model, rows=self._model.rows.followed_by(rows))
+
+    @property
+    def duals(self) -> FloatArray:
+        """Sizes of the dual values of all rows in the last solution, shape (M,).
+
+        For a row with one limit, that says which sign the value has.
+        """
+        duals: FloatArray = np.abs(np.array(self._highs.getSolution().row_dual)) / self._scale
+        return duals
+
+    def solve(self, budget: Budget) -> Solution | None:
+        """Solve to optimality; None if the budget is spent first.
+
+        The bound is what the dual values prove, whatever HiGHS's tolerance of them.
+
+        Raises
+        ------
+        SolverError
+            If HiGHS fails, or finds the relaxation infeasible or unbounded.
+        """
+        if not run_to_optimum(self._highs, budget):
+            return None
+        found = self._highs.getSolution()
+        objective = float(self._highs.getInfo().objective_function_value) / self._scale
+        bound = weak_duality_bound(self._model, np.array(found.row_dual) / self._scale)
+        named = dict(zip(self._model.names, map(float, found.col_value), strict=True))
+        return Solution(Status.OPTIMAL, objective, bound, relative_gap(objective, bound), named)

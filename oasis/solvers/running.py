@@ -6,9 +6,9 @@ import atexit
 import math
 import threading
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
 import highspy
 import numpy as np
@@ -18,7 +18,23 @@ from oasis.model.rounding import FloatArray
 from oasis.solvers import Solution, SolveProgress, Status, relative_gap
 from oasis.solvers.answers import accept, dropped
 from oasis.solvers.budget import Budget
-from oasis.solvers.exchange import Exchange
+
+
+class Exchange(Protocol):
+    """Who has solutions of the model of a running solve, and wants those that it finds."""
+
+    def better(self, objective: float) -> Mapping[str, float] | None:
+        """Variables by name of a solution that is worth more than `objective`, None if unknown.
+
+        Called in the solver's own thread, so that it only looks at what is at hand. A solution that
+        breaks a row is ignored by the solver.
+        """
+        ...
+
+    def found(self, values: Mapping[str, float]) -> None:
+        """Take a better solution that the solver has found; called in the calling thread."""
+        ...
+
 
 POLL_SECONDS = 0.1
 GRACE_SECONDS = 2.0  # for HiGHS to hear that it should stop

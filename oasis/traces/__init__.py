@@ -1,8 +1,7 @@
 """Instances from public cluster traces (docs/traces)."""
 
-from oasis.traces.machine_options import MachineOptions
-from oasis.traces.openb import read_openb
-from oasis.traces.openb_options import OpenbOptions
+from oasis.traces.mapping import MachineOptions
+from oasis.traces.openb import OpenbOptions, read_openb
 from oasis.traces.philly import PhillyOptions, read_philly
 from oasis.traces.plain import PlainTrace, read_philly_plain, read_plain
 from oasis.traces.plain_instance import PlainOptions, read_plain_instance

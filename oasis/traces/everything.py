@@ -10,8 +10,7 @@ from typing import Any, TypeVar
 from oasis.model.errors import InstanceError
 from oasis.model.job import Job
 from oasis.model.resources import BANDWIDTH
-from oasis.traces.machine_options import MachineOptions
-from oasis.traces.mapping import jobs_of
+from oasis.traces.mapping import MachineOptions, jobs_of
 from oasis.traces.options import TraceOptions
 from oasis.traces.window import Record, Window
 

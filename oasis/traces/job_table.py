@@ -10,12 +10,10 @@ from typing import Any
 from oasis.model.file_kinds import TRACES, looks_of, refuse_other
 from oasis.model.instance import Instance
 from oasis.traces.everything import fit_machines, widened
-from oasis.traces.machine_options import MachineOptions
-from oasis.traces.mapping import build
+from oasis.traces.mapping import MachineOptions, build
 from oasis.traces.options import TraceOptions
 from oasis.traces.plain_job import PlainJob
-from oasis.traces.source import Source, read_source
-from oasis.traces.table import Table
+from oasis.traces.table import Source, Table, read_source
 from oasis.traces.times import Clock
 from oasis.traces.window import Window, check_choice, select
 

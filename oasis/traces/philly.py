@@ -8,11 +8,10 @@ from dataclasses import dataclass
 
 from oasis.model.instance import Instance
 from oasis.traces.job_table import JobTrace, TraceRow
-from oasis.traces.machine_options import MachineOptions
+from oasis.traces.mapping import MachineOptions
 from oasis.traces.options import option
 from oasis.traces.plain_job import PlainJob
-from oasis.traces.source import Source
-from oasis.traces.table import NEVER_RAN, MalformedError, Table, read_table, real, whole
+from oasis.traces.table import NEVER_RAN, MalformedError, Source, Table, read_table, real, whole
 from oasis.traces.times import UNIT_SECONDS, Clock, Durations
 
 COLUMNS = ("timestamp", "duration", "num_gpus", "gpu_time", "cluster")

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, fields, replace
 from oasis.model.errors import InstanceError
 from oasis.model.file_kinds import TRACES, refuse_other
 from oasis.model.summary import Facts, Summarised
-from oasis.traces.account import kept_sentence, malformed_counts, rule_text
 from oasis.traces.job_table import JobTrace, TraceRow, chosen_rows
 from oasis.traces.openb import PODS
 from oasis.traces.options import TraceOptions
@@ -20,9 +19,9 @@ from oasis.traces.philly import PHILLY
 from oasis.traces.plain_instance import PLAIN
 from oasis.traces.plain_job import PlainJob
 from oasis.traces.slurm import SLURM
-from oasis.traces.source import Source, read_source
 from oasis.traces.swf import SWF
-from oasis.traces.table import read_header
+from oasis.traces.table import Source, read_header, read_source
+from oasis.traces.window import kept_sentence, malformed_counts, rule_text
 
 FORMATS: Mapping[str, JobTrace] = {trace.name: trace for trace in (PLAIN, PHILLY, SLURM, SWF, PODS)}
 EXPECTED = f"a trace ({', '.join(FORMATS)})"
@@ -223,7 +222,7 @@ def format_of(source: Source, expected: str = EXPECTED) -> str:
 
     Examples
     --------
-    >>> from oasis.traces.source import Source
+    >>> from oasis.traces.table import Source
     >>> format_of(Source("jobs.txt", ("JobID|Submit|ElapsedRaw|AllocTRES",)))
     'slurm'
     """

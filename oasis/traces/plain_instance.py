@@ -8,10 +8,17 @@ from dataclasses import dataclass
 
 from oasis.model.instance import Instance
 from oasis.traces.job_table import JobTrace, TraceRow
-from oasis.traces.machine_options import MachineOptions
+from oasis.traces.mapping import MachineOptions
 from oasis.traces.plain_job import PlainJob
-from oasis.traces.source import Source
-from oasis.traces.table import NEVER_RAN, MalformedError, Table, read_header, read_table, whole
+from oasis.traces.table import (
+    NEVER_RAN,
+    MalformedError,
+    Source,
+    Table,
+    read_header,
+    read_table,
+    whole,
+)
 from oasis.traces.times import Clock, Durations
 
 COLUMNS = ("id", "submitted", "gpus")

@@ -2,32 +2,370 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from oasis.model.errors import InstanceError
 from oasis.model.instance import Instance
-from oasis.traces.gres import Resources, resources_of
 from oasis.traces.job_table import JobTrace, TraceRow
-from oasis.traces.machine_options import MachineOptions
+from oasis.traces.mapping import MachineOptions
 from oasis.traces.options import RUNS, option
 from oasis.traces.runs import Run, add_jobs, combined, grouped
-from oasis.traces.sacct import CUT, is_json, json_rows, layout_of, one_of
-from oasis.traces.source import Source
 from oasis.traces.table import (
     COLUMN,
     REPEATED_ROW,
     STEP,
+    Layout,
     MalformedError,
+    Source,
     Table,
     check_usable,
+    csv_cells,
     parse_rows,
     read_table,
 )
 from oasis.traces.times import Clock, Durations
+
+EMPTY = ("", "(null)", "N/A", "None", "none")
+USAGE = ("gpumem", "gpuutil")  # how much of a GPU was used: no GPUs
+PARTS = ("shard", "mps", "mig")  # generic resources that are parts of a GPU
+SLICE = re.compile(r"(?i)(?:^|[_.-])\d+g\.\d+gb|^mig\b")  # of a type: MIG, such as a100_1g.5gb
+COUNT = re.compile(r"(\d+(?:\.\d+)?)([kKmMgG]?)")
+POWER = {"": 0, "k": 1, "m": 2, "g": 3}  # of 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """What a list of resources says.
+
+    Parameters
+    ----------
+    gpus : int
+        GPUs it names.
+    nodes : int or None
+        The nodes of a trackable list (``node=2``); None if it does not say.
+    others : tuple of str
+        Generic resources that are not read as GPUs.
+    """
+
+    gpus: int
+    nodes: int | None = None
+    others: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """An entry of a list: ``gres/gpu:a100=4``, ``gpu:a100:4(IDX:0-3)``, ``gpu`` or ``cpu=4``."""
+
+    text: str
+    is_generic: bool
+    name: str
+    type: str | None
+    count: str | None
+
+    @property
+    def number(self) -> int:
+        """How many there are; an entry without a number is one."""
+        if self.count is None:
+            return 1
+        found = COUNT.fullmatch(self.count)
+        value = float(found[1]) * 1024 ** POWER[found[2].lower()] if found else 0.5
+        if value != int(value):
+            raise _not_understood(self.text)
+        return int(value)
+
+
+def resources_of(text: str) -> Resources:
+    """Read a list of trackable resources (TRES) or of generic ones (GRES).
+
+    The list is split at commas outside of brackets, and each entry is read as a whole. The GPUs are
+    those of the entries without a type, which count all types, or else the sum over types.
+
+    Raises
+    ------
+    MalformedError
+        For an entry that may stand for GPUs and is not understood, and for parts of GPUs.
+
+    Examples
+    --------
+    >>> resources_of("billing=16,cpu=16,gres/gpu:a100=4,gres/gpu=4,mem=64G,node=2")
+    Resources(gpus=4, nodes=2, others=())
+    >>> resources_of("gpu:a100:2(IDX:0,1),gpu:v100").gpus
+    3
+    >>> resources_of("license/abq_gpu=8,gres/nic=2")
+    Resources(gpus=0, nodes=None, others=('gres/nic',))
+    """
+    whole: list[int] = []
+    typed: list[int] = []
+    nodes: int | None = None
+    others: list[str] = []
+    for entry in map(_entry, _entries(text)):
+        if entry is None:
+            continue
+        if entry.name == "node" and not entry.is_generic:
+            nodes = entry.number
+        elif not entry.is_generic or entry.name in USAGE:
+            continue
+        elif entry.name in PARTS or (entry.name == "gpu" and SLICE.search(entry.type or "")):
+            if entry.number:
+                raise MalformedError(f"a part of a GPU, not a whole one: {entry.text:.40}")
+        elif entry.name == "gpu":
+            (whole if entry.type is None else typed).append(entry.number)
+        else:
+            others.append(f"gres/{entry.name}")
+    return Resources(sum(whole or typed), nodes, tuple(others))
+
+
+def _entries(text: str) -> Iterator[str]:
+    """The entries between commas outside of brackets."""
+    depth, begin = 0, 0
+    for position, sign in enumerate(text):
+        depth += (sign in "([") - (sign in ")]")
+        if sign == "," and depth <= 0:
+            yield text[begin:position].strip()
+            begin = position + 1
+    yield text[begin:].strip()
+
+
+def _entry(text: str) -> _Entry | None:
+    """Read an entry; None if it says nothing.
+
+    ``[gres/]name[:type][=count]`` in trackable lists, where what is no GRES has another prefix, or
+    none and a count; ``[gres:]name[:type][:count]`` in generic ones.
+    """
+    if text in EMPTY:
+        return None
+    bare = re.sub(r"[(\[][^()\[\]]*[)\]]", "", text).strip()
+    prefix, slash, rest = bare.partition("/")
+    if slash and prefix != "gres":
+        return _Entry(text, False, bare, None, None)  # a licence, a file system, ...
+    if not slash:
+        rest = bare.removeprefix("gres:")
+    head, equals, count = rest.partition("=")
+    name, *more = head.split(":")
+    name = name.lower()
+    is_generic = bool(slash) or rest != bare or not equals or name == "gpu"
+    if is_generic and (re.search(r"[()\[\]]", bare) or not name or len(more) + bool(equals) > 2):
+        raise _not_understood(text)
+    more = [part for part in more if part]  # a type that is (null) is none
+    if equals:
+        return _Entry(text, is_generic, name, more[0] if more else None, count)
+    if len(more) == 2:
+        return _Entry(text, is_generic, name, more[0], more[1])
+    if more and not COUNT.fullmatch(more[0]):
+        return _Entry(text, is_generic, name, more[0], None)
+    return _Entry(text, is_generic, name, None, more[0] if more else None)
+
+
+def _not_understood(text: str) -> MalformedError:
+    return MalformedError(f"resources not understood: {text:.40}")
+
+
+KNOWN = frozenset(  # columns that tell a header from a row of values
+    (
+        *("JobID", "JobIDRaw", "JobName", "User", "Account", "Partition", "QOS", "State"),
+        *("Submit", "Eligible", "Start", "End", "Elapsed", "ElapsedRaw", "ExitCode"),
+        *("NNodes", "AllocNodes", "ReqNodes", "NodeList", "NCPUS", "AllocCPUS", "ReqCPUS"),
+        *("AllocTRES", "ReqTRES", "AllocGRES", "ReqGRES", "TresPerNode", "Cluster"),
+    )
+)
+PARSABLE = "print it with sacct --parsable2"
+CUT = "+"  # ends a cell that is too narrow for its value
+ROW = re.compile(r"\d+(?:_\d+|_\[[^\]]*\]|\+\d+)?(?:\.\w+)?\W.*")  # how a row of values begins
+RULE = re.compile(r"-+(?: +-+)*\s*")  # below the header of columns of fixed width
+
+
+def is_json(source: Source) -> bool:
+    """Whether this is what ``sacct --json`` prints."""
+    return source.header.lstrip().startswith("{")
+
+
+def layout_of(source: Source, columns: str = "", delimiter: str = "") -> Layout:
+    """How the lines of `source` are split into columns.
+
+    Parameters
+    ----------
+    source : Source
+        What sacct printed, but for JSON.
+    columns : str
+        The names of the columns with commas between, if the file has no header; else empty.
+    delimiter : str
+        What stands between columns; empty: it is found in the header.
+
+    Raises
+    ------
+    InstanceError
+        If there is no header, or if it does not show what stands between columns.
+
+    Examples
+    --------
+    >>> from oasis.traces.table import Source
+    >>> layout = layout_of(Source("jobs.txt", ("JobID;Submit;State", "7;2024-03-01;FAILED")))
+    >>> layout.header, layout.split("7;2024-03-01;FAILED")
+    (['JobID', 'Submit', 'State'], ['7', '2024-03-01', 'FAILED'])
+    """
+    if columns:
+        names = [name.strip() for name in columns.split(",")]
+        between = delimiter or "|"
+        return Layout(names, 0, lambda text: _cells(text, between, len(names)))
+    header = source.header
+    if len(source.lines) > 1 and RULE.fullmatch(source.lines[1]) and not delimiter:
+        spans = [found.span() for found in re.finditer(r"-+", source.lines[1])]
+        return Layout(_fixed(header, spans), 2, lambda text: _fixed(text, spans))
+    if not KNOWN & set(re.findall(r"\w+", header)):
+        _refuse_without_header(source)
+    if not delimiter:
+        delimiter = _delimiter(header.replace('"', ""))
+    names = _split(header, delimiter)
+    if not names[-1]:  # sacct --parsable ends each line with the delimiter
+        names.pop()
+    return Layout(names, 1, lambda text: _cells(text, delimiter, len(names)))
+
+
+def _refuse_without_header(source: Source) -> None:
+    if ROW.fullmatch(source.header.strip()):
+        expected = "expected the names of the columns, got a row of values"
+        how = "print it without --noheader, or name the columns with --columns"
+        raise InstanceError("row 1", f"{expected} ({source.header.strip():.40}); {how}")
+
+
+def _delimiter(header: str) -> str:
+    """What stands between the names of the columns."""
+    between = set(re.findall(r"\W+", header.strip()))
+    if len(between) == 1 and "".join(between).strip(" "):
+        return str(between.pop())
+    if "|" in header or not between:
+        return "|"
+    got = "columns with spaces between and no line of dashes below their names"
+    if set(header) & set(",;:\t"):
+        got = f"{header.strip()[:60]!r}"
+    expected = "expected one sign between the names of the columns"
+    raise InstanceError("row 1", f"{expected}, got {got}; {PARSABLE}, or give --delimiter")
+
+
+def _split(text: str, delimiter: str) -> list[str]:
+    if delimiter == ",":
+        return csv_cells(text)
+    return [cell.strip() for cell in text.split(delimiter)]
+
+
+def _cells(text: str, delimiter: str, count: int) -> list[str]:
+    cells = _split(text, delimiter)
+    if len(cells) == count + 1 and not cells[-1]:
+        cells.pop()
+    if len(cells) > count:
+        raise MalformedError(f"more cells than columns: is {delimiter!r} in a cell? {PARSABLE}")
+    return cells
+
+
+def _fixed(text: str, spans: Sequence[tuple[int, int]]) -> list[str]:
+    return [text[begin:end].strip() for begin, end in spans]
+
+
+def one_of(columns: Sequence[str], header: Sequence[str], file: str, also: str = "") -> str:
+    """The first of `columns` that is in `header`; an error names all, and what else will do."""
+    for name in columns:
+        if name in header:
+            return name
+    others = " or ".join(filter(None, (*columns[1:], also)))
+    expected = f"expected this column{' or ' if others else ''}{others} in {file}"
+    found = ", ".join(header)[:200] or "none"
+    raise InstanceError(f"{COLUMN}{columns[0]}", f"{expected}, which has: {found}")
+
+
+# --- JSON -----------------------------------------------------------------------------------------
+
+
+def json_rows(source: Source) -> list[tuple[int, Mapping[str, str]]]:
+    """The jobs that ``sacct --json`` prints, as rows with sacct's columns, numbered from 1.
+
+    Raises
+    ------
+    InstanceError
+        If it is no such document.
+
+    Examples
+    --------
+    >>> from oasis.traces.table import Source
+    >>> job = '{"job_id": 7, "time": {"submission": 1709280000, "elapsed": 60}, "tres": {}}'
+    >>> rows = json_rows(Source("jobs.json", ('{"jobs": [' + job + "]}",)))
+    >>> rows[0][0], rows[0][1]["JobID"], rows[0][1]["ElapsedRaw"]
+    (1, '7', '60')
+    """
+    try:
+        document = json.loads(source.text)
+    except ValueError as error:
+        raise InstanceError("", f"expected JSON: {error}") from None
+    jobs = document.get("jobs") if isinstance(document, dict) else None
+    if not isinstance(jobs, list):
+        raise InstanceError("jobs", "expected the list of jobs that sacct --json prints")
+    rows: list[tuple[int, Mapping[str, str]]] = []
+    for number, job in enumerate(jobs, start=1):
+        if not isinstance(job, dict) or "job_id" not in job:
+            raise InstanceError(f"jobs[{number - 1}]", "expected a job with a job_id")
+        rows.append((number, _json_row(job)))
+    return rows
+
+
+def _json_row(job: Mapping[str, Any]) -> dict[str, str]:
+    time, tres = _part(job, "time"), _part(job, "tres")
+    state = _part(job, "state").get("current", "")
+    return {
+        "JobID": _json_id(job),
+        "Submit": _number(time.get("submission")),
+        "Start": _number(time.get("start")),
+        "End": _number(time.get("end")),
+        "ElapsedRaw": _number(time.get("elapsed")),
+        "State": str(state[0] if isinstance(state, list) and state else state or ""),
+        "User": str(job.get("user") or _part(job, "association").get("user") or ""),
+        "Partition": str(job.get("partition") or ""),
+        "QOS": str(job.get("qos") or ""),
+        "AllocTRES": _json_tres(tres.get("allocated")),
+        "ReqTRES": _json_tres(tres.get("requested")),
+        "AllocNodes": _number(job.get("allocation_nodes")),
+    }
+
+
+def _json_id(job: Mapping[str, Any]) -> str:
+    het, array = _part(job, "het"), _part(job, "array")
+    if _number(het.get("job_id")):
+        return f"{_number(het['job_id'])}+{_number(het.get('job_offset')) or 0}"
+    task = _number(array.get("task_id"), zero="0")
+    if _number(array.get("job_id")) and task:
+        return f"{_number(array['job_id'])}_{task}"
+    return _number(job["job_id"])
+
+
+def _json_tres(entries: Any) -> str:
+    """A list of resources in the words of AllocTRES."""
+    found = []
+    for entry in entries if isinstance(entries, list) else []:
+        kind, name = str(entry.get("type", "")), str(entry.get("name") or "")
+        found.append(f"{kind}{'/' if name else ''}{name}={_number(entry.get('count'), zero='0')}")
+    return ",".join(found)
+
+
+def _number(value: Any, zero: str = "") -> str:
+    """A number, bare or as ``{"set": true, "number": 5}``; empty if it is not set.
+
+    Zero stands for a time or an identifier that there is not: `zero` is put in its place.
+    """
+    if isinstance(value, Mapping):
+        value = value.get("number") if value.get("set") and not value.get("infinite") else None
+    if value is None or isinstance(value, bool):
+        return ""
+    return str(value) if value else zero
+
+
+def _part(job: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    found = job.get(name)
+    return found if isinstance(found, Mapping) else {}
+
 
 NAMES = ("JobID", "JobIDRaw")
 DURATIONS = ("ElapsedRaw", "Elapsed")

@@ -9,14 +9,14 @@ from dataclasses import dataclass, replace
 
 from oasis.model.instance import Instance
 from oasis.traces.job_table import JobTrace, TraceRow
-from oasis.traces.machine_options import MachineOptions
+from oasis.traces.mapping import MachineOptions
 from oasis.traces.options import RUNS, option
 from oasis.traces.runs import Run, add_jobs, grouped
-from oasis.traces.source import Source
 from oasis.traces.table import (
     EARLIER_RUN,
     NOT_ENDED,
     MalformedError,
+    Source,
     Table,
     check_usable,
     real,

@@ -2,7 +2,7 @@
 
 Counts are fractions at first, which is a relaxation too: completions decide most of the bound.
 While a master is solved, schedules are looked for, close to the plan before or to the best ones:
-in a second process if there is one (`offline.benders.searching`), here otherwise.
+in a second process if there is one (`offline.benders.solve`), here otherwise.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from oasis.model.errors import SolverError
 from oasis.solvers import Solution, Status, highs
 from oasis.solvers.arrays import Limits
 from oasis.solvers.budget import Budget
-from oasis.solvers.relaxation import Relaxation
+from oasis.solvers.lp import Relaxation
 from oasis.solvers.running import RunningSolve
 from offline.benders.params import BendersParams
 from offline.benders.parts import Parts
@@ -26,8 +26,7 @@ from offline.benders.plans import close_plan
 from offline.benders.repair import shares_left
 from offline.periods.bound import PeriodBound
 from offline.periods.planning import Planning
-from offline.processes.helper import Helper
-from offline.processes.messages import Message
+from offline.processes import Helper, Message
 from offline.state import Phase
 
 REFUTED = 1e-5  # relative; an allowance for what HiGHS forgives in rows

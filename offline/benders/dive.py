@@ -28,8 +28,8 @@ from offline.benders.master import CountModel
 from offline.benders.params import DiveParams, PrimalParams
 from offline.benders.plans import close_plan
 from offline.benders.repair import PlanRepair, Stage, Values
-from offline.benders.separation import Separation
 from offline.benders.slot_model import SlotModel, Units
+from offline.benders.subproblem import Separation
 from offline.model.arrays import GROUPS
 
 

@@ -1,7 +1,7 @@
 """The master of the decomposition: how many workers and parameter servers of each job in a slot.
 
 The compact model (1)-(13) without the question where: x_i, t_i and the sums over servers of
-(11)-(13) remain. Capacities (4)(5) become cuts on the counts of a slot (`offline.patterns.cuts`),
+(11)-(13) remain. Capacities (4)(5) become cuts on the counts of a slot (`offline.patterns`),
 the first of them the total capacities. Every solution of (1)-(13) satisfies all of it: a relaxation
 with a hundredth of the variables.
 """
@@ -22,10 +22,9 @@ from oasis.model.schedule import COUNT, SERVER, SLOT, Schedule, placements
 from oasis.solvers.arrays import ArrayModel, GrowingModel, Limits
 from offline.model import constraints
 from offline.model.arrays import GROUPS, OfflineArrays
-from offline.model.capacities import fewer, share_row
-from offline.model.covers import Level
+from offline.model.capacities import Level, fewer, share_row
 from offline.model.schedule_model import ScheduleModel
-from offline.patterns.cuts import Cut
+from offline.patterns import Cut
 
 SOME = 1e-6  # a smaller part of a completion is only HiGHS's rounding
 

@@ -14,8 +14,8 @@ from offline.heuristics.params import (
     WindowParams,
 )
 from offline.params import Amount, Count, Number, Params, Share
-from offline.patterns.params import CutParams
-from offline.periods.params import PeriodParams
+from offline.patterns import CutParams
+from offline.periods.bound import PeriodParams
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,11 +10,11 @@ from offline.benders.master import CountModel
 from offline.benders.params import BendersParams
 from offline.benders.primal import PrimalHeuristic
 from offline.benders.replanning import Replanning
-from offline.benders.separation import Separation
-from offline.heuristics.alternation import Alternation
+from offline.benders.subproblem import Separation
 from offline.heuristics.best_solution import BestSolution
-from offline.heuristics.dual_values import DualValues
-from offline.heuristics.fix_and_optimise import Neighbourhoods
+from offline.heuristics.neighbourhood import Neighbourhoods
+from offline.heuristics.recombination import Alternation
+from offline.heuristics.ruin_and_recreate import DualValues
 from offline.heuristics.window_search import WindowSearch
 from offline.model.arrays import OfflineArrays
 from offline.state import Phase

@@ -1,7 +1,7 @@
 """From a plan of the master to schedules: place its counts, or plan again close to it.
 
 Slots share nothing but the work that is still to do, so each is placed by itself. What finds no
-place in its slot moves to another one (`offline.benders.shortfall`); jobs that still lack work are
+place in its slot moves to another one (`offline.benders.slot_model`); jobs that still lack work are
 put back whole where there is room. From a plan in fractions a dive makes
 schedules (`offline.benders.dive`).
 """
@@ -23,14 +23,11 @@ from offline.benders.dive import Dive
 from offline.benders.master import CountModel
 from offline.benders.params import DiveParams, PrimalParams, ShortfallParams
 from offline.benders.plans import whole_plan
-from offline.benders.separation import Separation
-from offline.benders.shortfall import Fill, Shortfall
-from offline.benders.slot_model import SlotModel, Units
-from offline.benders.subproblem import adjusted, place, place_by_patterns
-from offline.heuristics.best_solution import BestSolution
-from offline.heuristics.dual_values import DualValues
+from offline.benders.slot_model import Fill, Shortfall, SlotModel, Units
+from offline.benders.subproblem import Separation, adjusted, place, place_by_patterns
+from offline.heuristics.best_solution import BestSolution, PartialSolution
 from offline.heuristics.neighbourhood import reinsert
-from offline.heuristics.partial_solution import PartialSolution
+from offline.heuristics.ruin_and_recreate import DualValues
 from offline.model.arrays import GROUPS
 from offline.model.schedule_model import without_surplus
 

@@ -24,7 +24,7 @@ from oasis.solvers.budget import Budget
 from offline.benders.master import CountModel
 from offline.benders.params import DiveParams, PrimalParams
 from offline.benders.plans import close_plan
-from offline.benders.separation import Separation
+from offline.benders.subproblem import Separation
 from offline.model.arrays import GROUPS
 
 WHOLE = 1e-4  # by which HiGHS may miss a whole number

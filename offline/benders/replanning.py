@@ -38,9 +38,9 @@ from offline.benders.master import CountModel
 from offline.benders.params import ReplanningParams
 from offline.benders.plans import close_plan
 from offline.benders.primal import PrimalHeuristic
-from offline.benders.separation import Separation
+from offline.benders.subproblem import Separation
 from offline.heuristics.best_solution import BestSolution
-from offline.heuristics.dual_values import DualValues
+from offline.heuristics.ruin_and_recreate import DualValues
 from offline.state import Phase
 
 

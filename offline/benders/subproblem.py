@@ -1,13 +1,15 @@
 """Given counts on the servers of one slot, or the proof that they do not fit.
 
 Most counts fit at once. For the others, the patterns that cover them by fractions
-(`offline.patterns.cuts`) make a MILP that HiGHS solves in a tenth of a second; only what is left is
+(`offline.patterns`) make a MILP that HiGHS solves in a tenth of a second; only what is left is
 for the MILP with a variable for each item on each server, which also proves.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 import pulp
@@ -16,13 +18,101 @@ from oasis.model import rounding
 from oasis.model.rounding import FloatArray, IntArray
 from oasis.solvers import Solution, Status
 from oasis.solvers.budget import Budget
-from offline.benders.filling import Filling
-from offline.model.arrays import units_that_fit
+from offline.benders.master import CountModel
+from offline.model.arrays import GROUPS, units_that_fit
 from offline.model.capacities import Limit, limits_of_server, solve_within
-from offline.patterns.cuts import CutGenerator
-from offline.patterns.params import CutParams
-from offline.patterns.patterns import PatternPool
-from offline.patterns.server_classes import classes
+from offline.patterns import Cut, CutGenerator, CutParams, PatternPool, classes
+from offline.processes import Message, Partner
+
+
+@dataclass(frozen=True, slots=True)
+class Filling:
+    """The servers of one group in a model.
+
+    Parameters
+    ----------
+    servers : PatternPool
+        The servers in classes of identical ones.
+    patterns : sequence of (P, I) int arrays
+        Patterns to choose from, by class.
+    chosen : sequence of list of integer variable
+        How many servers of a class have each of them.
+    """
+
+    servers: PatternPool
+    patterns: Sequence[IntArray]
+    chosen: Sequence[list[pulp.LpVariable]]
+
+    @classmethod
+    def added(
+        cls,
+        problem: pulp.LpProblem,
+        name: str,
+        servers: PatternPool,
+        patterns: Sequence[IntArray],
+        placed: Mapping[int, pulp.LpVariable],
+    ) -> Filling:
+        """Add the choice of one pattern a server; its servers hold what is `placed` of each item.
+
+        Parameters
+        ----------
+        problem : pulp.LpProblem
+            The model.
+        name : str
+            Begins the names of the new variables.
+        servers : PatternPool
+            The servers in classes of identical ones.
+        patterns : sequence of (P, I) int arrays
+            Patterns to choose from, by class.
+        placed : mapping of int to variable
+            Units of each item in the model.
+        """
+        covers: dict[int, dict[pulp.LpVariable, int]] = {i: {} for i in placed}
+        chosen: list[list[pulp.LpVariable]] = []
+        for k, rows in enumerate(patterns):
+            most = int(servers.number[k])
+            here = [
+                problem.add_variable(f"{name}_{k}_{j}", 0, most, pulp.LpInteger)
+                for j in range(len(rows))
+            ]
+            chosen.append(here)
+            problem.addConstraint(pulp.lpSum(here) <= most)
+            for i, j in np.argwhere(rows.T).tolist():
+                if i in covers:
+                    covers[i][here[j]] = int(rows[j, i])
+        for i, variable in placed.items():
+            problem.addConstraint(variable <= pulp.LpAffineExpression(covers[i]))
+        return cls(servers, patterns, chosen)
+
+    def units(
+        self, values: Mapping[str, float], counts: IntArray, capacity: FloatArray
+    ) -> IntArray:
+        """Units (I, S) on the servers of these capacities (S, R), `counts` (I,) at most."""
+        units = np.zeros((len(counts), len(capacity)), dtype=np.int64)
+        left = counts.copy()
+        for k, rows in enumerate(self.patterns):
+            same = (capacity == self.servers.capacity[k]).all(axis=1)
+            hosts = iter(np.flatnonzero(same).tolist())
+            for row, variable in zip(rows, self.chosen[k], strict=True):
+                for _ in range(round(values.get(variable.name, 0.0))):
+                    units[:, next(hosts)] = taken = np.minimum(row, left)
+                    left -= taken
+        return units
+
+    def values_of(self, units: IntArray, capacity: FloatArray) -> dict[str, float]:
+        """Values of the variables for units (I, S): each server has a pattern that holds its own.
+
+        A server with units that no pattern holds gets none.
+        """
+        values: dict[str, float] = {}
+        for k, rows in enumerate(self.patterns):
+            same = (capacity == self.servers.capacity[k]).all(axis=1)
+            for server in np.flatnonzero(same).tolist():
+                above = np.flatnonzero((rows >= units[:, server]).all(axis=1))
+                if above.size:
+                    name = self.chosen[k][int(above[0])].name
+                    values[name] = values.get(name, 0.0) + 1.0
+        return values
 
 
 def place(
@@ -185,3 +275,136 @@ def at_most(units: IntArray, most: IntArray) -> IntArray:
     before = np.cumsum(units, axis=1) - units
     kept: IntArray = np.clip(most[:, None] - before, 0, units)
     return kept
+
+
+class Separation:
+    """Cuts of a master, from the patterns of its servers.
+
+    Parameters
+    ----------
+    model : CountModel
+        The master; every new row is added to it.
+    params : CutParams
+        How cuts are looked for.
+    """
+
+    def __init__(self, model: CountModel, params: CutParams) -> None:
+        self.model, self.params = model, params
+        most = np.array([c.parallel for c in model.jobs], dtype=np.int64)
+        self._generators = {
+            group: CutGenerator(
+                PatternPool(
+                    *classes(model.capacity(group), params.classes), model.demand(group), most
+                ),
+                params,
+            )
+            for group in GROUPS
+        }
+        self._partner: Partner | None = None
+        self._heard: list[Message] = []
+
+    def share(self, partner: Partner) -> None:
+        """Tell another process of new cuts from now on, and take up those that it tells of."""
+        self._partner = partner
+        partner.on("cuts", self._heard.append)
+
+    def cut(
+        self,
+        values: Mapping[str, float],
+        budget: Budget,
+        slots: range | None = None,
+        new: range | None = None,
+    ) -> list[pulp.LpConstraint]:
+        """Rows that a solution of the master violates: of known cuts, else of new ones.
+
+        With `slots`, rows are looked for in these slots alone. With `new`, new cuts are looked for
+        in those alone, while known cuts count in all of `slots`.
+        """
+        self._take_up()
+        slots = range(self.model.arrays.horizon) if slots is None else slots
+        new = slots if new is None else new
+        rows: list[pulp.LpConstraint] = []
+        open_slots: list[tuple[str, int, FloatArray]] = []
+        for group, slot in product(GROUPS, slots):
+            counts = self.model.counts(values, group, slot)
+            broken = self._broken(group, slot, counts)
+            rows += broken
+            if not broken and slot in new:
+                open_slots.append((group, slot, counts))
+        if not rows:
+            for group, slot, counts in open_slots:
+                broken = self._broken(group, slot, counts)  # by a cut of a slot before
+                if not broken:
+                    cut = self._generators[group].separate(counts, budget)
+                    broken = [] if cut is None else self._learnt(group, cut, [slot])
+                rows += broken
+        return self._added(rows)
+
+    def _learnt(self, group: str, cut: Cut, slots: Iterable[int]) -> list[pulp.LpConstraint]:
+        """Rows of a new cut for these slots."""
+        if self._partner is not None:
+            self._partner.tell({"cuts": group, "weights": cut.weights.tolist()})
+        return self.model.add(group, cut, slots)
+
+    def _take_up(self) -> None:
+        """Take note of the cuts of the other process; rows come of those that are violated."""
+        heard = self._heard.copy()
+        self._heard.clear()
+        for message in heard:
+            self.model.add(message["cuts"], Cut(np.array(message["weights"])), [])
+
+    def _broken(self, group: str, slot: int, counts: FloatArray) -> list[pulp.LpConstraint]:
+        """Rows of known cuts that the counts (I,) of a slot break."""
+        known = enumerate(self.model.cuts[group])
+        broken = [number for number, cut in known if cut.is_violated(counts)]
+        return [row for number in broken for row in self.model.rows_of(group, number, [slot])]
+
+    def cut_off(
+        self, group: str, counts: IntArray | FloatArray, slots: Iterable[int], budget: Budget
+    ) -> bool:
+        """Whether patterns cut off counts (I,) of a group.
+
+        If so, the cut has rows for these slots. For all others it is noted, and has a row as soon
+        as `cut` meets a solution that breaks it.
+        """
+        self._take_up()
+        cut = self._generators[group].separate(counts.astype(float), budget)
+        if cut is not None:
+            self._added(self._learnt(group, cut, slots))
+        return cut is not None
+
+    def forbid(self, group: str, counts: IntArray, slots: Iterable[int], budget: Budget) -> None:
+        """Forbid counts (I,) in these slots, if they are proven not to fit: the last resort."""
+        if self._is_misfit(group, counts, budget):
+            shrunk = self._shrunk(group, counts, budget)
+            self._added(self.model.forbid(group, shrunk, slots))
+
+    def _shrunk(self, group: str, counts: IntArray, budget: Budget) -> IntArray:
+        """Fewer of these counts that still do not fit: a stronger cut.
+
+        One job after the other gets the fewest units with which they do not fit, by bisection: the
+        less the others leave of a misfit, the more counts lie above it and are forbidden with it.
+        """
+        least = counts.copy()
+        for i in np.flatnonzero(counts).tolist():
+            fits, misfits = -1, int(least[i])
+            while misfits - fits > 1:
+                trial = least.copy()
+                # most jobs can go altogether, or give up nothing
+                trial[i] = 0 if fits < 0 else (fits + misfits) // 2
+                if self._is_misfit(group, trial, budget):
+                    misfits = int(trial[i])
+                else:
+                    fits = int(trial[i])
+            least[i] = misfits
+        return least
+
+    def _is_misfit(self, group: str, counts: IntArray, budget: Budget) -> bool:
+        capacity, demand = self.model.capacity(group), self.model.demand(group)
+        units, is_proven = place(capacity, demand, counts, budget, self.params)
+        return is_proven and bool(units.sum() < counts.sum())
+
+    def _added(self, rows: list[pulp.LpConstraint]) -> list[pulp.LpConstraint]:
+        for row in rows:
+            self.model.problem.addConstraint(row)
+        return rows

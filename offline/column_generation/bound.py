@@ -7,7 +7,7 @@ valid bound by weak duality,
 
 so the solve can stop at any time. Prices are smoothed towards the best ones so far (Wentges), by
 an amount that follows the subgradient (Pessoa et al.), and the rows go from one class of servers
-a group to identical servers (`offline.column_generation.aggregation`).
+a group to identical servers (`offline.column_generation.restricted_master`).
 
 References
 ----------
@@ -35,8 +35,7 @@ from offline.column_generation.generation import ColumnGeneration, Iterate
 from offline.column_generation.params import ColumnGenerationParams
 from offline.column_generation.restricted_master import Column, columns_of
 from offline.model.arrays import OfflineArrays
-from offline.state import SolveState
-from offline.warm_start import OnlinePrices, Start, warm_start_of
+from offline.state import OnlinePrices, SolveState, Start, warm_start_of
 
 AGREE = 1e-6  # how far two computations of the same bound may differ
 

@@ -12,16 +12,13 @@ import numpy as np
 from oasis.model.rounding import FloatArray, IntArray
 from oasis.solvers import Status
 from oasis.solvers.budget import Budget
-from offline.column_generation.aggregation import Grouping
 from offline.column_generation.bound import ConfigurationBound
 from offline.column_generation.generation import ColumnGeneration
 from offline.column_generation.params import CuttingParams
-from offline.column_generation.restricted_master import RestrictedMaster
+from offline.column_generation.restricted_master import Grouping, RestrictedMaster
 from offline.column_generation.slot_cuts import SlotCut, SlotCuts, workers_by_slot
 from offline.model.arrays import GROUPS, OfflineArrays
-from offline.patterns.cuts import Cut, CutGenerator
-from offline.patterns.patterns import PatternPool
-from offline.patterns.server_classes import classes
+from offline.patterns import Cut, CutGenerator, PatternPool, classes
 from offline.state import SolveState
 
 NOTHING = 1e-9  # weight of a column that counts as none

@@ -11,16 +11,18 @@ import numpy as np
 from oasis.model.rounding import FloatArray
 from oasis.solvers import Status
 from oasis.solvers.budget import Budget
-from offline.column_generation.aggregation import Grouping, levels
-from offline.column_generation.merged_servers import merged
 from offline.column_generation.params import ColumnGenerationParams
-from offline.column_generation.pricing import price, pricing_work
-from offline.column_generation.restricted_master import Column, RestrictedMaster, columns_of
+from offline.column_generation.pricing import StabilityCentre, merged, price, pricing_work
+from offline.column_generation.restricted_master import (
+    Column,
+    Grouping,
+    RestrictedMaster,
+    columns_of,
+    levels,
+)
 from offline.column_generation.slot_cuts import SlotCuts
-from offline.column_generation.stabilisation import StabilityCentre
 from offline.model.arrays import OfflineArrays
-from offline.state import SolveState
-from offline.warm_start import OnlinePrices
+from offline.state import OnlinePrices, SolveState
 
 
 @dataclass(frozen=True, slots=True)

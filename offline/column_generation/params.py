@@ -14,7 +14,7 @@ from offline.heuristics.params import (
     WindowParams,
 )
 from offline.params import Amount, Count, Number, Params, Share
-from offline.patterns.params import CutParams
+from offline.patterns import CutParams
 
 
 @dataclass(frozen=True, slots=True)

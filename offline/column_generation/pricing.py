@@ -2,14 +2,98 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass, field
+
 import numpy as np
 
+from oasis.model import rounding
 from oasis.model.job import Job
 from oasis.model.rounding import FloatArray, IntArray
 from oasis.model.schedule import Schedule
 from oasis.online.ledger import Ledger
 from oasis.online.search import Search
+from oasis.online.server_group import ServerGroup
+from offline.column_generation.params import ColumnGenerationParams
+from offline.column_generation.restricted_master import Grouping, GroupRows
 from offline.model.arrays import OfflineArrays
+
+
+@dataclass(slots=True, kw_only=True)
+class MergedServers(ServerGroup):
+    """The empty servers of a group in columns of one class each, at the prices of the class.
+
+    Parameters
+    ----------
+    capacity : (R, C) float array
+        Of all servers of each class together.
+    used, price, server, copies, spare
+        As in `ServerGroup`; nothing is used, and a column stands for the whole class.
+    each : (S, R) float array
+        Capacity of every server.
+    member : (S,) int array
+        Class of every server.
+    """
+
+    each: FloatArray
+    member: IntArray
+
+    @classmethod
+    def of(cls, rows: GroupRows, duals: FloatArray) -> MergedServers:
+        """The servers of `rows` at the prices that the dual values (T, C, R), flat, stand for."""
+        total = rows.total
+        classes, resources = total.shape
+        shaped = duals.reshape(rows.horizon, classes, resources)
+        price = np.divide(shaped, total, out=np.zeros_like(shaped), where=total > 0)
+        columns = np.arange(classes)
+        return cls(
+            capacity=np.ascontiguousarray(total.T),
+            used=np.zeros((resources, rows.horizon, 0)),
+            price=np.ascontiguousarray(np.moveaxis(price, 2, 0)),
+            server=columns,
+            copies=np.ones_like(columns),
+            spare=None,
+            each=rows.capacity,
+            member=rows.member,
+        )
+
+    def fits(self, demand: FloatArray, slots: IntArray, most: int) -> FloatArray:
+        """Units of `demand` (R,) that fit on all servers of each class, the same in all slots."""
+        units = rounding.units(self.each, demand, most)
+        room = np.bincount(self.member, units, len(self.server))
+        return np.repeat(room[None], len(slots), axis=0)
+
+    def fill(
+        self,
+        demand: FloatArray,
+        slots: IntArray,
+        units: IntArray,
+        room: FloatArray | None = None,
+    ) -> tuple[IntArray, IntArray, IntArray]:
+        """Cheapest servers for ``units[k]`` in ``slots[k]``, lower index first if equal.
+
+        What `fits` says does not help: it counts classes, and servers are filled here.
+        """
+        held = rounding.units(self.each, demand, int(units.max(initial=0)))
+        unit = self.unit_cost(demand, slots)[:, self.member]
+        unit[:, held == 0] = np.inf
+        order = unit.argsort(axis=1, kind="stable")
+        taken = np.minimum(held[order].cumsum(axis=1), units[:, None])
+        taken[:, 1:] -= taken[:, :-1].copy()
+        slot, place = taken.nonzero()
+        return slot, order[slot, place], taken[slot, place]
+
+
+def merged(grouping: Grouping, duals: FloatArray) -> Ledger:
+    """The empty cluster at the prices of the rows' dual values, as the search reads it."""
+    split = grouping.worker.size
+    worker = MergedServers.of(grouping.worker, duals[:split])
+    ps = MergedServers.of(grouping.ps, duals[split:])
+    changes = np.zeros(grouping.arrays.horizon, dtype=bool)
+    for group in (worker, ps):
+        changes[1:] |= (group.price[:, 1:] != group.price[:, :-1]).any(axis=(0, 2))
+    return Ledger(grouping.arrays.cluster, worker, ps, changes)
+
 
 # Work of one call of `price`, in units of about a second, measured.
 PRICE_WORK, PRICE_WORK_PER_PRICE = 5e-4, 2e-8
@@ -63,3 +147,57 @@ def empty(arrays: OfflineArrays, worker_prices: FloatArray, ps_prices: FloatArra
     """Prices (T, H, R) and (T, K, R) on the empty cluster, as the search reads them."""
     unused = np.zeros_like(worker_prices), np.zeros_like(ps_prices)
     return Ledger.of_arrays(arrays.cluster, worker_prices, ps_prices, *unused)
+
+
+NO_CUTS: FloatArray = np.zeros(0)
+
+
+@dataclass(slots=True)
+class StabilityCentre:
+    """The best prices so far.
+
+    Parameters
+    ----------
+    params : ColumnGenerationParams
+        How the smoothing changes.
+    worker_prices, ps_prices : (T, H, R) and (T, K, R) float arrays
+        Prices that prove `bound`.
+    bound : float
+        The smallest D(p, q) so far.
+    cut_duals : (cuts,) float array
+        What the cuts that were known then cost beside the resources.
+    smoothing : float
+        Weight of the centre in the next prices; the rest is the restricted master's.
+    """
+
+    params: ColumnGenerationParams
+    worker_prices: FloatArray
+    ps_prices: FloatArray
+    bound: float = math.inf
+    cut_duals: FloatArray = field(default_factory=lambda: NO_CUTS)
+    smoothing: float = field(init=False, default=0.0)
+
+    def move(
+        self,
+        prices: tuple[FloatArray, FloatArray],
+        bound: float,
+        cut_duals: FloatArray = NO_CUTS,
+    ) -> None:
+        """Take better prices for the centre, and what cuts cost beside them."""
+        self.worker_prices, self.ps_prices = prices
+        self.bound, self.cut_duals = bound, cut_duals
+
+    def restart(self) -> None:
+        """Smooth as at first."""
+        self.smoothing = self.params.first_smoothing
+
+    def adapt(self, *, is_idle: bool, is_beyond: bool) -> None:
+        """Smooth less after prices that changed nothing, more after some beyond the minimum."""
+        step = self.params.smoothing_step
+        if is_idle:
+            self.smoothing = max(0.0, 2 * self.smoothing - 1)
+        elif is_beyond:
+            more = self.smoothing + step * (1 - self.smoothing)
+            self.smoothing = min(self.params.most_smoothing, more)
+        else:
+            self.smoothing = max(0.0, self.smoothing - step)

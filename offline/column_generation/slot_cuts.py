@@ -20,7 +20,7 @@ import numpy as np
 from oasis.model.rounding import FloatArray, IntArray
 from oasis.model.schedule import COUNT, SLOT, Schedule
 from offline.model.arrays import OfflineArrays
-from offline.patterns.cuts import Cut
+from offline.patterns import Cut
 
 
 @dataclass(frozen=True, slots=True, eq=False)

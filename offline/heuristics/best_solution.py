@@ -2,16 +2,124 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Self
 
+import numpy as np
+
 from oasis.certify.verify import verify
 from oasis.model.instance import Instance
-from oasis.model.schedule import Schedule
-from offline.heuristics.partial_solution import PartialSolution
+from oasis.model.rounding import FloatArray, IntArray
+from oasis.model.schedule import COUNT, SERVER, SLOT, Schedule
+from oasis.online.ledger import Ledger
+from offline.column_generation.pricing import price
 from offline.model.arrays import OfflineArrays
 from offline.state import SolveState
+
+# Prices that only choose between places: small enough that every job of some use pays.
+NEARLY_FREE = 1e-4
+
+
+class PartialSolution:
+    """Schedules by job index with the resources they use, always feasible together.
+
+    Parameters
+    ----------
+    arrays : OfflineArrays
+        The problem.
+    schedules : mapping of str to Schedule
+        A feasible solution by job id.
+    """
+
+    def __init__(
+        self, arrays: OfflineArrays, schedules: Mapping[str, Schedule] | None = None
+    ) -> None:
+        self.arrays = arrays
+        self.schedules: dict[int, Schedule] = {}
+        self.values: dict[int, float] = {}
+        self._worker_used = np.zeros((arrays.horizon, *arrays.worker.capacity.shape))
+        self._ps_used = np.zeros((arrays.horizon, *arrays.ps.capacity.shape))
+        for index, job in enumerate(arrays.jobs):
+            if schedules is not None and job.id in schedules:
+                self.put(index, schedules[job.id])
+
+    @property
+    def value(self) -> float:
+        """Total utility (1)."""
+        return math.fsum(self.values.values())
+
+    @property
+    def by_id(self) -> dict[str, Schedule]:
+        """Schedules by job id, in the order of the file."""
+        return {self.arrays.jobs[k].id: self.schedules[k] for k in sorted(self.schedules)}
+
+    def copy(self) -> PartialSolution:
+        """An independent copy."""
+        other = PartialSolution(self.arrays)
+        other.schedules, other.values = dict(self.schedules), dict(self.values)
+        other._worker_used, other._ps_used = self._worker_used.copy(), self._ps_used.copy()
+        return other
+
+    def put(self, index: int, schedule: Schedule) -> None:
+        """Run a job as scheduled; the caller knows that it fits."""
+        self.schedules[index] = schedule
+        self.values[index] = self.arrays.utility(index, schedule.completion)
+        self._charge(index, schedule, 1)
+
+    def remove(self, index: int) -> Schedule:
+        """Take a job out."""
+        schedule = self.schedules.pop(index)
+        del self.values[index]
+        self._charge(index, schedule, -1)
+        return schedule
+
+    def insert(self, index: int, worker_prices: FloatArray, ps_prices: FloatArray) -> bool:
+        """Run a job where its payoff at these prices is best in what is left; whether it pays."""
+        _, schedule = price(self.arrays.jobs[index], self.ledger(worker_prices, ps_prices))
+        if schedule is not None:
+            self.put(index, schedule)
+        return schedule is not None
+
+    def ledger(self, worker_prices: FloatArray, ps_prices: FloatArray) -> Ledger:
+        """What is used, and these prices, as the search reads them."""
+        used = self._worker_used, self._ps_used
+        return Ledger.of_arrays(self.arrays.cluster, worker_prices, ps_prices, *used)
+
+    def free(self) -> tuple[FloatArray, FloatArray]:
+        """Unused capacities, shapes (T, H, R) and (T, K, R)."""
+        return (
+            np.maximum(0.0, self.arrays.worker.capacity - self._worker_used),
+            np.maximum(0.0, self.arrays.ps.capacity - self._ps_used),
+        )
+
+    def distances(self, jobs: Sequence[int], slot: float) -> FloatArray:
+        """Slots between `slot` and the time at which each of these jobs runs; 0 if it runs then."""
+        gaps = [
+            max(0.0, self.schedules[k].start - slot, slot - self.schedules[k].completion)
+            for k in jobs
+        ]
+        return np.array(gaps)
+
+    def fill(self, order: Iterable[int], worker_prices: FloatArray, ps_prices: FloatArray) -> None:
+        """Insert the jobs that pay, in this order; then those that fit at all."""
+        left = [k for k in order if not self.insert(k, worker_prices, ps_prices)]
+        for k in left:
+            self.insert(k, worker_prices * NEARLY_FREE, ps_prices * NEARLY_FREE)
+
+    def _charge(self, index: int, schedule: Schedule, sign: int) -> None:
+        for used, rows, group in (
+            (self._worker_used, schedule.workers, self.arrays.worker),
+            (self._ps_used, schedule.ps, self.arrays.ps),
+        ):
+            _add(used, rows, sign * group.demand[index])
+
+
+def _add(used: FloatArray, rows: IntArray, demand: FloatArray) -> None:
+    used[rows[:, SLOT], rows[:, SERVER]] += rows[:, COUNT, None] * demand
+    np.maximum(used, 0.0, out=used)
+
 
 BETTER = 1e-12  # relative: what rounding may add to a total utility
 

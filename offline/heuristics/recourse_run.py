@@ -17,9 +17,8 @@ from oasis.scheduling.site import Site
 from oasis.simulator.recourse import Recourse
 from oasis.simulator.run import simulate
 from oasis.solvers.budget import Budget
-from offline.heuristics.best_solution import BestSolution
+from offline.heuristics.best_solution import BestSolution, PartialSolution
 from offline.heuristics.params import RecourseRunParams
-from offline.heuristics.partial_solution import PartialSolution
 from offline.heuristics.window_search import insertion_work
 from offline.model.arrays import OfflineArrays
 from offline.state import Phase

@@ -14,15 +14,110 @@ and recreate principle, J. Computational Physics 159(2), 2000.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
+from oasis.model.rounding import FloatArray
 from oasis.solvers.budget import Budget
-from offline.column_generation.pricing import pricing_work
-from offline.heuristics.best_solution import BestSolution, is_better
-from offline.heuristics.dual_values import DualValues
-from offline.heuristics.params import RuinParams
-from offline.heuristics.partial_solution import PartialSolution
+from offline.column_generation.pricing import empty, price, pricing_work
+from offline.heuristics.best_solution import BestSolution, PartialSolution, is_better
+from offline.heuristics.params import InsertionParams, PriorityParams, RuinParams
+from offline.model.arrays import OfflineArrays
+
+LEAST = 1e-3  # of a job's best utility: its priority without payoff
+TINY = 1e-12  # so that every job has some chance
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DualValues:
+    """Prices of a bound, and what jobs are worth at these.
+
+    Parameters
+    ----------
+    worker_prices, ps_prices : (T, H, R) and (T, K, R) float arrays
+        Prices of the bound.
+    payoffs : (I,) float array
+        Best payoff of each job at these prices on the empty cluster, mu_i; 0 if none is positive.
+    best : (I,) float array
+        Utility of each job at its earliest possible completion.
+    params : PriorityParams
+        How jobs are ordered.
+    """
+
+    worker_prices: FloatArray
+    ps_prices: FloatArray
+    payoffs: FloatArray
+    best: FloatArray
+    params: PriorityParams
+
+    @classmethod
+    def of(
+        cls,
+        arrays: OfflineArrays,
+        worker_prices: FloatArray,
+        ps_prices: FloatArray,
+        params: PriorityParams,
+    ) -> DualValues:
+        """Price every job at these prices, and at none, on the empty cluster."""
+        dear = empty(arrays, worker_prices, ps_prices)
+        free = empty(arrays, worker_prices * 0.0, ps_prices * 0.0)
+        payoffs, best = (
+            np.array([price(job, ledger)[0] for job in arrays.jobs]) for ledger in (dear, free)
+        )
+        return cls(worker_prices, ps_prices, payoffs, best, params)
+
+    @property
+    def chances(self) -> FloatArray:
+        """How likely each job is tried again, up to a factor; shape (I,)."""
+        chances: FloatArray = self.payoffs + self.params.hope * self.best + TINY
+        return chances
+
+    def order(self, jobs: Sequence[int], rng: np.random.Generator) -> list[int]:
+        """Jobs by payoff, by payoff per utility or at random, with some noise."""
+        noise = np.exp(rng.normal(0.0, self.params.noise, len(jobs)))
+        ids = np.array(jobs, dtype=np.int64)
+        keys = (self.payoffs[ids], self.payoffs[ids] / np.maximum(self.best[ids], 1e-300))
+        choice = int(rng.integers(3))
+        key = (keys[choice] + LEAST * self.best[ids]) * noise if choice < 2 else noise
+        return [jobs[k] for k in np.argsort(-key, kind="stable").tolist()]
+
+
+def insert_in_orders(
+    arrays: OfflineArrays,
+    duals: DualValues,
+    best: BestSolution,
+    rng: np.random.Generator,
+    budget: Budget,
+    params: InsertionParams,
+) -> None:
+    """Insert all jobs into the empty cluster in several orders, at the prices of the bound.
+
+    Parameters
+    ----------
+    arrays : OfflineArrays
+        The problem.
+    duals : DualValues
+        The prices, and what they make of each job.
+    best : BestSolution
+        Where better solutions go; insertion ends when it is proven optimal.
+    rng : numpy.random.Generator
+        Of the orders.
+    budget : Budget
+        When to stop.
+    params : InsertionParams
+        How many orders.
+    """
+    for _ in range(params.orders):
+        if budget.passed or best.is_proven:
+            return
+        solution = PartialSolution(arrays)
+        order = duals.order(range(len(arrays.jobs)), rng)
+        solution.fill(order, duals.worker_prices, duals.ps_prices)
+        budget.charge(len(order) * pricing_work(arrays))
+        best.offer(solution)
+
 
 STEP_JOBS = 7  # jobs inserted in one step, on average, for the work that is charged
 

@@ -21,15 +21,13 @@ import numpy as np
 
 from oasis.model.rounding import FloatArray
 from oasis.model.schedule import Schedule
-from oasis.online.recourse.grid import grid_of
-from oasis.online.recourse.live_job import LiveJob
+from oasis.online.recourse.live_job import LiveJob, grid_of
 from oasis.online.recourse.params import RecourseParams
-from oasis.online.recourse.ruin import start_over
+from oasis.online.recourse.planner import start_over
 from oasis.online.recourse.working_plan import WorkingPlan
 from oasis.solvers.budget import Budget
-from offline.heuristics.best_solution import BestSolution, is_better
+from offline.heuristics.best_solution import BestSolution, PartialSolution, is_better
 from offline.heuristics.params import WindowParams
-from offline.heuristics.partial_solution import PartialSolution
 from offline.model.arrays import OfflineArrays
 from offline.state import Phase
 

@@ -14,7 +14,7 @@ import pulp
 from oasis.model.job import Job
 from offline.model.arrays import OfflineArrays
 from offline.model.capacities import limits_of_empty_servers
-from offline.model.fewest_ps import fewest_ps
+from offline.model.schedule_model import fewest_ps
 from offline.model.variables import JobVariables
 
 Rows = Iterator[pulp.LpConstraint]

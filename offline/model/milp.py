@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from oasis.certify.verify import verify
@@ -10,14 +11,75 @@ from oasis.model.errors import SolverError, VerificationError
 from oasis.model.instance import Instance
 from oasis.model.schedule import Schedule
 from oasis.solvers import TRUST, Solution, SolveProgress, Status
+from oasis.solvers.budget import Budget
 from offline.method import Method
+from offline.model import constraints
 from offline.model.arrays import OfflineArrays
-from offline.model.capacities import solve_within
-from offline.model.compact import CompactModel
-from offline.model.params import CompactParams
+from offline.model.capacities import Limit, limits_of_empty_servers, solve_within
+from offline.model.schedule_model import ScheduleModel
+from offline.params import Params
 from offline.result import OfflineResult
-from offline.state import Phase, SolveState
-from offline.warm_start import Start, WarmStart
+from offline.state import Phase, SolveState, Start, WarmStart
+
+
+@dataclass(frozen=True, slots=True)
+class CompactParams(Params):
+    """How HiGHS solves the compact model.
+
+    Parameters
+    ----------
+    presolve : bool
+        Whether HiGHS may simplify the model first. False is for cross-checks.
+
+    Examples
+    --------
+    >>> from offline import CompactParams
+    >>> CompactParams().presolve
+    True
+    """
+
+    presolve: bool = True
+
+
+NO_LIMIT = Budget()
+
+ROW_WORK = 3e-5  # of adding a row to the model, in units of about a second
+
+
+class CompactModel(ScheduleModel):
+    """The whole problem (1)-(13).
+
+    Parameters
+    ----------
+    arrays : OfflineArrays
+        The problem.
+    budget : Budget
+        For building the model.
+
+    Raises
+    ------
+    TimeoutError
+        If `budget` passes first.
+    """
+
+    def __init__(self, arrays: OfflineArrays, budget: Budget = NO_LIMIT) -> None:
+        super().__init__(arrays, "oasis_offline")
+        for row in constraints.of_all(arrays, self.jobs):
+            self.problem.addConstraint(row)
+            budget.charge(ROW_WORK)
+            if budget.passed:
+                raise TimeoutError("the time limit passed while the model was built")
+
+    def limits(self) -> Iterator[Limit]:
+        """(4) and (5) in every slot, as the rows of the model have them."""
+        return limits_of_empty_servers(self.arrays, self.jobs)
+
+
+def compact_size(arrays: OfflineArrays) -> int:
+    """Number of integer variables of the compact model, about."""
+    servers = len(arrays.worker.capacity) + len(arrays.ps.capacity)
+    return servers * sum(arrays.horizon - job.arrival for job in arrays.jobs)
+
 
 ENDED_WITH_SCHEDULES = (
     Status.OPTIMAL,

@@ -5,8 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+import numpy as np
 import pulp
 
+from oasis.model.job import Job
+from oasis.model.rounding import IntArray
 from oasis.model.schedule import COUNT, SLOT, Schedule, placements
 from offline.model import constraints
 from offline.model.arrays import OfflineArrays
@@ -107,3 +110,54 @@ def without_surplus(c: JobVariables, workers: list[Placement], ps: list[Placemen
         served.append((slot, server, taken))
     rows = [placements(table) for table in (kept, served)]
     return Schedule(c.job.id, *(table[table[:, COUNT] > 0] for table in rows))
+
+
+def fewest_ps(job: Job, work: int, most: int, slots: int) -> IntArray:
+    """Fewest parameter servers in total that work takes within 1, 2, ... `slots` slots.
+
+    A dynamic program over slots: the first slot takes some workers, the others do the rest.
+
+    Parameters
+    ----------
+    job : Job
+        Its `ps_needed` says how many parameter servers the workers of a slot take.
+    work : int
+        Worker-slots to do.
+    most : int
+        Most workers in one slot, at least 1.
+    slots : int
+        Most slots.
+
+    Returns
+    -------
+    (slots,) int array
+        0 where there are too few slots to do the work at all.
+
+    Examples
+    --------
+    Four workers share a parameter server, the fifth one takes another.
+
+    >>> import oasis
+    >>> from dataclasses import replace
+    >>> job = oasis.generate("testbed", jobs=1, seed=1).jobs[0]
+    >>> worker, ps = {"cpu": 1, "bandwidth_gbps": 1.0}, {"cpu": 1, "bandwidth_gbps": 4.0}
+    >>> job = replace(job, worker=worker, ps=ps)
+    >>> fewest_ps(job, work=10, most=5, slots=4).tolist()  # 5 + 5 workers, and 4 + 4 + 2
+    [0, 4, 3, 3]
+    """
+    needed = job.ps_needed(np.arange(most + 1))
+    numbers = np.unique(needed)
+    workers = [min(work, int(np.flatnonzero(needed <= n)[-1])) for n in numbers.tolist()]
+    never = np.iinfo(np.int64).max // 2
+    fewest = np.where(np.arange(work + 1) > 0, never, 0)  # for each number of worker-slots to do
+    found = np.zeros(slots, dtype=np.int64)
+    for k in range(slots):
+        before, fewest = fewest, fewest.copy()
+        for number, done in zip(numbers.tolist(), workers, strict=True):
+            np.minimum(fewest[done:], before[: work + 1 - done] + number, out=fewest[done:])
+            np.minimum(fewest[1 : done + 1], number, out=fewest[1 : done + 1])
+        found[k] = fewest[work] if fewest[work] < never else 0
+        if (fewest == before).all():
+            found[k:] = found[k]
+            break
+    return found

@@ -13,17 +13,164 @@ with the utility of the first.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 
 from oasis.model.rounding import CAPACITY_TOLERANCE, FloatArray
-from oasis.solvers.arrays import ArrayModel
+from oasis.solvers.arrays import ArrayModel, RowArrays
 from offline.benders.master import CountModel
 from offline.model.arrays import GROUPS
-from offline.periods.parts import Part, ps_a_worker, ps_of_all, rows_of, utility_steps
-from offline.periods.rows import Row, as_arrays, at_most
+from offline.model.constraints import ps_ratio
+from offline.model.variables import JobVariables
+
+
+class Row(NamedTuple):
+    """``lower <= sum of coefficient times variable <= upper``.
+
+    Parameters
+    ----------
+    terms : mapping of int to float
+        Coefficients by the number of the variable.
+    lower, upper : float
+        Limits, infinite where there is none.
+    """
+
+    terms: Mapping[int, float]
+    lower: float
+    upper: float
+
+
+def at_least(terms: Mapping[int, float], lower: float = 0.0) -> Row:
+    """A row with a lower limit."""
+    return Row(terms, lower, np.inf)
+
+
+def at_most(terms: Mapping[int, float], upper: float = 0.0) -> Row:
+    """A row with an upper limit."""
+    return Row(terms, -np.inf, upper)
+
+
+def as_arrays(rows: Sequence[Row], first: int = 0) -> RowArrays:
+    """Rows as arrays; the variable with the number `first` becomes number 0."""
+    lengths = [len(row.terms) for row in rows]
+    columns = [column - first for row in rows for column in row.terms]
+    return RowArrays(
+        starts=np.append(0, np.cumsum(lengths, dtype=np.int64)),
+        columns=np.array(columns, dtype=np.int64),
+        values=np.array([value for row in rows for value in row.terms.values()], dtype=float),
+        lower=np.array([row.lower for row in rows], dtype=float),
+        upper=np.array([row.upper for row in rows], dtype=float),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The variables of a job in one period, by number.
+
+    Parameters
+    ----------
+    job : int
+        Index into the jobs of the master.
+    done : mapping of int to int
+        Whether the job has completed in this period by the end of a slot; by slot, in order.
+    workers : mapping of int to int
+        Its workers, by slot.
+    enters, brought : int or None
+        Whether it enters the period unfinished, and the worker-slots that it brings along; None in
+        the period of its arrival.
+    leaves, taken : int or None
+        Whether it leaves the period unfinished, and the worker-slots that it takes along; None in
+        the last period in which it can be worth something.
+    most_brought : float
+        Most worker-slots that it can bring along.
+    """
+
+    job: int
+    done: Mapping[int, int]
+    workers: Mapping[int, int]
+    enters: int | None
+    brought: int | None
+    leaves: int | None
+    taken: int | None
+    most_brought: float
+
+    def before(self, slot: int) -> int | None:
+        """The variable that says whether it has completed before a slot; None if it cannot have."""
+        found = None
+        for completion, column in self.done.items():
+            if completion >= slot:
+                break
+            found = column
+        return found
+
+
+def utility_steps(utility: Mapping[int, float], step: float) -> dict[int, float]:
+    """Utilities of completions that count as one: the last slot of each, and the first's utility.
+
+    Utilities that count as one differ by `step` times the best one at most.
+
+    Examples
+    --------
+    >>> utility_steps({4: 10.0, 5: 10.0, 6: 9.5, 7: 1.0}, 0.05)
+    {6: 10.0, 7: 1.0}
+    """
+    steps: dict[int, float] = {}
+    allowed, value = step * max(utility.values()), 0.0
+    last = None
+    for slot, worth in sorted(utility.items()):
+        if last is None or value - worth > allowed:
+            value = worth
+        else:
+            del steps[last]
+        steps[slot], last = value, slot
+    return steps
+
+
+def ps_a_worker(c: JobVariables) -> float:
+    """Parameter servers that a worker needs at least, (6); 0 if some workers need none."""
+    ratio = ps_ratio(c.job, c.parallel) if c.ps else None
+    return 0.0 if ratio is None or ratio[2] > 0 else ratio[0] / ratio[1]
+
+
+def ps_of_all(c: JobVariables) -> int:
+    """Parameter servers of a job when all its workers run."""
+    return int(c.job.ps_needed(c.parallel)) if c.ps else 0
+
+
+def rows_of(c: JobVariables, part: Part, most_taken: float) -> list[Row]:
+    """The rows of a job in one period."""
+    parallel, work = float(c.parallel), float(c.work)
+    chain = list(part.done.values())
+    rows = [at_least({b: 1.0, a: -1.0}) for a, b in itertools.pairwise(chain)]
+    admitted = {column: 1.0 for column in (*chain[-1:], part.leaves) if column is not None}
+    if part.enters is None or part.brought is None:
+        rows.append(at_most(admitted, 1.0))
+    else:
+        rows.append(at_most({**admitted, part.enters: -1.0}))
+        rows.append(at_most({part.brought: 1.0, part.enters: -part.most_brought}))
+    brought = {} if part.brought is None else {part.brought: 1.0}
+    for slot, workers in part.workers.items():  # (3): none unless the job is running
+        terms = {workers: 1.0} | dict.fromkeys(admitted, -parallel)
+        before = part.before(slot)
+        if before is not None:
+            terms[before] = terms.get(before, 0.0) + parallel
+        rows.append(at_most(terms))
+    for slot, done in part.done.items():  # (2): a job done by then has had its work
+        had = {column: 1.0 for t, column in part.workers.items() if t <= slot}
+        rows.append(at_least({**had, **brought, done: -work}))
+    if part.leaves is not None and part.taken is not None:
+        terms = dict.fromkeys(part.workers.values(), -1.0)
+        terms |= dict.fromkeys(brought, -1.0) | {part.taken: 1.0}
+        terms |= dict.fromkeys(chain[-1:], work)
+        rows.append(at_most(terms))
+        rows.append(at_most({part.taken: 1.0, part.leaves: -most_taken}))
+    return rows
+
 
 TIE = 0.01  # of what a job is worth for each worker-slot of its work
 BROKEN = 1e-6  # relative excess from which a cut counts as broken
@@ -229,3 +376,56 @@ class PeriodModel:
             as_arrays(rows, first),
             maximise=True,
         )
+
+
+CLEAR = 2e-3  # of a job's work: by how much a row must be broken
+SOME = 1e-6  # a smaller part of a completion is only HiGHS's rounding
+
+
+def keep_rates(model: PeriodModel, values: FloatArray) -> int:
+    """Add the rows that a solution of all periods breaks clearly; how many."""
+    broken = [
+        (number, row)
+        for number, parts in enumerate(model.parts)
+        for part in parts
+        for row in broken_rates(model.master.jobs[part.job], part, values)
+    ]
+    for number, row in broken:
+        model.add(number, row)
+    return len(broken)
+
+
+def broken_rates(c: JobVariables, part: Part, values: FloatArray) -> Iterator[Row]:
+    """The rows of one part that a solution breaks clearly."""
+    previous = 0.0
+    for slot, done in part.done.items():
+        completed = float(values[done])
+        if completed - previous > SOME:
+            row = rate_row(c, part, slot, values)
+            sides = sum(value * values[column] for column, value in row.terms.items())
+            if sides < -CLEAR * c.work:
+                yield row
+        previous = completed
+
+
+def rate_row(c: JobVariables, part: Part, slot: int, values: FloatArray) -> Row:
+    """The row of completions up to `slot` with the smaller term of each minimum in a solution."""
+    done = part.done[slot]
+    terms = {done: -float(c.work)}
+    if part.brought is not None:
+        if values[part.brought] <= part.most_brought * values[done]:
+            terms[part.brought] = 1.0
+        else:
+            terms[done] += part.most_brought
+    for t, workers in part.workers.items():
+        if t > slot:
+            break
+        before = part.before(t)
+        share = values[done] - (0.0 if before is None else values[before])
+        if values[workers] <= c.parallel * share:
+            terms[workers] = 1.0
+        else:
+            terms[done] += c.parallel
+            if before is not None:
+                terms[before] = terms.get(before, 0.0) - c.parallel
+    return at_least(terms)

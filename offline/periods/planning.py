@@ -20,8 +20,8 @@ from oasis.solvers import Solution, Status, highs
 from oasis.solvers.arrays import ArrayModel
 from oasis.solvers.budget import Budget
 from offline.heuristics.best_solution import BestSolution
+from offline.periods.bound import PlanningParams
 from offline.periods.model import PeriodModel
-from offline.periods.params import PlanningParams
 
 
 class Planning:

@@ -32,7 +32,7 @@ from oasis.solvers.budget import Budget, limits
 from offline import OfflineResult
 from offline.method import concluded
 from offline.model.arrays import OfflineArrays
-from offline.model.compact import CompactModel
+from offline.model.milp import CompactModel
 from offline.state import Phase, SolveState
 from tests.benchmarks.whole_numbers import WholeModel, whole_model
 

@@ -19,8 +19,7 @@ import oasis
 from experiments.cli import console
 from experiments.evaluation.policies import OASIS, POLICIES
 from oasis.kubernetes.api.resources import NODES, OASIS_JOBS
-from oasis.kubernetes.cluster.instances import instance_of
-from oasis.kubernetes.cluster.nodes import places_of, site_of
+from oasis.kubernetes.cluster.nodes import instance_of, places_of, site_of
 from oasis.kubernetes.control.checkpoint import Checkpoint
 from oasis.kubernetes.objects.oasis_job import Clock, parse_job
 from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES

@@ -14,8 +14,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from oasis.kubernetes import names
-from oasis.kubernetes.api.api_errors import ApiError
-from oasis.kubernetes.objects.existing_kinds import (
+from oasis.kubernetes.api.connection import ApiError
+from oasis.kubernetes.objects.existing import (
     JOB,
     JOBSET,
     JOBSET_NAME,

@@ -20,11 +20,10 @@ from matplotlib.figure import Figure
 
 import oasis
 from experiments.cli import console
-from experiments.evaluation.cluster_policies import Bounds, cluster_policy
+from experiments.evaluation.live import Bounds, cluster_policy
 from experiments.evaluation.policies import FLOOR, OASIS, POLICIES
-from experiments.figures.figure import PublishedFigure
+from experiments.figures.figure import PublishedFigure, Row, write_csv
 from experiments.figures.oasis import fig8, fig9
-from experiments.figures.rows import Row, write_csv
 from experiments.figures.settings import PAPER, FigureSettings
 from experiments.plotting import save
 from experiments.plotting.canvas import SMALL, new_figure

@@ -11,7 +11,7 @@ from typing import Any
 import oasis
 from oasis.kubernetes.api.connection import Connection, RetryParams
 from oasis.kubernetes.api.resources import OASIS_JOBS, Objects
-from oasis.kubernetes.cluster.instances import job_object, node_objects
+from oasis.kubernetes.cluster.nodes import job_object, node_objects
 from oasis.kubernetes.cluster.world import by_job
 from oasis.kubernetes.control.brain import Brain
 from oasis.kubernetes.control.controller import Controller

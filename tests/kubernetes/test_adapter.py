@@ -8,7 +8,7 @@ import pytest
 
 from baselines import DRF, FIFO
 from oasis.kubernetes import names
-from oasis.kubernetes.api.api_errors import ApiError
+from oasis.kubernetes.api.connection import ApiError
 from oasis.kubernetes.api.resources import PODS
 from oasis.kubernetes.cluster.pods import REQUIRED
 from oasis.kubernetes.objects.manifests import CLUSTER_RIGHTS, OWN_RIGHTS

@@ -8,7 +8,7 @@ from pathlib import Path
 import yaml
 
 import oasis
-from experiments.evaluation.cluster_policies import cluster_policy
+from experiments.evaluation.live import cluster_policy
 from oasis.kubernetes.objects.oasis_job import Clock
 from tests.kubernetes.adapter import call, wait_phases
 from tests.kubernetes.cluster import Cluster

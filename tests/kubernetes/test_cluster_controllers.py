@@ -17,7 +17,7 @@ from oasis.kubernetes.control.controller import Controller
 from oasis.kubernetes.names import LOSS, NODE_ROLE
 from oasis.kubernetes.objects.oasis_job import JobSpec
 from oasis.kubernetes.reporter import Reporter
-from oasis.scheduling.curve import TrainingCurve
+from oasis.scheduling.job import TrainingCurve
 from oasis.simulator import Observation, replay
 from tests.decisions import Logged, first_difference, workload_of
 from tests.kubernetes.adapter import elastic

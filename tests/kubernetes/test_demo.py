@@ -11,7 +11,7 @@ import re
 import pytest
 
 import oasis
-from experiments.evaluation.cluster_policies import cluster_policy, read_bounds
+from experiments.evaluation.live import cluster_policy, read_bounds
 from experiments.evaluation.policies import OASIS, POLICIES
 from tests.kubernetes.cluster import Cluster
 from tests.kubernetes.demo import imported

@@ -10,7 +10,7 @@ import oasis
 from baselines import DRF, FIFO
 from oasis.kubernetes import names
 from oasis.kubernetes.api.resources import EVENTS, PODS
-from oasis.kubernetes.objects.existing_kinds import JOB, JOBSET, TRAINJOB, ExistingKind
+from oasis.kubernetes.objects.existing import JOB, JOBSET, TRAINJOB, ExistingKind
 from tests.kubernetes.adapter import call, rigid, running_workers, scene_of, wait_phases
 from tests.kubernetes.cluster import GATE, GPU, Cluster
 from tests.kubernetes.controlplane.access import define

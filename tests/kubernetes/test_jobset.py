@@ -8,7 +8,7 @@ import pytest
 
 from baselines import FIFO
 from oasis.kubernetes.api.resources import EVENTS
-from oasis.kubernetes.objects.existing_kinds import JOBSET
+from oasis.kubernetes.objects.existing import JOBSET
 from tests.kubernetes.adapter import scene_of
 from tests.kubernetes.cluster import GATE, pod
 from tests.kubernetes.controlplane.waiting import until

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import pytest
 
-from experiments.evaluation.cluster_policies import cluster_policy
+from experiments.evaluation.live import cluster_policy
 from oasis.kubernetes import names
 from tests.kubernetes.adapter import (
     delete_job,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.figures.rows import read_csv
+from experiments.figures.figure import read_csv
 from experiments.figures.settings import PAPER
 from tests.kubernetes.controlplane.plane import ControlPlane
 from tests.kubernetes.paper import CLUSTER, FIGURES, SIMULATOR, run_live, settings_for, write

@@ -12,8 +12,7 @@ from typing import Any
 
 import pytest
 
-from oasis.kubernetes.api.api_errors import ApiError
-from oasis.kubernetes.api.connection import Connection
+from oasis.kubernetes.api.connection import ApiError, Connection
 from oasis.kubernetes.api.resources import CONFIG_MAPS, EVENTS, PODS, Objects
 from oasis.kubernetes.control.checkpoint import PART, Checkpoint
 from oasis.kubernetes.objects.manifests import rights

@@ -64,7 +64,7 @@ PARTS = (
     ),
     Part(
         "verify",
-        ("oasis/certify/verify.py", "oasis/certify/suspects.py"),
+        ("oasis/certify/verify.py", "oasis/certify/verify.py"),
         (U + "certify/test_verify*.py", U + "certify/test_suspects.py"),
     ),
     Part(
@@ -89,7 +89,7 @@ PARTS = (
     ),
     Part(
         "capacities",
-        ("offline/model/covers.py", "offline/model/capacities.py"),
+        ("offline/model/capacities.py", "offline/model/capacities.py"),
         (
             U + "offline/test_covers.py",
             U + "offline/test_capacities.py",
@@ -99,7 +99,7 @@ PARTS = (
     ),
     Part(
         "cuts",
-        ("offline/patterns/cuts.py", "offline/patterns/patterns.py"),
+        ("offline/patterns.py", "offline/patterns.py"),
         (U + "offline/test_cuts*.py", P + "test_cuts.py", O + "test_benders.py"),
     ),
     Part(
@@ -109,7 +109,11 @@ PARTS = (
     ),
     Part(
         "counts",
-        ("offline/benders/master.py", "offline/model/fewest_ps.py", "offline/model/constraints.py"),
+        (
+            "offline/benders/master.py",
+            "offline/model/schedule_model.py",
+            "offline/model/constraints.py",
+        ),
         (
             U + "offline/test_master*.py",
             U + "offline/test_fewest_ps.py",
@@ -132,8 +136,8 @@ PARTS = (
         "periods",
         (
             "offline/periods/model.py",
-            "offline/periods/parts.py",
-            "offline/periods/rates.py",
+            "offline/periods/model.py",
+            "offline/periods/model.py",
             "offline/periods/planning.py",
         ),
         (U + "offline/test_periods.py", P + "test_period_bounds.py"),
@@ -141,9 +145,9 @@ PARTS = (
     Part(
         "shortfall",
         (
-            "offline/benders/filling.py",
+            "offline/benders/subproblem.py",
             "offline/benders/slot_model.py",
-            "offline/benders/shortfall.py",
+            "offline/benders/slot_model.py",
         ),
         (
             U + "offline/test_filling.py",

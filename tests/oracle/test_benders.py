@@ -24,19 +24,16 @@ from oasis.model.rounding import FloatArray, IntArray
 from oasis.solvers import SolveProgress, Status, highs
 from oasis.solvers.arrays import Limits
 from oasis.solvers.budget import Budget
-from oasis.solvers.relaxation import Relaxation
+from oasis.solvers.lp import Relaxation
 from offline import BendersParams, solve, solve_benders, solve_brute_force, solve_milp
 from offline.benders import solve as benders
 from offline.benders.decomposition import LEVELS, Decomposition
 from offline.benders.master import CountModel
 from offline.benders.params import MasterParams
-from offline.heuristics.alternation import Alternation
+from offline.heuristics.recombination import Alternation
 from offline.heuristics.window_search import WindowSearch
 from offline.model.arrays import GROUPS, OfflineArrays
-from offline.patterns.cuts import CutGenerator
-from offline.patterns.params import CutParams
-from offline.patterns.patterns import PatternPool
-from offline.patterns.server_classes import classes
+from offline.patterns import CutGenerator, CutParams, PatternPool, classes
 from tests.oracle.odds import CROSSED, at_odds, crossed, quarrels, unit_job
 from tests.strategies import all_instances, fewer, of, small_instances
 

@@ -16,9 +16,8 @@ from oasis import Cluster, Constant, Instance, Job, Server
 from oasis.solvers import highs
 from offline import Status, solve
 from offline.model.arrays import OfflineArrays
-from offline.model.capacities import fewer
-from offline.model.compact import CompactModel
-from offline.model.covers import Cover, fits
+from offline.model.capacities import Cover, fewer, fits
+from offline.model.milp import CompactModel
 from tests.benchmarks import cpsat
 
 EXCESSES = (0.0, 0.9e-9, 1.0013e-9, 1.2e-9, 1.5e-9, 1.9e-9, 2.5e-9)

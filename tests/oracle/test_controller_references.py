@@ -10,11 +10,10 @@ import reference_kod2
 import reference_priority_queue
 import reference_specon
 
-from baselines.dragon.locality_aware import LocalityAware
-from baselines.dragon.policy import Dragon
-from baselines.kod2.policy import Kod2
-from baselines.priority_queue.policy import PriorityQueue
-from baselines.specon.policy import SpeCon
+from baselines.dragon import Dragon, LocalityAware
+from baselines.kod2 import Kod2
+from baselines.priority_queue import PriorityQueue
+from baselines.specon import SpeCon
 from oasis import Constant
 from oasis.simulator import (
     ChangeCosts,

@@ -20,7 +20,7 @@ from oasis.model.rounding import CAPACITY_TOLERANCE
 from oasis.solvers import Status
 from offline import solve_brute_force
 from offline.model.arrays import OfflineArrays
-from offline.model.compact import CompactModel
+from offline.model.milp import CompactModel
 from offline.state import OUTWARD
 from tests.benchmarks import cpsat, whole_numbers
 from tests.benchmarks.whole_numbers import WholeModel, whole_model, whole_row

@@ -6,9 +6,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from baselines import DRF
-from baselines.fair_shares import Fairness, Portions
-from baselines.pools import Pools
-from baselines.shares import Shares
+from baselines.fair_shares import Fairness, Pools, Portions, Shares
 from oasis.simulator import (
     Machine,
     PlainJob,

@@ -26,9 +26,9 @@ from oasis.solvers.arrays import ArrayModel
 from oasis.solvers.budget import Budget
 from offline.benders.decomposition import LEVELS
 from offline.benders.master import CountModel
-from offline.benders.separation import Separation
+from offline.benders.subproblem import Separation
 from offline.model.arrays import GROUPS, OfflineArrays
-from offline.patterns.params import CutParams
+from offline.patterns import CutParams
 from tests.benchmarks.streams import calibrated
 from tests.oracle.test_benders import misfits, with_cuts
 from tests.oracle.test_milp_agreement import assert_solvers_agree

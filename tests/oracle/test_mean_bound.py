@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from oasis.simulator import elastic_from_dict
-from offline.mean_bound import mean_completion_bound, shortest_first
+from offline.elastic_bound import mean_completion_bound, shortest_first
 
 
 def made_of(jobs, gpus, count=1, memory=100):

@@ -25,7 +25,7 @@ from oasis import (
 from oasis.solvers import Solution, Status, highs
 from offline import METHODS, solve, solve_milp
 from offline.model.arrays import OfflineArrays
-from offline.model.compact import CompactModel
+from offline.model.milp import CompactModel
 
 
 def job(name: str = "a", **changes) -> Job:

@@ -13,8 +13,8 @@ from oasis import Instance, Job, verify
 from oasis.solvers import Status, highs
 from offline import solve, solve_milp
 from offline.model.arrays import OfflineArrays
-from offline.model.compact import CompactModel
 from offline.model.constraints import ps_ratio
+from offline.model.milp import CompactModel
 from tests.oracle.tiny import seeded, tiny_instance
 from tests.strategies import small_instances
 

@@ -20,7 +20,7 @@ from oasis.model.rounding import FloatArray
 from oasis.model.schedule import COUNT, SLOT
 from oasis.online.completions import completions
 from oasis.online.dp import best_split
-from oasis.online.dp.minimum import costs_of_work, workers_for
+from oasis.online.dp.worker_slots import costs_of_work, workers_for
 from oasis.online.ledger import Ledger
 from oasis.online.search import Granularity, Rest, Search
 from offline import solve_brute_force

@@ -12,7 +12,7 @@ from oasis import Instance, InstanceError, Recourse
 from oasis.solvers import Status
 from offline import configuration_bound, solve, solve_milp
 from offline.model.arrays import OfflineArrays
-from offline.model.compact import CompactModel
+from offline.model.milp import CompactModel
 from offline.solve import METHOD_BY_NAME
 from tests.oracle.tiny import seeded, tiny_instance
 

@@ -16,9 +16,9 @@ import pytest
 from oasis.solvers.arrays import ArrayModel
 from oasis.solvers.budget import Budget
 from offline.benders.master import CountModel
-from offline.benders.separation import Separation
+from offline.benders.subproblem import Separation
 from offline.model.arrays import GROUPS, OfflineArrays
-from offline.patterns.params import CutParams
+from offline.patterns import CutParams
 from offline.periods.model import PeriodModel
 from tests.oracle.test_milp_agreement import assert_solvers_agree
 from tests.oracle.tiny import seeded, tiny_instance

@@ -13,10 +13,9 @@ from offline.benders.master import CountModel
 from offline.benders.params import BendersParams, ReplanningParams
 from offline.benders.primal import PrimalHeuristic
 from offline.benders.replanning import Replanning
-from offline.benders.separation import Separation
-from offline.heuristics.best_solution import BestSolution
-from offline.heuristics.dual_values import DualValues
-from offline.heuristics.partial_solution import PartialSolution
+from offline.benders.subproblem import Separation
+from offline.heuristics.best_solution import BestSolution, PartialSolution
+from offline.heuristics.ruin_and_recreate import DualValues
 from offline.model.arrays import OfflineArrays
 from offline.state import SolveState
 from tests.oracle.odds import crossed, quarrels

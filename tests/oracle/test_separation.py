@@ -27,13 +27,12 @@ from offline.benders.decomposition import Decomposition
 from offline.benders.master import CountModel
 from offline.benders.params import MasterParams, PrimalParams
 from offline.benders.plans import close_plan, whole_plan
-from offline.benders.separation import Separation
+from offline.benders.subproblem import Separation
+from offline.heuristics.best_solution import PartialSolution
 from offline.heuristics.neighbourhood import reinsert
-from offline.heuristics.partial_solution import PartialSolution
 from offline.model.arrays import GROUPS, OfflineArrays
-from offline.patterns.params import CutParams
-from offline.state import SolveState
-from offline.warm_start import warm_start_of
+from offline.patterns import CutParams
+from offline.state import SolveState, warm_start_of
 from tests.oracle.odds import CROSSED, at_odds, quarrels, unit_job
 from tests.oracle.test_benders import (
     SMALL,

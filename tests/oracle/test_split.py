@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pytest
 
 from oasis.online.dp import best_split, smallest_cost, smallest_factor
-from oasis.online.dp.repair import _exact, repair
+from oasis.online.dp.lagrangian import _exact, repair
 from tests.oracle.textbook_split import FloatArray, cheapest_moves, costs, payoffs
 
 IntArray = npt.NDArray[np.int64]

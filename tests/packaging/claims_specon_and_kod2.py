@@ -12,10 +12,10 @@ import re
 from collections.abc import Iterable
 
 from baselines import SpeCon
-from experiments.figures.kod2 import models as kod2
-from experiments.figures.kod2.published import FIG7 as KOD7
-from experiments.figures.kod2.published import FIG8 as KOD8
-from experiments.figures.rows import Row
+from experiments.figures import kod2
+from experiments.figures.figure import Row
+from experiments.figures.kod2 import FIG7 as KOD7
+from experiments.figures.kod2 import FIG8 as KOD8
 from experiments.figures.specon import draws, parameters, saving
 from experiments.figures.specon import models as specon
 from experiments.figures.specon.published import (

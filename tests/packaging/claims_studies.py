@@ -13,18 +13,18 @@ from functools import cache
 from baselines import Dragon
 from experiments.evaluation.comparison import SLOT_SECONDS
 from experiments.evaluation.policies import PAPER_FLOOR
-from experiments.figures.controllers import table as controllers
-from experiments.figures.controllers import workloads as elastic
+from experiments.figures import controllers
+from experiments.figures import controllers as elastic
+from experiments.figures import priority_queue as scenarios
 from experiments.figures.dragon import models as dragon
 from experiments.figures.dragon import study
-from experiments.figures.dragon.published import FIG6_FACTORS as DRAGON6
-from experiments.figures.dragon.published import FIG7 as DRAGON7
-from experiments.figures.dragon.published import FIG8 as DRAGON8
+from experiments.figures.dragon.models import FIG6_FACTORS as DRAGON6
+from experiments.figures.dragon.models import FIG7 as DRAGON7
+from experiments.figures.dragon.models import FIG8 as DRAGON8
 from experiments.figures.dragon.running import DEFAULT, DRAGON, LOCALITY, measure
 from experiments.figures.dragon.table1 import ARRIVALS as DRAGON_ARRIVALS
 from experiments.figures.dragon.table1 import ASKED, EARLY, table1
-from experiments.figures.priority_queue import scenarios
-from experiments.figures.rows import Row
+from experiments.figures.figure import Row
 from experiments.figures.studies.floor import FLOORS
 from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION
 from oasis.simulator import elastic_from_dict

@@ -16,10 +16,10 @@ from oasis.model.job import GBIT_PER_MB
 from oasis.scheduling import Allocation, Policy, PolicyJob, Site
 from oasis.scheduling.site import FINE, Machine
 from oasis.simulator import PlainJob, replay, rigid_workload
-from oasis.simulator.training_speed import Communication, Load
+from oasis.simulator.speed import Communication, Load
 from oasis.traces import PhillyOptions, read_philly_plain
-from oasis.traces.machine_options import RESOURCES
-from oasis.traces.openb_nodes import GB_PER_MIB
+from oasis.traces.mapping import RESOURCES
+from oasis.traces.openb import GB_PER_MIB
 from oasis.traces.swf import FIELDS
 from oasis.workloads import PRESETS
 from tests.packaging.claims_use import congested, has

@@ -13,17 +13,16 @@ from collections.abc import Callable, Sequence
 
 import oasis
 from experiments.evaluation.intervals import CONFIDENCE
+from experiments.figures.figure import read_csv
 from experiments.figures.oasis.fig5 import SERVERS
-from experiments.figures.priority_queue.scenarios import SCENARIOS
-from experiments.figures.rows import read_csv
+from experiments.figures.priority_queue import SCENARIOS
 from oasis.model.rounding import TOLERANCE, floor
 from oasis.online.dp.worker_slots import ULPS
 from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION
 from oasis.online.recourse import RecourseParams, futures
 from oasis.solvers import PROOF, TRUST
 from oasis.solvers.highs import FEASIBILITY, ROW_SCALE, WIDE, WIDE_SCALE
-from oasis.workloads.machines import STORAGE_GB
-from oasis.workloads.presets import DECAY, PRESETS
+from oasis.workloads.presets import DECAY, PRESETS, STORAGE_GB
 from offline import BendersParams, ConfigurationParams
 from offline.state import OUTWARD
 from tests.packaging.page_numbers import ROOT, Claim, spelled, text_of

@@ -14,20 +14,21 @@ from experiments import CompetitiveRatio, competitive_ratio
 from experiments.cli import console, exit_codes, progress, sweep_progress
 from experiments.evaluation import intervals
 from experiments.library import Library
-from experiments.library.record import BETTER
+from experiments.library.store import BETTER
 from experiments.plotting import canvas, schedule, utilities
 from experiments.sweep import Dask, sweep_config
 from oasis.model.instance_file import job_from_dict
 from oasis.model.job import Job
 from oasis.model.validation import LARGEST_AMOUNT
 from oasis.solvers import PROOF
-from oasis.solvers.stopping import LEAST_PROGRESS
-from oasis.workloads import PRESETS, machines
+from oasis.solvers.budget import LEAST_PROGRESS
+from oasis.workloads import PRESETS
+from oasis.workloads import presets as machines
 from oasis.workloads.presets import DECAY, MIX, PRIORITY
 from offline.benders.params import BendersParams
-from offline.both.params import BothParams
+from offline.both import BothParams
 from offline.column_generation.params import ConfigurationParams
-from offline.periods.params import PeriodParams
+from offline.periods.bound import PeriodParams
 from offline.solve import AutoParams
 from tests.packaging.commands import EXAMPLE, JOB
 from tests.packaging.page_numbers import ROOT, Claim, fixed, spelled, text_of

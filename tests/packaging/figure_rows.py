@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import cache
 
 from experiments.evaluation.intervals import CONFIDENCE
-from experiments.figures.rows import Row, read_csv
+from experiments.figures.figure import Row, read_csv
 from tests.packaging.page_numbers import ROOT, Claim, spelled
 
 PERCENT = f"{100 * CONFIDENCE:g}"

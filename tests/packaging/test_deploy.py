@@ -8,12 +8,11 @@ import pytest
 import yaml
 
 from experiments.cli.commands.kubernetes.install import yaml_text
-from oasis.kubernetes.objects.existing import parse_existing
-from oasis.kubernetes.objects.existing_kinds import JOB
+from oasis.kubernetes.objects.existing import JOB, parse_existing
 from oasis.kubernetes.objects.manifests import everything
 from oasis.kubernetes.objects.oasis_job import Clock
 from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES
-from oasis.kubernetes.objects.reference import reference
+from oasis.kubernetes.objects.schema import reference
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 
@@ -39,6 +38,6 @@ def test_the_example_of_an_existing_kind_makes_sense() -> None:
 
 
 def test_the_reference_is_made_from_the_schema() -> None:
-    """After a change, `oasis.kubernetes.objects.reference.reference` goes into the page."""
+    """After a change, `oasis.kubernetes.objects.schema.reference` goes into the page."""
     page = (DEPLOY.parent / "docs/kubernetes-reference.md").read_text(encoding="utf-8")
     assert page.partition("\n## ")[2] == reference().removeprefix("## ")

@@ -190,7 +190,7 @@ def test_a_fault_is_one_line_that_names_the_line(run: Oasis, write: Any, fault: 
     "words",
     [
         ("compare", "instance.json", "--policies", "fifo,mine.py:P"),
-        ("replay", "trace.csv", "--policies", "fifo,mine.py:P"),
+        ("replay", "trace.csv", "--format", "plain", "--policies", "fifo,mine.py:P"),
         ("ratio", "instance.json", "--policy", "mine.py:P", "--method", "milp"),
     ],
 )
@@ -252,7 +252,10 @@ def test_ctrl_c_in_a_policy_is_one_line(run: Oasis, write: Any) -> None:
 
 
 def test_a_policy_that_never_starts_a_job_ends(run: Oasis, write: Any) -> None:
-    for words in (("run", "instance.json", "--policy"), ("replay", "trace.csv", "--policies")):
+    for words in (
+        ("run", "instance.json", "--policy"),
+        ("replay", "trace.csv", "--format", "plain", "--policies"),
+    ):
         code, out, err = run(*words, "mine.py:Idle", "--json")
         assert (code, err) == (0, "")
         document = json.loads(out)
@@ -265,7 +268,7 @@ def test_a_policy_that_would_be_called_for_ever_is_ended(
 ) -> None:
     monkeypatch.setattr("oasis.simulator.engine.MOST_IDLE_CALLS", 1000)
     write("class P(Idle):\n    slotted = True\n")
-    refused = run("replay", "trace.csv", "--policies", "mine.py:P")
+    refused = run("replay", "trace.csv", "--format", "plain", "--policies", "mine.py:P")
     message = "policy P: was called 1000 times while no job ran and no event was to come; 2 jobs"
     assert_refused(refused, message)
     assert run("run", "instance.json", "--policy", "mine.py:P")[0] == 0  # its horizon ends it
@@ -275,7 +278,7 @@ def test_a_fault_of_the_toolkit_stays_one(tmp_path: Path, write: Any) -> None:
     """Also under a class of one's own that has no part in it."""
     write("from baselines import FIFO\nclass P(FIFO):\n    pass\n")
     code = (
-        "import baselines.queued as q\n"
+        "import baselines.queues as q\n"
         "exec(compile('def broken(*_):\\n    raise KeyError(1)', q.__file__, 'exec'), vars(q))\n"
         "q.Queued.decide = q.broken\n"
     )
@@ -445,7 +448,16 @@ def test_measured_times_in_a_report_do_not_count(run: Oasis, write: Any) -> None
     "words",
     [
         ("compare", "instance.json", "--policies", "fifo,mine.py:Silent"),
-        ("replay", "trace.csv", "--max-jobs", "1", "--policies", "fifo,mine.py:Silent"),
+        (
+            "replay",
+            "trace.csv",
+            "--format",
+            "plain",
+            "--max-jobs",
+            "1",
+            "--policies",
+            "fifo,mine.py:Silent",
+        ),
         ("ratio", "instance.json", "--policy", "mine.py:Silent", "--method", "colgen"),
         ("run", "instance.json", "--policy", "mine.py:Silent"),
     ],
@@ -483,7 +495,7 @@ def test_a_command_that_cannot_take_it_says_so(run: Oasis, write: Any) -> None:
 
 
 def test_a_cluster_takes_it(write: Any) -> None:
-    from experiments.evaluation.cluster_policies import cluster_policy
+    from experiments.evaluation.live import cluster_policy
 
     made = cluster_policy("mine.py:Densest", {"most": 3}, lookahead=10)()
     assert (made.name, made.parameters) == ("Densest", {"most": 3})
@@ -499,7 +511,9 @@ def test_it_runs_on_elastic_jobs_with_its_options_in_the_result(run: Oasis, writ
 
 
 def test_gallery_pattern_runs_on_a_trace(run: Oasis, write: Any) -> None:
-    code, out, err = run("replay", "trace.csv", "--policies", "mine.py:Densest", "--json")
+    code, out, err = run(
+        "replay", "trace.csv", "--format", "plain", "--policies", "mine.py:Densest", "--json"
+    )
     assert (code, err) == (0, "")
     assert json.loads(out)["policies"]["mine.py:Densest"]["finished"] == 2
 
@@ -510,7 +524,7 @@ def test_gallery_pattern_runs_on_a_trace(run: Oasis, write: Any) -> None:
 def test_a_failed_cell_names_the_line_and_changed_code_runs_again(run: Oasis, write: Any) -> None:
     grid = '[[instances]]\nfile = "instance.json"\n[[policies]]\nname = ["fifo", "mine.py:P"]\n'
     Path("grid.toml").write_text(grid, encoding="utf-8")
-    words = ("sweep", "grid.toml", "--jobs", "1")
+    words = ("sweep", "grid.toml", "--processes", "1")
     write(FAULTS["later"][0])
     code, _, err = run(*words)
     assert code == 4

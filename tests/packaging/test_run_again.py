@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from experiments.cli.flags import flag
+from experiments.cli.options import flag
 from tests.packaging.commands import EXAMPLE, JOB, SMALL, Oasis, assert_refused
 from tests.unit.experiments.unusual import UNUSUAL
 

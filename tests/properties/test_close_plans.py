@@ -19,7 +19,7 @@ from oasis.solvers.budget import Budget
 from offline.benders.master import CountModel
 from offline.benders.params import BendersParams, PrimalParams
 from offline.benders.plans import close_plan
-from offline.benders.separation import Separation
+from offline.benders.subproblem import Separation
 from offline.model.arrays import GROUPS, OfflineArrays
 from tests.strategies import crowded_instances, fewer, small_instances
 

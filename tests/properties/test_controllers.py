@@ -12,11 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from baselines.dragon.locality_aware import LocalityAware
-from baselines.dragon.policy import Dragon
-from baselines.kod2.policy import Kod2
-from baselines.priority_queue.policy import PriorityQueue
-from baselines.specon.policy import REBALANCED, SpeCon
+from baselines.dragon import Dragon, LocalityAware
+from baselines.kod2 import Kod2
+from baselines.priority_queue import PriorityQueue
+from baselines.specon import REBALANCED, SpeCon
 from oasis import Constant
 from oasis.scheduling import OneNode, Room
 from oasis.simulator import (

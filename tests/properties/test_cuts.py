@@ -23,10 +23,7 @@ from oasis.solvers import Status
 from oasis.solvers.budget import Budget
 from offline.benders import subproblem as placing
 from offline.benders.subproblem import place
-from offline.patterns.cuts import Cut, CutGenerator
-from offline.patterns.params import CutParams
-from offline.patterns.patterns import PatternPool
-from offline.patterns.server_classes import classes
+from offline.patterns import Cut, CutGenerator, CutParams, PatternPool, classes
 from tests.strategies import fewer, levels, more, of
 
 Counts = tuple[int, ...]

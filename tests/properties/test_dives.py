@@ -14,12 +14,11 @@ from oasis.solvers.budget import Budget
 from offline import solve
 from offline.benders.params import BendersParams, DiveParams
 from offline.benders.parts import Parts
-from offline.benders.shortfall import Fill
+from offline.benders.slot_model import Fill
 from offline.benders.solve import prepared
-from offline.heuristics.partial_solution import PartialSolution
+from offline.heuristics.best_solution import PartialSolution
 from offline.model.arrays import OfflineArrays
-from offline.state import SolveState
-from offline.warm_start import OnlinePrices
+from offline.state import OnlinePrices, SolveState
 from tests.strategies import crowded_instances
 
 SLACK = 1e-6

@@ -16,7 +16,7 @@ import oasis
 from oasis import Deadline, Instance, Job, LiveScheduler, OASiS, Recourse
 from oasis.online.ledger import Ledger
 from oasis.online.recourse import AtPrices, Commitment, RecourseParams
-from oasis.online.recourse.grid import grid_of, on_grid
+from oasis.online.recourse.live_job import grid_of, on_grid
 from oasis.online.search import Search
 from tests.live import (
     CLUSTER,

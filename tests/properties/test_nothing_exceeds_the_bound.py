@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from experiments.evaluation.elastic_comparison import elastic_policy, utility_of
 from experiments.evaluation.policies import POLICIES
 from oasis.simulator import elastic_from_dict, replay
-from offline.elastic_bound import ROUNDING, elastic_bound
-from offline.mean_bound import mean_completion_bound
+from offline.elastic_bound import ROUNDING, elastic_bound, mean_completion_bound
 from tests.strategies import fewer
 
 SLOT = 60.0

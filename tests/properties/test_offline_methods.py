@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 import baselines
 import oasis
 from oasis import Instance, Server
-from oasis.model.usage import committed
+from oasis.model.schedule import committed
 from oasis.solvers import TRUST, Status
 from offline import (
     METHODS,

@@ -18,17 +18,13 @@ from oasis.solvers.arrays import ArrayModel
 from oasis.solvers.budget import Budget
 from offline import solve
 from offline.benders.master import CountModel
-from offline.benders.separation import Separation
-from offline.heuristics.best_solution import BestSolution
-from offline.heuristics.partial_solution import PartialSolution
+from offline.benders.subproblem import Separation
+from offline.heuristics.best_solution import BestSolution, PartialSolution
 from offline.model.arrays import OfflineArrays
-from offline.patterns.params import CutParams
-from offline.periods.bound import PeriodBound
-from offline.periods.model import PeriodModel
-from offline.periods.params import PeriodParams, PlanningParams
-from offline.periods.parts import Part
+from offline.patterns import CutParams
+from offline.periods.bound import PeriodBound, PeriodParams, PlanningParams
+from offline.periods.model import Part, PeriodModel, rate_row
 from offline.periods.planning import Planning
-from offline.periods.rates import rate_row
 from offline.state import SolveState
 from tests.strategies import crowded_instances, fewer
 

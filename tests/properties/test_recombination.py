@@ -16,7 +16,7 @@ from oasis.model.schedule import Schedule
 from oasis.solvers import Solution, Status
 from oasis.solvers.budget import Budget
 from offline.heuristics import recombination
-from offline.heuristics.partial_solution import PartialSolution
+from offline.heuristics.best_solution import PartialSolution
 from offline.heuristics.recombination import recombined
 from offline.model.arrays import OfflineArrays
 from tests.oracle.tiny import on_one_server

@@ -14,8 +14,8 @@ from oasis import Constant, Instance, PriceBounds, Recourse
 from oasis.model.schedule import Schedule
 from oasis.online.ledger import Ledger
 from oasis.online.recourse import Commitment, Planner, RecourseParams
-from oasis.online.recourse.grid import grid_of, on_grid
-from oasis.online.recourse.ruin import ruin_and_recreate
+from oasis.online.recourse.live_job import grid_of, on_grid
+from oasis.online.recourse.planner import ruin_and_recreate
 from oasis.online.search import Search
 from tests.strategies import all_instances, crowded_instances, fewer, of
 

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 import oasis
-from experiments.evaluation.cluster_policies import cluster_policy
 from experiments.evaluation.elastic_comparison import elastic_policy
+from experiments.evaluation.live import cluster_policy
 from experiments.evaluation.policies import POLICIES, entry_of
 from oasis.kubernetes.planning.driver import Driver
 from oasis.simulator import (

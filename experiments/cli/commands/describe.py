@@ -6,13 +6,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from experiments.cli import console
-from experiments.cli.delivery import with_delivery
 from experiments.cli.options import InstanceFile
-from experiments.cli.reading import read_instance
+from experiments.cli.results import read_instance, with_delivery
 from experiments.evaluation.description import NAMES, Description, describe_instance, remarks
 from experiments.evaluation.provenance import instance_reference
-from oasis.traces.account import kept_line
 from oasis.traces.table import notes_of
+from oasis.traces.window import kept_line
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -50,7 +49,7 @@ def command(
     }
 
     def draw() -> Figure:
-        from experiments.plotting.load import load_page  # noqa: PLC0415 (needs an extra)
+        from experiments.plotting.servers import load_page  # noqa: PLC0415 (needs an extra)
 
         return load_page(description)
 

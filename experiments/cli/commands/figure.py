@@ -11,16 +11,21 @@ import typer
 import oasis
 from experiments.cli import console
 from experiments.cli.exit_codes import DONE, FAILED_CELLS, LIMIT
-from experiments.cli.flags import comma_counts, naming_flags, with_options
 from experiments.cli.options import (
+    SET,
     AsJson,
     NoImprovement,
+    Set,
     Style,
+    choose_options,
+    comma_counts,
     known,
+    known_policies,
+    naming_flags,
     not_stdout,
     time_limit_option,
+    with_options,
 )
-from experiments.cli.policy_options import SET, Set, choose_options, known_policies
 from experiments.cli.results import refuse
 from experiments.cli.sweep_report import interrupted
 from experiments.evaluation.policies import FLOOR, PAPER_FLOOR, POLICIES, OasisOptions
@@ -242,7 +247,7 @@ def _report(
     *,
     as_json: bool,
 ) -> None:
-    from experiments.figures.rows import for_people  # noqa: PLC0415 (needs an extra)
+    from experiments.figures.figure import for_people  # noqa: PLC0415 (needs an extra)
 
     if as_json:
         document = {

@@ -6,11 +6,9 @@ from pathlib import Path
 
 import oasis
 from experiments.cli.console import note
-from experiments.cli.flags import naming_flags, with_options
-from experiments.cli.options import Output, is_stdout
+from experiments.cli.options import Output, is_stdout, naming_flags, with_options
 from experiments.cli.results import write_instance
-from experiments.evaluation.generate_options import GenerateOptions
-from experiments.evaluation.options import options_of
+from experiments.evaluation.options import GenerateOptions, options_of
 
 
 @with_options(GenerateOptions)

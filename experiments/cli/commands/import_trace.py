@@ -10,12 +10,10 @@ import typer
 import oasis
 from experiments.cli.commands.generate import describe
 from experiments.cli.console import note
-from experiments.cli.flags import flag, naming_flags, with_options
-from experiments.cli.options import Output, is_stdout
-from experiments.cli.reading import errors_name
-from experiments.cli.results import write_document, write_instance
+from experiments.cli.options import Output, flag, is_stdout, naming_flags, with_options
+from experiments.cli.results import errors_name, write_document, write_instance
 from experiments.evaluation.options import options_of
-from oasis.simulator.elastic_trace import elastic_from_window
+from oasis.simulator.elastic import elastic_from_window
 from oasis.traces import (
     OpenbOptions,
     PhillyOptions,
@@ -25,7 +23,6 @@ from oasis.traces import (
     malformed_lines,
     read_openb,
 )
-from oasis.traces.account import kept_line
 from oasis.traces.everything import CHOSEN, loosened
 from oasis.traces.job_table import JobTrace
 from oasis.traces.mapping import build
@@ -35,6 +32,7 @@ from oasis.traces.plain_instance import PLAIN
 from oasis.traces.slurm import SLURM
 from oasis.traces.swf import SWF
 from oasis.traces.table import notes_of
+from oasis.traces.window import kept_line
 
 app = typer.Typer(
     no_args_is_help=True,

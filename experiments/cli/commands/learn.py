@@ -18,7 +18,7 @@ from experiments.cli.options import (
     is_stdout,
     limits_of,
 )
-from experiments.cli.reading import read_instance
+from experiments.cli.results import read_instance
 from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION
 
 

@@ -19,8 +19,7 @@ from experiments.cli.options import (
     WorkLimit,
     limits_of,
 )
-from experiments.cli.reading import errors_name, read_document
-from experiments.cli.results import write_instance
+from experiments.cli.results import errors_name, read_document, write_instance
 from experiments.library import Library, Record
 from experiments.library.families import problem_named, problems_like
 from oasis.version import __version__

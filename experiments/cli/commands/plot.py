@@ -12,11 +12,10 @@ import oasis
 from experiments.cli import console
 from experiments.cli.commands.verify import Result
 from experiments.cli.options import Style, check_plot
-from experiments.cli.reading import errors_name, read_document, read_instance
-from experiments.cli.results import write_picture
-from experiments.evaluation.instance_of import digest_of, named_file
+from experiments.cli.results import errors_name, read_document, read_instance, write_picture
+from experiments.evaluation.checking import digest_of, named_file
 from experiments.evaluation.provenance import check_digest
-from oasis.simulator.result_file import result_from_dict
+from oasis.simulator.result import result_from_dict
 
 
 def command(
@@ -49,7 +48,7 @@ def command(
 
     Example: oasis plot result.json -o result.png
     """
-    from experiments.plotting.documents import picture_of  # noqa: PLC0415 (needs an extra)
+    from experiments.plotting.files import picture_of  # noqa: PLC0415 (needs an extra)
 
     data = read_document(result)
     with errors_name(result):
@@ -60,7 +59,7 @@ def command(
 
 def _instance(data: Any, file: Path | None) -> oasis.Instance | None:
     """The instance that a result is of, if the picture is of one; refused if it is another."""
-    from experiments.plotting.documents import NEED_INSTANCE, kind_of  # noqa: PLC0415
+    from experiments.plotting.files import NEED_INSTANCE, kind_of  # noqa: PLC0415
 
     kind = kind_of(data)
     if kind not in NEED_INSTANCE:

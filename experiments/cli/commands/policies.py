@@ -9,8 +9,7 @@ import typer
 
 import oasis
 from experiments.cli import console
-from experiments.cli.options import AsJson, ResultFile
-from experiments.cli.policy_options import known_policy
+from experiments.cli.options import AsJson, ResultFile, known_policy
 from experiments.cli.results import deliver
 from experiments.evaluation.options import Option, without_none
 from experiments.evaluation.policies import POLICIES, PolicyEntry, entry_of

@@ -10,15 +10,12 @@ import typer
 
 import oasis
 from experiments.cli import console
-from experiments.cli.delivery import with_delivery
-from experiments.cli.flags import with_options
-from experiments.cli.options import InstanceFile
-from experiments.cli.policy_options import Set, choose_options, known_policy
-from experiments.cli.reading import errors_name, read_instance, read_job
+from experiments.cli.options import InstanceFile, Set, choose_options, known_policy, with_options
+from experiments.cli.results import errors_name, read_instance, read_job, with_delivery
 from experiments.evaluation.live import quote_recourse
 from experiments.evaluation.policies import OASIS, POLICIES, RECOURSE, OasisOptions
 from experiments.evaluation.provenance import instance_reference
-from experiments.evaluation.quote_facts import quote_facts
+from experiments.evaluation.tables import quote_facts
 from oasis.online.live.answers import Change
 from oasis.online.oasis import OASiS
 

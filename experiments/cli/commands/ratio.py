@@ -8,32 +8,72 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from experiments.cli import console
-from experiments.cli.delivery import with_delivery
 from experiments.cli.exit_codes import DONE, LIMIT
-from experiments.cli.flags import with_options
 from experiments.cli.interrupt import CtrlC
-from experiments.cli.job_table import print_jobs
 from experiments.cli.options import (
     Gap,
     InstanceFile,
     Method,
     NoImprovement,
+    Set,
     SolverSeed,
     TimeLimit,
     WorkLimit,
+    choose_options,
     known_method,
+    known_policy,
     limits_of,
+    with_options,
 )
-from experiments.cli.policy_options import Set, choose_options, known_policy
 from experiments.cli.progress import solver_progress
-from experiments.cli.reading import read_instance
-from experiments.evaluation.facts import ratio_facts, theory_facts
-from experiments.evaluation.job_comparison import compare_jobs, to_dict
+from experiments.cli.results import read_instance, with_delivery
+from experiments.evaluation.job_comparison import JobComparison, compare_jobs, to_dict, totals
 from experiments.evaluation.policies import OASIS, POLICIES, OasisOptions, entry_of
 from experiments.evaluation.provenance import instance_reference
+from experiments.evaluation.tables import ratio_facts, theory_facts
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+
+COLUMNS = (
+    ("job", False),
+    ("arrives", True),
+    ("{who} finishes", True),
+    ("utility", True),
+    ("offline finishes", True),
+    ("utility", True),
+)
+
+
+def print_jobs(rows: list[JobComparison], who: str, *, is_proven: bool) -> None:
+    """Print the jobs that only one of the two solutions takes, and those that both take."""
+    best = "the optimum" if is_proven else "the best schedule found"
+    titles = {
+        "offline": f"Jobs that {best} takes and {who} does not",
+        "online": f"Jobs that {who} takes and {best} does not",
+        "both": "Jobs that both take",
+    }
+    sums = totals(rows)
+    columns = [(heading.format(who=who), numeric) for heading, numeric in COLUMNS]
+    for name, title in titles.items():
+        table = [_row(row) for row in rows if row.taken_by == name]
+        console.print_text(f"\n{title}: {len(table) or 'none'}")
+        if table:
+            online, offline = (sums[name][f"{side}_utility"] for side in ("online", "offline"))
+            total = ("total", "", "", console.number(online), "", console.number(offline))
+            console.print_rows(columns, [*table, total])
+    console.print_text(f"\nJobs that neither takes: {int(sums['neither']['jobs']) or 'none'}")
+    if not is_proven:
+        console.print_text("The offline schedule is not proven optimal: another may be better.")
+
+
+def _row(row: JobComparison) -> tuple[str, ...]:
+    cells = [
+        (f"slot {side.completion}", console.number(side.utility)) if side else ("-", "-")
+        for side in (row.online, row.offline)
+    ]
+    return (row.job_id, str(row.arrival), *cells[0], *cells[1])
 
 
 @with_options(OasisOptions, "oasis_options", only_given=True)
@@ -70,7 +110,7 @@ def command(
 
     Example: oasis ratio instance.json --time-limit 60
     """
-    from experiments.evaluation.measure import measure  # noqa: PLC0415 (needs an extra)
+    from experiments.evaluation.competitive_ratio import measure  # noqa: PLC0415 (needs an extra)
     from offline import solve  # noqa: PLC0415
 
     method = known_method(method)

@@ -10,24 +10,28 @@ import typer
 
 import oasis
 from experiments.cli import console
-from experiments.cli.delivery import with_delivery
-from experiments.cli.flags import naming_flags, with_options
-from experiments.cli.options import known
-from experiments.cli.policy_options import Chosen, PolicyLine, Set, choose_options, known_policies
-from experiments.cli.reading import errors_name
-from experiments.evaluation.comparison import MISSING, Comparison
+from experiments.cli.options import (
+    Chosen,
+    PolicyLine,
+    Set,
+    choose_options,
+    known,
+    known_policies,
+    naming_flags,
+    with_options,
+)
+from experiments.cli.results import errors_name, with_delivery
+from experiments.evaluation.comparison import MISSING, PLAIN, Comparison, replay_each
 from experiments.evaluation.options import options_of
 from experiments.evaluation.policies import LINE
 from experiments.evaluation.provenance import file_reference
-from experiments.evaluation.replay import PLAIN, replay_each
 from experiments.evaluation.tables import REPLAYED, replayed_rows, unfinished_notes
-from oasis.model.content import read_content
-from oasis.model.file_kinds import ELASTIC
+from oasis.model.file_kinds import ELASTIC, read_content
 from oasis.model.instance_file import parse_json
 from oasis.simulator import ElasticWorkload, Workload, elastic_from_dict, rigid_workload
 from oasis.traces import PlainTrace, malformed_sentences
 from oasis.traces.plain import EXPECTED, FORMATS, format_of, plain_jobs, reading_options
-from oasis.traces.source import Source, source_of
+from oasis.traces.table import Source, source_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -10,9 +10,8 @@ import typer
 import oasis
 from experiments.cli import console
 from experiments.cli.options import Style, is_stdout, output_file
-from experiments.cli.reading import errors_name, read_document, read_instance
-from experiments.cli.results import write_page
-from experiments.evaluation.instance_of import by_digest, digest_of, instance_of
+from experiments.cli.results import errors_name, read_document, read_instance, write_page
+from experiments.evaluation.checking import by_digest, digest_of, instance_of
 
 
 def command(

@@ -10,14 +10,17 @@ import typer
 
 import oasis
 from experiments.cli import console
-from experiments.cli.delivery import with_delivery
-from experiments.cli.flags import with_options
-from experiments.cli.policy_options import PolicySeed, Set, choose_options, known_policy
-from experiments.cli.reading import errors_name, read_document, read_instance, read_recipe
-from experiments.evaluation.facts import Utilisation, run_facts
+from experiments.cli.options import PolicySeed, Set, choose_options, known_policy, with_options
+from experiments.cli.results import (
+    errors_name,
+    read_document,
+    read_instance,
+    read_recipe,
+    with_delivery,
+)
 from experiments.evaluation.policies import OASIS, POLICIES, SEED, OasisOptions, entry_of
 from experiments.evaluation.provenance import Recipe, check_reproduced, instance_reference
-from experiments.evaluation.tables import DECISIONS, decision_row
+from experiments.evaluation.tables import DECISIONS, Utilisation, decision_row, run_facts
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

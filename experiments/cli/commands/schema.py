@@ -9,8 +9,8 @@ import typer
 from experiments.cli.console import note
 from experiments.cli.options import ResultFile, known
 from experiments.cli.results import deliver
-from oasis.model.schema import instance_schema
-from oasis.simulator.elastic_schema import elastic_schema
+from oasis.model.instance_file import instance_schema
+from oasis.simulator.elastic import elastic_schema
 
 SCHEMAS = {"instance": instance_schema, "workload": elastic_schema}
 

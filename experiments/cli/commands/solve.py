@@ -20,10 +20,9 @@ from experiments.cli.options import (
     limits_of,
 )
 from experiments.cli.progress import solver_progress
-from experiments.cli.reading import read_instance
-from experiments.cli.results import deliver
-from experiments.evaluation.facts import solve_facts
+from experiments.cli.results import deliver, read_instance
 from experiments.evaluation.provenance import instance_reference
+from experiments.evaluation.tables import solve_facts
 from oasis.solvers import Status
 
 

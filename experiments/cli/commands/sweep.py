@@ -13,12 +13,11 @@ import typer
 
 from experiments.cli import console
 from experiments.cli.exit_codes import DONE, FAILED_CELLS
-from experiments.cli.flags import naming_flags
-from experiments.cli.options import AsJson, known, not_stdout
+from experiments.cli.options import AsJson, known, naming_flags, not_stdout
 from experiments.cli.sweep_progress import sweep_progress
 from experiments.cli.sweep_report import interrupted, list_cells, report
-from oasis.model.content import STANDARD_INPUT
 from oasis.model.errors import OasisError
+from oasis.model.file_kinds import STANDARD_INPUT
 
 if TYPE_CHECKING:
     from experiments.sweep import Executor, SweepProgress

@@ -10,7 +10,7 @@ import typer
 import oasis
 from experiments.cli import console
 from experiments.cli.options import AsJson, InstanceFile
-from experiments.cli.reading import errors_name, read_document, read_instance
+from experiments.cli.results import errors_name, read_document, read_instance
 from experiments.evaluation.checking import check_document
 
 Result = Annotated[

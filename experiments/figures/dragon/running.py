@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 
 import baselines
-from experiments.figures.rows import Row
+from experiments.figures.figure import Row
 from oasis.simulator import ElasticWorkload, Outcome, replay
 
 DEFAULT, LOCALITY, DRAGON = "kubernetes-default", "locality-aware", "dragon"

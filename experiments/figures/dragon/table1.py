@@ -2,9 +2,51 @@
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Sequence
 
-from experiments.figures.dragon.models import BATCH, RESTART, TESTBED, document, job
+import numpy as np
+from matplotlib.axes import Axes
+
+from experiments.figures.dragon.models import (
+    BATCH,
+    FIG6_FACTORS,
+    FIG7,
+    FIG8,
+    RESTART,
+    TESTBED,
+    document,
+    job,
+)
+from experiments.figures.dragon.running import (
+    DEFAULT,
+    DRAGON,
+    LOCALITY,
+    PARTS,
+    POLICIES,
+    RIGID,
+    by_policy,
+    measure,
+    use_by_time,
+)
+from experiments.figures.figure import (
+    Case,
+    DirectFigure,
+    Row,
+    amount,
+    fraction,
+    groups,
+    half_widths,
+)
+from experiments.plotting.canvas import (
+    HATCHES,
+    LINES,
+    axes,
+    fill,
+    ink,
+    legend_below,
+    paper,
+    share_axes,
+)
 from oasis.simulator import ElasticWorkload, elastic_from_dict
 
 LETTERS = "RIIARAIRIAIA"
@@ -64,3 +106,180 @@ def table1(
         for k, (letter, asked, least, count, at) in enumerate(rows, start=1)
     ]
     return elastic_from_dict(document(TESTBED, jobs, restart, rigid=rigid))
+
+
+# The printed times of arrival read as minutes and as seconds, and draws with the same mean gaps.
+MINUTES, SECONDS, DRAWN = "printed, minutes", "printed, seconds", "drawn, minutes"
+STEP = 300.0  # seconds between the points of Fig. 8
+JOBS = range(1, len(LETTERS) + 1)
+
+
+def cases(seeds: int) -> list[Case]:
+    """Both readings of the printed arrivals, and the seeds, under each policy."""
+    arrivals: list[tuple[str, int | None]] = [(MINUTES, None), (SECONDS, None)]
+    arrivals += [(DRAWN, seed) for seed in range(seeds)]
+    return [
+        {"arrivals": kind, "seed": seed, "policy": policy}
+        for kind, seed in arrivals
+        for policy in POLICIES
+    ]
+
+
+def run(case: Case) -> Row:
+    """One run: the means, each job's running time, and the use of GPUs by time."""
+    unit = 1.0 if case["arrivals"] == SECONDS else 60.0
+    made = table1(case["seed"], unit=unit, rigid=case["policy"] in RIGID)
+    row, outcome = measure(made, case["policy"])
+    seconds = {f"running{k}": job.running for k, job in zip(JOBS, outcome.jobs, strict=True)}
+    ends = [STEP * (k + 1) for k in range(24)]
+    shares = use_by_time(outcome, ends)
+    return {
+        **case,
+        **row,
+        **seconds,
+        **{f"use{end / 60:.0f}": share for end, share in zip(ends, shares, strict=True)},
+    }
+
+
+def table6(runs: Sequence[Row]) -> list[Row]:
+    """Running time of each job in units of that under DRAGON: as printed, and over the seeds."""
+    rows: list[Row] = []
+    for k in JOBS:
+        row: Row = {"job": k, "model": LETTERS[k - 1]}
+        for policy in (LOCALITY, DEFAULT):
+            for kind in (MINUTES, DRAWN):
+                part = by_policy(r for r in runs if r["arrivals"] == kind)
+                pairs = zip(part[policy], part[DRAGON], strict=True)
+                factors = [own[f"running{k}"] / best[f"running{k}"] for own, best in pairs]
+                name = f"{policy}, {kind}"
+                row |= amount(factors, name) if kind == DRAWN else {name: factors[0]}
+        low, high = FIG6_FACTORS
+        rows.append({**row, "published_low": low, "published_high": high})
+    return rows
+
+
+def table7(runs: Sequence[Row]) -> list[Row]:
+    """Parts of the mean elapsed time in units of the default's, and how much is used."""
+    rows: list[Row] = []
+    for (kind,), part in groups(runs, "arrivals").items():
+        own = by_policy(part)
+        for policy in POLICIES:
+            row: Row = {"arrivals": kind, "policy": policy, "seeds": len(own[policy])}
+            for name in PARTS:
+                pairs = zip(own[policy], own[DEFAULT], strict=True)
+                row |= amount([run[name] / base["elapsed"] for run, base in pairs], name)
+                row[f"{name}_published"] = FIG7[policy][name]
+            row |= fraction([run["use"] for run in own[policy]], "use")
+            row["use_published"] = FIG8[policy]
+            row |= amount([run["at_once"] for run in own[policy]], "at_once")
+            pairs = zip(own[policy], own[LOCALITY], strict=True)
+            row["below_locality"] = sum(r["elapsed"] < other["elapsed"] for r, other in pairs)
+            rows.append(row)
+    return rows
+
+
+def table8(runs: Sequence[Row]) -> list[Row]:
+    """Use of the GPUs in each five minutes, arrivals as printed, and its mean over each run."""
+    own = by_policy(run for run in runs if run["arrivals"] == MINUTES)
+    rows: list[Row] = []
+    for policy in POLICIES:
+        (run,) = own[policy]
+        times = [name for name in run if name.startswith("use") and name != "use"]
+        for name in times:
+            row: Row = {"policy": policy, "minute": int(name.removeprefix("use"))}
+            row |= {"in_use": run[name], "mean": run["use"], "published_mean": FIG8[policy]}
+            rows.append(row)
+    return rows
+
+
+def draw6(rows: Sequence[Row], ax: Axes | None = None) -> Axes:
+    """Bars by job on a logarithmic axis; the published range of the default is shaded."""
+    ax = axes(ax)
+    for k, policy in enumerate((LOCALITY, DEFAULT)):
+        places = [row["job"] + 0.4 * k - 0.2 for row in rows]
+        heights = [row[f"{policy}, {MINUTES}"] for row in rows]
+        hatch, grey = HATCHES[k], fill(k)
+        ax.bar(places, heights, 0.38, label=policy, color=grey, hatch=hatch, edgecolor=ink())
+    ax.axhspan(*FIG6_FACTORS, color="0.92", zorder=0, label="published range of the default")
+    ax.axhline(1.0, color=ink(), linewidth=0.8)
+    ax.set_yscale("log", base=2)
+    ax.set_xticks([row["job"] for row in rows], [f"{row['job']}{row['model']}" for row in rows])
+    ax.set_xlabel("job and model")
+    ax.set_ylabel("running time / that under DRAGON")
+    ax.set_title(TITLES[6])
+    legend_below(ax, 3)
+    return ax
+
+
+def draw7(rows: Sequence[Row], ax: Axes | None = None) -> Axes:
+    """Stacked bars of the parts for each kind of arrivals; diamonds are the published totals."""
+    ax = axes(ax)
+    base = [0.0] * len(rows)
+    for k, name in enumerate(("running", "scaling", "waiting")):
+        heights = [row[name] for row in rows]
+        ax.bar(
+            range(len(rows)),
+            heights,
+            0.7,
+            bottom=base,
+            label=name,
+            color=fill(k),
+            hatch=HATCHES[k],
+            edgecolor=ink(),
+        )
+        base = [low + high for low, high in zip(base, heights, strict=True)]
+    totals = [row["elapsed"] for row in rows]
+    errors = half_widths(rows, "elapsed")
+    ax.errorbar(range(len(rows)), totals, errors, fmt="none", ecolor=ink(), capsize=3)
+    published = [row["elapsed_published"] for row in rows]
+    ax.plot(
+        range(len(rows)), published, "D", color=ink(), markerfacecolor=paper(), label="published"
+    )
+    labels = [f"{row['policy']}\n{row['arrivals']}" for row in rows]
+    ax.set_xticks(range(len(rows)), labels, fontsize=6, rotation=30)
+    ax.set_ylabel("mean elapsed time / the default's")
+    ax.set_title(TITLES[7])
+    ax.legend(ncols=2)
+    return ax
+
+
+def draw8(rows: Sequence[Row], ax: Axes | None = None) -> Axes:
+    """A line for each policy."""
+    ax = axes(ax)
+    for k, ((policy,), part) in enumerate(groups(rows, "policy").items()):
+        label = f"{policy} (mean {part[0]['mean']:.0%}, published {part[0]['published_mean']:.0%})"
+        minutes, shares = [row["minute"] for row in part], [row["in_use"] for row in part]
+        ax.plot(minutes, shares, linestyle=LINES[k], color=ink(), label=label)
+    share_axes(ax, "share of the GPUs in use", TITLES[8], top=1.05)
+    return ax
+
+
+TITLES = {
+    6: "DRAGON, Fig. 6: running time of each job",
+    7: "DRAGON, Fig. 7: elapsed time and its parts",
+    8: "DRAGON, Fig. 8: use of the GPUs over time",
+}
+SHOWN6 = {"job": "job", "model": "model"} | {
+    f"{policy}, {kind}": f"{policy}, {kind}"
+    for policy in (LOCALITY, DEFAULT)
+    for kind in (MINUTES, DRAWN)
+}
+SHOWN7 = {
+    "arrivals": "kind",
+    "policy": "policy",
+    "elapsed": "elapsed",
+    "elapsed_published": "published",
+    "running": "running",
+    "running_published": "published ",
+    "waiting": "waiting",
+    "scaling": "scaling",
+    "use": "GPUs in use",
+    "use_published": "published  ",
+    "below_locality": "below locality",
+}
+SHOWN8 = {"policy": "policy", "minute": "minute", "in_use": "in use", "mean": "mean"}
+FIGURES = (
+    DirectFigure("dragon-6", TITLES[6], cases, run, table6, SHOWN6, (draw6,)),
+    DirectFigure("dragon-7", TITLES[7], cases, run, table7, SHOWN7, (draw7,), (9.0, 5.2)),
+    DirectFigure("dragon-8", TITLES[8], cases, run, table8, SHOWN8, (draw8,)),
+)

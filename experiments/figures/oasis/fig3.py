@@ -7,10 +7,8 @@ from typing import Any
 
 from matplotlib.axes import Axes
 
-from experiments.figures.figure import PublishedFigure
-from experiments.figures.oasis.published import FIG3
-from experiments.figures.oasis.utility_bars import draw_utilities, utility_rows
-from experiments.figures.rows import Row
+from experiments.figures.figure import PublishedFigure, Row
+from experiments.figures.oasis.utility_bars import FIG3, draw_utilities, utility_rows
 from experiments.figures.settings import FigureSettings
 
 TITLE = "Fig. 3: total utility"

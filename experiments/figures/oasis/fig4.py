@@ -7,10 +7,9 @@ from typing import Any
 
 from matplotlib.axes import Axes
 
-from experiments.figures.figure import PublishedFigure
+from experiments.figures.figure import PublishedFigure, Row
 from experiments.figures.oasis.lateness_boxes import Kinds, draw_lateness, lateness_rows
-from experiments.figures.oasis.published import FIG4
-from experiments.figures.rows import Row
+from experiments.figures.oasis.utility_bars import FIG4
 from experiments.figures.settings import FigureSettings
 
 TITLE = "Fig. 4: completion minus target"

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from experiments.figures.figure import PublishedFigure
-from experiments.figures.oasis.published import FIG5
-from experiments.figures.rows import Row, groups, ratio
+from experiments.figures.figure import PublishedFigure, Row, groups, ratio
+from experiments.figures.oasis.utility_bars import FIG5
 from experiments.figures.settings import FigureSettings
 from experiments.plotting.canvas import (
     MARKERS,

@@ -7,9 +7,8 @@ from typing import Any
 
 from matplotlib.axes import Axes
 
-from experiments.figures.figure import PublishedFigure
-from experiments.figures.oasis.published import FIG6
-from experiments.figures.rows import Row, amount, groups, half_widths
+from experiments.figures.figure import PublishedFigure, Row, amount, groups, half_widths
+from experiments.figures.oasis.utility_bars import FIG6
 from experiments.figures.settings import FigureSettings
 from experiments.plotting.canvas import (
     LINES,

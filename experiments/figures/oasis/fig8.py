@@ -7,11 +7,9 @@ from typing import Any
 
 from matplotlib.axes import Axes
 
-from experiments.figures.figure import PublishedFigure
+from experiments.figures.figure import PublishedFigure, Row
 from experiments.figures.oasis.fig3 import SHOWN
-from experiments.figures.oasis.published import FIG8
-from experiments.figures.oasis.utility_bars import draw_utilities, utility_rows
-from experiments.figures.rows import Row
+from experiments.figures.oasis.utility_bars import FIG8, draw_utilities, utility_rows
 from experiments.figures.settings import FigureSettings
 
 TITLE = "Fig. 8: total utility on the testbed"

@@ -7,12 +7,11 @@ from typing import Any
 
 from matplotlib.axes import Axes
 
-from experiments.figures.figure import PublishedFigure
+from experiments.figures.figure import PublishedFigure, Row
 from experiments.figures.oasis.fig4 import SHOWN
 from experiments.figures.oasis.fig8 import JOBS, TESTBED, instances
 from experiments.figures.oasis.lateness_boxes import Kinds, draw_lateness, lateness_rows
-from experiments.figures.oasis.published import FIG9
-from experiments.figures.rows import Row
+from experiments.figures.oasis.utility_bars import FIG9
 from experiments.figures.settings import FigureSettings
 
 TITLE = "Fig. 9: completion minus target on the testbed"

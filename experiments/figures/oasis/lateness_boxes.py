@@ -8,8 +8,8 @@ from itertools import chain
 import numpy as np
 from matplotlib.axes import Axes
 
+from experiments.figures.figure import Row, groups, interval
 from experiments.figures.oasis.utility_bars import published_mark
-from experiments.figures.rows import Row, groups, interval
 from experiments.plotting.canvas import (
     HATCHES,
     SMALL,

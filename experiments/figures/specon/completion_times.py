@@ -10,8 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from experiments.figures.direct import Case, DirectFigure
-from experiments.figures.rows import Row, amount, groups, interval
+from experiments.figures.figure import Case, DirectFigure, Row, amount, groups, interval
 from experiments.figures.specon.draws import as_published
 from experiments.figures.specon.published import SCHEDULES
 from experiments.figures.specon.running import CHOICES, DEFAULT, SPECON, gains, measure

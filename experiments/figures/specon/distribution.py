@@ -13,14 +13,13 @@ from itertools import pairwise
 from matplotlib.axes import Axes
 
 from baselines import SpeCon
-from experiments.figures.direct import Case, DirectFigure
-from experiments.figures.rows import Row
+from experiments.figures.figure import Case, DirectFigure, Row
 from experiments.figures.specon.draws import as_published
 from experiments.figures.specon.published import SCHEDULES
 from experiments.figures.specon.running import CHOICES, DEFAULT, SPECON, policy_of, shape_of
 from experiments.plotting.canvas import axes, fill, ink
 from oasis.simulator import replay
-from oasis.simulator.progress import Progress
+from oasis.simulator.state import Progress
 
 SHOWN_POLICIES = (DEFAULT, SPECON)
 WORKERS = SCHEDULES["7"].workers

@@ -13,8 +13,7 @@ from dataclasses import replace
 import numpy as np
 from matplotlib.axes import Axes
 
-from experiments.figures.direct import Case, DirectFigure
-from experiments.figures.rows import Row, groups, half_widths
+from experiments.figures.figure import Case, DirectFigure, Row, groups, half_widths
 from experiments.figures.specon.draws import Draw, as_published
 from experiments.figures.specon.published import TABLE3
 from experiments.figures.specon.running import (

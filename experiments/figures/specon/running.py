@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from baselines import FIFO, SpeCon
-from experiments.figures.rows import Row, fraction, interval
+from experiments.figures.figure import Row, fraction, interval
 from experiments.figures.specon.draws import Draw
 from experiments.figures.specon.models import FLAT_TAIL, LOOK
 from experiments.figures.specon.pool import pooled_mean

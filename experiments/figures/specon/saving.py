@@ -8,8 +8,7 @@ from typing import Any
 
 from matplotlib.axes import Axes
 
-from experiments.figures.direct import Case, DirectFigure
-from experiments.figures.rows import Row, amount, groups, half_widths
+from experiments.figures.figure import Case, DirectFigure, Row, amount, groups, half_widths
 from experiments.figures.specon.draws import as_published
 from experiments.figures.specon.models import MODELS, curve, job_of, on_workers, overhead
 from experiments.figures.specon.published import SAVING_AT_MOST, SAVING_SPREAD

@@ -12,8 +12,15 @@ from functools import partial
 
 from matplotlib.axes import Axes
 
-from experiments.figures.direct import Case, DirectFigure
-from experiments.figures.rows import Row, amount, groups, half_widths, interval
+from experiments.figures.figure import (
+    Case,
+    DirectFigure,
+    Row,
+    amount,
+    groups,
+    half_widths,
+    interval,
+)
 from experiments.figures.specon.draws import LOSS, as_published
 from experiments.figures.specon.published import SCHEDULES
 from experiments.figures.specon.running import Choice, gains, measure

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from experiments.figures.rows import Row
+from experiments.figures.figure import Row
 from experiments.figures.settings import FigureSettings
 
 

@@ -8,8 +8,7 @@ from typing import Any
 from matplotlib.axes import Axes
 
 from experiments.evaluation.policies import FLOOR
-from experiments.figures.figure import PublishedFigure
-from experiments.figures.rows import Row, amount, fraction, groups, half_widths
+from experiments.figures.figure import PublishedFigure, Row, amount, fraction, groups, half_widths
 from experiments.figures.settings import FigureSettings
 from experiments.figures.studies.families import calibrated, family, refuse_what_is_fixed, testbed
 from experiments.plotting.canvas import LINES, MARKERS, axes, legend_below

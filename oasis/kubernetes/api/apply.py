@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from oasis.kubernetes.api.api_errors import ApiError
+from oasis.kubernetes.api.connection import ApiError
 from oasis.kubernetes.api.resources import Kind, Objects
 
 _PREFIX = {"v1": "/api/v1"}

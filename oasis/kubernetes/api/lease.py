@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
 
-from oasis.kubernetes.api.api_errors import ApiError, LostAnswerError
+from oasis.kubernetes.api.connection import ApiError, LostAnswerError
 from oasis.kubernetes.api.resources import LEASES, Object, Objects
 
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from oasis.kubernetes import names
-from oasis.kubernetes.api.api_errors import ApiError, LostAnswerError
-from oasis.kubernetes.api.connection import Connection
+from oasis.kubernetes.api.connection import ApiError, Connection, LostAnswerError
 from oasis.kubernetes.api.kept import kept_node, kept_pod, without_fields
 
 Object = dict[str, Any]

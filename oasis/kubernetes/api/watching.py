@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from oasis.kubernetes.api.api_errors import ApiError, LostAnswerError
+from oasis.kubernetes.api.connection import ApiError, LostAnswerError
 from oasis.kubernetes.api.resources import Kind, Object, Objects
 
 Key = tuple[str, str]

@@ -10,8 +10,8 @@ from typing import Any
 
 from oasis.kubernetes import names
 from oasis.kubernetes.cluster import pods as p
-from oasis.kubernetes.cluster.existing_pods import Claim, claimed
 from oasis.kubernetes.cluster.nodes import allocatable, has_ended
+from oasis.kubernetes.cluster.pods import Claim, claimed
 from oasis.kubernetes.objects.quantities import Amounts, quantity, requests_of
 from oasis.model.errors import InstanceError
 from oasis.model.validation import describe
@@ -69,7 +69,7 @@ def by_job(
     pods : iterable of mapping
         All pods.
     claims : mapping, optional
-        From `oasis.kubernetes.cluster.existing_pods.claims_of`; without it, only pods that we made.
+        From `oasis.kubernetes.cluster.pods.claims_of`; without it, only pods that we made.
     """
     found: dict[str, dict[str, Object]] = {}
     for pod in pods:

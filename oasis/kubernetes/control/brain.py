@@ -10,14 +10,11 @@ from contextlib import contextmanager
 from fractions import Fraction
 from typing import Any
 
-from oasis.kubernetes.acting.actions import Switch
-from oasis.kubernetes.acting.existing_steps import has_pods_but_no_plan
-from oasis.kubernetes.acting.reconcile import reconcile
-from oasis.kubernetes.acting.steps import Steps, Target
+from oasis.kubernetes.acting import Steps, Switch, Target, has_pods_but_no_plan, reconcile
 from oasis.kubernetes.cluster import pods as p
 from oasis.kubernetes.cluster import world as w
-from oasis.kubernetes.cluster.existing_pods import claims_of, matched
 from oasis.kubernetes.cluster.nodes import NodesError, Place
+from oasis.kubernetes.cluster.pods import claims_of, matched
 from oasis.kubernetes.control.checkpoint import Checkpoint
 from oasis.kubernetes.control.job_reader import JobReader
 from oasis.kubernetes.control.machines import Machines
@@ -25,7 +22,7 @@ from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.settings import Settings
 from oasis.kubernetes.control.statuses import Job
 from oasis.kubernetes.objects.conditions import PLACED, error_text
-from oasis.kubernetes.objects.existing_kinds import existing_objects, job_items
+from oasis.kubernetes.objects.existing import existing_objects, job_items
 from oasis.kubernetes.objects.oasis_job import Clock, JobSpec
 from oasis.kubernetes.objects.schema import PHASES, TERMINAL
 from oasis.kubernetes.planning.driver import Driver

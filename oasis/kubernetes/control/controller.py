@@ -9,21 +9,21 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from oasis.kubernetes.acting.actions import described
-from oasis.kubernetes.api.api_errors import ApiError, LostAnswerError
+from oasis.kubernetes.acting import described
+from oasis.kubernetes.api.connection import ApiError, LostAnswerError
 from oasis.kubernetes.api.lease import Lease
 from oasis.kubernetes.api.resources import NODES, OASIS_JOBS, PODS, Objects
 from oasis.kubernetes.api.watching import Watcher
 from oasis.kubernetes.cluster import world as w
-from oasis.kubernetes.cluster.existing_pods import claims_of
 from oasis.kubernetes.cluster.nodes import NodesError
+from oasis.kubernetes.cluster.pods import claims_of
 from oasis.kubernetes.control.brain import Brain
 from oasis.kubernetes.control.hands import Hands
+from oasis.kubernetes.control.machines import StartUps
 from oasis.kubernetes.control.memory import awake
 from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.settings import Settings
-from oasis.kubernetes.control.start_ups import StartUps
-from oasis.kubernetes.objects.existing_kinds import EXISTING, SELECTOR
+from oasis.kubernetes.objects.existing import EXISTING, SELECTOR
 from oasis.scheduling.policy import Policy
 
 log = logging.getLogger("oasis.kubernetes")

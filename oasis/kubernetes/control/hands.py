@@ -9,15 +9,15 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any
 
 from oasis.kubernetes import names
-from oasis.kubernetes.acting.actions import Action, Create, Delete, Open, Switch, action_word
-from oasis.kubernetes.api.api_errors import ApiError, LostAnswerError
+from oasis.kubernetes.acting import Action, Create, Delete, Open, Switch, action_word
+from oasis.kubernetes.api.connection import ApiError, LostAnswerError
 from oasis.kubernetes.api.resources import EVENTS, OASIS_JOBS, PODS, Objects
 from oasis.kubernetes.api.watching import Store
 from oasis.kubernetes.cluster.pods import is_gated
 from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.statuses import Job
 from oasis.kubernetes.objects.conditions import time_text
-from oasis.kubernetes.objects.existing_kinds import is_scheduled
+from oasis.kubernetes.objects.existing import is_scheduled
 
 log = logging.getLogger("oasis.kubernetes")
 

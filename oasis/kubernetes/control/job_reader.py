@@ -10,8 +10,13 @@ from oasis.kubernetes import names
 from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.statuses import Job
 from oasis.kubernetes.objects.conditions import VALID, error_text
-from oasis.kubernetes.objects.existing import parse_existing
-from oasis.kubernetes.objects.existing_kinds import ExistingKind, ended, job_items, version_of
+from oasis.kubernetes.objects.existing import (
+    ExistingKind,
+    ended,
+    job_items,
+    parse_existing,
+    version_of,
+)
 from oasis.kubernetes.objects.oasis_job import Clock, JobSpec, parse_job
 from oasis.kubernetes.objects.quantities import ResourceMap
 from oasis.kubernetes.objects.schema import TERMINAL

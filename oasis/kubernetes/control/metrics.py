@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
 
 
@@ -16,74 +18,57 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = registry = CollectorRegistry()
-        self.requests = Counter(
+        counter, gauge = partial(Counter, registry=registry), partial(Gauge, registry=registry)
+        histogram = partial(Histogram, registry=registry)
+        self.requests = counter(
             "oasis_requests",
             "Requests to the API server; status 0 had no answer.",
             ("method", "status"),
-            registry=registry,
         )
-        self.request_seconds = Histogram(
-            "oasis_request_seconds", "Seconds of a request.", ("method",), registry=registry
+        self.request_seconds = histogram(
+            "oasis_request_seconds", "Seconds of a request.", ("method",)
         )
-        self.policy_seconds = Histogram(
-            "oasis_policy_seconds",
-            "Seconds that the policy thought at a boundary.",
-            registry=registry,
+        self.policy_seconds = histogram(
+            "oasis_policy_seconds", "Seconds that the policy thought at a boundary."
         )
-        self.boundary_lag = Histogram(
-            "oasis_boundary_lag_seconds",
-            "Seconds from the beginning of a slot to its decisions.",
-            registry=registry,
+        self.boundary_lag = histogram(
+            "oasis_boundary_lag_seconds", "Seconds from the beginning of a slot to its decisions."
         )
-        self.startup = Histogram(
+        self.startup = histogram(
             "oasis_startup_seconds",
             "Seconds from the beginning of the slot that asked for a worker to its work.",
             buckets=(0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 60.0, 120.0, 300.0, 600.0),
-            registry=registry,
         )
-        self.actions = Counter(
-            "oasis_pod_actions", "Pods created, opened and deleted.", ("action",), registry=registry
+        self.actions = counter(
+            "oasis_pod_actions", "Pods created, opened and deleted.", ("action",)
         )
-        self.failures = Counter(
-            "oasis_failures", "Turns of the controller that an error ended.", registry=registry
-        )
-        self.job_errors = Counter(
+        self.failures = counter("oasis_failures", "Turns of the controller that an error ended.")
+        self.job_errors = counter(
             "oasis_job_errors",
             "Errors that one job causes: it is Failed, or Invalid, and the others go on.",
             ("doing",),
-            registry=registry,
         )
-        self.policy_errors = Counter(
+        self.policy_errors = counter(
             "oasis_policy_errors",
             "Boundaries at which the policy failed and no single job caused it.",
-            registry=registry,
         )
-        self.stalled = Gauge(
-            "oasis_plan_stalled",
-            "1 while the policy fails, so that the last plan is kept, else 0.",
-            registry=registry,
+        self.stalled = gauge(
+            "oasis_plan_stalled", "1 while the policy fails, so that the last plan is kept, else 0."
         )
-        self.withdrawn = Counter(
-            "oasis_gangs_withdrawn",
-            "Gangs withdrawn because their room was taken.",
-            registry=registry,
+        self.withdrawn = counter(
+            "oasis_gangs_withdrawn", "Gangs withdrawn because their room was taken."
         )
-        self.jobs = Gauge("oasis_jobs", "Jobs by phase.", ("phase",), registry=registry)
-        self.utility = Counter("oasis_utility", "Utility of completed jobs.", registry=registry)
-        self.broken = Counter(
-            "oasis_promises_broken",
-            "Promised completions that could not be kept.",
-            registry=registry,
+        self.jobs = gauge("oasis_jobs", "Jobs by phase.", ("phase",))
+        self.utility = counter("oasis_utility", "Utility of completed jobs.")
+        self.broken = counter(
+            "oasis_promises_broken", "Promised completions that could not be kept."
         )
-        self.lost = Counter(
+        self.lost = counter(
             "oasis_lost_worker_slots",
             "Worker-slots that were planned and not worked: pods that started late, or broke.",
-            registry=registry,
         )
-        self.checkpoint_bytes = Gauge(
-            "oasis_checkpoint_bytes", "Size of the checkpoint.", registry=registry
-        )
-        self.slot = Gauge("oasis_slot", "The present slot.", registry=registry)
+        self.checkpoint_bytes = gauge("oasis_checkpoint_bytes", "Size of the checkpoint.")
+        self.slot = gauge("oasis_slot", "The present slot.")
 
     def attempt(self, method: str, status: int, seconds: float) -> None:
         """Count a request."""

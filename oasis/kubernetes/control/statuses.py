@@ -19,20 +19,20 @@ from oasis.kubernetes.objects.conditions import (
     STALLED,
     VALID,
     decision_message,
+    read_status,
     reason_word,
     state_word,
     time_text,
     with_condition,
     without_condition,
 )
-from oasis.kubernetes.objects.existing_kinds import ExistingKind
+from oasis.kubernetes.objects.existing import ExistingKind
 from oasis.kubernetes.objects.oasis_job import Clock, job_id
 from oasis.kubernetes.objects.schema import PHASES
-from oasis.kubernetes.objects.status_check import read_status
 from oasis.kubernetes.planning.entry import Entry
 from oasis.model.decision import Decision
 from oasis.model.errors import InstanceError
-from oasis.scheduling.allocation import Allocation
+from oasis.scheduling.job import Allocation
 
 log = logging.getLogger("oasis.kubernetes")
 
@@ -262,7 +262,7 @@ def status_of(found: Mapping[str, Any], kind: ExistingKind | None) -> Status:
 
     Examples
     --------
-    >>> from oasis.kubernetes.objects.existing_kinds import JOB
+    >>> from oasis.kubernetes.objects.existing import JOB
     >>> status_of({"metadata": {"annotations": {names.STATUS: '{"phase": "Waiting"}'}}}, JOB)
     {'phase': 'Waiting'}
     """

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
+import zlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from oasis.kubernetes import names
-from oasis.kubernetes.objects.existing_kinds import (
-    NOTES,
-    ExistingKind,
-    Object,
-    content_version,
-    tasks_of,
-)
+from oasis.kubernetes.api.resources import Kind
 from oasis.kubernetes.objects.oasis_job import (
     DEFAULT_GRACE,
     ON_REJECTION,
@@ -28,6 +25,265 @@ from oasis.kubernetes.objects.quantities import ResourceMap, requests_of
 from oasis.model.errors import InstanceError
 from oasis.model.job import Job
 from oasis.model.validation import describe, integer
+
+Object = Mapping[str, Any]
+NOTES = "metadata.annotations"
+JOBSET_NAME = "jobset.sigs.k8s.io/jobset-name"  # on the pods of a JobSet
+REPLICATED_JOB = "jobset.sigs.k8s.io/replicatedjob-name"
+SELECTOR = f"{names.SCHEDULED}=true"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Pods of one template.
+
+    Parameters
+    ----------
+    name : str
+        Of the replicated job; empty where there is only one template.
+    count : int
+        How many there are at a time.
+    completions : int
+        How many have to succeed.
+    template : mapping
+        The pod template.
+    path : str
+        Its place in the object, for messages.
+    gated : bool
+        Whether its gate can be seen in the object.
+    """
+
+    name: str
+    count: int
+    completions: int
+    template: Object
+    path: str
+    gated: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ExistingKind:
+    """A kind whose own controller makes the pods.
+
+    Parameters
+    ----------
+    name, api_version : str
+        Of the kind.
+    where : Kind
+        Path of its objects.
+    parts : callable
+        The templates of an object.
+    ends : tuple of (str, str)
+        Types of the conditions that say that it is complete, and that it failed.
+    elastic : bool
+        Whether the number of its workers can be changed while it is suspended.
+    """
+
+    name: str
+    api_version: str
+    where: Kind
+    parts: Callable[[Object], list[Part]]
+    ends: tuple[str, str]
+    elastic: bool = False
+
+
+def _job_parts(found: Object) -> list[Part]:
+    spec = found["spec"]
+    count = int(spec.get("parallelism", 1))
+    completions = int(spec.get("completions") or count)
+    return [Part("", count, completions, spec["template"], "spec.template")]
+
+
+def _jobset_parts(found: Object) -> list[Part]:
+    parts = []
+    for k, entry in enumerate(found["spec"].get("replicatedJobs") or ()):
+        job = entry["template"]["spec"]
+        replicas, each = int(entry.get("replicas", 1)), int(job.get("parallelism", 1))
+        completions = replicas * int(job.get("completions") or each)
+        path = f"spec.replicatedJobs[{k}].template.spec.template"
+        parts.append(Part(entry["name"], replicas * each, completions, job["template"], path))
+    return parts
+
+
+def _trainjob_parts(found: Object) -> list[Part]:
+    """Its template is that of its runtime; the resources of a node are its own."""
+    trainer = found["spec"].get("trainer") or {}
+    container = {"resources": trainer.get("resourcesPerNode") or {}}
+    template = {"spec": {"containers": [container]}}
+    count = int(trainer.get("numNodes") or 1)
+    return [Part("", count, count, template, "spec.trainer", gated=False)]
+
+
+JOB = ExistingKind(
+    "Job",
+    "batch/v1",
+    Kind("/apis/batch/v1", "jobs"),
+    _job_parts,
+    ("Complete", "Failed"),
+    elastic=True,
+)
+JOBSET = ExistingKind(
+    "JobSet",
+    "jobset.x-k8s.io/v1alpha2",
+    Kind("/apis/jobset.x-k8s.io/v1alpha2", "jobsets"),
+    _jobset_parts,
+    ("Completed", "Failed"),
+)
+TRAINJOB = ExistingKind(
+    "TrainJob",
+    "trainer.kubeflow.org/v1alpha1",
+    Kind("/apis/trainer.kubeflow.org/v1alpha1", "trainjobs"),
+    _trainjob_parts,
+    ("Complete", "Failed"),
+)
+EXISTING = (JOB, JOBSET, TRAINJOB)
+BY_PLURAL = {kind.where.plural: kind for kind in EXISTING}
+BY_NAME = {kind.name: kind for kind in EXISTING}
+
+
+CHILDREN_OF = frozenset({JOBSET.name, TRAINJOB.name})  # these make objects of the kinds above
+
+
+def is_scheduled(found: Object) -> bool:
+    """Whether an object carries the label that makes it ours.
+
+    Examples
+    --------
+    >>> is_scheduled({"metadata": {"labels": {names.SCHEDULED: "true"}}})
+    True
+    """
+    return (found["metadata"].get("labels") or {}).get(names.SCHEDULED) == "true"
+
+
+def is_child(found: Object) -> bool:
+    """Whether an object was made for a JobSet or a TrainJob, which is the job to plan for.
+
+    Such a child may carry our label because its parent's template does.
+
+    Examples
+    --------
+    >>> parent = {"kind": "JobSet", "name": "train", "uid": "1", "controller": True}
+    >>> is_child({"metadata": {"ownerReferences": [parent]}}), is_child({"metadata": {}})
+    (True, False)
+    """
+    return any(
+        owner.get("controller") and owner.get("kind") in CHILDREN_OF
+        for owner in found["metadata"].get("ownerReferences") or ()
+    )
+
+
+def items_of(seen: Mapping[str, Iterable[Object]], kind: ExistingKind) -> list[Object]:
+    """Objects of one kind that stand for jobs of their own."""
+    return [item for item in seen.get(kind.where.plural, ()) if not is_child(item)]
+
+
+def job_items(
+    seen: Mapping[str, Iterable[Object]],
+) -> list[tuple[ExistingKind | None, Object]]:
+    """Jobs of all kinds, each with its kind; None for an ``OasisJob``."""
+    ours: list[tuple[ExistingKind | None, Object]] = [
+        (None, item) for item in seen.get(names.PLURAL, ())
+    ]
+    return ours + [(kind, item) for kind in EXISTING for item in items_of(seen, kind)]
+
+
+def existing_objects(
+    seen: Mapping[str, Iterable[Object]],
+) -> dict[str, tuple[ExistingKind, Object]]:
+    """Jobs whose pods other controllers make, by uid."""
+    return {
+        item["metadata"]["uid"]: (kind, item) for kind in EXISTING for item in items_of(seen, kind)
+    }
+
+
+def version_of(found: Object, kind: ExistingKind | None) -> int:
+    """A number that changes when the owner edits a job."""
+    if kind is None:
+        return int(found["metadata"].get("generation", 1))
+    return content_version(found, kind)
+
+
+def is_suspended(found: Object) -> bool:
+    """Whether its controller makes no pods now.
+
+    Examples
+    --------
+    >>> is_suspended({"spec": {"suspend": True}}), is_suspended({"spec": {}})
+    (True, False)
+    """
+    return bool(found["spec"].get("suspend"))
+
+
+def ended(found: Object, kind: ExistingKind) -> tuple[bool, str | None]:
+    """Whether an object is complete, and why it failed if it did.
+
+    Examples
+    --------
+    >>> over = {"type": "Failed", "status": "True", "reason": "Backoff", "message": "3 failures"}
+    >>> ended({"status": {"conditions": [over]}}, JOB)
+    (False, 'its Job failed: Backoff: 3 failures')
+    """
+    complete, failed = kind.ends
+    for entry in (found.get("status") or {}).get("conditions") or ():
+        if entry["status"] == "True" and entry["type"] == complete:
+            return True, None
+        if entry["status"] == "True" and entry["type"] == failed:
+            why = ": ".join(part for part in (entry.get("reason"), entry.get("message")) if part)
+            return False, f"its {kind.name} failed: {why}"
+    return False, None
+
+
+def tasks_of(parts: Sequence[Part], notes: Object) -> tuple[Part, Part | None]:
+    """Which template is that of the workers, and which that of the parameter servers.
+
+    Raises
+    ------
+    InstanceError
+        If that cannot be told, or a template lacks our gate.
+    """
+    name = notes.get(names.SERVERS)
+    servers = [part for part in parts if name is not None and part.name == name]
+    workers = [part for part in parts if part not in servers]
+    if name is not None and not servers:
+        known = ", ".join(part.name for part in parts if part.name) or "none"
+        expected = f"expected a replicated job of the object ({known}), got {describe(name)}"
+        raise InstanceError(f"{NOTES}.{names.SERVERS}", expected)
+    if len(workers) != 1:
+        expected = f"expected one replicated job of workers beside it, got {len(workers)}"
+        raise InstanceError(f"{NOTES}.{names.SERVERS}", expected)
+    for part in (*workers, *servers):
+        gates = [gate.get("name") for gate in part.template["spec"].get("schedulingGates") or ()]
+        if part.gated and names.GATE not in gates:
+            path = f"{part.path}.spec.schedulingGates"
+            raise InstanceError(path, f"expected the gate {names.GATE}, got {describe(gates)}")
+    if workers[0].count < 1:
+        raise InstanceError(workers[0].path, f"expected at least one pod, got {workers[0].count}")
+    return workers[0], servers[0] if servers else None
+
+
+def content_version(found: Object, kind: ExistingKind) -> int:
+    """A number that changes with what the owner wants, and not with what we write.
+
+    Examples
+    --------
+    >>> pods = {"parallelism": 2, "template": {"spec": {}}}
+    >>> one = {"metadata": {}, "spec": {**pods, "suspend": True}}
+    >>> other = {"metadata": {"annotations": {names.STATUS: "{}"}}, "spec": pods}
+    >>> content_version(one, JOB) == content_version(other, JOB)
+    True
+    """
+    notes = found["metadata"].get("annotations") or {}
+    said = {
+        name: notes[name]
+        for name in sorted(notes)
+        if name.startswith(f"{names.GROUP}/") and name != names.STATUS
+    }
+    resized = names.MAXIMUM in notes
+    parts = [
+        [part.name, None if resized else part.count, part.template] for part in kind.parts(found)
+    ]
+    return zlib.crc32(json.dumps([said, parts], sort_keys=True).encode())
+
 
 DIGITS = 16  # of the largest count
 

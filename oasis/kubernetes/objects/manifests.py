@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from oasis.kubernetes.names import FIELD_MANAGER, GROUP, PLURAL
-from oasis.kubernetes.objects.existing_kinds import EXISTING
+from oasis.kubernetes.objects.existing import EXISTING
 from oasis.kubernetes.objects.schema import custom_resource
 
 Object = dict[str, Any]

@@ -13,21 +13,18 @@ from typing import Any
 from oasis.kubernetes.cluster.nodes import cluster_of
 from oasis.kubernetes.objects.oasis_job import DEFAULT_GRACE, ON_REJECTION, RESIZE, JobSpec
 from oasis.kubernetes.planning.entry import Entry, Facts, Outcome
+from oasis.kubernetes.planning.live_policy import rest_of
 from oasis.kubernetes.planning.policy_state import policy_state, restore_policy
-from oasis.kubernetes.planning.rest import rest_of
 from oasis.kubernetes.planning.view import ClusterView
 from oasis.model.errors import OasisError, PolicyError
 from oasis.model.instance_file import job_from_dict
 from oasis.model.job import Job
 from oasis.model.rounding import TOLERANCE
-from oasis.scheduling.allocation import NOTHING, Allocation
 from oasis.scheduling.capabilities import PlanningInModel, Promising, Withdrawing, is_told
-from oasis.scheduling.job import PolicyJob
-from oasis.scheduling.model_job import policy_job
-from oasis.scheduling.parameter_servers import FixedPs
+from oasis.scheduling.job import NOTHING, Allocation, FixedPs, PolicyJob
+from oasis.scheduling.placement import Room
 from oasis.scheduling.policy import Plan, Policy
-from oasis.scheduling.room import Room
-from oasis.scheduling.site import Site
+from oasis.scheduling.site import Site, policy_job
 
 REACH = 1000  # delays, in slots, that the utility of a job that is planned anew is known for
 LONGEST_WAIT = 64  # slots between two attempts of a rejected job

@@ -8,8 +8,7 @@ from typing import Any
 
 from oasis.kubernetes.objects.oasis_job import JobSpec
 from oasis.model.instance_file import job_to_dict
-from oasis.scheduling.allocation import NOTHING, Allocation
-from oasis.scheduling.job import PolicyJob
+from oasis.scheduling.job import NOTHING, Allocation, PolicyJob
 
 OBSERVED_MOST = 100
 

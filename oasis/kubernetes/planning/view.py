@@ -6,9 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 
 from oasis.kubernetes.planning.entry import Entry
 from oasis.model.errors import PolicyError
-from oasis.scheduling.allocation import Allocation
-from oasis.scheduling.job import PolicyJob
-from oasis.scheduling.room import Room
+from oasis.scheduling.job import Allocation, PolicyJob
+from oasis.scheduling.placement import Room
 from oasis.scheduling.site import Site
 
 

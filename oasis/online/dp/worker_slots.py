@@ -1,18 +1,81 @@
 """The best split of a job's work over slots: DP_COST of Algorithm 2 for every completion at once.
 
-Only completions whose Lagrangian bound beats the best payoff so far are searched, and in each of
-them only the counts whose reduced cost lies within the duality gap. The result equals that of the
-textbook dynamic programme (docs/theory, "Why the search is exact").
+The exact form counts worker-slots, `ChunkSplit` whole chunks as printed; a gang works with its
+minimum of workers or with none.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from oasis.model.rounding import FloatArray, IntArray
-from oasis.online.dp.envelope import Envelope, Slots
-from oasis.online.dp.repair import repair
-from oasis.online.dp.split import Split
+from oasis.online.dp.lagrangian import Envelope, Slots, Split, repair
+
+
+def costs_of_work(rows: FloatArray, least: int, work: int) -> FloatArray:
+    """What 0, 1, .. worker-slots cost in a slot that has no worker, or `least` at least.
+
+    Parameters
+    ----------
+    rows : (q, N + 1) float array
+        Cost of 0..N workers in one slot of each of q runs, N >= `least` or N = 0; it is written
+        over.
+    least : int
+        The minimum of workers, at least 2.
+    work : int
+        Worker-slots to do; a slot with more of them is not needed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> costs_of_work(np.array([[0.0, 1.0, 2.0, 5.0, np.inf]]), least=3, work=3)
+    array([[0., 5., 5., 5.]])
+    """
+    if rows.shape[1] > 1:
+        rows[:, 1:least] = rows[:, least, None]
+    return rows[:, : work + 1]
+
+
+def workers_for(counts: IntArray, least: int, work: int | None) -> IntArray:
+    """Workers of each slot in which so many worker-slots are to be done.
+
+    Parameters
+    ----------
+    counts : (n,) int array
+        Worker-slots of each slot.
+    least : int
+        The minimum of workers.
+    work : int or None
+        Worker-slots to do in all, at most the sum of `counts`. Slots with fewer than `least` of
+        them do more: the slots after the work is done are left out, and as far as there still is
+        more than the work, the latest slots that can have fewer workers have fewer. None: all
+        counts stay what they are, or are raised.
+
+    Examples
+    --------
+    The two workers that are not asked for in slot 0 do the work of slot 2.
+
+    >>> import numpy as np
+    >>> workers_for(np.array([1, 4, 2]), least=3, work=7)
+    array([3, 4])
+    >>> workers_for(np.array([6, 1]), least=3, work=7)
+    array([4, 3])
+    >>> workers_for(np.array([1, 0, 4, 2]), least=3, work=None)
+    array([3, 0, 4, 3])
+    """
+    workers: IntArray = np.where(counts > 0, np.maximum(counts, least), 0)
+    if work is None:
+        return workers
+    done = workers.cumsum()
+    last = int(done.searchsorted(work))
+    workers, surplus = workers[: last + 1], done[last] - work
+    spare = np.maximum(workers - least, 0)
+    of_later_slots = spare[::-1].cumsum()[::-1] - spare
+    workers -= np.minimum(np.maximum(surplus - of_later_slots, 0), spare)
+    return workers
+
 
 ULPS = 1e-14  # relative rounding error of a sum of costs
 PROBES = 24  # completions whose optimal multiplier is computed before the search begins
@@ -199,3 +262,137 @@ def smallest_factor(
         if not lower < factor:
             return factor
         factor = lower
+
+
+def falls_after(utility: FloatArray, slot: int) -> bool:
+    """Whether every later completion is worth less, even if this one cost next to nothing."""
+    soon = float(utility[slot])
+    return soon > 0 and _later(utility, slot) + noise_of(utility) < soon
+
+
+def first_if_best(
+    rows: FloatArray, lengths: IntArray, utility: FloatArray, demand: int
+) -> Split | None:
+    """The earliest completion, if its payoff is above what any later one is worth.
+
+    The result is that of `best_split` with all slots, to the last bit.
+
+    Parameters
+    ----------
+    rows, lengths, demand
+        See `Envelope`; the runs end with the first slot in which the work can be complete.
+    utility : (n,) float array
+        Value of completing in each slot, also in those after the runs: 0 where that is impossible,
+        then never rising.
+
+    Returns
+    -------
+    Split or None
+        None if a later completion may be better, or if the first does not pay.
+
+    Examples
+    --------
+    Two workers at once cost 6. Completing a slot later is worth 5 less, so it cannot pay as much.
+
+    >>> import numpy as np
+    >>> from oasis.online.dp.worker_slots import first_if_best
+    >>> rows, one_slot = np.array([[0.0, 1.0, 3.0]]), np.array([1])
+    >>> split = first_if_best(rows, one_slot, utility=np.array([10.0, 5.0]), demand=2)
+    >>> split.payoff, split.completion, split.counts
+    (7.0, 0, array([2, 0]))
+    >>> first_if_best(rows, one_slot, utility=np.array([10.0, 8.0]), demand=2) is None
+    True
+    """
+    last = int(lengths.sum()) - 1
+    soon, noise = float(utility[last]), noise_of(utility)
+    beyond = _later(utility, last) + noise
+    least = demand * float((rows[:, 1:] / np.arange(1, rows.shape[1])).min())  # before the envelope
+    if not beyond < soon - least:
+        return None
+    envelope = Envelope(below(rows, float(utility.max())), lengths, demand)
+    if envelope.earliest > last:  # without the costs that are above every utility
+        return None
+    cost, slots = cheapest(envelope, last, soon, noise)
+    if slots is None or not beyond < soon - cost:
+        return None
+    return envelope.split(slots, utility)
+
+
+def _later(utility: FloatArray, slot: int) -> float:
+    return float(utility[slot + 1 :].max(initial=0.0))
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkSplit:
+    """Cheapest ways to do all the work by the end of each slot.
+
+    Parameters
+    ----------
+    table : (n, N + 1) float array
+        ``table[t, n]`` is the cost of n workers in slot t, inf where they do not fit.
+    progress : (N + 1,) int array
+        Work that each count does in a slot; non-decreasing, starts at 0.
+    value : (n + 1, D + 1) float array
+        ``value[s, d]`` is the cheapest cost of at least d units of work in the first s slots.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from oasis.online.dp import ChunkSplit
+    >>> table = np.array([[0.0, 3.0, 5.0], [0.0, 1.0, 2.0]])  # cost of 0, 1, 2 workers in 2 slots
+    >>> split = ChunkSplit.of(table, progress=np.array([0, 1, 2]), total=2)
+    >>> split.cost, split.cheapest().counts
+    (array([5., 2.]), array([0, 2]))
+    """
+
+    table: FloatArray
+    progress: IntArray
+    value: FloatArray
+
+    @classmethod
+    def of(cls, table: FloatArray, progress: IntArray, total: int) -> ChunkSplit:
+        """Run the dynamic programme over slots; state: work done so far, 0..`total`."""
+        before = np.maximum(0, np.arange(total + 1)[:, None] - progress)
+        value = np.full((len(table) + 1, total + 1), np.inf)
+        value[0, 0] = 0.0
+        for slot, costs in enumerate(table):
+            # cost(t, D) = min_n COST_t(t, n) + cost(t - 1, D - work of n workers)
+            value[slot + 1] = (value[slot][before] + costs).min(axis=1)
+        return cls(table, progress, value)
+
+    @property
+    def cost(self) -> FloatArray:
+        """Cheapest cost of all the work by the end of each slot, shape (n,); inf if impossible."""
+        return self.value[1:, -1]
+
+    def best(self, utility: FloatArray) -> Split | None:
+        """The split of the largest positive payoff, the earliest of equals; None without one."""
+        payoff = np.where(utility > 0, utility - self.cost, -np.inf)
+        at = int(np.argmax(payoff))
+        return self._split(at, float(payoff[at])) if payoff[at] > 0 else None
+
+    def cheapest(self) -> Split | None:
+        """The cheapest split, its payoff is minus its cost; None if the work does not fit."""
+        cost = float(self.cost[-1])  # never more than that of an earlier completion
+        return self._split(len(self.cost) - 1, -cost) if cost < np.inf else None
+
+    def smallest_factor(self, utility: FloatArray) -> float | None:
+        """The least x at which x times `utility` pays for the work."""
+        reachable = (utility > 0) & (self.cost < np.inf)
+        factors = self.cost[reachable] / utility[reachable]
+        return float(factors.min()) if factors.size else None
+
+    def _split(self, last: int, payoff: float) -> Split:
+        counts = self.counts(last)
+        return Split(payoff, int(np.flatnonzero(counts)[-1]), counts)
+
+    def counts(self, last: int) -> IntArray:
+        """Worker counts in slots 0..`last` at cost ``cost[last]``, as early as ties allow."""
+        counts = np.zeros(last + 1, dtype=np.int64)
+        work = self.value.shape[1] - 1
+        for slot in range(last, -1, -1):
+            before = np.maximum(0, work - self.progress)
+            reached = self.value[slot][before] + self.table[slot]
+            counts[slot] = int(np.argmax(reached == self.value[slot + 1, work]))
+            work = before[counts[slot]]
+        return counts

@@ -19,9 +19,7 @@ from oasis.model.job import Job
 from oasis.model.schedule import SLOT, Schedule
 from oasis.model.validation import LARGEST_SIZE, describe, integer
 from oasis.online.live.answers import Completion
-from oasis.online.recourse.grid import grid_of
-from oasis.online.recourse.live_job import LiveJob
-from oasis.online.recourse.record import Record
+from oasis.online.recourse.live_job import LiveJob, Record, grid_of
 
 Arrays = Mapping[str, npt.NDArray[np.generic]]
 Server = tuple[str, int]  # group and index

@@ -16,8 +16,7 @@ from oasis.online.ledger import Ledger
 from oasis.online.live.core import Arrays, Core, Events, Server, completed
 from oasis.online.oasis import decide
 from oasis.online.prices import PriceBounds
-from oasis.online.recourse.grid import on_grid
-from oasis.online.recourse.live_job import LiveJob
+from oasis.online.recourse.live_job import LiveJob, on_grid
 from oasis.online.search import Rest, Search
 
 

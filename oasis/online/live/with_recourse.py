@@ -17,10 +17,9 @@ from oasis.online.prices import PriceBounds
 from oasis.online.recourse.admission import DEFAULT_FLOOR, AdmissionRule, AtPrices
 from oasis.online.recourse.futures import DEFAULT_SAMPLES
 from oasis.online.recourse.learned import LearnedPrices
-from oasis.online.recourse.live_job import LiveJob
+from oasis.online.recourse.live_job import LiveJob, Record
 from oasis.online.recourse.params import Commitment, RecourseParams
 from oasis.online.recourse.planner import Planner
-from oasis.online.recourse.record import Record
 from oasis.online.recourse.rules import RuleName, admission_rule, check_unused, rule_name
 
 WAITS = "waits: there is no room for it yet"

@@ -2,8 +2,7 @@
 
 from oasis.online.recourse.admission import AdmissionRule, AtPrices
 from oasis.online.recourse.futures import SampledFutures
-from oasis.online.recourse.learned import LearnedPrices
-from oasis.online.recourse.learned_admission import AtLearnedPrices
+from oasis.online.recourse.learned import AtLearnedPrices, LearnedPrices
 from oasis.online.recourse.params import Commitment, RecourseParams
 from oasis.online.recourse.planner import Planner
 

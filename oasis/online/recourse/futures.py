@@ -13,9 +13,8 @@ from oasis.model.cluster import Cluster
 from oasis.model.job import Job
 from oasis.model.rounding import FloatArray
 from oasis.online.recourse.admission import DEFAULT_FLOOR
-from oasis.online.recourse.grid import grid_of
 from oasis.online.recourse.learned import LearnedPrices
-from oasis.online.recourse.live_job import LiveJob
+from oasis.online.recourse.live_job import LiveJob, grid_of
 from oasis.online.recourse.working_plan import WorkingPlan
 
 DEFAULT_SAMPLES = 8

@@ -2,18 +2,65 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from math import ceil
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from oasis.model.cluster import Cluster
 from oasis.model.job import Job
 from oasis.model.resources import as_array
-from oasis.model.rounding import FloatArray
+from oasis.model.rounding import FloatArray, IntArray
 from oasis.model.schedule import COUNT, SLOT, Schedule
 from oasis.online.completions import Completions
-from oasis.online.recourse.grid import GridJob, on_grid
 from oasis.online.search import Rest
+
+MANTISSA = 53  # bits of a float
+
+
+@dataclass(frozen=True, slots=True)
+class GridJob(Job):
+    """A job whose demands are multiples of one small power of two for each resource.
+
+    Parameters
+    ----------
+    original : Job
+        The job as it was given; its ratio of bandwidths decides on the parameter servers (6).
+    """
+
+    original: Job = field(kw_only=True)
+
+    def ps_needed(self, workers: npt.ArrayLike) -> IntArray:
+        return self.original.ps_needed(workers)
+
+
+def grid_of(cluster: Cluster) -> dict[str, float]:
+    """For each resource, the spacing of floats at twice the largest capacity.
+
+    Sums of multiples of it that fit a server are exact; it changes an amount by no more than
+    2^-51 of the largest server. Counts are rounded with a tolerance of 1e-9 (see `rounding`)
+    of their own server, so that this loses no task unless servers differ by a factor of millions.
+    """
+    largest = np.maximum(cluster.worker_capacity.max(axis=0), cluster.ps_capacity.max(axis=0))
+    _, exponent = np.frexp(np.maximum(largest, np.finfo(float).tiny * 2.0**60))
+    return {
+        name: float(np.ldexp(1.0, int(power) + 1 - MANTISSA))
+        for name, power in zip(cluster.resources, exponent, strict=True)
+    }
+
+
+def on_grid(job: Job, grid: Mapping[str, float]) -> GridJob:
+    """`job` with its demands rounded up to the grid: what fits here also fits in raw units."""
+    given = {field.name: getattr(job, field.name) for field in fields(Job)}
+    for group in ("worker", "ps"):
+        given[group] = {
+            name: ceil(amount / grid[name]) * grid[name] for name, amount in given[group].items()
+        }
+    return GridJob(**given, original=job)
+
 
 NEVER = -1
 LEAST_SHARE = 1e-12  # of a job that demands next to nothing: densities stay finite
@@ -147,3 +194,45 @@ def dominant_share(job: Job, cluster: Cluster) -> float:
         shares = np.divide(demand, total, out=np.zeros_like(demand), where=total > 0)
         largest = max(largest, float(shares.max()))
     return max(largest, LEAST_SHARE)
+
+
+@dataclass(slots=True)
+class Record:
+    """Counts over one run.
+
+    Parameters
+    ----------
+    given_up : list of str
+        Jobs that were given up after they had run.
+    wasted : int
+        Worker-slots that they had run.
+    done : int
+        Worker-slots run by all jobs that have left.
+    broken : list of str
+        Jobs whose promise could not be kept, because a server was lost or work turned out longer.
+    cut_short : int
+        Decisions in which the limit in seconds left rounds undone.
+    """
+
+    given_up: list[str] = field(default_factory=list)
+    wasted: int = 0
+    done: int = 0
+    broken: list[str] = field(default_factory=list)
+    cut_short: int = 0
+
+    def leave(self, live: LiveJob, completed: bool) -> None:
+        """Take note of a job that is complete or will never run again."""
+        self.done += live.done
+        if not completed and live.started:
+            self.given_up.append(live.job.id)
+            self.wasted += live.done
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        return {
+            "given_up_after_start": list(self.given_up),
+            "worker_slots_wasted": self.wasted,
+            "worker_slots_done": self.done,
+            "broken_promises": list(self.broken),
+            "decisions_cut_short": self.cut_short,
+        }

@@ -7,8 +7,7 @@ from typing import Literal, get_args
 from oasis.online.prices import PriceBounds
 from oasis.online.recourse.admission import DEFAULT_FLOOR, AdmissionRule, AtPrices
 from oasis.online.recourse.futures import DEFAULT_SAMPLES, SampledFutures
-from oasis.online.recourse.learned import LearnedPrices
-from oasis.online.recourse.learned_admission import AtLearnedPrices
+from oasis.online.recourse.learned import AtLearnedPrices, LearnedPrices
 
 RuleName = Literal["futures", "learned", "oasis"]
 

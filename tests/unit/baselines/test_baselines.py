@@ -9,12 +9,10 @@ import baselines
 import oasis
 from baselines.counts import FixedCounts
 from baselines.dorm import Dorm
-from baselines.drf import DRF
-from baselines.fifo import FIFO
-from baselines.las import LAS
-from baselines.prospects import Prospects, worth_by_slot
-from baselines.rrh import RRH
-from baselines.srtf import SRTF
+from baselines.fair_shares import DRF
+from baselines.preemptive import LAS, SRTF
+from baselines.queues import FIFO
+from baselines.rrh import RRH, Prospects, worth_by_slot
 from oasis import Cluster, Constant, Deadline, Instance, Job, Piecewise, Server
 from oasis.scheduling import EmptyCluster
 from oasis.scheduling.placement import place

@@ -2,9 +2,7 @@
 
 from dataclasses import replace
 
-from baselines.gang_queue import GangQueue
-from baselines.resizing import add_worker, drop_worker, shrink
-from baselines.running_jobs import RunningJobs
+from baselines.gangs import GangQueue, RunningJobs, add_worker, drop_worker, shrink
 from oasis.simulator import (
     NOTHING,
     Allocation,

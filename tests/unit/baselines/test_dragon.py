@@ -2,11 +2,7 @@
 
 import pytest
 
-from baselines.dragon.idle import IdleClock
-from baselines.dragon.locality_aware import LocalityAware
-from baselines.dragon.packing import FewestNodes, Ladder
-from baselines.dragon.policy import Dragon
-from baselines.dragon.scaling import make_room
+from baselines.dragon import Dragon, FewestNodes, IdleClock, Ladder, LocalityAware, make_room
 from oasis.simulator import Allocation, Machine, Outage, Room, Site
 from tests.unit.baselines.controllers import engine, job, workers
 

@@ -5,11 +5,8 @@ import math
 import pytest
 
 from baselines import KubernetesDefault
-from baselines.kod2.placing import AffinityPlacement
-from baselines.kod2.policy import Kod2
-from baselines.kod2.scaling import scale_in, scale_out
-from baselines.kod2.weights import JobState, Weights
-from baselines.node import on_node
+from baselines.counts import on_node
+from baselines.kod2 import AffinityPlacement, JobState, Kod2, Weights, scale_in, scale_out
 from oasis.simulator import Allocation, Machine, Outage, PolicyJob, Room, Site, replay
 from tests.unit.baselines.controllers import engine, job, workers, workload
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from baselines.drf import DRF
-from baselines.fifo import FIFO
+from baselines.fair_shares import DRF
 from baselines.kubernetes_default import KubernetesDefault
+from baselines.queues import FIFO
 from oasis.simulator import (
     Engine,
     FixedPs,

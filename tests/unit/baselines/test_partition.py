@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from baselines.dorm import Candidate, Partition
 from baselines.fair_shares import Fairness, Portions
-from baselines.partition import Candidate, Partition
-from oasis.scheduling.allocation import NOTHING, Allocation
-from oasis.scheduling.job import PolicyJob
+from oasis.scheduling.job import NOTHING, Allocation, PolicyJob
 from oasis.scheduling.site import Machine, Site
 
 NODES = 1000

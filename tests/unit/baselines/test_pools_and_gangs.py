@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from baselines.gang_controller import GangController
-from baselines.pools import Pools
+from baselines.fair_shares import Pools
+from baselines.gangs import GangController
 from oasis.scheduling.job import PolicyJob
-from oasis.scheduling.node_placement import OneNode
+from oasis.scheduling.placement import OneNode
 from oasis.scheduling.site import Machine, Site
 from oasis.simulator.run import replay
 from oasis.simulator.workload import Workload

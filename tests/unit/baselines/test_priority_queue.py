@@ -4,11 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from baselines.priority_queue.gang import FirstNode
-from baselines.priority_queue.policy import PriorityQueue
-from baselines.priority_queue.scale_down import scale_down, scale_down_as_printed
-from baselines.priority_queue.scale_up import scale_up
-from baselines.shares import MachineShares
+from baselines.fair_shares import MachineShares
+from baselines.priority_queue import (
+    FirstNode,
+    PriorityQueue,
+    scale_down,
+    scale_down_as_printed,
+    scale_up,
+)
 from oasis import Constant, Sigmoid
 from oasis.simulator import Allocation, Machine, Outage, Room, Site
 from tests.unit.baselines.controllers import engine, job, workers

@@ -7,19 +7,11 @@ from statistics import median
 
 import pytest
 
-from baselines.easy import EASY
-from baselines.fifo import FIFO
-from baselines.finish_time_fairness import FinishTimeFairness
+from baselines.counts import Gpus
+from baselines.fair_shares import FinishTimeFairness
 from baselines.gittins import Gittins, Services
-from baselines.gpu_time import Gpus
-from baselines.las import LAS
-from baselines.levels import Levels, check_levels
-from baselines.line import Misfits, check_line
-from baselines.ordered import significant
-from baselines.queued import Queued
-from baselines.sjf import SJF
-from baselines.srsf import SRSF
-from baselines.srtf import SRTF
+from baselines.preemptive import LAS, SRSF, SRTF, Levels, check_levels, significant
+from baselines.queues import EASY, FIFO, SJF, Misfits, Queued, check_line
 from baselines.turns import Turns
 from oasis.scheduling import Allocation, BestFit, Machine, PolicyJob, Room, Site
 from oasis.simulator import Outage, PlainJob, replay, rigid_workload

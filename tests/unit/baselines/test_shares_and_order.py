@@ -9,22 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from baselines.fair_shares import Fairness, Portions, fair_shares
-from baselines.line import FIT, STRICT
-from baselines.ordered import Ordered
-from baselines.placing import Placing
+from baselines.counts import Placing
+from baselines.fair_shares import Fairness, Portions, Shares, fair_shares
+from baselines.preemptive import Ordered
+from baselines.queues import FIT, STRICT
 from baselines.registry import ALL, CONTROLLERS, POLICIES, QUEUES, make
-from baselines.shares import Shares
 from oasis.model.rounding import FloatArray
-from oasis.scheduling.allocation import NOTHING, Allocation
-from oasis.scheduling.job import PolicyJob
-from oasis.scheduling.parameter_servers import FixedPs
+from oasis.scheduling.job import NOTHING, Allocation, FixedPs, PolicyJob
 from oasis.scheduling.placement import BestFit, RoundRobin, Spread
 from oasis.scheduling.policy import Plan, View
 from oasis.scheduling.site import Machine, Site
-from oasis.simulator.progress import Progress
-from oasis.simulator.state import State
-from oasis.simulator.view import StateView
+from oasis.simulator.state import Progress, State, StateView
 
 # Eight GPUs and sixteen cores for workers, eight cores for parameter servers.
 SITE = Site(

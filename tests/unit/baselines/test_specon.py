@@ -3,10 +3,15 @@
 import pytest
 
 from baselines import FIFO
-from baselines.specon.container import Category, Container
-from baselines.specon.in_turn import InTurn
-from baselines.specon.policy import SpeCon
-from baselines.specon.workers import choose_host, rebalance, worker_score
+from baselines.specon import (
+    Category,
+    Container,
+    InTurn,
+    SpeCon,
+    choose_host,
+    rebalance,
+    worker_score,
+)
 from oasis.simulator import (
     ChangeCosts,
     Engine,

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 import oasis
-from oasis.certify.suspects import MANY, minibatch_slots, suspects
-from oasis.certify.verify import verify_schedule
+from oasis.certify.verify import MANY, minibatch_slots, suspects, verify_schedule
 from oasis.model.errors import VerificationError
 from oasis.model.instance import Instance, Job
 from oasis.model.rounding import TOLERANCE

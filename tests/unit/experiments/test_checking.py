@@ -15,10 +15,9 @@ from baselines import DRF, FIFO
 from experiments.cli.commands import plot, verify
 from experiments.evaluation.checking import check_document
 from experiments.evaluation.comparison import Comparison, compare
-from experiments.evaluation.competitive_ratio import CompetitiveRatio
-from experiments.evaluation.measure import competitive_ratio
+from experiments.evaluation.competitive_ratio import CompetitiveRatio, competitive_ratio
 from experiments.evaluation.provenance import instance_reference
-from oasis.simulator.result_file import result_from_dict
+from oasis.simulator.result import result_from_dict
 from offline import OfflineResult
 
 INSTANCE = oasis.generate("testbed", jobs=5, seed=3)

@@ -27,14 +27,31 @@ from experiments.cli.commands import (
     solve,
     sweep,
 )
-from experiments.cli.delivery import Delivery, with_delivery
-from experiments.cli.flags import comma_counts, comma_list, flag, naming_flags, with_options
-from experiments.cli.options import is_stdout, limits_of, not_stdout
-from experiments.cli.policy_options import choose_options, known_policy, read_assignments
-from experiments.cli.reading import errors_name, read_instance, read_job, read_recipe
-from experiments.cli.results import deliver, refuse
+from experiments.cli.options import (
+    choose_options,
+    comma_counts,
+    comma_list,
+    flag,
+    is_stdout,
+    known_policy,
+    limits_of,
+    naming_flags,
+    not_stdout,
+    read_assignments,
+    with_options,
+)
+from experiments.cli.results import (
+    Delivery,
+    deliver,
+    errors_name,
+    read_instance,
+    read_job,
+    read_recipe,
+    refuse,
+    with_delivery,
+)
 from experiments.cli.sweep_report import interrupted
-from experiments.evaluation import quote_facts
+from experiments.evaluation import tables as quote_facts
 from experiments.evaluation.options import Option, described
 from experiments.evaluation.policies import POLICIES
 from experiments.sweep.run import SweepProgress

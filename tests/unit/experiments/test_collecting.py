@@ -6,7 +6,7 @@ import gc
 
 import pytest
 
-from experiments.cli.collecting import SELDOM, seldom_collected
+from experiments.cli.main import SELDOM, seldom_collected
 
 
 def test_cycles_are_looked_for_seldom_inside_and_as_before_outside() -> None:

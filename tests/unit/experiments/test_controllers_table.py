@@ -12,9 +12,18 @@ pytest.importorskip("pyarrow", reason="needs the sweep extra")
 
 from experiments.cli.main import main
 from experiments.figures import EXPERIMENTS, FIGURES, FigureSettings
-from experiments.figures.controllers.table import LOADS, POLICIES, cases, run, table
-from experiments.figures.controllers.workloads import JOBS, at_load, drawn, of_trace
-from experiments.figures.rows import read_csv
+from experiments.figures.controllers import (
+    JOBS,
+    LOADS,
+    POLICIES,
+    at_load,
+    cases,
+    drawn,
+    of_trace,
+    run,
+    table,
+)
+from experiments.figures.figure import read_csv
 from tests.philly_shape import philly_shaped
 from tests.unit.experiments.test_plotting import assert_readable
 

@@ -10,10 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import oasis
-from experiments.evaluation.alone import is_wide, run_alone
-from experiments.evaluation.description import describe_instance
-from experiments.evaluation.load import Load
-from experiments.plotting.load import plot_load
+from experiments.evaluation.description import Load, describe_instance, is_wide, run_alone
+from experiments.plotting.servers import plot_load
 from oasis import Cluster, Constant, Instance, Job, Server
 from tests.strategies import instances
 

@@ -13,8 +13,8 @@ pytest.importorskip("matplotlib", reason="needs the plot extra")
 pytest.importorskip("pyarrow", reason="needs the sweep extra")
 
 from experiments.figures import FIGURES, FigureSettings, reproduce
-from experiments.figures.oasis.published import FIG3, FIG4, FIG8
-from experiments.figures.rows import Row, read_csv
+from experiments.figures.figure import Row, read_csv
+from experiments.figures.oasis.utility_bars import FIG3, FIG4, FIG8
 
 PUBLISHED_PICTURES = Path(__file__).parents[3] / "docs" / "figures"
 

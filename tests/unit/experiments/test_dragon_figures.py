@@ -13,11 +13,14 @@ pytest.importorskip("pyarrow", reason="needs the sweep extra")
 
 from baselines import Dragon
 from experiments.figures import EXPERIMENTS
-from experiments.figures.direct import reproduce_direct
-from experiments.figures.dragon import study_figures, table1_figures
+from experiments.figures.dragon import study as study_figures
+from experiments.figures.dragon import table1 as table1_figures
 from experiments.figures.dragon.models import (
     BATCH,
     EXPOSED,
+    FIG6_FACTORS,
+    FIG7,
+    FIG8,
     LINK_GBPS,
     MODELS,
     TESTBED,
@@ -26,7 +29,6 @@ from experiments.figures.dragon.models import (
     job,
     speedup,
 )
-from experiments.figures.dragon.published import FIG6_FACTORS, FIG7, FIG8
 from experiments.figures.dragon.running import (
     AS_CODED,
     DEFAULT,
@@ -38,7 +40,7 @@ from experiments.figures.dragon.running import (
 )
 from experiments.figures.dragon.study import INTENSITIES, gap, mean_run, study
 from experiments.figures.dragon.table1 import ARRIVALS, ASKED, LEAST, arrivals, table1
-from experiments.figures.rows import read_csv
+from experiments.figures.figure import read_csv, reproduce_direct
 from oasis.simulator import elastic_from_dict, replay
 from tests.unit.experiments.test_plotting import assert_readable
 

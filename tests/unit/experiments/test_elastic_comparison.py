@@ -5,17 +5,18 @@ from __future__ import annotations
 import pytest
 
 import oasis
-from experiments.cli.elastic_table import compare_on_elastic
-from experiments.cli.reading import read_workload
+from experiments.cli.commands.compare import compare_on_elastic
+from experiments.cli.results import read_workload
 from experiments.evaluation.elastic_comparison import (
+    BySlots,
+    ElasticModel,
+    Slotted,
     compare_elastic,
     elastic_policy,
     utility_of,
 )
-from experiments.evaluation.elastic_model import BySlots, ElasticModel
-from experiments.evaluation.slotted import Slotted
 from experiments.evaluation.tables import elastic_rows
-from experiments.figures.controllers.workloads import at_load, drawn
+from experiments.figures.controllers import at_load, drawn
 from oasis.model.errors import InstanceError
 from oasis.model.utility import Deadline
 from oasis.online.live.scheduler import LiveScheduler

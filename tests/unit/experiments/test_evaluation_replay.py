@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from experiments.evaluation.replay import PLAIN, replay_each
+from experiments.evaluation.comparison import PLAIN, replay_each
 from oasis.simulator import PlainJob, rigid_workload
 
 WORKLOAD = rigid_workload([PlainJob(f"j{k}", k, 30.0 - k, 1 + k % 2) for k in range(6)], 1, 2)

@@ -20,13 +20,18 @@ from scipy import stats
 
 from experiments.cli.main import main
 from experiments.figures import EXPERIMENTS, FIGURES
-from experiments.figures.figure import PublishedFigure
+from experiments.figures.figure import (
+    PublishedFigure,
+    for_people,
+    interval,
+    ratio,
+    read_csv,
+    reproduce,
+    write_csv,
+)
 from experiments.figures.oasis import fig3, fig4, fig5, fig6, fig8, fig9
 from experiments.figures.oasis.lateness_boxes import QUANTILES
-from experiments.figures.oasis.published import FIG3, FIG6
-from experiments.figures.oasis.utility_bars import published_mark
-from experiments.figures.reproduction import reproduce
-from experiments.figures.rows import for_people, interval, ratio, read_csv, write_csv
+from experiments.figures.oasis.utility_bars import FIG3, FIG6, published_mark
 from experiments.figures.settings import SHOWN, FigureSettings
 from experiments.figures.studies import commitment, floor
 from experiments.sweep.cells import expand
@@ -413,7 +418,7 @@ def test_failed_runs_are_left_out_and_said(tmp_path, monkeypatch):
         parquet.write_table(table, output)
         return SimpleNamespace(output=output, table=table)
 
-    monkeypatch.setattr("experiments.figures.reproduction.run_sweep", run_sweep)
+    monkeypatch.setattr("experiments.figures.figure.run_sweep", run_sweep)
     result = reproduce(FIGURES["fig3"], FigureSettings(seeds=2), tmp_path)
     assert [(row["policy"], row["seeds"], row["utility"]) for row in result.rows] == [
         ("oasis", 1, 8.0),
@@ -462,7 +467,7 @@ def test_ctrl_c_says_what_is_kept(tmp_path, monkeypatch, capfd):
         on_progress(SweepProgress(total=10, done=3))
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("experiments.figures.reproduction.run_sweep", run_sweep)
+    monkeypatch.setattr("experiments.figures.figure.run_sweep", run_sweep)
     assert call("figure", "fig3", "-o", tmp_path) == 130
     kept = "3 of 10 cells are recorded, the same command goes on from there"
     assert capfd.readouterr() == ("", f"oasis: interrupted; {kept}\n")

@@ -8,8 +8,13 @@ from pathlib import Path
 import pytest
 
 import oasis
-from experiments.evaluation.imported import import_policy, is_import_name
-from experiments.evaluation.policies import entry_of, having, make_policy
+from experiments.evaluation.policies import (
+    entry_of,
+    having,
+    import_policy,
+    is_import_name,
+    make_policy,
+)
 from experiments.sweep.config import PolicyGrid
 
 SOURCE = '''
@@ -46,7 +51,7 @@ def test_the_working_directory_is_looked_at_last_and_forgotten(module: str, tmp_
     assert import_policy(f"{module}:Mine").__name__ == "Mine"
     assert sys.path == before
     (tmp_path / "baselines").mkdir()
-    assert import_policy("baselines.fifo:FIFO").__module__ == "baselines.fifo"
+    assert import_policy("baselines.queues:FIFO").__module__ == "baselines.queues"
 
 
 def test_it_has_an_entry_like_those_of_the_registry(module: str) -> None:

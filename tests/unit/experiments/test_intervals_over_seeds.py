@@ -14,7 +14,7 @@ from scipy import stats
 import baselines
 import oasis
 from experiments.cli.main import main
-from experiments.evaluation.comparison import compare
+from experiments.evaluation.comparison import AVERAGED, compare, compare_over_seeds
 from experiments.evaluation.intervals import (
     LIMITS,
     WIDEST,
@@ -22,10 +22,9 @@ from experiments.evaluation.intervals import (
     interval_of,
     scale_of,
 )
-from experiments.evaluation.seeds import AVERAGED, compare_over_seeds
-from experiments.evaluation.texts import interval as as_text
-from experiments.evaluation.texts import number, percent, seconds
-from experiments.figures import rows
+from experiments.evaluation.tables import interval as as_text
+from experiments.evaluation.tables import number, percent, seconds
+from experiments.figures import figure as rows
 
 VALUES = {
     "any": st.integers(-(10**9), 10**9).map(lambda k: k / 1000),

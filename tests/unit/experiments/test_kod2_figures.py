@@ -10,11 +10,26 @@ pytest.importorskip("matplotlib", reason="needs the plot extra")
 pytest.importorskip("pyarrow", reason="needs the sweep extra")
 
 from experiments.figures import EXPERIMENTS
-from experiments.figures.kod2.fig7_fig8 import cases7, cases8, run7, run8, table7, table8
-from experiments.figures.kod2.models import BATCHES, EXPOSED, NETWORKS, ten_jobs
-from experiments.figures.kod2.published import FIG7, FIG8
-from experiments.figures.kod2.running import KOD2, OPERATOR, Operator, mean_busy, measure
-from experiments.figures.rows import read_csv
+from experiments.figures.figure import read_csv
+from experiments.figures.kod2 import (
+    BATCHES,
+    EXPOSED,
+    FIG7,
+    FIG8,
+    KOD2,
+    NETWORKS,
+    OPERATOR,
+    Operator,
+    cases7,
+    cases8,
+    mean_busy,
+    measure,
+    run7,
+    run8,
+    table7,
+    table8,
+    ten_jobs,
+)
 from oasis.simulator import Machine, PolicyJob, Site, Workload, replay
 from tests.unit.experiments.test_plotting import assert_readable
 

@@ -10,14 +10,19 @@ import pytest
 
 import oasis
 from experiments.library import FAMILIES, PROBLEMS, Library, Record
-from experiments.library.families import problem_named, problems_like
+from experiments.library.families import UTILITIES, problem_named, problems_like, with_utilities
 from experiments.library.handing_in import handed_in
 from experiments.library.improve import JOURNAL, RECOURSE, Change, Effort, improve, keep
-from experiments.library.journal import PassJournal
-from experiments.library.packing import digest, packed, unpacked
-from experiments.library.record import COLUMNS, rounded, rounded_up
-from experiments.library.store import fingerprint
-from experiments.library.utilities import UTILITIES, with_utilities
+from experiments.library.store import (
+    COLUMNS,
+    PassJournal,
+    digest,
+    fingerprint,
+    packed,
+    rounded,
+    rounded_up,
+    unpacked,
+)
 from oasis.model.errors import OasisError, SolverError, VerificationError
 from oasis.solvers import Status
 from offline import Phase, solve

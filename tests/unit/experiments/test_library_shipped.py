@@ -8,8 +8,7 @@ import pytest
 
 import experiments.library.store
 from experiments.library import PROBLEMS, Library
-from experiments.library.record import OPTIMAL
-from experiments.library.store import SHIPPED
+from experiments.library.store import OPTIMAL, SHIPPED
 from oasis.solvers import PROOF, Status
 from offline import solve
 

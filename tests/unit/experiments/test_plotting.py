@@ -28,13 +28,10 @@ from experiments.evaluation.comparison import compare
 from experiments.plotting.canvas import new_figure
 from experiments.plotting.comparison import plot_comparison
 from experiments.plotting.files import FORMATS, save, svg_text
-from experiments.plotting.groups import group_of
 from experiments.plotting.pages import comparison_page, ratio_page, run_page
-from experiments.plotting.prices import plot_prices
-from experiments.plotting.ratio import plot_ratio
-from experiments.plotting.rents import plot_rents
+from experiments.plotting.ratio import plot_ratio, plot_rents
 from experiments.plotting.schedule import plot_schedule
-from experiments.plotting.utilisation import plot_utilisation
+from experiments.plotting.servers import group_of, plot_prices, plot_utilisation
 from experiments.plotting.utilities import plot_utilities
 from offline import configuration_bound
 

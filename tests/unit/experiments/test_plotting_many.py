@@ -15,22 +15,33 @@ from matplotlib.axes import Axes
 
 import baselines
 import oasis
+from experiments.evaluation.checking import by_digest, digest_of, instance_of, named_file
 from experiments.evaluation.comparison import Comparison
 from experiments.evaluation.description import describe_instance
-from experiments.evaluation.instance_of import by_digest, digest_of, instance_of, named_file
 from experiments.evaluation.job_comparison import Finish, JobComparison
 from experiments.evaluation.provenance import instance_reference
-from experiments.plotting.bands import bands_of, draw_bands
-from experiments.plotting.canvas import PALETTE, block_means, colour, new_figure, step_of
-from experiments.plotting.classes import by_class, urgency
+from experiments.plotting.canvas import (
+    PALETTE,
+    block_means,
+    colour,
+    drawing_style,
+    new_figure,
+    read_style,
+    step_of,
+)
 from experiments.plotting.comparison import measures_of, plot_comparison
-from experiments.plotting.differences import MOST_JOBS, difference, plot_differences
-from experiments.plotting.documents import kind_of, picture_of
-from experiments.plotting.load import plot_load
+from experiments.plotting.files import kind_of, picture_of
 from experiments.plotting.quote import plot_quote
-from experiments.plotting.schedule import TOO_MANY, plot_schedule
-from experiments.plotting.style import drawing_style, read_style
-from experiments.plotting.utilisation import plot_utilisation
+from experiments.plotting.ratio import MOST_JOBS, difference, plot_differences
+from experiments.plotting.schedule import (
+    TOO_MANY,
+    bands_of,
+    by_class,
+    draw_bands,
+    plot_schedule,
+    urgency,
+)
+from experiments.plotting.servers import plot_load, plot_utilisation
 from experiments.plotting.utilities import plot_utilities
 
 Made = tuple[oasis.Instance, oasis.Run]

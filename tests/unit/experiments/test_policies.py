@@ -15,8 +15,7 @@ import pytest
 import baselines
 import oasis
 from experiments import evaluation
-from experiments.evaluation.generate_options import GenerateOptions
-from experiments.evaluation.options import options_of
+from experiments.evaluation.options import GenerateOptions, options_of
 from experiments.evaluation.policies import (
     OASIS,
     POLICIES,

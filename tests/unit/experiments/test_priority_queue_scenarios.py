@@ -10,9 +10,8 @@ pytest.importorskip("matplotlib", reason="needs the plot extra")
 pytest.importorskip("pyarrow", reason="needs the sweep extra")
 
 from experiments.figures import EXPERIMENTS
-from experiments.figures.priority_queue.scenarios import SCENARIOS, scenario
-from experiments.figures.priority_queue.timeline import PRINTED, READ, cases, run, table
-from experiments.figures.rows import read_csv
+from experiments.figures.figure import read_csv
+from experiments.figures.priority_queue import PRINTED, READ, SCENARIOS, cases, run, scenario, table
 from tests.unit.experiments.test_plotting import assert_readable
 
 PICTURES = Path(__file__).parents[3] / "docs" / "figures"

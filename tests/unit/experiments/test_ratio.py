@@ -10,8 +10,8 @@ import pytest
 
 import oasis
 from experiments import competitive_ratio
-from experiments.cli.job_table import print_jobs
-from experiments.evaluation import measure as ratio
+from experiments.cli.commands.ratio import print_jobs
+from experiments.evaluation import competitive_ratio as ratio
 from experiments.evaluation.competitive_ratio import GUARANTEES
 from experiments.evaluation.job_comparison import TAKEN_BY, compare_jobs, to_dict, totals
 from oasis import Cluster, Constant, Instance, Job, Server

@@ -8,7 +8,7 @@ import pytest
 
 import oasis
 from experiments import competitive_ratio
-from experiments.cli.job_table import print_jobs
+from experiments.cli.commands.ratio import print_jobs
 from experiments.evaluation.job_comparison import compare_jobs
 from experiments.evaluation.policies import RIVALS, make_policy
 from oasis.solvers import Status

@@ -26,20 +26,23 @@ import oasis
 from experiments import competitive_ratio
 from experiments.cli.app import whole_app
 from experiments.cli.main import main
-from experiments.evaluation.comparison import Comparison
-from experiments.evaluation.facts import ratio_facts, run_facts, solve_facts
+from experiments.evaluation.comparison import Comparison, compare_over_seeds
 from experiments.evaluation.policies import POLICIES
 from experiments.evaluation.provenance import instance_reference
-from experiments.evaluation.quote_facts import quote_facts
-from experiments.evaluation.seeds import compare_over_seeds
-from experiments.evaluation.tables import compared_rows, decision_row, replayed_rows
+from experiments.evaluation.tables import (
+    compared_rows,
+    decision_row,
+    quote_facts,
+    ratio_facts,
+    replayed_rows,
+    run_facts,
+    solve_facts,
+)
 from experiments.plotting.canvas import as_written, new_figure, shorten
 from experiments.report.again import commands_of, not_options, text_of
 from experiments.report.page import report_page
-from experiments.report.proofs import proofs_of
-from experiments.report.section import MOST_ROWS, Section, table
-from experiments.report.sections import section_of
-from experiments.report.svg import inline_svg
+from experiments.report.section import MOST_ROWS, Section, inline_svg, table
+from experiments.report.sections import proofs_of, section_of
 from oasis.simulator import generate_elastic
 from offline import BendersParams, solve
 

@@ -25,7 +25,7 @@ from experiments.report.page import report_page
 from experiments.report.sweeps import is_table, read_sweep, sweep_section
 from experiments.sweep import expand, run_sweep, summarise, sweep_config
 from experiments.sweep.grid import grid_of, toml_of
-from experiments.sweep.table import columns_of, label, notes_of, rows_of
+from experiments.sweep.summary import columns_of, label, notes_of, rows_of
 
 SMALL = {"preset": "testbed", "jobs": [3, 4], "worker_servers": 3, "ps_servers": 2, "horizon": 8}
 GRIDS: dict[str, dict[str, Any]] = {

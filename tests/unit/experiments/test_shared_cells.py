@@ -12,10 +12,9 @@ import pytest
 import oasis
 from experiments.sweep.cells import expand
 from experiments.sweep.config import SweepConfig
-from experiments.sweep.record import FAILED, Record
 from experiments.sweep.run import SweepProgress, run_sweep
 from experiments.sweep.sources import drawn, read
-from experiments.sweep.store import Store, repeatable
+from experiments.sweep.store import FAILED, Record, Store, repeatable
 from experiments.sweep.task import Case, Figures, Options, Task
 from experiments.sweep.tasks import TASKS, optimum, ratio
 from tests.sweeping import small

@@ -12,7 +12,7 @@ pytest.importorskip("pyarrow", reason="needs the sweep extra")
 
 from baselines import FIFO
 from experiments.figures import EXPERIMENTS
-from experiments.figures.rows import read_csv
+from experiments.figures.figure import read_csv
 from experiments.figures.specon.completion_times import run, table
 from experiments.figures.specon.draws import (
     BETWEEN,

@@ -14,7 +14,7 @@ pytest.importorskip("matplotlib", reason="needs the plot extra")
 pytest.importorskip("pyarrow", reason="needs the sweep extra")
 
 from experiments.figures import EXPERIMENTS
-from experiments.figures.rows import read_csv
+from experiments.figures.figure import read_csv
 from experiments.figures.specon import sensitivity
 from experiments.figures.specon.draws import as_published
 from experiments.figures.specon.models import curve

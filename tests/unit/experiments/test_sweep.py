@@ -16,10 +16,9 @@ from scipy import stats
 import oasis
 from baselines import FIFO
 from experiments.sweep.cells import expand
-from experiments.sweep.config import SweepConfig, read_config, sweep_config
+from experiments.sweep.config import SweepConfig, explain, read_config, sweep_config
 from experiments.sweep.executors import Local
 from experiments.sweep.fingerprint import fingerprint
-from experiments.sweep.model import explain
 from experiments.sweep.run import SweepProgress, SweepResult, run_sweep
 from experiments.sweep.store import Store, read_frame, repeatable
 from experiments.sweep.summary import summarise

@@ -15,10 +15,9 @@ from experiments.cli import sweep_progress as shown
 from experiments.cli.interrupt import sigterm_as_ctrl_c
 from experiments.cli.sweep_progress import describe, sweep_progress
 from experiments.sweep.cells import Cell
-from experiments.sweep.reach import check_cluster
-from experiments.sweep.record import Record
+from experiments.sweep.executors import check_cluster
 from experiments.sweep.run import SweepProgress, run_sweep
-from experiments.sweep.store import Store
+from experiments.sweep.store import Record, Store
 from experiments.sweep.worker import execute
 from oasis.model.errors import OasisError
 from tests.sweeping import small

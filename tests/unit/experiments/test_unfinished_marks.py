@@ -10,16 +10,15 @@ import pytest
 
 import oasis
 from baselines import DRF, FIFO
-from experiments.evaluation import facts, tables
-from experiments.evaluation.comparison import Comparison, compare
+from experiments.evaluation import tables
+from experiments.evaluation import tables as facts
+from experiments.evaluation.comparison import Comparison, compare, compare_over_seeds, replay_each
 from experiments.evaluation.elastic_comparison import compare_elastic
-from experiments.evaluation.replay import replay_each
-from experiments.evaluation.seeds import compare_over_seeds
 from experiments.plotting import plot_comparison, run_page
 from experiments.plotting.means import plot_means
 from experiments.report.sections import section_of
 from experiments.sweep import summarise
-from experiments.sweep.table import notes_of, rows_of
+from experiments.sweep.summary import notes_of, rows_of
 from oasis.simulator import ElasticWorkload, elastic_from_dict
 
 POLICIES: dict[str, dict[str, Any]] = {"kubernetes-default": {}, "fifo": {}}

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any
 
-from oasis.kubernetes.api.api_errors import ApiError, LostAnswerError
-from oasis.kubernetes.api.connection import RetryParams
+from oasis.kubernetes.api.connection import ApiError, LostAnswerError, RetryParams
 
 
 class FakeConnection:

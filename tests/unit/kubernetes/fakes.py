@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from oasis.kubernetes.cluster.instances import job_object, node_objects
-from oasis.kubernetes.cluster.nodes import places_of, site_of
+from oasis.kubernetes.cluster.nodes import job_object, node_objects, places_of, site_of
 from oasis.kubernetes.objects.oasis_job import Clock, JobSpec, parse_job
 from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES
 from oasis.kubernetes.planning.driver import Driver
 from oasis.kubernetes.planning.entry import Facts
 from oasis.model.instance import Instance
-from oasis.scheduling.curve import TrainingCurve
+from oasis.scheduling.job import TrainingCurve
 
 CLOCK = Clock(slot_seconds=2.0, startup_seconds=0.5)
 

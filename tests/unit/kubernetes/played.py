@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from oasis.kubernetes import names
-from oasis.kubernetes.acting.actions import Action, Create, Delete, Open
+from oasis.kubernetes.acting import Action, Create, Delete, Open
 from oasis.kubernetes.api.resources import Objects
 from oasis.kubernetes.control.brain import Brain
 from oasis.kubernetes.control.memory import awake

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 import pytest
 from kubernetes import client
 
-from oasis.kubernetes.api.api_errors import LostAnswerError
-from oasis.kubernetes.api.connection import Connection, RetryParams
+from oasis.kubernetes.api.connection import Connection, LostAnswerError, RetryParams
 from oasis.model.errors import OasisError
 from tests.unit.kubernetes.loopback import answering
 

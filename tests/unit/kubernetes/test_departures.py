@@ -10,8 +10,8 @@ import pytest
 
 import oasis
 from baselines import registry
-from baselines.queued import Queued
-from experiments.evaluation.cluster_policies import cluster_policy
+from baselines.queues import Queued
+from experiments.evaluation.live import cluster_policy
 from oasis.kubernetes.planning.driver import Driver
 from oasis.kubernetes.planning.policy_state import decode, encode
 from oasis.scheduling import Plan, PolicyJob

@@ -9,7 +9,7 @@ import pytest
 
 import oasis
 from baselines import FIFO, SRTF
-from oasis.kubernetes.cluster.instances import instance_of
+from oasis.kubernetes.cluster.nodes import instance_of
 from oasis.kubernetes.planning.driver import Driver
 from oasis.kubernetes.planning.live_policy import LivePolicy
 from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION, PriceBounds

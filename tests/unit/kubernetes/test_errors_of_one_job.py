@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from experiments.evaluation.policies import POLICIES
-from oasis.kubernetes.acting import reconcile
+from oasis.kubernetes import acting as reconcile
 from oasis.kubernetes.control import job_reader
 from oasis.kubernetes.planning import driver
 from oasis.kubernetes.planning.driver import LONGEST_WAIT

@@ -14,10 +14,10 @@ import pytest
 
 from baselines import FIFO
 from oasis.kubernetes import names
-from oasis.kubernetes.acting.actions import Switch, described
+from oasis.kubernetes.acting import Switch, described
 from oasis.kubernetes.api.resources import Objects
 from oasis.kubernetes.api.watching import Store
-from oasis.kubernetes.cluster.existing_pods import claimed, claims_of
+from oasis.kubernetes.cluster.pods import claimed, claims_of
 from oasis.kubernetes.control.brain import Brain
 from oasis.kubernetes.control.checkpoint import Checkpoint
 from oasis.kubernetes.control.hands import Hands
@@ -25,7 +25,8 @@ from oasis.kubernetes.control.memory import awake
 from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.settings import Settings
 from oasis.kubernetes.control.statuses import Job, status_of
-from oasis.kubernetes.objects.existing_kinds import (
+from oasis.kubernetes.objects.conditions import read_status
+from oasis.kubernetes.objects.existing import (
     JOB,
     JOBSET,
     JOBSET_NAME,
@@ -35,7 +36,6 @@ from oasis.kubernetes.objects.existing_kinds import (
     job_items,
 )
 from oasis.kubernetes.objects.oasis_job import Clock
-from oasis.kubernetes.objects.status_check import read_status
 from oasis.model.errors import InstanceError
 from tests.unit.kubernetes.fake_api import FakeConnection
 from tests.unit.kubernetes.test_existing_jobs import job, jobset, pod, read

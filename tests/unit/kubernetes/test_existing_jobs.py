@@ -10,16 +10,29 @@ import pytest
 
 from baselines import FIFO
 from oasis.kubernetes import names
-from oasis.kubernetes.acting.actions import Open, Switch, action_word, described
-from oasis.kubernetes.acting.existing_steps import has_pods_but_no_plan, steps_of_existing
-from oasis.kubernetes.acting.reconcile import reconcile
-from oasis.kubernetes.acting.steps import Steps, Target
-from oasis.kubernetes.cluster.existing_pods import claimed, claims_of, matched, sending_patch
+from oasis.kubernetes.acting import (
+    Open,
+    Steps,
+    Switch,
+    Target,
+    action_word,
+    described,
+    has_pods_but_no_plan,
+    reconcile,
+    steps_of_existing,
+)
 from oasis.kubernetes.cluster.nodes import Place
-from oasis.kubernetes.cluster.pods import WantedPod, narrowed, plan_hash
+from oasis.kubernetes.cluster.pods import (
+    WantedPod,
+    claimed,
+    claims_of,
+    matched,
+    narrowed,
+    plan_hash,
+    sending_patch,
+)
 from oasis.kubernetes.control.job_reader import JobReader, check_plannable
-from oasis.kubernetes.objects.existing import parse_existing
-from oasis.kubernetes.objects.existing_kinds import (
+from oasis.kubernetes.objects.existing import (
     JOB,
     JOBSET,
     JOBSET_NAME,
@@ -29,12 +42,13 @@ from oasis.kubernetes.objects.existing_kinds import (
     content_version,
     existing_objects,
     job_items,
+    parse_existing,
 )
 from oasis.kubernetes.objects.oasis_job import JobSpec
 from oasis.kubernetes.planning.driver import Driver
 from oasis.kubernetes.planning.entry import Facts
 from oasis.model.errors import InstanceError
-from oasis.scheduling.allocation import NOTHING, Allocation
+from oasis.scheduling.job import NOTHING, Allocation
 from oasis.scheduling.site import FINE, Machine, Site
 from oasis.simulator.recourse import Recourse
 from tests.unit.kubernetes.test_objects import CLOCK, DEFAULT_RESOURCES

@@ -10,7 +10,7 @@ import pytest
 import oasis
 from baselines import registry
 from baselines.counts import FixedCounts
-from experiments.evaluation.cluster_policies import cluster_policy
+from experiments.evaluation.live import cluster_policy
 from experiments.evaluation.policies import POLICIES
 from oasis.online.prices import PriceBounds
 from tests.unit.kubernetes.played import SLOT, Played, job, pods

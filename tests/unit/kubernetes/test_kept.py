@@ -12,9 +12,8 @@ from oasis.kubernetes.api.kept import kept_node, kept_pod, without_fields
 from oasis.kubernetes.api.resources import NODES, OASIS_JOBS, PODS, Kind, Objects
 from oasis.kubernetes.cluster import pods as p
 from oasis.kubernetes.cluster import world as w
-from oasis.kubernetes.cluster.existing_pods import claimed, sending_patch
 from oasis.kubernetes.cluster.nodes import allocatable, has_ended, is_ours, is_usable, places_of
-from oasis.kubernetes.cluster.pods import REQUIRED, WantedPod
+from oasis.kubernetes.cluster.pods import REQUIRED, WantedPod, claimed, sending_patch
 from oasis.kubernetes.names import HOSTNAME, NODE_ROLE
 from tests.unit.kubernetes.fake_api import FakeConnection
 from tests.unit.kubernetes.test_existing_edits import stored

@@ -13,8 +13,7 @@ from oasis.kubernetes.objects.oasis_job import Clock, JobSpec, parse_job
 from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES
 from oasis.kubernetes.planning.driver import Driver
 from oasis.kubernetes.planning.entry import OBSERVED_MOST, Entry
-from oasis.scheduling.allocation import NOTHING, Allocation
-from oasis.scheduling.curve import TrainingCurve
+from oasis.scheduling.job import NOTHING, Allocation, TrainingCurve
 from oasis.scheduling.site import FINE, Machine, Site
 from oasis.simulator import Observation, replay
 from tests.decisions import Logged, workload_of

@@ -6,7 +6,7 @@ import json
 import logging
 import sys
 
-from oasis.kubernetes.control.logs import JsonFormatter, handler
+from oasis.kubernetes.control.settings import JsonFormatter, handler
 from oasis.kubernetes.control.statuses import Job
 from oasis.kubernetes.objects.oasis_job import Clock
 

@@ -12,10 +12,9 @@ import pytest
 import oasis
 from oasis import Cluster, Constant, Instance, Job, LiveScheduler, Server
 from oasis.kubernetes import names
-from oasis.kubernetes.cluster.instances import job_object
+from oasis.kubernetes.cluster.nodes import job_object
 from oasis.kubernetes.control.job_reader import check_plannable
-from oasis.kubernetes.objects.existing import parse_existing
-from oasis.kubernetes.objects.existing_kinds import JOB
+from oasis.kubernetes.objects.existing import JOB, parse_existing
 from oasis.kubernetes.objects.oasis_job import JobSpec, parse_job
 from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES
 from oasis.kubernetes.planning.driver import Driver

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from baselines import FIFO
-from experiments.evaluation.cluster_policies import cluster_policy
+from experiments.evaluation.live import cluster_policy
 from oasis.kubernetes.api.resources import Objects
 from oasis.kubernetes.cluster.nodes import NodesError
 from oasis.kubernetes.control.brain import Brain

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 import oasis
-from oasis.kubernetes.cluster.instances import job_object, utility_object
+from oasis.kubernetes.cluster.nodes import job_object, utility_object
 from oasis.kubernetes.objects.oasis_job import Clock, parse_job, parse_utility
 from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES, quantity, requests_of, written
-from oasis.kubernetes.planning.rest import later, rest_of
+from oasis.kubernetes.planning.live_policy import later, rest_of
 from oasis.model.errors import InstanceError
 
 CLOCK = Clock(slot_seconds=60.0, startup_seconds=10.0)

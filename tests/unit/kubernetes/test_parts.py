@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from oasis.kubernetes import names
-from oasis.kubernetes.api.api_errors import ApiError, parsed_error
+from oasis.kubernetes.api.connection import ApiError, parsed_error
 from oasis.kubernetes.api.lease import Lease
 from oasis.kubernetes.api.resources import LEASES, PODS, Objects
 from oasis.kubernetes.api.watching import Store

@@ -10,7 +10,7 @@ import pytest
 
 import oasis
 from experiments.evaluation.policies import POLICIES
-from oasis.kubernetes.cluster.instances import instance_of
+from oasis.kubernetes.cluster.nodes import instance_of
 from oasis.kubernetes.planning.driver import Driver
 from oasis.kubernetes.planning.policy_state import decode, encode
 from oasis.model.errors import OasisError

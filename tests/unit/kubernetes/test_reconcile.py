@@ -6,13 +6,11 @@ from fractions import Fraction
 from typing import Any
 
 from oasis.kubernetes import names
-from oasis.kubernetes.acting.actions import Create, Delete, Open
-from oasis.kubernetes.acting.reconcile import reconcile
-from oasis.kubernetes.acting.steps import Steps, Target
+from oasis.kubernetes.acting import Create, Delete, Open, Steps, Target, reconcile
 from oasis.kubernetes.cluster.nodes import Place
 from oasis.kubernetes.cluster.pods import is_gated, narrowed, plan_hash, pod_object, wanted_pods
 from oasis.kubernetes.objects.oasis_job import JobSpec, parse_job
-from oasis.scheduling.allocation import Allocation
+from oasis.scheduling.job import Allocation
 from tests.unit.kubernetes.test_objects import CLOCK, DEFAULT_RESOURCES, plain
 
 PLACES = tuple(

@@ -11,21 +11,21 @@ from prometheus_client import generate_latest
 
 import oasis
 from baselines import FIFO
-from oasis.kubernetes.acting.actions import Delete
-from oasis.kubernetes.api.api_errors import ApiError
+from oasis.kubernetes.acting import Delete
 from oasis.kubernetes.api.apply import apply_object, kind_of
+from oasis.kubernetes.api.connection import ApiError
 from oasis.kubernetes.api.resources import PODS, Objects
 from oasis.kubernetes.control.hands import Hands
 from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.statuses import Job
 from oasis.kubernetes.objects.oasis_job import Clock
-from oasis.kubernetes.objects.reference import reference, rows
+from oasis.kubernetes.objects.schema import reference, rows
 from oasis.kubernetes.planning.entry import Entry
 from oasis.kubernetes.planning.policy_state import policy_state, site_text
 from oasis.kubernetes.planning.view import ClusterView
 from oasis.model.errors import PolicyError
-from oasis.scheduling.allocation import NOTHING, Allocation
-from oasis.scheduling.model_job import policy_job
+from oasis.scheduling.job import NOTHING, Allocation
+from oasis.scheduling.site import policy_job
 from tests.unit.kubernetes.fake_api import FakeConnection
 from tests.unit.kubernetes.fakes import site_for, specs_of
 
@@ -114,6 +114,9 @@ def test_the_state_of_a_policy_is_plain_data() -> None:
     class Own(FIFO):
         def state(self) -> Any:
             return {"mine": 1}
+
+        def restore(self, state: Any) -> None:
+            assert state == {"mine": 1}
 
     assert policy_state(Own()) == {"mine": 1}
 

@@ -10,8 +10,8 @@ import oasis
 from baselines import FIFO
 from experiments.evaluation.policies import POLICIES
 from oasis.kubernetes import names
+from oasis.kubernetes.control.machines import StartUps
 from oasis.kubernetes.control.metrics import Metrics
-from oasis.kubernetes.control.start_ups import StartUps
 from oasis.kubernetes.objects.oasis_job import Clock
 from tests.kubernetes.demo import report
 from tests.kubernetes.live_instance import delayed, late_jobs

@@ -16,8 +16,8 @@ import pytest
 import zstandard
 
 import oasis
-from oasis.model import content
-from oasis.model.content import binary_kind, decompressed, read_content, refuse_binary
+from oasis.model import file_kinds as content
+from oasis.model.file_kinds import binary_kind, decompressed, read_content, refuse_binary
 
 TEXT = b"id,submitted,duration,gpus\n" + b"a,1,2,3\n" * 50
 COMPRESS: dict[str, Callable[[bytes], bytes]] = {

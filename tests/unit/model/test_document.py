@@ -10,7 +10,7 @@ import pytest
 from oasis.model import extras
 from oasis.model.document import count, entry, flag, list_of, mapping, optional, real, text
 from oasis.model.errors import InstanceError
-from oasis.model.frames import frame
+from oasis.model.files import frame
 from oasis.model.schedule import Schedule, schedules_by_job
 from oasis.model.summary import Summarised, short
 

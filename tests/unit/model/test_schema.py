@@ -13,8 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import oasis
-from oasis.model.instance_file import instance_from_dict, instance_to_dict
-from oasis.model.schema import instance_schema
+from oasis.model.instance_file import instance_from_dict, instance_schema, instance_to_dict
 
 EXAMPLES = Path(__file__).parents[3] / "docs" / "examples"
 VALIDATOR = jsonschema.Draft202012Validator(instance_schema())

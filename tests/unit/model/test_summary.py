@@ -13,7 +13,7 @@ import offline
 from baselines import DRF, FIFO, LAS, Dragon, Gittins, KubernetesDefault
 from experiments.evaluation.comparison import compare
 from oasis.model.summary import LONGEST, cut
-from oasis.scheduling.curve import TrainingCurve
+from oasis.scheduling.job import TrainingCurve
 from oasis.simulator import Workload, generate_elastic, replay
 
 MOST = 200

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from oasis.model.cluster import Cluster, Server
 from oasis.model.instance import Instance
 from oasis.model.job import Job
-from oasis.model.schedule import Schedule, add_usage, placements
-from oasis.model.usage import committed
+from oasis.model.schedule import Schedule, add_usage, committed, placements
 from oasis.model.utility import Constant
 
 CLUSTER = Cluster(

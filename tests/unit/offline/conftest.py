@@ -6,10 +6,10 @@ import subprocess
 
 import pytest
 
+from offline import both
+from offline import processes as helper
 from offline.benders import solve as benders
-from offline.both import solve as both
 from offline.column_generation import solve as colgen
-from offline.processes import helper
 
 
 @pytest.fixture

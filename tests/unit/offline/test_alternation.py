@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from oasis.solvers.budget import Budget, WorkCounter
-from offline.heuristics.alternation import Alternation
 from offline.heuristics.params import AlternationParams
+from offline.heuristics.recombination import Alternation
 
 
 class Log:

@@ -16,10 +16,9 @@ from offline.benders.decomposition import Decomposition
 from offline.benders.master import CountModel
 from offline.benders.params import BendersParams
 from offline.benders.parts import Parts
-from offline.benders.separation import Separation
 from offline.benders.solve import solve_benders
-from offline.heuristics.best_solution import BestSolution
-from offline.heuristics.partial_solution import PartialSolution
+from offline.benders.subproblem import Separation
+from offline.heuristics.best_solution import BestSolution, PartialSolution
 from offline.model.arrays import OfflineArrays
 from offline.state import SolveState
 

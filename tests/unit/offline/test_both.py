@@ -20,12 +20,10 @@ import oasis
 from oasis import Constant
 from oasis.model.errors import SolverError
 from oasis.solvers import Status
-from offline import BothParams, solve, solve_benders, solve_both, solve_brute_force
-from offline.both import solve as both
-from offline.both.params import BothParams as Params
-from offline.processes import helper
-from offline.processes.helper import Helper
-from offline.processes.messages import plain
+from offline import BothParams, both, solve, solve_benders, solve_both, solve_brute_force
+from offline import processes as helper
+from offline.both import BothParams as Params
+from offline.processes import Helper, plain
 from offline.result import OfflineResult
 from offline.state import Phase, SolveState
 from offline.tasks import Child

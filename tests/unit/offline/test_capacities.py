@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 from oasis import SolverError
 from oasis.solvers import Solution, Status, highs
-from offline.model.capacities import Limit, fewer, solve_within
-from offline.model.covers import Level
+from offline.model.capacities import Level, Limit, fewer, solve_within
 
 HALF = 0.5 * (1.0 + 1.0013e-9)  # of a capacity: two are forgiven by HiGHS, not by `fits`
 BY_ROUNDING = 0.5 * (1.0 + 1.001e-9) * (1 + 2**-52)  # the same, but by the last bit alone

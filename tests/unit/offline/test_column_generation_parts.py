@@ -12,16 +12,20 @@ from hypothesis import strategies as st
 import oasis
 from oasis.solvers import Status
 from oasis.solvers.budget import Budget
-from offline.column_generation.aggregation import Grouping, levels, similar
 from offline.column_generation.bound import configuration_bound
 from offline.column_generation.generation import ColumnGeneration
 from offline.column_generation.params import ColumnGenerationParams
-from offline.column_generation.pricing import empty, price, pricing_work
-from offline.column_generation.restricted_master import Column, RestrictedMaster, columns_of
-from offline.column_generation.stabilisation import StabilityCentre
+from offline.column_generation.pricing import StabilityCentre, empty, price, pricing_work
+from offline.column_generation.restricted_master import (
+    Column,
+    Grouping,
+    RestrictedMaster,
+    columns_of,
+    levels,
+    similar,
+)
 from offline.model.arrays import OfflineArrays
-from offline.state import SolveState
-from offline.warm_start import decide
+from offline.state import SolveState, decide
 from tests.strategies import all_instances, fewer
 
 INSTANCE = oasis.generate("calibrated", jobs=8, worker_servers=5, ps_servers=4, horizon=8, seed=2)

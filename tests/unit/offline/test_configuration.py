@@ -15,9 +15,8 @@ from oasis.solvers.budget import Budget
 from offline import ConfigurationParams, solve
 from offline.column_generation import solve as colgen
 from offline.column_generation.bound import configuration_bound
-from offline.column_generation.searching import Heuristics
-from offline.state import SolveState
-from offline.warm_start import warm_start_of
+from offline.column_generation.solve import Heuristics
+from offline.state import SolveState, warm_start_of
 
 CLUSTER = Cluster(("gpu",), (Server("w", {"gpu": 1}),), (Server("p", {}),), slot_seconds=3600.0)
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from oasis.model.rounding import CAPACITY_TOLERANCE
-from offline.model.covers import Cover, Level, fits, used
+from offline.model.capacities import Cover, Level, fits, used
 
 SIZES = st.sampled_from([1 / 2, 1 / 3, 2 / 3, 0.1, 0.314159, 0.685841, 0.25])
 HAIRS = st.sampled_from([0.0, 1e-9, CAPACITY_TOLERANCE, 1.2e-9, 2e-9, 1e-3])

@@ -9,10 +9,7 @@ import pytest
 
 from oasis.model.rounding import CAPACITY_TOLERANCE, FloatArray, IntArray
 from oasis.solvers.budget import Budget
-from offline.patterns.cuts import FEWEST, Cut, CutGenerator
-from offline.patterns.params import CutParams
-from offline.patterns.patterns import CLOSE, PatternPool
-from offline.patterns.server_classes import classes
+from offline.patterns import CLOSE, FEWEST, Cut, CutGenerator, CutParams, PatternPool, classes
 
 NO_LIMIT = Budget()
 SEEDS = range(40)

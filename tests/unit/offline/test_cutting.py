@@ -16,7 +16,7 @@ from offline.column_generation.generation import ColumnGeneration
 from offline.column_generation.params import ColumnGenerationParams, CuttingParams
 from offline.column_generation.slot_cuts import SlotCut
 from offline.model.arrays import OfflineArrays
-from offline.patterns.cuts import Cut, CutGenerator
+from offline.patterns import Cut, CutGenerator
 from offline.state import SolveState
 from tests.oracle.tiny import on_one_server
 

@@ -19,10 +19,10 @@ from offline.benders import plans
 from offline.benders.dive import Dive
 from offline.benders.master import CountModel
 from offline.benders.params import DiveParams, PrimalParams
-from offline.benders.separation import Separation
 from offline.benders.slot_model import SlotModel, Units
+from offline.benders.subproblem import Separation
 from offline.model.arrays import OfflineArrays
-from offline.patterns.params import CutParams
+from offline.patterns import CutParams
 from tests.unit.offline.test_shortfall import CLUSTER, job, work
 
 TWO = Cluster(

@@ -8,9 +8,8 @@ import pytest
 
 from oasis.model.rounding import FloatArray
 from oasis.solvers import Solution, highs
-from offline.benders.filling import Filling
-from offline.patterns.patterns import PatternPool
-from offline.patterns.server_classes import classes
+from offline.benders.subproblem import Filling
+from offline.patterns import PatternPool, classes
 
 # Two servers of 4 and one of 2, for items of 2 and of 1.
 CAPACITY = np.array([[4.0], [2.0], [4.0]])

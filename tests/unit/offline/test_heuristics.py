@@ -13,23 +13,23 @@ import oasis
 from oasis.model.errors import VerificationError
 from oasis.solvers.budget import Budget, WorkCounter
 from offline.column_generation.pricing import pricing_work
-from offline.heuristics.best_solution import BestSolution, is_better
-from offline.heuristics.dual_values import DualValues
-from offline.heuristics.fix_and_optimise import Neighbourhoods
-from offline.heuristics.insertion import insert_in_orders
-from offline.heuristics.neighbourhood import exchange, reinsert
+from offline.heuristics.best_solution import BestSolution, PartialSolution, is_better
+from offline.heuristics.neighbourhood import Neighbourhoods, exchange, reinsert
 from offline.heuristics.params import (
     InsertionParams,
     NeighbourhoodParams,
     PriorityParams,
     RuinParams,
 )
-from offline.heuristics.partial_solution import PartialSolution
-from offline.heuristics.ruin_and_recreate import STEP_JOBS, ruin_and_recreate
+from offline.heuristics.ruin_and_recreate import (
+    STEP_JOBS,
+    DualValues,
+    insert_in_orders,
+    ruin_and_recreate,
+)
 from offline.model.arrays import OfflineArrays
 from offline.model.milp import solve_milp
-from offline.state import SolveState
-from offline.warm_start import warm_start_of
+from offline.state import SolveState, warm_start_of
 from tests.strategies import fewer, small_instances
 
 SIZES = {"jobs": 12, "worker_servers": 4, "ps_servers": 4, "horizon": 10}

@@ -19,7 +19,7 @@ from oasis.solvers.running import RunningSolve
 from offline.benders.decomposition import LEVELS
 from offline.benders.params import BendersParams, MasterParams
 from offline.benders.solve import solve_benders
-from offline.heuristics.alternation import Alternation
+from offline.heuristics.recombination import Alternation
 from tests.oracle.odds import CROSSED, at_odds, unit_job
 from tests.oracle.test_benders import unaided
 

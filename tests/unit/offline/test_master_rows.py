@@ -10,7 +10,7 @@ from oasis import Cluster, Constant, Instance, Job, Schedule, Server
 from oasis.model.rounding import CAPACITY_TOLERANCE
 from offline.benders.master import CountModel, merged
 from offline.model.arrays import GROUPS, OfflineArrays
-from offline.patterns.cuts import Cut
+from offline.patterns import Cut
 
 BANDWIDTH = "bandwidth_gbps"
 CLUSTER = Cluster(

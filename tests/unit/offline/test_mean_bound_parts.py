@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from baselines import FIFO
-from experiments.figures.controllers.workloads import at_load, drawn
+from experiments.figures.controllers import at_load, drawn
 from oasis.simulator import generate_elastic, replay
-from offline.mean_bound import mean_completion_bound, shortest_first
+from offline.elastic_bound import mean_completion_bound, shortest_first
 
 
 def test_who_comes_later_and_is_shorter_goes_first_only_if_less_is_left_of_the_other():

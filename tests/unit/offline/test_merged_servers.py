@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import oasis
-from offline.column_generation.aggregation import Grouping
-from offline.column_generation.merged_servers import MergedServers, merged
-from offline.column_generation.pricing import empty, price
+from offline.column_generation.pricing import MergedServers, empty, merged, price
+from offline.column_generation.restricted_master import Grouping
 from offline.model.arrays import OfflineArrays
 from tests.strategies import all_instances, fewer
 

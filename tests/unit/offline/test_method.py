@@ -14,11 +14,10 @@ from oasis.solvers.budget import Budget
 from offline import Status, solve
 from offline.column_generation.bound import configuration_bound
 from offline.method import Method
-from offline.model.params import CompactParams
+from offline.model.milp import CompactParams
 from offline.result import OfflineResult
 from offline.solve import METHOD_BY_NAME, METHODS
-from offline.state import Phase, SolveState
-from offline.warm_start import WarmStart, decide, warm_start_of
+from offline.state import Phase, SolveState, WarmStart, decide, warm_start_of
 
 TINY = oasis.generate("testbed", jobs=2, worker_servers=1, ps_servers=1, horizon=3, seed=3)
 ONLINE = oasis.simulate(TINY, oasis.OASiS.from_instance(TINY))

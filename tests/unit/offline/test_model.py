@@ -17,8 +17,7 @@ from offline.benders.master import CountModel
 from offline.enumeration import EnumerationParams, solve_brute_force
 from offline.model.arrays import GROUPS, OfflineArrays, units_that_fit
 from offline.model.capacities import limits_of_server
-from offline.model.compact import CompactModel, compact_size
-from offline.model.milp import solve_milp
+from offline.model.milp import CompactModel, compact_size, solve_milp
 from offline.model.schedule_model import ScheduleModel
 from offline.model.variables import variables_of
 from offline.slot_counts import fitting_counts

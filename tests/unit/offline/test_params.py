@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 import oasis
 from offline import solve
 from offline.benders.params import BendersParams, MasterParams
-from offline.both.params import BothParams
+from offline.both import BothParams
 from offline.column_generation.params import ColumnGenerationParams, ConfigurationParams
 from offline.enumeration import EnumerationParams
 from offline.heuristics.params import NeighbourhoodParams
-from offline.model.params import CompactParams
+from offline.model.milp import CompactParams
 from offline.params import Params, Range, hints_of
-from offline.patterns.params import CutParams
+from offline.patterns import CutParams
 from offline.solve import METHOD_BY_NAME, METHODS, AutoParams
 
 KINDS = (

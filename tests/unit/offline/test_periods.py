@@ -17,20 +17,25 @@ from oasis.solvers import Solution, Status
 from oasis.solvers.budget import Budget
 from offline import BendersParams, solve_benders
 from offline.benders.master import CountModel
-from offline.benders.separation import Separation
-from offline.heuristics.best_solution import BestSolution
-from offline.heuristics.partial_solution import PartialSolution
+from offline.benders.subproblem import Separation
+from offline.heuristics.best_solution import BestSolution, PartialSolution
 from offline.model.arrays import OfflineArrays
-from offline.patterns.params import CutParams
+from offline.patterns import CutParams
 from offline.periods import bound as bounding
 from offline.periods import planning
-from offline.periods.bound import PeriodBound, split
-from offline.periods.model import PeriodModel
-from offline.periods.params import PeriodParams, PlanningParams
-from offline.periods.parts import utility_steps
+from offline.periods.bound import PeriodBound, PeriodParams, PlanningParams, split
+from offline.periods.model import (
+    PeriodModel,
+    Row,
+    as_arrays,
+    at_least,
+    at_most,
+    broken_rates,
+    keep_rates,
+    rate_row,
+    utility_steps,
+)
 from offline.periods.planning import Planning
-from offline.periods.rates import broken_rates, keep_rates, rate_row
-from offline.periods.rows import Row, as_arrays, at_least, at_most
 from offline.state import Phase, SolveState
 
 LONG = oasis.generate("calibrated", jobs=14, worker_servers=3, ps_servers=3, horizon=30, seed=3)

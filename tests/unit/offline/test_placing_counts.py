@@ -15,7 +15,7 @@ from oasis.solvers.budget import Budget
 from offline.benders import subproblem
 from offline.benders.subproblem import place, place_by_patterns
 from offline.model import capacities
-from offline.patterns.params import CutParams
+from offline.patterns import CutParams
 from tests.strategies import fewer
 
 PARAMS = CutParams()

@@ -25,14 +25,12 @@ from offline.benders.master import CountModel
 from offline.benders.params import BendersParams, PrimalParams
 from offline.benders.plans import Comparison, close_plan, whole_plan
 from offline.benders.primal import PrimalHeuristic
-from offline.benders.separation import Separation
-from offline.benders.shortfall import Fill
-from offline.benders.subproblem import adjusted
+from offline.benders.slot_model import Fill
+from offline.benders.subproblem import Separation, adjusted
 from offline.column_generation.params import ConfigurationParams
 from offline.column_generation.solve import COLGEN, solve_configuration
-from offline.heuristics.best_solution import BestSolution
-from offline.heuristics.dual_values import DualValues
-from offline.heuristics.partial_solution import PartialSolution
+from offline.heuristics.best_solution import BestSolution, PartialSolution
+from offline.heuristics.ruin_and_recreate import DualValues
 from offline.model.arrays import OfflineArrays
 from offline.state import SolveState
 

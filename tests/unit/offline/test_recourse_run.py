@@ -13,9 +13,8 @@ from oasis.simulator.recourse import Recourse
 from oasis.solvers.budget import Budget, WorkCounter
 from offline import solve_configuration
 from offline.heuristics import recourse_run
-from offline.heuristics.best_solution import BestSolution
+from offline.heuristics.best_solution import BestSolution, PartialSolution
 from offline.heuristics.params import RecourseRunParams, WindowParams
-from offline.heuristics.partial_solution import PartialSolution
 from offline.heuristics.recourse_run import follow_recourse
 from offline.heuristics.window_search import WindowSearch, insertion_work
 from offline.model.arrays import OfflineArrays

@@ -19,12 +19,10 @@ from offline.benders.master import CountModel
 from offline.benders.params import BendersParams, ReplanningParams
 from offline.benders.primal import PrimalHeuristic
 from offline.benders.replanning import Replanning
-from offline.benders.separation import Separation
-from offline.heuristics.best_solution import BestSolution
-from offline.heuristics.dual_values import DualValues
+from offline.benders.subproblem import Separation
+from offline.heuristics.best_solution import BestSolution, PartialSolution
 from offline.heuristics.params import PriorityParams, RuinParams
-from offline.heuristics.partial_solution import PartialSolution
-from offline.heuristics.ruin_and_recreate import ruin_and_recreate
+from offline.heuristics.ruin_and_recreate import DualValues, ruin_and_recreate
 from offline.model.arrays import OfflineArrays
 from offline.state import SolveState
 

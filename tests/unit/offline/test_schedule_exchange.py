@@ -8,8 +8,7 @@ import oasis
 from oasis.solvers.budget import Budget
 from offline import solve_brute_force
 from offline.model.arrays import OfflineArrays
-from offline.model.compact import CompactModel
-from offline.model.milp import ScheduleExchange
+from offline.model.milp import CompactModel, ScheduleExchange
 from offline.state import Phase, SolveState
 
 TINY = oasis.generate("testbed", jobs=3, worker_servers=1, ps_servers=1, horizon=4, seed=3)

@@ -18,20 +18,17 @@ from oasis.model.instance_file import instance_to_dict
 from oasis.solvers import Status
 from oasis.solvers.budget import Budget
 from offline import ConfigurationParams, solve_brute_force, solve_configuration
-from offline.column_generation import searching
+from offline import processes as helper
 from offline.column_generation import solve as colgen
-from offline.column_generation.searching import Heuristics
+from offline.column_generation import solve as searching
+from offline.column_generation.solve import Heuristics
 from offline.heuristics import recombination
-from offline.heuristics.best_solution import BestSolution
-from offline.heuristics.partial_solution import PartialSolution
+from offline.heuristics.best_solution import BestSolution, PartialSolution
 from offline.heuristics.recombination import take_up
 from offline.model.arrays import OfflineArrays
-from offline.processes import helper
-from offline.processes.helper import Helper
-from offline.processes.messages import Partner, line
-from offline.state import Phase, SolveState
+from offline.processes import Helper, Partner, line
+from offline.state import Phase, SolveState, WarmStart, warm_start_of
 from offline.tasks import Child
-from offline.warm_start import WarmStart, warm_start_of
 
 TINY = oasis.generate("testbed", jobs=3, worker_servers=1, ps_servers=1, horizon=4, seed=3)
 HARD = oasis.generate("testbed", jobs=14, seed=2)  # colgen does not prove it

@@ -20,21 +20,20 @@ from oasis.solvers import Status
 from oasis.solvers.arrays import Limits
 from oasis.solvers.budget import Budget
 from offline import BendersParams, solve_benders, solve_brute_force
+from offline import processes as helper
 from offline.benders import solve as benders
 from offline.benders.decomposition import UNFINISHED, Decomposition
 from offline.benders.master import CountModel
 from offline.benders.parts import Parts
 from offline.benders.replanning import Replanning
-from offline.benders.searching import ScheduleSearch, search_for_schedules
-from offline.benders.separation import Separation
+from offline.benders.solve import ScheduleSearch, search_for_schedules
+from offline.benders.subproblem import Separation
 from offline.heuristics.window_search import WindowSearch
 from offline.model.arrays import OfflineArrays
-from offline.patterns.params import CutParams
-from offline.processes import helper
-from offline.processes.messages import Message, Partner, line
-from offline.state import Phase, SolveState
+from offline.patterns import CutParams
+from offline.processes import Message, Partner, line
+from offline.state import OnlinePrices, Phase, SolveState, WarmStart
 from offline.tasks import Child
-from offline.warm_start import OnlinePrices, WarmStart
 
 TINY = oasis.generate("testbed", jobs=3, worker_servers=1, ps_servers=1, horizon=4, seed=3)
 HARD = oasis.generate("testbed", jobs=60, seed=2)  # a gap of 9 % after 20 s

@@ -12,10 +12,9 @@ from oasis.model.utility import Sigmoid
 from oasis.solvers.budget import Budget
 from offline.benders.master import CountModel
 from offline.benders.params import ShortfallParams
-from offline.benders.shortfall import Fill, Shortfall
-from offline.benders.slot_model import SlotModel
+from offline.benders.slot_model import Fill, Shortfall, SlotModel
 from offline.model.arrays import OfflineArrays
-from offline.patterns.params import CutParams
+from offline.patterns import CutParams
 
 CLUSTER = Cluster(("gpu",), (Server("w", {"gpu": 3.0}),), (Server("p", {"gpu": 1.0}),), 1.0)
 

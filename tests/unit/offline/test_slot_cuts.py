@@ -17,16 +17,14 @@ from oasis.model import rounding
 from oasis.model.rounding import FloatArray
 from oasis.solvers.budget import Budget
 from offline import configuration_bound, solve_brute_force, solve_configuration
-from offline.column_generation.aggregation import Grouping
 from offline.column_generation.bound import ConfigurationBound
 from offline.column_generation.cutting import CutSearch, cut_configuration_lp
-from offline.column_generation.merged_servers import merged
 from offline.column_generation.params import CuttingParams
-from offline.column_generation.pricing import price
-from offline.column_generation.restricted_master import RestrictedMaster
+from offline.column_generation.pricing import merged, price
+from offline.column_generation.restricted_master import Grouping, RestrictedMaster
 from offline.column_generation.slot_cuts import SlotCut, SlotCuts, workers_by_slot
 from offline.model.arrays import OfflineArrays
-from offline.patterns.cuts import Cut
+from offline.patterns import Cut
 from offline.slot_counts import fitting_counts
 from offline.state import SolveState
 from tests.oracle.tiny import on_one_server, seeded, tiny_instance

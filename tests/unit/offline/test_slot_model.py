@@ -15,7 +15,7 @@ from offline.benders.master import CountModel
 from offline.benders.slot_model import SlotModel, Units
 from offline.enumeration import fitting_counts
 from offline.model.arrays import GROUPS, OfflineArrays
-from offline.patterns.params import CutParams
+from offline.patterns import CutParams
 from tests.strategies import fewer
 
 RESOURCES = ("gpu", "bandwidth_gbps")

@@ -10,9 +10,8 @@ from hypothesis import given
 
 import oasis
 from oasis.solvers.budget import Budget, WorkCounter
-from offline.heuristics.best_solution import BestSolution
+from offline.heuristics.best_solution import BestSolution, PartialSolution
 from offline.heuristics.params import WindowParams
-from offline.heuristics.partial_solution import PartialSolution
 from offline.heuristics.window_search import WindowSearch
 from offline.model.arrays import OfflineArrays
 from offline.model.milp import solve_milp

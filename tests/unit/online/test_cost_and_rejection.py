@@ -14,13 +14,14 @@ from oasis.model.job import Job
 from oasis.model.schedule import Schedule
 from oasis.model.utility import Constant, Deadline, Piecewise
 from oasis.online.best_schedule import best_schedule, result_of
-from oasis.online.cost import Cost, schedule_cost
 from oasis.online.ledger import Ledger
 from oasis.online.rejection import (
+    Cost,
     Reason,
     bottleneck,
     explain_rejection,
     scarcest_resource,
+    schedule_cost,
     why_none,
 )
 from oasis.online.search import Search

@@ -22,7 +22,7 @@ from oasis.online.live.core import Core, Events, live_to_dict, planned_utility, 
 from oasis.online.live.irrevocable import OasisCore
 from oasis.online.live.with_recourse import WAITS, RecourseCore
 from oasis.online.prices import PriceBounds
-from oasis.online.recourse.record import Record
+from oasis.online.recourse.live_job import Record
 
 CLUSTER = Cluster(
     ("gpu",), (Server("w", {"gpu": 2.0}, 2),), (Server("p", {"gpu": 1.0}),), slot_seconds=1.0

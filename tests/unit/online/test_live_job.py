@@ -13,9 +13,14 @@ from oasis.model.cluster import Cluster, Server
 from oasis.model.job import Job
 from oasis.model.schedule import Schedule
 from oasis.model.utility import Constant, Deadline, Piecewise
-from oasis.online.recourse.grid import grid_of
-from oasis.online.recourse.live_job import LEAST_SHARE, NEVER, LiveJob, dominant_share
-from oasis.online.recourse.record import Record
+from oasis.online.recourse.live_job import (
+    LEAST_SHARE,
+    NEVER,
+    LiveJob,
+    Record,
+    dominant_share,
+    grid_of,
+)
 from tests.strategies import clusters, fewer, jobs
 
 CLUSTER = Cluster(

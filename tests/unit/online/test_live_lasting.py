@@ -24,7 +24,7 @@ from oasis.online.live.journal import (
     encoded,
     read_journal,
 )
-from oasis.online.live.lasting import CORES, INTERRUPTED, LastingCalls
+from oasis.online.live.scheduler import CORES, INTERRUPTED, LastingCalls
 from oasis.online.live.with_recourse import RecourseCore
 
 CLUSTER = Cluster(

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 import oasis
-from oasis.online.ledger import Ledger
-from oasis.online.past import Past
+from oasis.online.ledger import Ledger, Past
 from oasis.online.rejection import explanation
 from oasis.online.search import Granularity, Search
 

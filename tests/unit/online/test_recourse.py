@@ -10,7 +10,7 @@ import pytest
 import oasis
 from oasis import Cluster, Constant, Deadline, Instance, Job, Recourse, Server
 from oasis.online.recourse.admission import AtPrices
-from oasis.online.recourse.grid import grid_of, on_grid
+from oasis.online.recourse.live_job import grid_of, on_grid
 from oasis.online.recourse.params import RecourseParams
 from oasis.online.recourse.planner import Planner
 from oasis.simulator import Outage

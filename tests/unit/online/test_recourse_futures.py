@@ -11,7 +11,7 @@ from oasis import Cluster, Deadline, InstanceError, Job, LearnedPrices, PriceBou
 from oasis.online.recourse import Planner, SampledFutures
 from oasis.online.recourse.admission import AdmissionRule, AtPrices
 from oasis.online.recourse.futures import earned, is_gain
-from oasis.online.recourse.learned_admission import AtLearnedPrices
+from oasis.online.recourse.learned import AtLearnedPrices
 from oasis.online.recourse.rules import admission_rule, rule_name
 
 CLUSTER = Cluster(

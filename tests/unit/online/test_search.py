@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from oasis import Cluster, Constant, Job, Piecewise, Server
-from oasis.online.dp.split import Split
+from oasis.online.dp.lagrangian import Split
 from oasis.online.ledger import Ledger
 from oasis.online.search import Search, check_granularity
 

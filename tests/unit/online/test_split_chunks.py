@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from oasis.model.rounding import FloatArray, IntArray
-from oasis.online.dp.chunks import ChunkSplit
+from oasis.online.dp.worker_slots import ChunkSplit
 
 SEEDS = range(60)
 

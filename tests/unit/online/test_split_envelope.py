@@ -7,8 +7,7 @@ import pytest
 
 from oasis.model.rounding import FloatArray, IntArray
 from oasis.online.dp import worker_slots
-from oasis.online.dp.envelope import Envelope
-from oasis.online.dp.repair import _assign
+from oasis.online.dp.lagrangian import Envelope, _assign
 from tests.oracle.textbook_split import costs
 
 SEEDS = range(40)

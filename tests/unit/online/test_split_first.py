@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from oasis.model.rounding import FloatArray, IntArray
-from oasis.online.dp.first import falls_after, first_if_best
-from oasis.online.dp.worker_slots import best_split
+from oasis.online.dp.worker_slots import best_split, falls_after, first_if_best
 
 ONE = np.array([1])
 

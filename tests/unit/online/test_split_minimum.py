@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oasis.online.dp.minimum import costs_of_work, workers_for
+from oasis.online.dp.worker_slots import costs_of_work, workers_for
 
 counts_of_slots = st.lists(st.integers(0, 6), min_size=1, max_size=6).filter(any)
 

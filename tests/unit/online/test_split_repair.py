@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from oasis.online.dp.repair import _distances, _path
+from oasis.online.dp.lagrangian import _distances, _path
 
 UP, UP_TWO, DOWN = 1, 2, -1
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-import oasis.online.dp.repair as module
+import oasis.online.dp.lagrangian as module
 from oasis.model.rounding import FloatArray, IntArray
 
 Rows = list[list[float]]

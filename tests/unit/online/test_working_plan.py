@@ -14,10 +14,9 @@ from oasis.model.cluster import Cluster, Server
 from oasis.model.job import Job
 from oasis.model.utility import Constant, Deadline
 from oasis.online.prices import PriceBounds
-from oasis.online.recourse.grid import grid_of
-from oasis.online.recourse.live_job import LiveJob
+from oasis.online.recourse.live_job import LiveJob, grid_of
 from oasis.online.recourse.params import RecourseParams
-from oasis.online.recourse.ruin import (
+from oasis.online.recourse.planner import (
     by_density,
     draw,
     keep_if_no_worse,

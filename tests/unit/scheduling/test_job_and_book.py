@@ -4,11 +4,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from oasis.scheduling.allocation import Allocation
 from oasis.scheduling.book import NEVER_FITS, EmptyCluster, JobBook
-from oasis.scheduling.curve import TrainingCurve
-from oasis.scheduling.job import PolicyJob
-from oasis.scheduling.parameter_servers import ByBandwidth, FixedPs
+from oasis.scheduling.job import Allocation, ByBandwidth, FixedPs, PolicyJob, TrainingCurve
 from oasis.scheduling.policy import Plan
 from oasis.scheduling.site import Machine, Site
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 import oasis
-from oasis.scheduling.model_job import policy_job
+from oasis.scheduling.site import policy_job
 from oasis.simulator.workload import Workload
 
 INSTANCE = oasis.generate("testbed", jobs=5, seed=3)

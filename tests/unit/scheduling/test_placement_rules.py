@@ -4,10 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oasis.scheduling.allocation import Allocation
-from oasis.scheduling.job import PolicyJob
-from oasis.scheduling.placements import PLACEMENTS, placement_named
-from oasis.scheduling.room import Room
+from oasis.scheduling.job import Allocation, PolicyJob
+from oasis.scheduling.placement import PLACEMENTS, Room, placement_named
 from oasis.scheduling.site import Machine, Site
 
 JOB = PolicyJob("a", 0.0, 1.0, ((0, 1), (1, 1)), ((1, 1),), min_workers=2, max_workers=8)

@@ -6,19 +6,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oasis.scheduling.allocation import NOTHING, Allocation
-from oasis.scheduling.job import PolicyJob
-from oasis.scheduling.node_placement import MinimumOnOneNode, MostIdle, OneNode
+from oasis.scheduling.job import NOTHING, Allocation, PolicyJob
 from oasis.scheduling.placement import (
     BestFit,
     FirstFit,
+    MinimumOnOneNode,
+    MostIdle,
+    OneNode,
     Placement,
+    Room,
     RoundRobin,
     Spread,
     TaskByTask,
     place,
 )
-from oasis.scheduling.room import Room
 from oasis.scheduling.site import GROUPS, Machine, Site
 
 GPU_ONLY = ((0, 1),)

@@ -16,7 +16,7 @@ from oasis import PolicyError
 from oasis.kubernetes.planning.driver import Driver
 from oasis.kubernetes.planning.entry import Facts
 from oasis.scheduling import Machine, Plan, PolicyJob, Site, View
-from oasis.scheduling.curve import TrainingCurve
+from oasis.scheduling.job import TrainingCurve
 from oasis.simulator import Observation, Outage, Workload, generate_elastic, replay
 from tests.unit.kubernetes.fakes import site_for, specs_of
 

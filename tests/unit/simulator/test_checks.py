@@ -9,13 +9,11 @@ import numpy as np
 import pytest
 
 from oasis.model.errors import PolicyError
-from oasis.scheduling.allocation import NOTHING, Allocation
-from oasis.scheduling.job import PolicyJob
+from oasis.scheduling.job import NOTHING, Allocation, PolicyJob
 from oasis.scheduling.policy import Plan
 from oasis.scheduling.site import Machine, Site
-from oasis.simulator.checks import check
-from oasis.simulator.progress import Progress
-from oasis.simulator.state import State
+from oasis.simulator.execution import check
+from oasis.simulator.state import Progress, State
 
 BOTH = frozenset({"worker", "ps"})
 MACHINES = (

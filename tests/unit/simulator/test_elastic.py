@@ -8,7 +8,7 @@ import pytest
 
 from baselines import FIFO
 from oasis import InstanceError
-from oasis.simulator.elastic_file import elastic_from_dict, read_elastic, write_elastic
+from oasis.simulator.elastic import elastic_from_dict, read_elastic, write_elastic
 from oasis.simulator.elastic_generator import generate_elastic
 from oasis.simulator.run import replay
 from oasis.simulator.speed import Linear

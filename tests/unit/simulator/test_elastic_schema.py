@@ -13,9 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from oasis.model.errors import InstanceError
-from oasis.simulator.elastic_file import elastic_from_dict
+from oasis.simulator.elastic import elastic_from_dict, elastic_schema
 from oasis.simulator.elastic_generator import generate_elastic
-from oasis.simulator.elastic_schema import elastic_schema
 from tests.unit.model.test_schema import JSON, places, with_change
 
 EXAMPLE = Path(__file__).parents[3] / "docs" / "examples" / "elastic.json"

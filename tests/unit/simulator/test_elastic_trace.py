@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from baselines import FIFO
-from oasis.simulator.elastic_trace import elastic_from_window
+from oasis.simulator.elastic import elastic_from_window
 from oasis.simulator.run import replay
-from oasis.traces.machine_options import MachineOptions
+from oasis.traces.mapping import MachineOptions
 from oasis.traces.window import Record, Window
 
 RECORDS = (

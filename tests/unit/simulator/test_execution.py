@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from oasis.scheduling.allocation import NOTHING, Allocation
-from oasis.scheduling.job import PolicyJob
+from oasis.scheduling.job import NOTHING, Allocation, PolicyJob
 from oasis.scheduling.policy import Plan
 from oasis.scheduling.site import Machine, Site
 from oasis.simulator.costs import Change, ChangeCosts
 from oasis.simulator.events import COMPLETION, INFINITY, SAVED, Agenda
 from oasis.simulator.execution import Execution
-from oasis.simulator.progress import Checkpoints, Progress
 from oasis.simulator.speed import Linear, ScalingTable, Speed
-from oasis.simulator.state import State
+from oasis.simulator.state import Checkpoints, Progress, State
 
 MACHINES = (Machine("n0", (4.0,)), Machine("n1", (4.0,)))
 SITE = Site(("gpu",), MACHINES)

@@ -10,16 +10,14 @@ import pytest
 
 from oasis.model.decision import Decision
 from oasis.model.schedule import Schedule
-from oasis.scheduling.allocation import Allocation
-from oasis.scheduling.job import PolicyJob
+from oasis.scheduling.job import Allocation, PolicyJob
 from oasis.scheduling.site import Machine, Site
 from oasis.simulator.costs import Change, ChangeCosts
 from oasis.simulator.elastic import ElasticWorkload
-from oasis.simulator.job_times import JobTimes
-from oasis.simulator.outcome import Outcome
-from oasis.simulator.progress import Progress
+from oasis.simulator.outcome import JobTimes, Outcome
 from oasis.simulator.result import Run
 from oasis.simulator.speed import Linear
+from oasis.simulator.state import Progress
 from oasis.simulator.workload import Workload
 
 SITE = Site(

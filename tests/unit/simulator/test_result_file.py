@@ -12,8 +12,7 @@ import pytest
 import oasis
 from experiments.evaluation.policies import RIVALS, make_policy
 from oasis.certify.certificate import Certificate
-from oasis.simulator.result import Run
-from oasis.simulator.result_file import READERS, read_result, result_from_dict
+from oasis.simulator.result import READERS, Run, read_result, result_from_dict
 
 INSTANCE = oasis.generate("testbed", jobs=5, seed=3)
 

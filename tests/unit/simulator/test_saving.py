@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from oasis.scheduling.allocation import NOTHING, Allocation
-from oasis.scheduling.job import PolicyJob
+from oasis.scheduling.job import NOTHING, Allocation, PolicyJob
 from oasis.scheduling.site import Machine, Site
-from oasis.simulator.saving import Saving, added_tasks
+from oasis.simulator.state import Saving, added_tasks
 
 SITE = Site(("gpu", "cpu"), (Machine("n0", (4.0, 8.0)), Machine("n1", (4.0, 8.0))))
 JOB = PolicyJob("a", 0.0, 60.0, ((0, 1), (1, 2)), ((1, 1),), max_workers=4)

@@ -46,7 +46,7 @@ def test_what_oasis_planned_is_what_the_machines_do():
 
 
 def test_simulated_use_of_the_machines_is_that_of_the_schedules():
-    from oasis.model.usage import committed
+    from oasis.model.schedule import committed
 
     for instance in instances():
         run = oasis.simulate(instance, oasis.OASiS.from_instance(instance))

@@ -9,8 +9,8 @@ import pytest
 
 from oasis.simulator import NOTHING, Allocation, Machine, Plan, PolicyJob, Site, View
 from oasis.simulator.events import Outage
-from oasis.simulator.progress import Progress
 from oasis.simulator.run import replay
+from oasis.simulator.state import Progress
 from oasis.simulator.workload import Workload
 
 ON_A, ON_B = Allocation(((0, 1),)), Allocation(((1, 1),))

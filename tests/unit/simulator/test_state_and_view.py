@@ -9,15 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from oasis.model.errors import PolicyError
-from oasis.scheduling.allocation import NOTHING, Allocation
-from oasis.scheduling.curve import TrainingCurve
-from oasis.scheduling.job import PolicyJob
+from oasis.scheduling.job import NOTHING, Allocation, PolicyJob, TrainingCurve
 from oasis.scheduling.site import Machine, Site
-from oasis.simulator.machine_use import MachineUse
 from oasis.simulator.observation import Observation, Samples
-from oasis.simulator.progress import Checkpoints, Progress
-from oasis.simulator.state import State
-from oasis.simulator.view import StateView
+from oasis.simulator.outcome import MachineUse
+from oasis.simulator.state import Checkpoints, Progress, State, StateView
 
 MACHINES = (Machine("n0", (4.0, 8.0)), Machine("n1", (4.0, 8.0)))
 SITE = Site(("gpu", "cpu"), MACHINES)

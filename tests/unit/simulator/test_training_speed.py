@@ -3,10 +3,15 @@
 import pytest
 
 from oasis.simulator import Allocation, FixedPs, Machine, Plan, PolicyJob, Site
-from oasis.simulator.load import Load
 from oasis.simulator.run import replay
-from oasis.simulator.speed import Linear, ScalingTable
-from oasis.simulator.training_speed import Communication, CpuSharing, TrainingSpeed
+from oasis.simulator.speed import (
+    Communication,
+    CpuSharing,
+    Linear,
+    Load,
+    ScalingTable,
+    TrainingSpeed,
+)
 from oasis.simulator.workload import Workload
 
 TOGETHER = Allocation(((0, 1),), ((0, 1),))

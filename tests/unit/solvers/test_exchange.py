@@ -11,7 +11,7 @@ import pytest
 
 from oasis.solvers import Solution, highs
 from oasis.solvers.budget import Budget, WorkCounter
-from oasis.solvers.exchange import Exchange
+from oasis.solvers.running import Exchange
 
 ITEMS, RESOURCES = 60, 8
 

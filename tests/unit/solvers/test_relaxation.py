@@ -15,7 +15,7 @@ from oasis.model.errors import SolverError
 from oasis.solvers import Status, highs
 from oasis.solvers.arrays import ArrayModel, RowArrays
 from oasis.solvers.budget import Budget
-from oasis.solvers.relaxation import Relaxation
+from oasis.solvers.lp import Relaxation
 from tests.strategies import fewer
 
 VARIABLES, MOST = 5, 3

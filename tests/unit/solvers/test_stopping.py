@@ -8,8 +8,7 @@ import pulp
 import pytest
 
 from oasis.solvers import Status, highs
-from oasis.solvers.budget import Budget, WorkCounter, limits
-from oasis.solvers.stopping import LEAST_PROGRESS, Stopping
+from oasis.solvers.budget import LEAST_PROGRESS, Budget, Stopping, WorkCounter, limits
 
 
 def test_without_criteria_nothing_ends_a_solve() -> None:

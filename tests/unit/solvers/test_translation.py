@@ -10,10 +10,9 @@ import pytest
 
 from oasis.model.errors import SolverError
 from oasis.solvers import Solution, Status, knapsack
-from oasis.solvers.answers import accept, check_proof, is_closed
+from oasis.solvers.answers import accept, check_proof, is_closed, objective_scale, translated
 from oasis.solvers.arrays import ArrayModel
 from oasis.solvers.budget import Budget, WorkCounter
-from oasis.solvers.translation import objective_scale, translated
 
 
 def model() -> pulp.LpProblem:

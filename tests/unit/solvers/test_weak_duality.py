@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from oasis.solvers.arrays import ArrayModel, RowArrays
-from oasis.solvers.weak_duality import weak_duality_bound
+from oasis.solvers.lp import weak_duality_bound
 
 SEEDS = st.integers(0, 2**32 - 1)
 

@@ -12,13 +12,19 @@ import oasis
 from experiments.evaluation.description import describe_instance
 from oasis import InstanceError
 from oasis.traces import OpenbOptions, PlainOptions, read_openb
-from oasis.traces.account import kept_line, kept_sentence, malformed_counts, rule_text
 from oasis.traces.everything import busiest, last_slot, loosened, ps_counts
 from oasis.traces.mapping import jobs_of
 from oasis.traces.options import TraceOptions
 from oasis.traces.plain_instance import PLAIN
 from oasis.traces.swf import SWF, SwfOptions
-from oasis.traces.window import Record, Window
+from oasis.traces.window import (
+    Record,
+    Window,
+    kept_line,
+    kept_sentence,
+    malformed_counts,
+    rule_text,
+)
 
 DATA = Path(os.environ.get("OASIS_DATA", Path(__file__).parents[3] / "../shared/data"))
 PODS, NODES = DATA / "openb_pod_list_default.csv", DATA / "openb_node_list_gpu_node.csv"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from oasis.traces.gres import Resources, resources_of
+from oasis.traces.slurm import Resources, resources_of
 from oasis.traces.table import MalformedError
 
 

@@ -11,15 +11,14 @@ from typing import Any
 import pytest
 
 from oasis import Instance, InstanceError
-from oasis.simulator.elastic_trace import elastic_from_window
+from oasis.simulator.elastic import elastic_from_window
 from oasis.traces.job_table import JobTrace, TraceRow
-from oasis.traces.machine_options import MachineOptions
+from oasis.traces.mapping import MachineOptions
 from oasis.traces.plain_instance import PLAIN, PlainOptions, read_plain_instance
 from oasis.traces.plain_job import PlainJob
 from oasis.traces.slurm import SLURM, SlurmOptions, read_slurm
-from oasis.traces.source import Source, read_source
 from oasis.traces.swf import SWF, SwfOptions, read_swf
-from oasis.traces.table import Table
+from oasis.traces.table import Source, Table, read_source
 from oasis.traces.times import OTHERS, WANTED
 
 PLAIN_ROWS = "id,submitted,duration,gpus\na,100,7200,4\nb,1900,3600,2\nc,2000,5400,8\n"

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from oasis.model.errors import InstanceError
-from oasis.traces.openb_nodes import NODE_COLUMNS, Node, cluster_of, parse_node
-from oasis.traces.openb_options import OpenbOptions
+from oasis.traces.openb import NODE_COLUMNS, Node, OpenbOptions, cluster_of, parse_node
 from oasis.traces.table import MalformedError
 
 ROW = {"sn": "n0", "cpu_milli": "64000", "memory_mib": "262144", "gpu": "2", "model": "P100"}

@@ -11,10 +11,8 @@ import pytest
 from oasis import InstanceError
 from oasis.traces.plain_job import PlainJob
 from oasis.traces.runs import Run, add_jobs
-from oasis.traces.sacct import json_rows, layout_of
-from oasis.traces.slurm import SLURM, SlurmOptions
-from oasis.traces.source import Source
-from oasis.traces.table import Table
+from oasis.traces.slurm import SLURM, SlurmOptions, json_rows, layout_of
+from oasis.traces.table import Source, Table
 
 AT = "2024-03-01T0{}:00:00".format
 

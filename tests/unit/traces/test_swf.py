@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from oasis import InstanceError
-from oasis.traces.source import Source
 from oasis.traces.swf import SWF, SwfOptions
-from oasis.traces.table import Table
+from oasis.traces.table import Source, Table
 
 
 def line(job: int, submitted: float, took: float, gpus: int, status: int, wait: float = 0) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from oasis import InstanceError
-from oasis.traces.machine_options import MachineOptions
+from oasis.traces.mapping import MachineOptions
 from oasis.traces.table import MalformedError
 from oasis.traces.times import EPOCH, LOCAL, RELATIVE, ZONED, Clock, Durations, elapsed_seconds
 

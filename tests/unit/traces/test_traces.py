@@ -9,11 +9,10 @@ import oasis
 from oasis import InstanceError
 from oasis.traces import PlainOptions, read_plain_instance
 from oasis.traces.mapping import build
-from oasis.traces.openb_options import OpenbOptions
+from oasis.traces.openb import OpenbOptions
 from oasis.traces.options import TraceOptions
 from oasis.traces.philly import PhillyOptions
-from oasis.traces.source import read_source
-from oasis.traces.table import malformed_lines, read_table, real
+from oasis.traces.table import malformed_lines, read_source, read_table, real
 from oasis.traces.window import Record, select
 from oasis.workloads import generate
 

@@ -7,8 +7,7 @@ import pytest
 
 from oasis import InstanceError, OASiS, simulate
 from oasis.model import instance_file as io
-from oasis.traces.openb import read_openb
-from oasis.traces.openb_options import OpenbOptions
+from oasis.traces.openb import OpenbOptions, read_openb
 
 POD_HEADER = (
     "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,"

@@ -12,26 +12,23 @@ from hypothesis import strategies as st
 
 from oasis.model.cluster import Cluster, Server
 from oasis.model.resources import BANDWIDTH
-from oasis.workloads.columns import (
+from oasis.workloads.generator import Settings, resolve
+from oasis.workloads.presets import DECAY, MIX, PRESETS, PRIORITY, RESOURCES, fitting
+from oasis.workloads.work import (
+    MAX_ROUNDS,
     Columns,
     bandwidth_of,
+    calibrated,
     demands,
+    exchange_slots,
+    paper,
+    parallelism,
+    redraw,
     rows,
     set_bandwidth,
     shares,
     utilities,
     whole,
-)
-from oasis.workloads.machines import RESOURCES, fitting
-from oasis.workloads.presets import DECAY, MIX, PRESETS, PRIORITY
-from oasis.workloads.settings import Settings, resolve
-from oasis.workloads.work import (
-    MAX_ROUNDS,
-    calibrated,
-    exchange_slots,
-    paper,
-    parallelism,
-    redraw,
 )
 from oasis.workloads.work import (
     testbed as draw_testbed,

@@ -7,8 +7,7 @@ import pytest
 from oasis.model import instance_file as io
 from oasis.version import __version__
 from oasis.workloads.generator import generate
-from oasis.workloads.machines import C4, P2_G3
-from oasis.workloads.presets import PRESETS
+from oasis.workloads.presets import C4, P2_G3, PRESETS
 
 SIZES = {"paper": (100, 50, 50, 300), "calibrated": (100, 50, 50, 300), "testbed": (12, 7, 2, 10)}
 

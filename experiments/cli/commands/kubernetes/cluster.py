@@ -93,7 +93,7 @@ def jobs_of(objects: Objects, namespace: str | None) -> list[dict[str, Any]]:
     """
     from oasis.kubernetes.api.resources import OASIS_JOBS  # noqa: PLC0415 (needs an extra)
     from oasis.kubernetes.control.statuses import status_of  # noqa: PLC0415 (needs an extra)
-    from oasis.kubernetes.objects.existing_kinds import EXISTING, SELECTOR  # noqa: PLC0415 (an extra)
+    from oasis.kubernetes.objects.existing import EXISTING, SELECTOR  # noqa: PLC0415 (an extra)
 
     def by_name(item: dict[str, Any]) -> tuple[str, str]:
         return item["metadata"]["namespace"], item["metadata"]["name"]

@@ -25,14 +25,11 @@ from experiments.cli.commands.kubernetes.cluster import (
     share,
 )
 from experiments.cli.console import note
-from experiments.cli.flags import naming_flags
-from experiments.cli.options import Output
+from experiments.cli.options import Output, naming_flags
 from experiments.cli.results import write_instance
-from oasis.kubernetes.cluster.instances import instance_of
-from oasis.kubernetes.cluster.nodes import foreign_use, places_of, site_of
+from oasis.kubernetes.cluster.nodes import foreign_use, instance_of, places_of, site_of
 from oasis.kubernetes.names import KIND
-from oasis.kubernetes.objects.existing import parse_existing
-from oasis.kubernetes.objects.existing_kinds import EXISTING, SELECTOR, job_items
+from oasis.kubernetes.objects.existing import EXISTING, SELECTOR, job_items, parse_existing
 from oasis.kubernetes.objects.oasis_job import Clock, JobSpec, job_id, parse_job
 from oasis.kubernetes.objects.quantities import ResourceMap
 

@@ -32,13 +32,12 @@ from experiments.cli.commands.kubernetes.cluster import (
     resource_map,
 )
 from experiments.cli.options import AsJson
-from experiments.cli.reading import errors_name
+from experiments.cli.results import errors_name
 from oasis.kubernetes.names import API_VERSION, BANDWIDTH, KIND
 from oasis.kubernetes.objects.conditions import decision_message, reason_word, time_text
 from oasis.kubernetes.objects.oasis_job import Clock, parse_job
-from oasis.kubernetes.planning.rest import later
-from oasis.model.content import read_content
-from oasis.model.file_kinds import kind_of, refuse_other
+from oasis.kubernetes.planning.live_policy import later
+from oasis.model.file_kinds import kind_of, read_content, refuse_other
 
 
 def command(

@@ -31,14 +31,11 @@ from experiments.cli.commands.kubernetes.cluster import (
     resource_map,
     share,
 )
-from experiments.cli.flags import naming_flags
-from experiments.cli.options import AsJson, known
-from experiments.cli.policy_options import Set, choose_options, known_policy
-from experiments.cli.reading import errors_name
-from experiments.evaluation.cluster_policies import cluster_policy, read_bounds
+from experiments.cli.options import AsJson, Set, choose_options, known, known_policy, naming_flags
+from experiments.cli.results import errors_name
+from experiments.evaluation.live import cluster_policy, read_bounds
 from experiments.evaluation.policies import OASIS, POLICIES
-from oasis.kubernetes.control.logs import LOG_FORMATS, handler
-from oasis.kubernetes.control.settings import Settings
+from oasis.kubernetes.control.settings import LOG_FORMATS, Settings, handler
 from oasis.kubernetes.names import BANDWIDTH
 
 if TYPE_CHECKING:

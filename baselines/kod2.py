@@ -1,0 +1,488 @@
+"""KOD2: jobs by weight, running ones shrunk for weightier ones and grown into what is idle."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left, insort
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from enum import StrEnum
+from heapq import heappop, heappush
+from typing import Any
+
+from baselines.counts import on_node
+from baselines.fair_shares import MachineShares
+from baselines.gangs import Changes, GangQueue, Held, RunningJobs, add_worker, drop_worker
+from oasis.scheduling import (
+    Allocation,
+    BasePolicy,
+    EmptyCluster,
+    JobBook,
+    MostIdle,
+    OneNode,
+    Plan,
+    PolicyJob,
+    Room,
+    Site,
+    View,
+)
+from oasis.scheduling.job import Demand
+
+RATIO, DIFFERENCE = "ratio", "difference"
+
+
+class JobState(StrEnum):
+    """The four states of a job (Fig. 5 of the paper)."""
+
+    RUNNING = "running"
+    WAITING = "waiting"
+    STARVING = "starving"
+    COMPLETED = "completed"
+
+
+class Weights:
+    """The weight of a job, which grows with its fewest workers and falls with what it asks for.
+
+    The paper prints the weight as the sigmoid (1) of w', and of w' only that it is "in proportion
+    to the minimum number of worker tasks and in inverse proportion to the sum of required CPU and
+    memory". Read, with n the fewest workers and d what one worker asks for:
+
+    - ``form="ratio"``: w' = n / d, what the sentence says;
+    - ``form="difference"``: w' = n - d, which also grows with n and falls with d, and which the
+      sigmoid, made for numbers of both signs, fits better.
+
+    d is the sum, over the resources, of the share of the largest machine that one worker takes:
+    CPU and memory are all that the paper's tasks name, GPUs count here where tasks name them, and
+    cores that a worker keeps busy (`PolicyJob.worker_cpu`) count as CPU. The demand of one worker
+    and not of all is meant, or w' would not depend on n.
+
+    Weights are compared by w': the sigmoid orders them alike, but rounds every w' above 37 to 1.
+
+    Parameters
+    ----------
+    site : Site
+        The machines.
+    form : {"ratio", "difference"}
+        How w' is read.
+
+    Examples
+    --------
+    >>> from oasis.scheduling import Machine
+    >>> site = Site(("gpu", "memory"), (Machine("n0", (4.0, 64.0)),))
+    >>> job = PolicyJob("a", 0.0, 1.0, ((0, 1), (1, 16)), min_workers=2, max_workers=4)
+    >>> [Weights(site, form).raw(job) for form in ("ratio", "difference")]
+    [4.0, 1.5]
+    >>> round(Weights(site).sigmoid(4.0), 4)
+    0.982
+    """
+
+    def __init__(self, site: Site, form: str = RATIO) -> None:
+        if form not in (RATIO, DIFFERENCE):
+            raise ValueError(f"form: expected {RATIO} or {DIFFERENCE}, got {form!r}")
+        self.form = form
+        self._shares = MachineShares(site, "worker")
+
+    def raw(self, job: PolicyJob) -> float:
+        """The w' of `job`: infinity if its tasks ask for nothing, by the reading as a ratio."""
+        asked = math.fsum(self._shares.of(job.worker, job.worker_cpu))
+        if self.form == DIFFERENCE:
+            return job.min_workers - asked
+        return job.min_workers / asked if asked else math.inf
+
+    @staticmethod
+    def sigmoid(raw: float) -> float:
+        """The weight (1) that w' gives, between 0 and 1."""
+        return 1.0 / (1.0 + math.exp(-raw)) if raw >= 0 else math.exp(raw) / (1.0 + math.exp(raw))
+
+
+class AffinityPlacement:
+    """All tasks on one machine if one has room, else together on those with most idle resources.
+
+    Examples
+    --------
+    >>> from oasis.scheduling import Machine, Site
+    >>> site = Site(("gpu",), tuple(Machine(name, (4.0,)) for name in "abc"))
+    >>> job = PolicyJob("j", 0.0, 1.0, ((0, 1),), max_workers=4)
+    >>> for workers in (2, 4):
+    ...     AffinityPlacement().place(Room(site, [(1,), (2,), (3,)]), job, workers, 0).workers
+    ((1, 2),)
+    ((1, 1), (2, 3))
+    """
+
+    name = "affinity"
+
+    def place(self, room: Room, job: PolicyJob, workers: int, ps: int) -> Allocation | None:
+        """Put all tasks into `room`; return None and change nothing if they do not fit."""
+        found = OneNode().place(room, job, workers, ps)
+        if found is not None:
+            return found
+        hosts = room.fitting(room.site.machines_for("worker"), job.worker)
+        if sum(room.count(machine, job.worker, workers) for machine in hosts) < workers:
+            return None  # what `MostIdle` would find after more work
+        return MostIdle().place(room, job, workers, ps)
+
+
+OnNode = Callable[[int], Allocation | None]
+Weight = Callable[[PolicyJob], float]
+Entered = Callable[[PolicyJob], tuple[float, int]]
+
+
+def scale_in_order(
+    new: PolicyJob, running: Iterable[PolicyJob], weight: Weight, entered: Entered
+) -> list[PolicyJob]:
+    """Lines 3-8 of Algorithm 2: running jobs by ascending weight.
+
+    Those of the same weight as the new job that entered the waiting queue before it are left out.
+
+    Examples
+    --------
+    >>> a, b, c = (PolicyJob("abc"[k], float(k), 1.0, ((0, 1),), index=k) for k in range(3))
+    >>> weights = {"a": 2.0, "b": 1.0, "c": 2.0}
+    >>> order = scale_in_order(
+    ...     c, [a, b], lambda job: weights[job.id], lambda job: (job.arrival, job.index)
+    ... )
+    >>> [job.id for job in order]
+    ['b']
+    """
+    mine, mine_entered = weight(new), entered(new)
+    victims = [job for job in running if weight(job) != mine or not entered(job) < mine_entered]
+    return sorted(victims, key=lambda job: (weight(job), entered(job)))
+
+
+def scale_in(
+    room: Room,
+    victims: Iterable[PolicyJob],
+    held: Held,
+    on_node: OnNode,
+    *,
+    printed: bool = False,
+) -> tuple[Changes, Allocation] | None:
+    """Lines 9-32 of Algorithm 2: take workers away until the new job's minimum fits on a node.
+
+    Each job gives workers one at a time, on machines without one of its parameter servers first,
+    then by index, and keeps its minimum. Parameter servers stay.
+
+    Printed: whether the new job fits is looked at before each worker is taken, so that what the
+    last worker of a job on a machine gave is not seen until another job's worker there is reached
+    (lines 14-18). The text says "as one worker task is decreased, the idle resources of the node
+    increase", so that it is read: look after each worker.
+
+    Parameters
+    ----------
+    room : Room
+        What is free; if the job fits, what is given back and taken is entered.
+    victims : iterable of PolicyJob
+        As `scale_in_order` has them.
+    held : mapping of int to Allocation
+        What each holds.
+    on_node : callable
+        Gives the new job room for its minimum on a machine, or says None.
+    printed : bool
+        Whether to look as Algorithm 2 prints it.
+
+    Returns
+    -------
+    (dict of int to Allocation, Allocation) or None
+        What the victims then hold, and what the new job holds; None, and `room` as it was, if
+        nothing helps.
+    """
+    before = room.free.copy()
+    changes: Changes = {}
+    for job in victims:
+        homes = dict(held[job.index].ps)
+        order = sorted(held[job.index].workers, key=lambda task: (task[0] in homes, task[0]))
+        now, spare = held[job.index], held[job.index].worker_count - job.min_workers
+        for machine in (machine for machine, count in order for _ in range(count)):
+            if printed and (found := on_node(machine)) is not None:
+                return changes, found
+            if not spare:
+                break
+            now = changes[job.index] = drop_worker(room, job, now, machine)
+            spare -= 1
+            if not printed and (found := on_node(machine)) is not None:
+                return changes, found
+    room.free = before
+    return None
+
+
+def scale_out(
+    room: Room,
+    able: Sequence[PolicyJob],
+    held: Held,
+    weight: Weight,
+    entered: Entered,
+    *,
+    printed: bool = False,
+) -> Changes:
+    """Algorithm 3: running jobs by descending weight take workers, up to the most they can use.
+
+    Machines are gone through by index; the paper gives no order.
+
+    Printed: a machine is used while its idle resources are strictly more than a worker asks for
+    (line 8), so that the last of them is never used. The text says that the next machine is
+    searched if they "cannot satisfy" the worker, so that it is read: at least as much.
+
+    Parameters
+    ----------
+    room : Room
+        What is free; what is taken is entered.
+    able : sequence of PolicyJob
+        Running jobs that can use more workers.
+    held : mapping of int to Allocation
+        What each holds.
+    weight, entered : callable
+        The weight of a job, and when it entered the waiting queue, which decides between equals.
+    printed : bool
+        Whether to compare as Algorithm 3 prints it.
+
+    Returns
+    -------
+    dict of int to Allocation
+        What the jobs that grow then hold.
+    """
+    changes: Changes = {}
+    hosts: dict[Demand, list[int]] = {}  # machines that may have room; room only shrinks
+
+    def has_room(machine: int, demand: Demand) -> bool:
+        row = room.free[machine]
+        return all(row[r] > amount or (row[r] == amount and not printed) for r, amount in demand)
+
+    everywhere = room.site.machines_for("worker")
+    for demand in {job.worker for job in able}:
+        hosts[demand] = [machine for machine in everywhere if has_room(machine, demand)]
+    able = [job for job in able if hosts[job.worker]]
+    for job in sorted(able, key=lambda job: (-weight(job), entered(job))):
+        now = held[job.index]
+        for machine in hosts[job.worker]:
+            while now.worker_count < job.max_workers and has_room(machine, job.worker):
+                more = add_worker(room, job, now, machine)
+                if more is None:
+                    break
+                now = changes[job.index] = more
+        hosts[job.worker] = [m for m in hosts[job.worker] if has_room(m, job.worker)]
+    return changes
+
+
+class Kod2(BasePolicy):
+    """KOD2 (Jeong and Yu, KTCCS 2022): Algorithms 1 to 3 and the placement of section 4.1.
+
+    Each call goes through `raise_starving`, `launch_by_weight` again and again while it launches a
+    job, as the operator's sync loop does, and `grow`.
+
+    Read, where the printed algorithms leave it open or disagree with the text; ``printed=True``
+    keeps what is printed in the cases marked (p):
+
+    - w', which is not printed: see `Weights`.
+    - "Idle resources of the cluster more than the job requires" (lines 6 and 21, once with > and
+      once with >=): the job's minimum can be placed.
+    - Weights are updated for jobs that starve (p): lines 27-29 do so only while no waiting job
+      weighs as much as the weightiest running one, so that a job never starves visibly while
+      weightier ones keep arriving; the text has no such condition.
+    - To which weight: not printed. A starving job weighs more than any other, and among starving
+      jobs the first to come goes first; once it runs it has its own weight again.
+    - Scale-in looks whether the job fits after each worker (p), and scale-out uses a resource to
+      the last (p): see `scale_in` and `scale_out`.
+
+    STARVELIMIT bounds what the policy does, not the time: once a job starves, no job is launched
+    that entered the queue after it, until it is launched.
+
+    Parameters
+    ----------
+    starve_limit : float
+        STARVELIMIT, seconds. Not printed; 600 is ours.
+    form : {"ratio", "difference"}
+        How w' is read.
+    printed : bool
+        Whether to keep what is printed where the text says something else.
+
+    Examples
+    --------
+    A job that grew to four workers gives two of them to one of the same weight that comes later,
+    at its minimum:
+
+    >>> from oasis.simulator import Machine, Workload, replay
+    >>> site = Site(("gpu",), (Machine("n0", (4.0,)),))
+    >>> jobs = [
+    ...     PolicyJob("a", 0.0, 400.0, ((0, 1),), max_workers=4),
+    ...     PolicyJob("b", 10.0, 40.0, ((0, 1),), min_workers=2, max_workers=2),
+    ... ]
+    >>> run = replay(Workload.of(site, jobs), Kod2())
+    >>> run.completions, [job.resizes for job in run.jobs]
+    ([110.0, 20.0], [2, 0])
+    """
+
+    name = "kod2"
+
+    def __init__(
+        self, starve_limit: float = 600.0, *, form: str = RATIO, printed: bool = False
+    ) -> None:
+        if not 0 <= starve_limit < math.inf:
+            raise ValueError(f"starve_limit: expected seconds >= 0, got {starve_limit}")
+        Weights(Site((), ()), form)  # refuses a form that there is not
+        self.starve_limit, self.form, self.printed = float(starve_limit), form, printed
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        return {
+            "starve_limit": self.starve_limit,
+            "form": self.form,
+            "printed": self.printed,
+        }
+
+    def reset(self, site: Site) -> None:
+        self._site, self._weights = site, Weights(site, self.form)
+        self._limit = self.starve_limit / site.unit_seconds
+        self._rule = AffinityPlacement()
+        self._book = JobBook(EmptyCluster(site, AffinityPlacement).fewest)
+        self._queue = GangQueue(lambda job: self._book.counts[job.index])
+        self._running = RunningJobs()
+        self._running_weights: list[float] = []  # w' of those that run, ascending
+        self._raw: dict[int, float] = {}
+        self._since: dict[int, float] = {}
+        self._starving: set[int] = set()
+        self._starving_heap: list[int] = []  # the first to come on top
+        self._limits: list[tuple[float, int]] = []  # when waiting jobs begin to starve
+        self._finished: set[int] = set()
+
+    def decide(self, view: View) -> Plan:
+        plan = Plan()
+        self._enter(view, plan)
+        self._room, self._changes = Room(self._site, view.free(), view.down()), plan.changes
+        if not self.printed:
+            self.raise_starving(view.now)
+        while self._queue and self.launch_by_weight(view.now):
+            pass
+        self.grow()
+        plan.wake_at = self._next_starving(view.now)
+        return plan
+
+    def weight(self, job: PolicyJob) -> float:
+        """The weight (1) of `job`, 1 while it starves."""
+        return Weights.sigmoid(self.raw_weight(job))
+
+    def raw_weight(self, job: PolicyJob) -> float:
+        """The w' of `job`, by which weights are compared; infinity while it starves."""
+        return math.inf if job.index in self._starving else self._raw[job.index]
+
+    def state_of(self, job: PolicyJob) -> JobState:
+        """Which of the four states of Fig. 5 `job` is in since the last call of the policy."""
+        if job.index in self._finished:
+            return JobState.COMPLETED
+        if job.index in self._running:
+            return JobState.RUNNING
+        return JobState.STARVING if job.index in self._starving else JobState.WAITING
+
+    def raise_starving(self, now: float) -> None:
+        """Lines 27-29 of Algorithm 1: jobs that wait longer than STARVELIMIT get more weight."""
+        while self._limits and self._limits[0][0] <= now:
+            limit, index = heappop(self._limits)
+            if index in self._queue and self._since[index] + self._limit == limit:
+                self._starving.add(index)
+                heappush(self._starving_heap, index)
+
+    def launch_by_weight(self, now: float) -> bool:
+        """Lines 5-30 of Algorithm 1; whether a job was launched."""
+        head = min(self._heads(), key=self._order)
+        top = self._running_weights[-1] if self._running_weights else -math.inf
+        if self.raw_weight(head) >= top:
+            return self.launch_or_scale_in(head)
+        before = len(self._queue)
+        self.launch_what_fits()
+        if self.printed:
+            self.raise_starving(now)
+        return len(self._queue) < before
+
+    def launch_or_scale_in(self, head: PolicyJob) -> bool:
+        """Lines 5-17: launch the weightiest waiting job at its minimum, by scale-in if need be."""
+        if self._launch(head) is None:
+            victims = self._running if self.printed else self._running.shrinking()
+            made = scale_in(
+                self._room,
+                scale_in_order(head, victims, self.raw_weight, _entered),
+                self._running.held,
+                lambda machine: on_node(self._room, head, *self._book.counts[head.index], machine),
+                printed=self.printed,
+            )
+            if made is None:
+                return False
+            self._apply(made[0])
+            self._start(head, made[1])
+        self._queue.remove(head)
+        return True
+
+    def launch_what_fits(self) -> None:
+        """Lines 19-26: go through the queue by descending weight and launch what fits."""
+        self._queue.launch_all(self._order, self._launch, set())
+
+    def grow(self) -> None:
+        """Lines 31-36 of Algorithm 1: scale-out of the running jobs."""
+        changes = scale_out(
+            self._room,
+            self._running.growing(),
+            self._running.held,
+            self.raw_weight,
+            _entered,
+            printed=self.printed,
+        )
+        self._apply(changes)
+
+    def _enter(self, view: View, plan: Plan) -> None:
+        """Lines 1-4 and 37-40 of Algorithm 1: new jobs wait, finished ones leave."""
+        for job in (*view.finished, *view.evicted):
+            self._queue.remove(job)
+            if job.index in self._running:
+                self._running.remove(job)
+                del self._running_weights[bisect_left(self._running_weights, self._raw[job.index])]
+            self._starving.discard(job.index)
+        self._finished.update(job.index for job in view.finished)
+        for job in (*self._book.update(view, plan), *view.evicted):
+            self._raw[job.index] = self._weights.raw(job)
+            self._since[job.index] = view.now
+            heappush(self._limits, (view.now + self._limit, job.index))
+            self._queue.add(job)
+
+    def _next_starving(self, now: float) -> float | None:
+        """When a job next begins to starve."""
+        while self._limits and self._limits[0][1] not in self._queue:
+            heappop(self._limits)
+        # with `printed`, those whose limit has passed may still be there
+        return self._limits[0][0] if self._limits and self._limits[0][0] > now else None
+
+    def _heads(self) -> list[PolicyJob]:
+        """Among these is the weightiest waiting job: the first of each size and the first starving.
+
+        Within a size weights are alike, unless a job starves while one that came before it lost a
+        machine and has waited for less long.
+        """
+        heap = self._starving_heap
+        while heap and heap[0] not in self._starving:
+            heappop(heap)
+        starving = [self._book.jobs[heap[0]]] if heap else []
+        return [*(next(same) for same in self._queue.sizes()), *starving]
+
+    def _order(self, job: PolicyJob) -> tuple[float, float, int]:
+        return -self.raw_weight(job), *_entered(job)
+
+    def _launch(self, job: PolicyJob) -> Allocation | None:
+        found = self._rule.place(self._room, job, *self._book.counts[job.index])
+        if found is not None:
+            self._start(job, found)
+        return found
+
+    def _start(self, job: PolicyJob, allocation: Allocation) -> None:
+        self._starving.discard(job.index)
+        insort(self._running_weights, self._raw[job.index])
+        self._set(job, allocation)
+
+    def _apply(self, changes: Changes) -> None:
+        for index, allocation in changes.items():
+            self._set(self._running[index], allocation)
+
+    def _set(self, job: PolicyJob, allocation: Allocation) -> None:
+        """Let `job` hold `allocation` from now on."""
+        self._running.set(job, allocation)
+        self._changes[job.index] = allocation
+
+
+def _entered(job: PolicyJob) -> tuple[float, int]:
+    """When a job first entered the waiting queue, and its place among those that came with it."""
+    return job.arrival, job.index

@@ -1,0 +1,377 @@
+"""Preemptive policies that differ only in their order of the jobs: SRTF, SRSF, LAS."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from baselines.counts import Gpus
+from baselines.queues import STRICT, OneLine
+from baselines.turns import Turns
+from oasis.model.rounding import TOLERANCE
+from oasis.scheduling import NOTHING, Plan, PolicyJob, Site, View
+
+Workers = tuple[PolicyJob, int]
+
+
+def check_levels(hours: tuple[float, ...], name: str) -> tuple[float, ...]:
+    """`hours` if they increase and are positive.
+
+    Raises
+    ------
+    ValueError
+        If they do not; the message begins with `name`.
+    """
+    if list(hours) != sorted(set(hours)) or min(hours, default=1.0) <= 0:
+        raise ValueError(f"{name}: expected increasing numbers > 0, got {hours}")
+    return tuple(hours)
+
+
+class Levels:
+    """Service is GPUs times time that a job held them ("two-dimensional" in Tiresias).
+
+    Parameters
+    ----------
+    hours : tuple of float
+        Ends of all levels but the last, in GPU-hours.
+    site : Site
+        Its unit of time and its GPUs.
+
+    Attributes
+    ----------
+    ends : list of float
+        The same in GPUs times units of time.
+    """
+
+    def __init__(self, hours: tuple[float, ...], site: Site) -> None:
+        self.ends = [end * 3600.0 / site.unit_seconds for end in hours]
+        self.gpus = Gpus(site)
+
+    def service(self, job: PolicyJob, workers: int, view: View) -> float:
+        """What `job` has had so far."""
+        return view.attained(job) * self.gpus.of(job, workers)
+
+    def level(self, service: float) -> int:
+        """The level of a job with so much service; one that has reached an end is beyond it."""
+        return bisect_right(self.ends, service * (1 + TOLERANCE))
+
+    def since_end(self, job: PolicyJob, workers: int, view: View) -> float:
+        """For how long `job`, which runs and is beyond the first level, has been in its level."""
+        service = self.service(job, workers, view)
+        return (service - self.ends[self.level(service) - 1]) / self.gpus.of(job, workers)
+
+    def next_end(self, running: Iterable[Workers], view: View) -> float | None:
+        """When the first of the jobs that run reaches the end of its level; None if none will."""
+        times = []
+        for job, workers in running:
+            service = self.service(job, workers, view)
+            level = self.level(service)
+            if level < len(self.ends):
+                left = (self.ends[level] - service) / self.gpus.of(job, workers)
+                times.append(view.now + left)
+        return min(times, default=None)
+
+
+Rank = float | tuple[float, ...]
+Key = tuple[Rank, int]
+
+
+def significant(value: float) -> float:
+    """`value` to 12 digits, so that equal ranks are equal however they were computed.
+
+    Examples
+    --------
+    >>> significant(0.1 + 0.2) == significant(0.3)
+    True
+    """
+    return float(f"{value:.12g}")
+
+
+class Ordered(OneLine):
+    """At every event, give the machines to the jobs in order until one does not fit.
+
+    Counts of workers and parameter servers are fixed as for FIFO, so that only the order differs.
+    The jobs get their turns one after the other. One that runs stays where it is, unless a job
+    before it took its place; one that waits goes where there is free room and, only if it does not
+    fit there, displaces jobs whose turn comes later. A displaced job is placed anew at its turn. If
+    the line is strict, the first that does not fit blocks those behind it, which are paused; with
+    ``fit`` it alone waits, and the others take what there is. A job's place in the order may change
+    while it runs; where it changes for those who wait, `rank_anew` must be called.
+
+    Parameters
+    ----------
+    seed : int or None
+        Seed of the random draw of each job's fixed numbers of workers and parameter servers; None:
+        nothing is drawn, each job has the most workers that it can.
+    line : {"strict", "fit"}
+        Whether a job that does not fit blocks those behind it.
+    placement : str or None
+        Rule by which tasks are placed on machines, such as ``best-fit``; None: round-robin on
+        instances, best fit elsewhere.
+    """
+
+    def reset(self, site: Site) -> None:
+        super().reset(site)
+        self._waiting: list[Key] = []
+        self._running: dict[int, PolicyJob] = {}
+
+    def key(self, job: PolicyJob, workers: int, view: View) -> Rank:
+        """Jobs with smaller keys go first; among equals, those that arrived earlier."""
+        raise NotImplementedError
+
+    def before_serving(self, view: View) -> None:
+        """Called at each event, when `running` is up to date, before keys are asked for."""
+
+    def rank_anew(self, view: View) -> None:
+        """Put those who wait in order: what they are ordered by has changed while they waited."""
+        jobs = self._book.jobs
+        self._waiting = sorted(self._key(jobs[index], view) for _, index in self._waiting)
+
+    def after_serving(self) -> None:
+        """Called when it is known who runs and who waits."""
+
+    def wake_at(self, view: View) -> float | None:
+        """When the order will change though nothing happens."""
+        return None
+
+    def decide(self, view: View) -> Plan:
+        plan = Plan()
+        self._update(view, plan)
+        if self._waiting:
+            self._serve(view, plan)
+            self.after_serving()
+        plan.wake_at = self.wake_at(view)
+        return plan
+
+    def running(self) -> list[tuple[PolicyJob, int]]:
+        """Jobs that run, with their workers."""
+        counts = self._book.counts
+        return [(job, counts[index][0]) for index, job in self._running.items()]
+
+    def _update(self, view: View, plan: Plan) -> None:
+        for job in (*view.finished, *view.evicted):
+            if self._running.pop(job.index, None) is None:  # its owner took it back: it waited
+                self._waiting = [key for key in self._waiting if key[1] != job.index]
+        self.before_serving(view)
+        for job in self._book.update(view, plan):
+            insort(self._waiting, self._key(job, view))
+        for job in view.evicted:
+            insort(self._waiting, self._key(job, view))
+
+    def _key(self, job: PolicyJob, view: View) -> Key:
+        return self.key(job, self._book.counts[job.index][0], view), job.index
+
+    def _serve(self, view: View, plan: Plan) -> None:
+        running = sorted(self._key(job, view) for job in self._running.values())
+        # so many of the waiting and of the running jobs have had their turn: those that run and go
+        # before everybody who waits stay where they are
+        served, first = 0, bisect_left(running, self._waiting[0])
+        jobs = self._book.jobs
+        now_running = {index: jobs[index] for _, index in running[:first]}
+        turns = Turns(self._site, self._placement, view, [jobs[i] for _, i in running[first:]])
+        passed: list[Key] = []  # jobs that did not fit and let others go before them
+        while served < len(self._waiting) or first < len(running):
+            waits = first == len(running) or (
+                served < len(self._waiting) and self._waiting[served] < running[first]
+            )
+            key = self._waiting[served] if waits else running[first]
+            job = jobs[key[1]]
+            if not waits and turns.keep(job):
+                now_running[job.index] = job
+            elif allocation := turns.start(job, *self._book.counts[job.index]):
+                plan.changes[job.index] = allocation
+                now_running[job.index] = job
+            elif self.line == STRICT:
+                break
+            else:
+                passed.append(key)
+                if not waits:
+                    plan.changes[job.index] = NOTHING
+            served, first = served + waits, first + (not waits)
+        self._waiting[:served] = passed
+        for key in running[first:]:
+            plan.changes[key[1]] = NOTHING
+            insort(self._waiting, key)
+        self._running = now_running
+
+
+class SRTF(Ordered):
+    """The job with the shortest remaining run time goes first and may preempt.
+
+    The rule is textbook (Schrage and Miller, 1966, for one machine, where it is optimal for the
+    mean). Chosen: the remaining time of a job is its remaining work over its fixed number of
+    workers, known at arrival; the rest as in `Ordered`.
+
+    Examples
+    --------
+    The short job preempts the long one:
+
+    >>> from oasis.simulator import PlainJob, replay, rigid_workload
+    >>> jobs = [PlainJob("long", 0.0, 60.0, 8), PlainJob("short", 5.0, 30.0, 8)]
+    >>> replay(rigid_workload(jobs, servers=1, gpus_per_server=8), SRTF()).completions
+    [90.0, 30.0]
+    """
+
+    name = "srtf"
+    told_remaining = True
+
+    def key(self, job: PolicyJob, workers: int, view: View) -> float:
+        return view.remaining(job) / workers
+
+
+class SRSF(Ordered):
+    """The job with the least remaining time times GPUs goes first and may preempt.
+
+    Tiresias (Gu et al., NSDI 2019) names the rule as what one would do if durations were known:
+    remaining service is the remaining run time multiplied by the number of GPUs. Chosen: the
+    remaining time is the remaining work over the fixed number of workers, known at arrival; a job
+    without GPUs counts its workers; the rest as in `Ordered`.
+
+    Examples
+    --------
+    The wide job is the shorter one, but has more to be served:
+
+    >>> from oasis.simulator import PlainJob, replay, rigid_workload
+    >>> jobs = [PlainJob("wide", 0.0, 30.0, 8), PlainJob("narrow", 0.0, 60.0, 2)]
+    >>> replay(rigid_workload(jobs, servers=1, gpus_per_server=8), SRSF()).completions
+    [90.0, 60.0]
+    """
+
+    name = "srsf"
+    told_remaining = True
+
+    def reset(self, site: Site) -> None:
+        super().reset(site)
+        self._gpus = Gpus(site)
+
+    def key(self, job: PolicyJob, workers: int, view: View) -> float:
+        return view.remaining(job) / workers * self._gpus.of(job, workers)
+
+
+ARRIVAL, RUNNING_FIRST = "arrival", "running-first"
+RUNS, WAITS = 0, 1
+
+
+class LAS(Ordered):
+    """Jobs that have had little service go first; how long they will run is not used.
+
+    Tiresias (Gu et al., NSDI 2019) fixes: service is GPUs times time ("two-dimensional"); queues
+    with thresholds on attained service, a job falls to the next queue when it passes one; in a
+    queue, first come first served; running jobs of lower queues are preempted; a job that does not
+    fit lets those behind it pass (``line="fit"``). Chosen: the thresholds; no promotion of starving
+    jobs; a job without GPUs counts its workers; a strict line, the rule by which the policies here
+    are compared; the rest as in `Ordered`.
+
+    Who came first in a queue is read in two ways. ``order="arrival"``: who was submitted first, as
+    in the simulator of Lucid (Hu et al., ASPLOS 2023). ``order="running-first"``, as in the
+    simulator of Tiresias: a job enters its queue at the end, and after each decision those that run
+    stand before those that wait; wide jobs may then wait for very long.
+
+    A threshold must suit the workload. On a slotted instance nobody is preempted within a slot, so
+    no job falls to the next queue with less than a slot of service. Where one slot already exceeds
+    the threshold, each new job runs for one slot and then waits behind everybody who is new: while
+    jobs keep arriving, none of them ends (docs: simulator).
+
+    Parameters
+    ----------
+    seed : int or None
+        Seed of the random draw of each job's fixed numbers of workers and parameter servers; None:
+        nothing is drawn, each job has the most workers that it can.
+    thresholds : tuple of float
+        Ends of all queues but the last, in GPU-hours, increasing.
+    order : {"arrival", "running-first"}
+        Who goes first in a queue.
+    line : {"strict", "fit"}
+        Whether a job that does not fit blocks those behind it.
+    placement : str or None
+        Rule by which tasks are placed on machines, such as ``best-fit``; None: round-robin on
+        instances, best fit elsewhere.
+
+    Examples
+    --------
+    The first job has had an hour of its 8 GPUs when the second, which has had nothing, comes:
+
+    >>> from oasis.simulator import PlainJob, replay, rigid_workload
+    >>> jobs = [PlainJob("old", 0.0, 7200.0, 8), PlainJob("new", 3600.0, 60.0, 8)]
+    >>> replay(rigid_workload(jobs, servers=1, gpus_per_server=8), LAS()).completions
+    [7260.0, 60.0]
+    """
+
+    name = "las"
+
+    def __init__(
+        self,
+        seed: int | None = 0,
+        thresholds: tuple[float, ...] = (1.0,),
+        *,
+        order: str = ARRIVAL,
+        line: str = STRICT,
+        placement: str | None = None,
+    ) -> None:
+        super().__init__(seed, line=line, placement=placement)
+        if order not in (ARRIVAL, RUNNING_FIRST):
+            raise ValueError(f"order: expected {ARRIVAL} or {RUNNING_FIRST}, got {order!r}")
+        self.thresholds, self.order = check_levels(thresholds, "thresholds"), order
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        own = {"thresholds": list(self.thresholds), "order": self.order}
+        return {**super().parameters, **own}
+
+    def reset(self, site: Site) -> None:
+        super().reset(site)
+        self._levels = Levels(self.thresholds, site)
+        # of each job its queue, whether it stands there among those that run, and its place
+        self._stands: dict[int, tuple[int, int, int]] = {}
+        self._last, self._front = 0, 0  # places given at the end and at the front of queues
+
+    def _behind(self) -> int:
+        """A place behind all that were given."""
+        self._last += 1
+        return self._last
+
+    def _before(self) -> int:
+        """A place before all that were given."""
+        self._front -= 1
+        return self._front
+
+    def key(self, job: PolicyJob, workers: int, view: View) -> Rank:
+        if self.order == ARRIVAL:
+            return float(self._levels.level(self._levels.service(job, workers, view)))
+        if job.index not in self._stands:
+            self._stands[job.index] = 0, WAITS, self._behind()
+        return self._stands[job.index]
+
+    def before_serving(self, view: View) -> None:
+        """Put those that passed a threshold at the end of their next queue, in order of time."""
+        if self.order == ARRIVAL:
+            return
+        for job in view.finished:
+            self._stands.pop(job.index, None)
+        fallen = []
+        for job, workers in self.running():
+            queue = self._levels.level(self._levels.service(job, workers, view))
+            if queue != self._stands[job.index][0]:
+                fallen.append((-self._levels.since_end(job, workers, view), job.index, queue))
+        for _, index, queue in sorted(fallen):
+            self._stands[index] = queue, WAITS, self._behind()
+
+    def after_serving(self) -> None:
+        """Put those of each queue that run before those that wait, in the order that they had."""
+        if self.order == ARRIVAL:
+            return
+        for index in self._running:
+            queue, stand, _ = self._stands[index]
+            if stand == WAITS:
+                self._stands[index] = queue, RUNS, self._behind()
+        for place in reversed(range(len(self._waiting))):
+            _, index = self._waiting[place]
+            queue, stand, _ = self._stands[index]
+            if stand == RUNS:
+                self._stands[index] = queue, WAITS, self._before()
+                self._waiting[place] = self._stands[index], index
+
+    def wake_at(self, view: View) -> float | None:
+        """When the next running job passes a threshold, if anybody waits for it."""
+        return self._levels.next_end(self.running(), view) if self._waiting else None

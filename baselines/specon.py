@@ -1,0 +1,557 @@
+"""SpeCon: training that hardly makes progress any more moves out of the way of what still does."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+from baselines.counts import on_node
+from baselines.gangs import GangController, by_arrival
+from oasis.scheduling import NOTHING, Allocation, Plan, PolicyJob, Room, RoundRobin, Site
+from oasis.scheduling.job import Demand
+from oasis.scheduling.policy import View
+
+
+class Category(StrEnum):
+    """How fast a container progresses (section V-A): PC, WC and CC of the paper."""
+
+    PROGRESSING = "progressing"
+    WATCHING = "watching"
+    CONVERGED = "converged"
+
+
+class Container:
+    """A job and what has been seen of its progress.
+
+    Parameters
+    ----------
+    job : PolicyJob
+        The job.
+    observed : bool
+        Whether anybody looks at its evaluation function.
+
+    Attributes
+    ----------
+    home : int or None
+        The machine where all of it runs; None if it waits or is spread over several.
+    category : Category
+        Of Algorithm 1.
+    value, growth : float
+        Value and growth (1) of the evaluation function when it was last looked at.
+    largest : float
+        The largest absolute value so far.
+    converged_at : float or None
+        When it was found to have converged, if it is in that category.
+    migrated, rebalanced : bool
+        Whether Algorithm 2 has decided on it, and whether Algorithm 3 has moved it.
+
+    Examples
+    --------
+    A training whose loss falls ever more slowly: two looks show its first growth, and of the next
+    ones each that is slower than alpha takes it one category further; then it asks to be moved.
+
+    >>> container = Container(PolicyJob("a", 0.0, 1.0, ((0, 1),)))
+    >>> for look, loss in enumerate((1.0, 0.2, 0.195, 0.192, 0.191)):
+    ...     print(container.look(loss, 0.01, now=30.0 * look), container.category)
+    False progressing
+    False progressing
+    False watching
+    False converged
+    True converged
+    """
+
+    def __init__(self, job: PolicyJob, observed: bool = True) -> None:
+        self.job, self.observed = job, observed
+        self.migrated = self.rebalanced = False
+        self.begin_again()
+
+    def begin_again(self) -> None:
+        """Line 2: a container that joins a worker is progressing.
+
+        One that lost its worker does so too, unless Algorithm 2 has decided on it, as it is then no
+        longer looked at: it stays converged.
+        """
+        self.home: int | None = None
+        if not self.migrated:
+            self.category = Category.PROGRESSING
+            self.converged_at: float | None = None
+            self.value: float | None = None
+            self.growth, self.largest = math.inf, 0.0
+
+    def look(self, value: float, alpha: float, now: float) -> bool:
+        """Lines 4-22: find the category at time t_m; whether the container asks to be moved.
+
+        Read, where Algorithm 1 says something else than the text of section V-A or leaves it open:
+
+        - Lines 10-12 move a watching container to the watching category, so that none would ever
+          converge; the text moves it to the converged category.
+        - As printed, the conditions of lines 7, 10 and 13 are looked at one after the other, so
+          that a container could go through all of them at once; the text has them for where the
+          container "currently" is, one step each time.
+        - alpha is "a percentage value" of a growth whose unit is that of the evaluation function
+          (Fig. 1 shows "normalized values"): the growth is taken as part of the largest value seen.
+        - There is no last growth when the first one is seen: that one counts as slower.
+        - A growth of exactly alpha, which the paper leaves out, changes nothing.
+
+        Parameters
+        ----------
+        value : float
+            Of the evaluation function.
+        alpha : float
+            A growth below this part of the largest value so far is slow.
+        now : float
+            The time.
+        """
+        last, self.value = self.value, value
+        self.largest = max(self.largest, abs(value))
+        if last is None:
+            return False
+        growth, before = abs(value - last), self.growth
+        self.growth = growth
+        share = growth / self.largest if self.largest else 0.0
+        if share > alpha:
+            self.category, self.converged_at = Category.PROGRESSING, None
+        elif share < alpha and growth < before:
+            if self.category is Category.CONVERGED:
+                return True
+            if self.category is Category.WATCHING:
+                self.category, self.converged_at = Category.CONVERGED, now
+            else:
+                self.category = Category.WATCHING
+        return False
+
+
+Size = tuple[Demand, Demand, int, int]
+
+
+class InTurn:
+    """A whole job on the next machine in turn that has room for it.
+
+    The paper puts containers 1, 2, 3, 4 on workers 1, 2, 3, 4 and then begins again (section
+    VI-C2), under both of the schedulers that it compares. A job too large for any machine, which
+    the paper does not have, is spread task by task; another one waits until a machine has room.
+
+    Examples
+    --------
+    >>> from oasis.scheduling import Machine, Site
+    >>> site = Site(("gpu",), tuple(Machine(name, (4.0,)) for name in "abc"))
+    >>> room, rule = Room(site, [(4,), (1,), (4,)]), InTurn()
+    >>> job = PolicyJob("j", 0.0, 1.0, ((0, 1),), max_workers=4)
+    >>> [rule.place(room, job, 2, 0).workers for _ in range(3)]
+    [((0, 2),), ((2, 2),), ((0, 2),)]
+    >>> rule.place(room, job, 4, 0) is None
+    True
+    """
+
+    name = "in-turn"
+
+    def __init__(self) -> None:
+        self._after = 0
+        self._by_task = RoundRobin()
+        self._small: dict[Size, bool] = {}
+
+    def place(self, room: Room, job: PolicyJob, workers: int, ps: int) -> Allocation | None:
+        """Put all tasks into `room`; return None and change nothing if they do not fit."""
+        machines = len(room.site.machines)
+        hosts = set(room.fitting(room.site.machines_for("worker"), job.worker))
+        for step in range(machines):
+            machine = (self._after + step) % machines
+            if machine in hosts:
+                found = on_node(room, job, workers, ps, machine)
+                if found is not None:
+                    self._after = machine + 1
+                    return found
+        if self._fits_one_machine(room, job, workers, ps):
+            return None
+        return self._by_task.place(room, job, workers, ps)
+
+    def _fits_one_machine(self, room: Room, job: PolicyJob, workers: int, ps: int) -> bool:
+        """Whether the job would fit on a machine with nobody on it."""
+        size = (job.worker, job.ps, workers, ps)
+        if size not in self._small:
+            empty = Room(room.site, [machine.capacity for machine in room.site.machines])
+            self._small[size] = any(
+                on_node(empty, job, workers, ps, machine) is not None
+                for machine in room.site.machines_for("worker")
+            )
+        return self._small[size]
+
+
+Weights = Mapping[Category, float]
+HasRoom = Callable[[Container, int], bool]
+Usage = Callable[[int], float]
+On = Mapping[int, Sequence[Container]]
+
+
+def count(containers: Sequence[Container], *categories: Category) -> int:
+    """How many of `containers` are in one of `categories`."""
+    return sum(container.category in categories for container in containers)
+
+
+def worker_score(containers: Sequence[Container], weights: Weights) -> float:
+    """Line 3 of Algorithm 2: the score of a worker with these containers.
+
+    Examples
+    --------
+    >>> from oasis.scheduling import PolicyJob
+    >>> two = [Container(PolicyJob(name, 0.0, 1.0, ())) for name in "ab"]
+    >>> two[0].category = Category.WATCHING
+    >>> worker_score(two, dict(zip(Category, (2.0, 1.5, 1.0))))
+    3.5
+    """
+    return sum(weights[each] * count(containers, each) for each in Category)
+
+
+def choose_host(
+    container: Container, on: On, weights: Weights, has_room: HasRoom, usage: Usage
+) -> int | None:
+    """Algorithm 2: the worker to which `container` moves; None if it stays where it is.
+
+    It stays if no score is lower than that of its own worker (lines 8-10), and else goes to the
+    worker with the lowest score, among several to that with the lowest resource consumption.
+    Workers that have no room for what it reserves, which the paper's containers do not, are left
+    out.
+
+    Parameters
+    ----------
+    container : Container
+        The container that asks to be moved.
+    on : mapping of int to sequence of Container
+        The containers on each worker that is there.
+    weights : mapping of Category to float
+        w_pc, w_wc and w_cc.
+    has_room : callable
+        Whether a worker has room for a container.
+    usage : callable
+        R(w_j, t), the resource consumption of a worker.
+    """
+    scores = {worker: worker_score(containers, weights) for worker, containers in on.items()}
+    assert container.home is not None
+    own = scores[container.home]
+    for score in sorted({score for score in scores.values() if score < own}):
+        able = [w for w in scores if scores[w] == score and has_room(container, w)]
+        if able:
+            return min(able, key=lambda worker: (usage(worker), worker))
+    return None
+
+
+def rebalance(
+    on: On, now: float, move: Callable[[Container, int], None], has_room: HasRoom
+) -> None:
+    """Algorithm 3: even out the workers by moving containers that have converged.
+
+    The converged duration is counted from when a container was found to have converged, as the
+    text says (section V-C), not from when it was marked as migrated (line 1), as not all are; one
+    that has not converged has no such duration and is not moved.
+    Read: a container that was rebalanced is not rebalanced again, which is what its mark is for;
+    in lines 26-31, which print w_i for w_j and would move one container again and again, each
+    worker with room takes another container.
+
+    Parameters
+    ----------
+    on : mapping of int to sequence of Container
+        The containers on each worker that is there, by index.
+    now : float
+        The time.
+    move : callable
+        Moves a container to a worker.
+    has_room : callable
+        As for `choose_host`.
+    """
+    everyone = {id(each): each for containers in on.values() for each in containers}
+    if not everyone:
+        return
+    factor = sum(map(len, on.values())) // len(on)  # line 9
+    line = [
+        each
+        for each in everyone.values()
+        if each.home is not None and not each.rebalanced and each.category is Category.CONVERGED
+    ]
+    line.sort(key=lambda each: (now - (each.converged_at or 0.0), each.job.index))
+    idle = [worker for worker, containers in on.items() if not containers]
+    if idle:  # lines 10-18
+        candidates = idle if factor > 0 else []
+        sources = set(on)
+    else:  # lines 19-31
+        candidates = [worker for worker in on if len(on[worker]) < factor - 1]
+        sources = set(on) - set(candidates)
+    for worker in candidates:
+        able = (each for each in line if each.home in sources and has_room(each, worker))
+        found = next(able, None)
+        if found is not None:
+            line.remove(found)
+            found.rebalanced = True
+            move(found, worker)
+
+
+MIGRATED, STAYED, REBALANCED = "migrated", "stayed", "rebalanced"
+WORKER, CLUSTER = "worker", "cluster"
+ALL_CONVERGED, ALWAYS = "converged", "always"
+
+
+class Move(NamedTuple):
+    """An entry of the manager's log: what was decided on a container, when and why.
+
+    `kind` is "migrated" or "stayed" for what Algorithm 2 decided, "rebalanced" for Algorithm 3:
+    "-M" and "-R" in Fig. 9 of the paper.
+    """
+
+    time: float
+    job: str
+    kind: str
+    origin: int
+    target: int
+
+
+class SpeCon(GangController):
+    """SpeCon (Mao et al.): Algorithms 1 to 3 of the paper.
+
+    Each job is one container on one worker, and containers share the CPU of their worker
+    (`PolicyJob.worker_cpu`). A new one goes to the next worker in turn (`InTurn`), and waits if
+    none has room for what it reserves. Then `look_at_containers`, Algorithm 1, finds in every
+    interval who still makes progress; `reallocate`, Algorithm 2, moves who has converged, once in
+    its life; and `even_out`, Algorithm 3, rebalances the workers. A moved
+    container is saved and resumed: its allocation changes, and what that costs is up to the
+    workload.
+
+    Read, beside what is said at the algorithms: all containers are looked at before any is moved,
+    at the multiples of the interval; after that, a request needs ``|PC| + |WC| > 1`` (line 15),
+    whose sets alone in Algorithm 1 are printed without their worker: on its worker, as the
+    algorithm runs on each, or, with ``counted="cluster"``, anywhere; requests are answered in order
+    of arrival; Algorithm 3 runs when all containers have converged, as the text of section V-C has
+    it, or, with ``rebalancing="always"``, whenever the manager looks, as it is printed, without any
+    such condition; R(w, t), which the paper does not define, is what the tasks on a worker would
+    keep busy of its cores, and what they reserve, as shares of what it has. Jobs that span machines
+    never move. Where nobody looks at a job (`View.observed`), it counts as progressing.
+
+    Nothing bounds how long a container waits for a worker with room: smaller ones that come later
+    may be placed before it.
+
+    Parameters
+    ----------
+    alpha : float
+        Categorisation threshold, as a share; 0.01 in most of the experiments (section VI).
+    interval : float
+        Categorisation interval t_m - t_(m-1), seconds; 30 in most of the experiments.
+    weights : tuple of float
+        w_pc, w_wc and w_cc of Algorithm 2 (section VI-A).
+    counted : {"worker", "cluster"}
+        Where line 15 of Algorithm 1 counts containers that still make progress.
+    rebalancing : {"converged", "always"}
+        When Algorithm 3 runs. In the paper's own run (Fig. 9) it moves Job-1 at 620 s, though jobs
+        come until 600 s and need three looks, 60 s and more, to converge.
+
+    Attributes
+    ----------
+    log : list of Move
+        What the manager decided.
+
+    Examples
+    --------
+    Three jobs on the first of two workers, which have a core each: the first converges early, and
+    leaves the other two behind for the second worker, where the short jobs have ended.
+
+    >>> from oasis.scheduling import TrainingCurve
+    >>> from oasis.simulator import Machine, Observation, TrainingSpeed, Workload, replay
+    >>> site = Site(("gb",), tuple(Machine(name, (64.0,), cpu_cores=1.0) for name in "ab"))
+    >>> early = TrainingCurve.exponential(1.0, 0.1, 40.0)
+    >>> steady = TrainingCurve(((0.0, 1.0), (1.0, 0.1)))
+    >>> jobs = [
+    ...     PolicyJob(f"j{k}", 0.0, work, (), worker_cpu=1.0, curve=early if k == 0 else steady)
+    ...     for k, work in enumerate((400.0, 9.0, 300.0, 9.0, 300.0, 9.0))
+    ... ]
+    >>> policy = SpeCon()
+    >>> options = {"speed": TrainingSpeed(), "observation": Observation(30.0)}
+    >>> outcome = replay(Workload.of(site, jobs), policy, **options)
+    >>> policy.log[0]
+    Move(time=240.0, job='j0', kind='migrated', origin=0, target=1)
+    """
+
+    name = "specon"
+
+    def __init__(
+        self,
+        alpha: float = 0.01,
+        interval: float = 30.0,
+        *,
+        weights: tuple[float, ...] = (2.0, 1.5, 1.0),
+        counted: str = WORKER,
+        rebalancing: str = ALL_CONVERGED,
+    ) -> None:
+        super().__init__(InTurn)
+        if not 0 <= alpha < math.inf:
+            raise ValueError(f"alpha: expected a number >= 0, got {alpha}")
+        if not 0 < interval < math.inf:
+            raise ValueError(f"interval: expected seconds > 0, got {interval}")
+        if len(weights) != 3 or not all(0 <= weight < math.inf for weight in weights):
+            raise ValueError(f"weights: expected three numbers >= 0, got {weights}")
+        if counted not in (WORKER, CLUSTER):
+            raise ValueError(f"counted: expected {WORKER} or {CLUSTER}, got {counted!r}")
+        if rebalancing not in (ALL_CONVERGED, ALWAYS):
+            raise ValueError(
+                f"rebalancing: expected {ALL_CONVERGED} or {ALWAYS}, got {rebalancing!r}"
+            )
+        self.counted, self.rebalancing = counted, rebalancing
+        self.alpha, self.interval = float(alpha), float(interval)
+        self._weights = dict(zip(Category, map(float, weights), strict=True))
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        weights = list(self._weights.values())
+        return {
+            "alpha": self.alpha,
+            "interval": self.interval,
+            "weights": weights,
+            "counted": self.counted,
+            "rebalancing": self.rebalancing,
+        }
+
+    def reset(self, site: Site) -> None:
+        super().reset(site)
+        self._containers: dict[int, Container] = {}
+        self._on: dict[int, dict[int, Container]] = {
+            machine: {} for machine in site.machines_for("worker")
+        }
+        self._watched: set[int] = set()  # running containers that Algorithm 1 looks at
+        self._looks = 0
+        self.log: list[Move] = []
+
+    def decide(self, view: View) -> Plan:
+        self._begin(view)
+        self.place_in_turn()
+        decided, interval = len(self.log), self.interval / self._site.unit_seconds
+        if self._looks * interval <= view.now:
+            self._looks = max(self._looks, int(view.now // interval))
+            while self._looks * interval <= view.now:
+                self._looks += 1
+            for container in self.look_at_containers(view):
+                self.reallocate(container, view.now)
+        self.even_out(view.now)
+        if len(self.log) > decided:
+            self.place_in_turn()
+        if self._watched:
+            self._plan.wake_at = self._looks * interval
+        return self._plan
+
+    def place_in_turn(self) -> None:
+        """The initial placement (section VI-A): each container on the next worker in turn."""
+        self._queue.launch_all(by_arrival, self._launch, set())
+
+    def look_at_containers(self, view: View) -> list[Container]:
+        """Algorithm 1, the container monitors: who asks to be moved (lines 3-16)."""
+        asking = []
+        for index in sorted(self._watched):
+            container = self._containers[index]
+            seen = view.observed(container.job)
+            if seen and container.look(seen[-1][1], self.alpha, view.now):
+                asking.append(container)
+        everyone = [self._containers[job.index] for job in self._running]
+        busy = (Category.PROGRESSING, Category.WATCHING)
+        return [
+            each
+            for each in asking
+            if each.home is not None
+            and count(self._at(each.home) if self.counted == WORKER else everyone, *busy) > 1
+        ]
+
+    def reallocate(self, container: Container, now: float) -> None:
+        """Algorithm 2, the SpeCon scheduler: move `container` to the best worker, or let it stay.
+
+        Whatever is decided is the once in its life that it is decided (lines 9, 15 and 20).
+        """
+        container.migrated = True
+        self._watched.discard(container.job.index)
+        host = choose_host(container, self._workers(), self._weights, self._has_room, self._usage)
+        if host is None:
+            assert container.home is not None
+            self.log.append(Move(now, container.job.id, STAYED, container.home, container.home))
+        else:
+            self._move(container, host, now, MIGRATED)
+
+    def even_out(self, now: float) -> None:
+        """Algorithm 3, for the containers that have converged (section V-C)."""
+        converged = Category.CONVERGED
+        if self.rebalancing == ALWAYS or all(
+            self._containers[job.index].category is converged for job in self._running
+        ):
+            rebalance(
+                self._workers(),
+                now,
+                lambda container, worker: self._move(container, worker, now, REBALANCED),
+                self._has_room,
+            )
+
+    def _begin(self, view: View) -> None:
+        for job in (*view.finished, *view.evicted):
+            self._leave(job)
+        for job in view.finished:
+            self._containers.pop(job.index, None)
+        for job in view.arrived:
+            self._containers[job.index] = Container(job, observed=view.observed(job) is not None)
+        super()._begin(view)
+
+    def _leave(self, job: PolicyJob) -> None:
+        """Take `job`, which has ended or lost its worker, from where it ran."""
+        for machine in self._running.held.get(job.index, NOTHING).machines:
+            self._on.get(machine, {}).pop(job.index, None)
+        self._watched.discard(job.index)
+        self._containers[job.index].begin_again()
+
+    def _set(self, job: PolicyJob, allocation: Allocation) -> None:
+        """Let `job` hold `allocation`, and enter it on its workers."""
+        container = self._containers[job.index]
+        for machine in self._running.held.get(job.index, NOTHING).machines:
+            self._on.get(machine, {}).pop(job.index, None)
+        super()._set(job, allocation)
+        machines = allocation.machines
+        container.home = min(machines) if len(machines) == 1 else None
+        for machine in machines & self._on.keys():
+            self._on[machine][job.index] = container
+        if container.observed and not container.migrated:
+            self._watched.add(job.index)
+
+    def _move(self, container: Container, machine: int, now: float, kind: str) -> None:
+        """Save `container` and restore it on `machine`."""
+        job, origin = container.job, container.home
+        assert origin is not None
+        held = self._running.held[job.index]
+        there = _all_on(held, machine)
+        self._room.release(job, held)
+        self._room.hold(job, there)
+        self._set(job, there)
+        self.log.append(Move(now, job.id, kind, origin, machine))
+
+    def _workers(self) -> dict[int, list[Container]]:
+        """The workers that are there, and the containers on each."""
+        return {m: self._at(m) for m in self._on if m not in self._down}
+
+    def _at(self, machine: int) -> list[Container]:
+        return list(self._on[machine].values())
+
+    def _has_room(self, container: Container, machine: int) -> bool:
+        held = self._running.held[container.job.index]
+        there = _all_on(held, machine)
+        if there.ps and machine not in self._site.machines_for_both:
+            return False
+        if not self._room.hold(container.job, there):
+            return False
+        self._room.release(container.job, there)
+        return True
+
+    def _usage(self, machine: int) -> float:
+        """R(w, t): what is asked of its cores, and what is reserved, as shares of what it has."""
+        cores = []
+        for container in self._at(machine):
+            job, held = container.job, self._running.held[container.job.index]
+            workers, ps = dict(held.workers).get(machine, 0), dict(held.ps).get(machine, 0)
+            cores.append(workers * job.worker_cpu + ps * job.ps_cpu)
+        there = self._site.machines[machine].cpu_cores
+        return math.fsum(cores) / there + 1.0 - self._room.idle_share(machine)
+
+
+def _all_on(held: Allocation, machine: int) -> Allocation:
+    """As many tasks as `held` has, all on `machine`."""
+    ps = ((machine, held.ps_count),) if held.ps_count else ()
+    return Allocation(((machine, held.worker_count),), ps)

@@ -1,5 +1,0 @@
-"""SpeCon."""
-
-from baselines.specon.policy import SpeCon
-
-__all__ = ["SpeCon"]

@@ -1,0 +1,324 @@
+"""The table of all policies on the same elastic jobs, at three loads, beside a bound."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from baselines.registry import CONTROLLERS
+from experiments.evaluation.comparison import SLOT_SECONDS
+from experiments.evaluation.elastic_comparison import elastic_figures, elastic_policy
+from experiments.evaluation.policies import RIVALS
+from experiments.figures.dragon.models import BATCH, EXPOSED, MODELS, RESTART, speedup
+from experiments.figures.figure import (
+    Case,
+    DirectFigure,
+    Row,
+    amount,
+    fraction,
+    groups,
+    half_widths,
+)
+from experiments.plotting.canvas import MARKERS, SMALL, axes, fill, ink, legend_below
+from oasis.model.errors import InstanceError
+from oasis.simulator import ElasticWorkload, elastic_from_dict, replay
+from oasis.traces.plain import read_plain
+from offline.elastic_bound import ElasticBound, elastic_bound, mean_completion_bound
+
+MACHINES, GPUS, LINK_GBPS = 8, 8, 10.0
+JOBS = 40
+ELASTICITY = 2  # most workers of a job, as a multiple of those that it asks for
+LEAST_GPUS, MOST_GPUS = 2, 8  # distributed jobs
+SHORTEST, LONGEST = 1800.0, 14400.0  # seconds that a job runs with what it asks for
+CRITICAL, INSENSITIVE = 0.35, 0.10  # shares of the classes of section V
+LOOK = 30.0  # seconds between two values of the evaluation function
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """What a trace says of a job: when it came, seconds that it ran, and its GPUs."""
+
+    submitted: float
+    duration: float
+    gpus: int
+
+
+def of_trace(path: str | os.PathLike[str], window: int, jobs: int = JOBS) -> list[Recorded]:
+    """Window number `window` of a trace: so many distributed jobs that follow each other.
+
+    Jobs with other counts of GPUs or other durations than those of this module are left out.
+
+    Raises
+    ------
+    ValueError
+        If the trace has no such window.
+    """
+    try:
+        trace = read_plain(path)
+    except InstanceError as error:
+        raise ValueError(f"trace: {os.fspath(path)}: {error}") from None
+    found = [
+        Recorded(job.submitted, job.duration, job.gpus)
+        for job in sorted(trace.jobs, key=lambda job: job.submitted)
+        if LEAST_GPUS <= job.gpus <= MOST_GPUS and SHORTEST <= job.duration <= LONGEST
+    ]
+    if (window + 1) * jobs > len(found):
+        raise ValueError(
+            f"trace: expected {(window + 1) * jobs} jobs of {LEAST_GPUS} to {MOST_GPUS} GPUs that "
+            f"ran {SHORTEST:g} to {LONGEST:g} s, got {len(found)}"
+        )
+    return found[window * jobs : (window + 1) * jobs]
+
+
+def drawn(seed: int, jobs: int = JOBS) -> list[Recorded]:
+    """A Poisson process of jobs of 2, 4 or 8 GPUs; the logarithms of their durations are even.
+
+    Examples
+    --------
+    >>> [job.gpus for job in drawn(1, 5)]
+    [8, 4, 4, 2, 4]
+    """
+    rng = np.random.default_rng([16, seed])
+    submitted = np.cumsum(rng.exponential(1.0, jobs))
+    durations = np.exp(rng.uniform(np.log(SHORTEST), np.log(LONGEST), jobs))
+    gpus = rng.choice((2, 4, 8), jobs, p=(0.5, 0.3, 0.2))
+    rows = zip(submitted.tolist(), durations.tolist(), gpus.tolist(), strict=True)
+    return [Recorded(at, seconds, count) for at, seconds, count in rows]
+
+
+def at_load(recorded: Sequence[Recorded], load: float, seed: int) -> ElasticWorkload:
+    """The recorded jobs as elastic ones, their gaps stretched until they offer `load`.
+
+    The load is the GPU time asked for over the GPU time between the first and the last arrival.
+
+    Parameters
+    ----------
+    recorded : sequence of Recorded
+        In order of submission.
+    load : float
+        To be offered.
+    seed : int
+        Of models and utilities, which are the same at each load.
+
+    Examples
+    --------
+    >>> made = at_load(drawn(1, 10), 2.0, seed=1)
+    >>> last = made.workload.jobs[-1].arrival
+    >>> round(sum(job.duration * job.gpus for job in drawn(1, 10)) / (64 * last), 6)
+    2.0
+    """
+    rng = np.random.default_rng([17, seed])
+    first, last = recorded[0].submitted, recorded[-1].submitted
+    asked = sum(job.duration * job.gpus for job in recorded)
+    stretch = asked / (MACHINES * GPUS * load) / (last - first)
+    jobs = [
+        _job(rng, f"j{k}", (job.submitted - first) * stretch, job) for k, job in enumerate(recorded)
+    ]
+    return elastic_from_dict(
+        {
+            "format": "oasis-elastic-workload",
+            "version": 1,
+            "resources": ["gpu"],
+            "machines": [
+                {
+                    "id": "node",
+                    "count": MACHINES,
+                    "capacity": {"gpu": GPUS},
+                    "link_gbps": LINK_GBPS / EXPOSED,
+                }
+            ],
+            "costs": dict.fromkeys(("resume", "resize", "migrate"), sum(RESTART) / 2),
+            "observation": {"interval": LOOK},
+            "jobs": jobs,
+        }
+    )
+
+
+def _job(rng: np.random.Generator, name: str, arrival: float, job: Recorded) -> dict[str, Any]:
+    model = MODELS[str(rng.choice(sorted(MODELS)))]
+    most = ELASTICITY * job.gpus
+    speeds = speedup(model, most)
+    pace = float(rng.uniform(2.0, 6.0))
+    return {
+        "id": f"{name}-{model.name}",
+        "arrival": arrival,
+        "work": job.duration * speeds[job.gpus - 1],
+        "workers": {"min": 1, "initial": job.gpus, "max": most},
+        "parameter_servers": 1,
+        "worker": {"gpu": 1},
+        "gradient_mb": model.gradient_mb,
+        "step_seconds": BATCH / model.throughput[0],
+        "speedup": speeds,
+        "curve": [[share, float(np.exp(-pace * share))] for share in (k / 16 for k in range(17))],
+        "utility": _utility(rng, job.duration),
+    }
+
+
+def _utility(rng: np.random.Generator, duration: float) -> dict[str, Any]:
+    """A sigmoid around 1 to 3 times the duration: worth 1 to 100 (section V of the OASiS paper).
+
+    The time over which it falls, from 73 % to 27 % of its value, is a tenth of its target for
+    critical jobs and half of it for sensitive ones; insensitive ones are worth half whenever they
+    end.
+    """
+    target = duration * float(rng.uniform(1.0, 3.0))
+    kind = float(rng.random())
+    fall = 0.05 if kind < CRITICAL else 0.25
+    decay = 0.0 if kind >= 1.0 - INSENSITIVE else 1.0 / (fall * target)
+    return {
+        "kind": "sigmoid",
+        "priority": float(rng.uniform(1.0, 100.0)),
+        "decay": decay,
+        "target": target,
+    }
+
+
+LOADS = (0.5, 1.0, 2.0)
+POLICIES = (*RIVALS, *CONTROLLERS)
+# What is averaged over the seeds: times in seconds, restarts of a job.
+MEASURED = ("of_bound", "utility", "mean", "p95", "waiting", "restarts", "use")
+
+SHARES = ("of_bound", "use")
+
+
+def cases(seeds: int, trace: str | None = None) -> list[Case]:
+    """Each load and seed under each policy; a seed is a window of the trace where there is one.
+
+    Raises
+    ------
+    ValueError, InstanceError, OSError
+        If the trace cannot be read, or has fewer windows than there are seeds.
+    """
+    if trace is not None:
+        of_trace(trace, seeds - 1)  # said before any run, and before anything is written
+    return [
+        {"load": load, "seed": seed, "policy": policy, "trace": trace}
+        for load in LOADS
+        for seed in range(seeds)
+        for policy in POLICIES
+    ]
+
+
+@cache
+def world(trace: str | None, load: float, seed: int) -> tuple[ElasticWorkload, ElasticBound, float]:
+    """The jobs of a load and a seed, and the bounds on what they earn and on their mean time."""
+    recorded = drawn(seed) if trace is None else of_trace(trace, seed)
+    made = at_load(recorded, load, seed)
+    return made, elastic_bound(made, SLOT_SECONDS), mean_completion_bound(made)
+
+
+def run(case: Case) -> Row:
+    """One run of one policy: the figures of its jobs."""
+    trace = case["trace"]
+    made, bound, least = world(trace, case["load"], case["seed"])
+    policy = elastic_policy(case["policy"], {}, made)
+    found = elastic_figures(made, replay(made.workload, policy, **made.options), bound)
+    jobs = len(made.workload.jobs)
+    return {
+        **case,
+        "trace": "drawn" if trace is None else Path(trace).name,
+        "bound": bound.value,
+        "of_bound": found["of_bound"],
+        "utility": found["total_utility"],
+        "finished": found["finished"],
+        "unfinished": found["unfinished"],
+        "mean": found["mean_completion"],
+        "mean_bound": least,
+        "p95": found["p95_completion"],
+        "waiting": round(found["mean_waiting"], 6),  # what is left of rounding is nothing
+        "restarts": found["restarts"] / jobs,
+        "use": found["use"]["gpu"],
+    }
+
+
+def table(runs: Sequence[Row]) -> list[Row]:
+    """A row for each load and policy: means over the seeds, with intervals."""
+    rows: list[Row] = []
+    for (load, policy), part in groups(runs, "load", "policy").items():
+        row: Row = {"load": load, "policy": policy, "seeds": len(part)}
+        for name in ("bound", "mean_bound"):
+            row[name] = sum(each[name] for each in part) / len(part)
+        for name in MEASURED:
+            mean = fraction if name in SHARES else amount
+            row |= mean([float(v) for each in part if (v := each[name]) is not None], name)
+        row["unfinished"] = sum(each["unfinished"] for each in part) / len(part)
+        rows.append(row)
+    return rows
+
+
+def draw(name: str, label: str, rows: Sequence[Row], ax: Axes | None = None) -> Axes:
+    """A mark for each policy and load, with its interval.
+
+    Beside the mean completion time of the jobs that finished is the number of those that did not,
+    in brackets.
+    """
+    ax = axes(ax)
+    for k, ((load,), part) in enumerate(groups(rows, "load").items()):
+        places = [POLICIES.index(row["policy"]) + 0.2 * (k - 1) for row in part]
+        ax.errorbar(
+            [row[name] for row in part],
+            places,
+            xerr=half_widths(part, name),
+            linestyle="none",
+            marker=MARKERS[k],
+            color=ink(),
+            markerfacecolor=fill(k),
+            capsize=2,
+            label=f"load {load:g}",
+        )
+        for row, place in zip(part, places, strict=True):
+            if name in OF_FINISHED and row["unfinished"] and row[name] is not None:
+                text = f" ({row['unfinished']:.2g})"
+                ax.annotate(text, (row.get(f"{name}_high") or row[name], place), **BESIDE)
+    ax.set_yticks(range(len(POLICIES)), list(POLICIES))
+    ax.set_ylim(len(POLICIES) - 0.5, -0.5)
+    ax.grid(axis="y", color="0.9")
+    ax.set_axisbelow(True)
+    ax.set_xlabel(label)
+    ax.set_title(TITLES[name])
+    legend_below(ax, 3)
+    return ax
+
+
+OF_FINISHED = ("mean", "p95")
+BESIDE: dict[str, Any] = {"va": "center", "fontsize": SMALL}
+TITLES = {
+    "of_bound": "All policies: utility as part of the bound",
+    "mean": "Mean completion time (and jobs that did not finish)",
+}
+SHOWN = {
+    "load": "load",
+    "policy": "policy",
+    "of_bound": "of bound",
+    "utility": "utility",
+    "unfinished": "unfinished",
+    "mean": "mean of the finished (s)",
+    "mean_bound": "lower bound of the mean (s)",
+    "p95": "p95 of the finished (s)",
+    "waiting": "waiting (s)",
+    "restarts": "restarts of a job",
+    "use": "GPUs in use",
+}
+FIGURES = (
+    DirectFigure(
+        "controllers",
+        "All policies: the same elastic jobs at three loads",
+        cases,
+        run,
+        table,
+        SHOWN,
+        (
+            partial(draw, "of_bound", "utility / bound"),
+            partial(draw, "mean", "mean completion of those that finished (s)"),
+        ),
+        (6.4, 5.6),
+        takes_trace=True,
+    ),
+)

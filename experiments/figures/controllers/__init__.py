@@ -1,1 +1,0 @@
-"""All policies on the same elastic jobs: the table of docs/controllers."""

@@ -1,0 +1,405 @@
+"""The experiments of the KOD2 paper, made again: Figs. 7 and 8."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from baselines import Kod2, KubernetesDefault
+from experiments.figures.figure import Case, DirectFigure, Row, groups, half_widths, interval
+from experiments.plotting.canvas import HATCHES, LINES, axes, fill, ink, legend_below, share_axes
+from oasis.scheduling import NOTHING, Plan, Policy, View
+from oasis.simulator import ElasticWorkload, elastic_from_dict, replay
+from oasis.simulator.speed import Load
+from oasis.simulator.state import Progress
+
+# Section 5.2. Fig. 7(b) at batch size 128: by how much KOD2 lowers the mean completion time.
+# Panels (a) to (d) are the models in the order of Table 3.
+FIG7: Mapping[tuple[str, int], float] = {("VGG-16", 128): 0.84}
+# Fig. 8(b), batch size 64: by how much KOD2 raises the mean use of the CPUs, "up to".
+FIG8: Mapping[str, float] = {"VGG-16": 0.92}
+
+
+NODES, CORES, MEMORY = 3, 10, 32.0
+JOBS, GAP = 10, 30.0
+BATCHES = (8, 16, 32, 64, 128)
+IMAGES = 60_000
+EPOCHS = 4
+LINK_GBPS = 1.0
+EXPOSED = 1.0  # share of the time on the network that asynchronous training does not hide
+STEP = 0.02  # seconds of a step beside its images
+RESIZE = 5.0  # seconds for which a job stands still while a worker joins or leaves
+PATIENCE = 3600.0  # the operator ran on for "about 30 minutes to over an hour"
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """A model: seconds for an image, and the size of its gradients in MB."""
+
+    image: float
+    gradient_mb: float
+
+
+# Parameters of 4 bytes: 0.3, 15, 23.5 and 6.8 million of them in the versions for CIFAR-10.
+NETWORKS: Mapping[str, Network] = {
+    "CNN-rand": Network(0.001, 1.2),
+    "VGG-16": Network(0.003, 60.0),
+    "ResNet-50": Network(0.005, 94.0),
+    "ResNeXt-110": Network(0.008, 27.0),
+}
+
+
+def ten_jobs(
+    model: str, batch: int, seed: int, *, rigid: bool = False, exposed: float = EXPOSED
+) -> ElasticWorkload:
+    """Ten jobs that train one model, one every 30 seconds.
+
+    Parameters
+    ----------
+    model : str
+        One of `NETWORKS`.
+    batch : int
+        Images in a step of one worker.
+    seed : int
+        Of the workers and of what they ask for, the same for all models and batch sizes.
+    rigid : bool
+        Whether each job works with exactly the workers that it asks for, as under the operator.
+    exposed : float
+        Share of the time on the network that is felt.
+
+    Examples
+    --------
+    >>> made = ten_jobs("VGG-16", 64, 0)
+    >>> len(made.workload.jobs), made.workload.jobs[9].arrival
+    (10, 270.0)
+    """
+    rng = np.random.default_rng([7, seed])
+    jobs = [_job(k, NETWORKS[model], batch, rng) for k in range(JOBS)]
+    if rigid:
+        jobs = [job | {"workers": job["workers"]["initial"]} for job in jobs]
+    return elastic_from_dict(
+        {
+            "format": "oasis-elastic-workload",
+            "version": 1,
+            "resources": ["cpu", "memory_gb"],
+            "machines": [
+                {
+                    "id": "node",
+                    "count": NODES,
+                    "capacity": {"cpu": CORES, "memory_gb": MEMORY},
+                    "link_gbps": LINK_GBPS / exposed,
+                }
+            ],
+            "costs": dict.fromkeys(("resize", "resume", "migrate"), RESIZE),
+            "jobs": jobs,
+        }
+    )
+
+
+def _job(k: int, network: Network, batch: int, rng: np.random.Generator) -> dict[str, Any]:
+    step = STEP + batch * network.image
+    least = int(rng.integers(1, 3))
+    asked = least + int(rng.integers(1, 5))
+    most = asked + int(rng.integers(0, 3))
+    cores, memory = int(rng.integers(1, 4)), int(rng.integers(2, 7))
+    return {
+        "id": f"job{k + 1}",
+        "arrival": GAP * k,
+        "work": EPOCHS * IMAGES / batch * step,
+        "workers": {"min": least, "initial": asked, "max": most},
+        "parameter_servers": 1,
+        "worker": {"cpu": cores, "memory_gb": memory},
+        "ps": {"cpu": 1, "memory_gb": 2},
+        "gradient_mb": network.gradient_mb,
+        "step_seconds": step,
+    }
+
+
+OPERATOR, KOD2 = "operator", "kod2"
+POLICIES = (OPERATOR, KOD2)
+CPU = 0  # the first resource
+Step = tuple[float, float]
+
+
+class Operator(KubernetesDefault):
+    """The plain operator: pods one by one; a job that is stuck is terminated in the end.
+
+    "Some tasks fall into a deadlock state and are terminated without completion" (section 5.2):
+    when is not said. Here a job goes that has held pods for `patience` without ever having all.
+
+    Parameters
+    ----------
+    patience : float
+        Seconds.
+
+    Examples
+    --------
+    Two jobs of three workers on four cores hold two each, until the first is terminated:
+
+    >>> from oasis.simulator import Machine, PolicyJob, Site, Workload
+    >>> jobs = [PolicyJob(n, 0.0, 9.0, ((0, 1),), min_workers=3, max_workers=3) for n in "ab"]
+    >>> site = Site(("cpu",), (Machine("n0", (4.0,)),), partial_gangs=True)
+    >>> found = replay(Workload.of(site, jobs), Operator(60.0)).jobs
+    >>> [(job.job_id, job.refusal, job.end) for job in found]
+    [('a', 'terminated in a deadlock', None), ('b', None, 64.0)]
+    """
+
+    name = "operator"
+
+    def __init__(self, patience: float = PATIENCE) -> None:
+        super().__init__()
+        self.patience = patience
+
+    def decide(self, view: View) -> Plan:
+        plan = super().decide(view)
+        limits = {}
+        for job in view.waiting():
+            held = plan.changes.get(job.index, view.allocation(job))
+            if held != NOTHING and not job.works_with(held):
+                since = view.waiting_since(job)
+                limits[job.index] = self.patience + (view.now if since is None else since)
+        late = next((index for index, limit in limits.items() if limit <= view.now), None)
+        if late is None:
+            plan.wake_at = min(limits.values(), default=None)
+            return plan
+        plan.rejected[late] = "terminated in a deadlock"
+        plan.changes.pop(late, None)
+        self._bound.pop(late)
+        self._leave([late])
+        self._book.strike(self._book.jobs[late])
+        plan.wake_at = view.now + 1.0  # when its pods are gone
+        return plan
+
+
+def measure(made: ElasticWorkload, policy: str) -> tuple[Row, list[Step]]:
+    """Mean time to the end of a job, terminated ones included; and cores busy from time to time.
+
+    Tasks of a job that waits for the network keep no core busy meanwhile, nor do pods that wait for
+    the rest of their job; a parameter server is busy while its job works.
+
+    Examples
+    --------
+    >>> from experiments.figures.kod2 import ten_jobs
+    >>> row, steps = measure(ten_jobs("VGG-16", 64, 0), KOD2)
+    >>> row["terminated"], steps[0]
+    (0, (0.0, 0.0))
+    """
+    chosen: Policy = Operator() if policy == OPERATOR else Kod2()
+    changes: list[Step] = []
+
+    def settle(progress: Progress) -> None:
+        changes.extend(_cores(made, progress))
+
+    outcome = replay(made.workload, chosen, on_settled=settle, **made.options)
+    ends = [_end(job.arrival, job.end, job.waiting) for job in outcome.jobs]
+    times = [end - job.arrival for end, job in zip(ends, outcome.jobs, strict=True)]
+    row: Row = {
+        "mean": math.fsum(times) / len(times),
+        "makespan": max(ends),
+        "terminated": sum(job.end is None for job in outcome.jobs),
+        "stalled": math.fsum(job.stalled for job in outcome.jobs) / len(times),
+        "resizes": sum(job.resizes for job in outcome.jobs),
+    }
+    level, steps = 0.0, [(0.0, 0.0)]
+    for time, change in sorted(changes):
+        level += change
+        steps.append((time, level))
+    return row, steps
+
+
+def _cores(made: ElasticWorkload, progress: Progress) -> list[Step]:
+    """By how much the busy cores change because of a job, and when."""
+    job, found = progress.job, []
+    load = Load(made.workload.site)  # the speeds here depend on nobody else
+    for (begin, held), (end, _) in pairwise(progress.history):
+        rate = made.speed.rate(job, held, load) if job.works_with(held) else 0.0
+        cores = rate * dict(job.worker)[CPU] + (held.ps_count * dict(job.ps)[CPU] if rate else 0.0)
+        found += [(begin, cores), (end, -cores)]
+    return found
+
+
+def _end(arrival: float, end: float | None, waited: float) -> float:
+    """When a job left; one that was terminated has only waited."""
+    return arrival + waited if end is None else end
+
+
+def mean_busy(steps: Sequence[Step], begin: float, end: float) -> float:
+    """Mean share of all cores that is busy between two times.
+
+    Examples
+    --------
+    >>> mean_busy([(0.0, 30.0), (10.0, 15.0), (20.0, 0.0)], 5.0, 15.0)
+    0.75
+    """
+    area = math.fsum(
+        cores * max(0.0, min(after, end) - max(time, begin))
+        for (time, cores), (after, _) in pairwise([*steps, (math.inf, 0.0)])
+    )
+    return area / (NODES * CORES * (end - begin))
+
+
+SHOWN_BATCH = 64  # of Fig. 8
+SPAN = 5  # minutes between the points of Fig. 8
+MINUTES = range(SPAN, 65, SPAN)
+
+
+def cases7(seeds: int) -> list[Case]:
+    """Every model, batch size and seed under both."""
+    return [
+        {"model": model, "batch": batch, "seed": seed}
+        for model in NETWORKS
+        for batch in BATCHES
+        for seed in range(seeds)
+    ]
+
+
+def cases8(seeds: int) -> list[Case]:
+    """Those of one batch size."""
+    return [case for case in cases7(seeds) if case["batch"] == SHOWN_BATCH]
+
+
+def both(case: Case) -> dict[str, tuple[Row, list[Step]]]:
+    """The operator and KOD2 on the same ten jobs."""
+    found = {}
+    for policy in POLICIES:
+        jobs = (case["model"], case["batch"], case["seed"])
+        found[policy] = measure(ten_jobs(*jobs, rigid=policy == OPERATOR), policy)
+    return found
+
+
+def run7(case: Case) -> Row:
+    """Both: their mean completion times, and how many jobs were stuck."""
+    row: Row = dict(case)
+    for policy, (found, _) in both(case).items():
+        row |= {f"{policy}_{name}": value for name, value in found.items()}
+    return row
+
+
+def run8(case: Case) -> Row:
+    """Use of the CPUs by both, in each five minutes and until KOD2 is done."""
+    row, found = dict(case), both(case)
+    end = found[KOD2][0]["makespan"]
+    for policy, (_, steps) in found.items():
+        row[f"{policy}_mean"] = mean_busy(steps, 0.0, end)
+        row |= {
+            f"{policy}_{minute}": mean_busy(steps, 60.0 * (minute - SPAN), 60.0 * minute)
+            for minute in MINUTES
+        }
+    return row
+
+
+def table7(runs: Sequence[Row]) -> list[Row]:
+    """By model and batch size: mean completion times, and by how much KOD2's is lower."""
+    rows: list[Row] = []
+    for (model, batch), part in groups(runs, "model", "batch").items():
+        row: Row = {"model": model, "batch": batch, "seeds": len(part)}
+        for policy in POLICIES:
+            row |= interval([run[f"{policy}_mean"] for run in part], policy)
+        row |= interval([_reduction(run) for run in part], "reduction")
+        row["published"] = FIG7.get((str(model), int(str(batch))))
+        row["lower"] = sum(_reduction(run) > 0 for run in part)
+        row |= interval([float(run["operator_terminated"]) for run in part], "terminated")
+        row["deadlocked"] = sum(run["operator_terminated"] > 0 for run in part)
+        row["kod2_terminated"] = sum(run["kod2_terminated"] for run in part)
+        rows.append(row)
+    return rows
+
+
+def _reduction(run: Row) -> float:
+    return 1.0 - float(run["kod2_mean"]) / float(run["operator_mean"])
+
+
+def table8(runs: Sequence[Row]) -> list[Row]:
+    """By model: mean use of the CPUs, by how much KOD2's is higher, and each five minutes."""
+    rows: list[Row] = []
+    for (model,), part in groups(runs, "model").items():
+        row: Row = {"model": model, "seeds": len(part)}
+        for policy in POLICIES:
+            row |= interval([run[f"{policy}_mean"] for run in part], policy)
+        row |= interval([run["kod2_mean"] / run["operator_mean"] - 1 for run in part], "increase")
+        row["published"] = FIG8.get(str(model))
+        row["higher"] = sum(run["kod2_mean"] > run["operator_mean"] for run in part)
+        for policy in POLICIES:
+            for minute in MINUTES:
+                name = f"{policy}_{minute}"
+                row[name] = sum(run[name] for run in part) / len(part)
+        rows.append(row)
+    return rows
+
+
+def draw7(rows: Sequence[Row], ax: Axes | None = None) -> Axes:
+    """Bars of both for each model and batch size, on a logarithmic axis."""
+    ax = axes(ax)
+    for k, policy in enumerate(POLICIES):
+        places = [place + 0.4 * k - 0.2 for place in range(len(rows))]
+        heights = [row[policy] for row in rows]
+        ax.bar(
+            places,
+            heights,
+            0.38,
+            yerr=half_widths(rows, policy),
+            label=policy,
+            color=fill(k),
+            hatch=HATCHES[k],
+            edgecolor=ink(),
+            capsize=2,
+        )
+    ax.set_xticks(range(len(rows)), [str(row["batch"]) for row in rows])
+    for k, ((model,), part) in enumerate(groups(rows, "model").items()):
+        middle = k * len(part) + (len(part) - 1) / 2
+        place = ax.get_xaxis_transform()  # over the bars of this model
+        ax.text(middle, 0.95, str(model), transform=place, ha="center", va="top")
+    ax.set_yscale("log")
+    ax.set_ylim(10.0, 1e5)
+    ax.set_xlabel("batch size, for each model")
+    ax.set_ylabel("mean completion time (s)")
+    ax.set_title(TITLES[7])
+    legend_below(ax, 2)
+    return ax
+
+
+def draw8(rows: Sequence[Row], ax: Axes | None = None) -> Axes:
+    """A line for each model and policy: black is KOD2, grey the operator."""
+    ax = axes(ax)
+    for k, row in enumerate(rows):
+        for policy, shade in ((KOD2, ink()), (OPERATOR, "0.6")):
+            shares = [row[f"{policy}_{minute}"] for minute in MINUTES]
+            label = f"{row['model']}, {policy} (mean {row[policy]:.0%})"
+            ax.plot(list(MINUTES), shares, linestyle=LINES[k], color=shade, label=label)
+    share_axes(ax, "share of the cores busy", TITLES[8], columns=2)
+    return ax
+
+
+TITLES = {
+    7: "KOD2, Fig. 7: mean completion time by model and batch size",
+    8: "KOD2, Fig. 8: use of the CPUs over time, batch size 64",
+}
+SHOWN7 = {
+    "model": "model",
+    "batch": "batch",
+    "operator": "operator (s)",
+    "kod2": "kod2 (s)",
+    "reduction": "reduction",
+    "published": "published",
+    "lower": "seeds lower",
+    "deadlocked": "seeds with a deadlock",
+    "kod2_terminated": "of kod2",
+}
+SHOWN8 = {
+    "model": "model",
+    "operator": "operator",
+    "kod2": "kod2",
+    "increase": "increase",
+    "published": "published",
+    "higher": "seeds higher",
+}
+FIGURES = (
+    DirectFigure("kod2-7", TITLES[7], cases7, run7, table7, SHOWN7, (draw7,), (9.0, 4.6)),
+    DirectFigure("kod2-8", TITLES[8], cases8, run8, table8, SHOWN8, (draw8,)),
+)

@@ -1,0 +1,188 @@
+"""The scenarios of the priority-queue autoscaler, and how they are drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+from matplotlib.axes import Axes
+
+from baselines import PriorityQueue
+from experiments.figures.figure import Case, DirectFigure, Row
+from experiments.plotting.canvas import HATCHES, TINY, axes, fill, ink
+from oasis.simulator import ElasticWorkload, elastic_from_dict, replay
+from oasis.simulator.state import Progress
+
+MACHINES, GPUS = 2, 4
+
+
+def _job(
+    name: str, arrival: float, work: float, workers: tuple[int, int, int], worth: float, gb: int = 1
+) -> dict[str, Any]:
+    least, asked, most = workers
+    return {
+        "id": name,
+        "arrival": arrival,
+        "work": work,
+        "workers": {"min": least, "initial": asked, "max": most},
+        "worker": {"gpu": 1, "memory_gb": gb},
+        "utility": {"kind": "constant", "value": worth},
+    }
+
+
+# By procedure: the jobs, each with its arrival, work of one worker, fewest, asked and most workers,
+# utility and memory of a worker.
+SCENARIOS: Mapping[str, tuple[dict[str, Any], ...]] = {
+    # The queue is served by utility; two of the same utility, the one that asks for more first.
+    "weighting": (
+        _job("running", 0.0, 800.0, (8, 8, 8), 9.0),
+        _job("worth 1", 10.0, 400.0, (8, 8, 8), 1.0),
+        _job("worth 3", 20.0, 400.0, (8, 8, 8), 3.0),
+        _job("worth 3, more memory", 30.0, 400.0, (8, 8, 8), 3.0, 2),
+    ),
+    # All pods on one machine where one has room for all of them, else spread.
+    "gang": (
+        _job("one of 3", 0.0, 300.0, (3, 3, 3), 1.0),
+        _job("another of 3", 0.0, 300.0, (3, 3, 3), 1.0),
+        _job("two over both", 0.0, 200.0, (2, 2, 2), 1.0),
+    ),
+    # A job worth more takes the workers above the fewest from those that run, the least first.
+    "scale-down": (
+        _job("worth 2", 0.0, 800.0, (1, 4, 4), 2.0),
+        _job("worth 1", 0.0, 800.0, (1, 4, 4), 1.0),
+        _job("worth 5", 60.0, 180.0, (3, 3, 3), 5.0),
+    ),
+    # Running jobs take what is left, machine by machine.
+    "scale-up": (
+        _job("grows", 0.0, 900.0, (1, 1, 6), 2.0),
+        _job("grows too", 0.0, 900.0, (1, 1, 6), 1.0),
+        _job("comes later", 60.0, 200.0, (2, 2, 2), 0.5),
+    ),
+    # Best job first; otherwise the first that fits; then growth. As printed, whoever fits goes at
+    # once with a job that was launched, and nobody grows then.
+    "main step": (
+        _job("running", 0.0, 600.0, (2, 4, 4), 2.0),
+        _job("best", 50.0, 400.0, (4, 4, 4), 5.0),
+        _job("small", 50.0, 100.0, (1, 1, 4), 1.0),
+        _job("large", 50.0, 400.0, (4, 4, 4), 1.5),
+    ),
+}
+
+
+def scenario(name: str) -> ElasticWorkload:
+    """The jobs and machines of a scenario.
+
+    Examples
+    --------
+    >>> [job.id for job in scenario("scale-down").workload.jobs]
+    ['worth 2', 'worth 1', 'worth 5']
+    """
+    capacity = {"gpu": GPUS, "memory_gb": 16}
+    return elastic_from_dict(
+        {
+            "format": "oasis-elastic-workload",
+            "version": 1,
+            "resources": ["gpu", "memory_gb"],
+            "machines": [{"id": "node", "count": MACHINES, "capacity": capacity}],
+            "jobs": list(SCENARIOS[name]),
+        }
+    )
+
+
+READ, PRINTED = "as read", "as printed"
+
+
+def cases(_seeds: int) -> list[Case]:
+    """Each scenario in both readings; nothing is drawn."""
+    return [
+        {"scenario": name, "reading": reading} for name in SCENARIOS for reading in (READ, PRINTED)
+    ]
+
+
+def run(case: Case) -> Row:
+    """One run: every span in which a job held the same workers, as text."""
+    made, settled = scenario(case["scenario"]), list[Progress]()
+    policy = PriorityQueue(printed=case["reading"] == PRINTED)
+    replay(made.workload, policy, on_settled=settled.append, **made.options)
+    spans = [
+        (progress.job.id, begin, end, *(dict(held.workers).get(k, 0) for k in range(MACHINES)))
+        for progress in sorted(settled, key=lambda progress: progress.job.index)
+        for (begin, held), (end, _) in pairwise(progress.history)
+        if held.workers
+    ]
+    return {**case, "spans": ";".join("|".join(map(str, span)) for span in spans)}
+
+
+def table(runs: Sequence[Row]) -> list[Row]:
+    """A row for each span of each job."""
+    rows: list[Row] = []
+    for each in runs:
+        for span in each["spans"].split(";"):
+            job, begin, end, *workers = span.split("|")
+            row: Row = {"scenario": each["scenario"], "reading": each["reading"], "job": job}
+            row |= {"begin": float(begin), "end": float(end)}
+            rows.append(row | {f"node{k}": int(count) for k, count in enumerate(workers)})
+    return rows
+
+
+def draw(name: str, rows: Sequence[Row], ax: Axes | None = None) -> Axes:
+    """A bar for each span, as high as the job has workers; their numbers on the two machines."""
+    ax = axes(ax)
+    jobs = [str(job["id"]) for job in SCENARIOS[name]]
+    labels = []
+    for part, reading in enumerate((READ, PRINTED)):
+        labels += [f"{job}\n({reading})" if job == jobs[0] else job for job in jobs]
+        for row in rows:
+            if row["scenario"] != name or row["reading"] != reading:
+                continue
+            place = part * len(jobs) + jobs.index(row["job"])
+            workers = [row[f"node{k}"] for k in range(MACHINES)]
+            length = row["end"] - row["begin"]
+            ax.barh(
+                place,
+                length,
+                0.1 * sum(workers),
+                left=row["begin"],
+                color=fill(part + 1),
+                hatch=HATCHES[0],
+                edgecolor=ink(),
+                linewidth=0.6,
+            )
+            if length >= 20.0:
+                middle = (row["begin"] + row["end"]) / 2
+                text = "+".join(str(count) for count in workers if count)
+                ax.text(middle, place, text, ha="center", va="center", fontsize=TINY)
+    ax.axhline(len(jobs) - 0.5, color=ink(), linewidth=0.8)
+    ax.set_yticks(range(len(labels)), labels, fontsize=TINY)
+    ax.set_ylim(len(labels) - 0.5, -0.5)
+    ax.set_xlim(left=0.0)
+    ax.set_xlabel("time (s)")
+    ax.set_title(name)
+    return ax
+
+
+TITLE = "Autoscaler: its five procedures on scenarios"
+SHOWN = {
+    "scenario": "scenario",
+    "reading": "reading",
+    "job": "job",
+    "begin": "begin (s)",
+    "end": "end (s)",
+    "node0": "workers on node 0",
+    "node1": "on node 1",
+}
+FIGURES = (
+    DirectFigure(
+        "priority-queue",
+        TITLE,
+        cases,
+        run,
+        table,
+        SHOWN,
+        tuple(partial(draw, name) for name in SCENARIOS),
+        (3.6, 4.0),
+        seeds=1,
+    ),
+)

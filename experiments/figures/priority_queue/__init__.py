@@ -1,1 +1,0 @@
-"""What the priority-queue autoscaler does, procedure by procedure; its text has no figures."""

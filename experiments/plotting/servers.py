@@ -1,0 +1,285 @@
+"""The servers over time: what jobs want, what is used, and what it costs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import LogNorm, Normalize
+from matplotlib.figure import Figure
+
+from experiments.plotting.canvas import (
+    LINES,
+    MOST_COLUMNS,
+    as_written,
+    axes,
+    block_means,
+    colour,
+    heat_map,
+    legend_below,
+    new_figure,
+    slot_axis,
+    step_of,
+)
+from oasis.model.instance import Instance
+from oasis.model.rounding import FloatArray
+from oasis.model.schedule import Schedule, committed
+from oasis.simulator.result import Run
+
+if TYPE_CHECKING:
+    from experiments.evaluation.description import Description
+
+
+TITLES = {"worker": "worker servers", "ps": "parameter-server hosts"}
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """One server group under a set of schedules.
+
+    Parameters
+    ----------
+    title : str
+        What its servers are.
+    names : tuple of str
+        Their ids.
+    used : (T, S, R) float array
+        Committed amounts, raw units.
+    capacity : (S, R) float array
+        c^r of each server, raw units.
+    resources : tuple of str
+        Names of the R resources.
+    """
+
+    title: str
+    names: tuple[str, ...]
+    used: FloatArray
+    capacity: FloatArray
+    resources: tuple[str, ...]
+
+    def index(self, resource: str) -> int:
+        """Position of `resource`, which the group must have.
+
+        Raises
+        ------
+        ValueError
+            If no server of the group has any.
+        """
+        held = [name for r, name in enumerate(self.resources) if self.capacity[:, r].any()]
+        if resource not in held:
+            raise ValueError(f"resource: expected one of {', '.join(held)}, got {resource!r}")
+        return self.resources.index(resource)
+
+    def shares(self) -> FloatArray:
+        """Used fraction of the capacity, shape (T, S, R); nan where there is no capacity."""
+        capacity = np.broadcast_to(self.capacity, self.used.shape)
+        nothing = np.full(self.used.shape, np.nan)
+        shares: FloatArray = np.divide(self.used, capacity, out=nothing, where=capacity > 0)
+        return shares
+
+    def busiest(self) -> str:
+        """The resource of which the largest share is used over all servers and slots."""
+        supply = self.capacity.sum(axis=0)
+        taken = self.used.sum(axis=(0, 1))
+        shares = np.divide(taken, supply, out=np.full(supply.shape, -1.0), where=supply > 0)
+        return self.resources[int(shares.argmax())]
+
+
+def group_of(instance: Instance, schedules: Mapping[str, Schedule], group: str) -> Group:
+    """The group "worker" or "ps" of `instance` under `schedules`.
+
+    Raises
+    ------
+    ValueError
+        If there is no such group.
+    """
+    if group not in TITLES:
+        raise ValueError(f"group: expected one of {', '.join(TITLES)}, got {group!r}")
+    cluster = instance.cluster
+    worker, ps = committed(instance, schedules)
+    if group == "worker":
+        names, used, capacity = cluster.worker_ids, worker, cluster.worker_capacity
+    else:
+        names, used, capacity = cluster.ps_ids, ps, cluster.ps_capacity
+    return Group(TITLES[group], names, used, capacity, cluster.resources)
+
+
+MOST = 4  # curves
+OWNERS = {"worker": "workers", "ps": "parameter servers"}
+
+
+def plot_load(description: Description, *, ax: Axes | None = None) -> Axes:
+    """Demand for the scarcest resources in each slot, in percent of what there is.
+
+    Parameters
+    ----------
+    description : Description
+        What `experiments.evaluation.description.describe_instance` found.
+    ax : Axes, optional
+        Where to draw; left out, on a new figure, ``ax.figure``.
+
+    Returns
+    -------
+    Axes
+        With one step curve a resource, and a line at 100 %. On a long horizon a step is the mean of
+        several slots, and the label of the axis says of how many.
+
+    Examples
+    --------
+    >>> import oasis
+    >>> from experiments.evaluation.description import describe_instance
+    >>> plot_load(describe_instance(oasis.generate("testbed", jobs=4, seed=1))).get_xlabel()
+    'time (slots)'
+    """
+    ax = axes(ax, 8.0, 4.2)
+    horizon = description.instance.horizon
+    step = step_of(horizon, MOST_COLUMNS)
+    edges = np.append(np.arange(0, horizon, step), horizon) - 0.5
+    loads = [load for load in description.loads if load.capacity > 0][:MOST]
+    for k, load in enumerate(loads):
+        ax.stairs(
+            block_means(100.0 * load.wanted / load.capacity, step, 0),
+            edges,
+            baseline=None,
+            linestyle=LINES[k % len(LINES)],
+            linewidth=1.6,
+            color=colour(k),
+            label=f"{as_written(load.resource)} of {OWNERS[load.group]}",
+        )
+    ax.axhline(100.0, color="0.4", linewidth=0.8, label="all there is")
+    slot_axis(ax, horizon, step)
+    ax.set_ylim(bottom=0.0)
+    ax.set_ylabel("wanted (% of what there is)")
+    ax.set_title(
+        f"Demand of {len(description.instance.jobs)} jobs, if all ran from their arrival on"
+    )
+    legend_below(ax, 3)
+    return ax
+
+
+def load_page(description: Description) -> Figure:
+    """The demand on a page of its own: what `oasis describe --plot` draws."""
+    figure = new_figure(8.0, 4.2)
+    plot_load(description, ax=figure.add_subplot())
+    return figure
+
+
+def plot_utilisation(
+    instance: Instance,
+    schedules: Mapping[str, Schedule],
+    *,
+    group: str = "worker",
+    resource: str | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Heat map of the share in use over time and servers.
+
+    Parameters
+    ----------
+    instance : Instance
+        The problem.
+    schedules : mapping of str to Schedule
+        By job id: ``run.schedules`` of a run, or those of `offline.solve`.
+    group : {"worker", "ps"}
+        Which servers.
+    resource : str, optional
+        Of which resource; left out, of the resource that is fullest on each server and slot.
+    ax : Axes, optional
+        Where to draw; left out, on a new figure, ``ax.figure``.
+
+    Returns
+    -------
+    Axes
+        With the picture: white where nothing is in use.
+
+    Raises
+    ------
+    ValueError
+        If the group does not exist or has none of the resource.
+
+    Examples
+    --------
+    >>> import oasis
+    >>> instance = oasis.generate("testbed", jobs=4, seed=1)
+    >>> run = oasis.simulate(instance, oasis.OASiS.from_instance(instance))
+    >>> plot_utilisation(instance, run.schedules, resource="cpu").get_ylabel()
+    'server'
+    """
+    ax = axes(ax)
+    servers = group_of(instance, schedules, group)
+    shares = servers.shares()
+    if resource is None:
+        what = "fullest resource"
+        shares = np.where(np.isnan(shares), -1.0, shares).max(axis=2)
+        shares[shares < 0] = np.nan  # a server with nothing at all
+    else:
+        what = as_written(resource)
+        shares = shares[:, :, servers.index(resource)]
+    heat_map(ax, 100.0 * shares, servers.names, Normalize(0.0, 100.0), "in use (%)")
+    ax.set_title(f"Utilisation of {servers.title}: {what}")
+    return ax
+
+
+def plot_prices(
+    instance: Instance,
+    run: Run,
+    *,
+    group: str = "worker",
+    resource: str | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Heat map of the prices (22) at the end of a run, over time and servers; logarithmic.
+
+    Parameters
+    ----------
+    instance : Instance
+        The problem.
+    run : Run
+        Of a policy that prices resources.
+    group : {"worker", "ps"}
+        Which servers.
+    resource : str, optional
+        Of which resource; left out, of the one of which most is used.
+    ax : Axes, optional
+        Where to draw; left out, on a new figure, ``ax.figure``.
+
+    Returns
+    -------
+    Axes
+        With the picture: white at the lowest price. Hatched where the server has
+        none of the resource, and where the price is below the smallest number.
+
+    Raises
+    ------
+    ValueError
+        If the policy has no prices, or the group does not exist or has none of the resource.
+
+    Examples
+    --------
+    >>> import oasis
+    >>> instance = oasis.generate("testbed", jobs=4, seed=1)
+    >>> run = oasis.simulate(instance, oasis.OASiS.from_instance(instance))
+    >>> plot_prices(instance, run, group="ps").get_ylabel()
+    'server'
+    """
+    if run.bounds is None:
+        raise ValueError(f"policy {run.policy} has no prices")
+    ax = axes(ax)
+    servers = group_of(instance, run.schedules, group)
+    resource = resource or servers.busiest()
+    r = servers.index(resource)
+    price = run.bounds.worker if group == "worker" else run.bounds.ps
+    values = price(servers.used, np.broadcast_to(servers.capacity, servers.used.shape))[:, :, r]
+    values[:, servers.capacity[:, r] == 0] = np.nan
+    values[values <= 0.0] = np.nan  # no logarithm: underflow, or a resource that is free
+    known = values[~np.isnan(values)]
+    low, high = (known.min(), known.max()) if known.size else (1.0, 1.0)
+    norm = LogNorm(low, high if high > low else 10.0 * low)
+    heat_map(ax, values, servers.names, norm, f"utility per {as_written(resource)}")
+    if not known.size:
+        ax.text(0.5, 0.5, "no prices", transform=ax.transAxes, ha="center", backgroundcolor="w")
+    ax.set_title(f"Prices on {servers.title}: {as_written(resource)}")
+    return ax

@@ -1,0 +1,362 @@
+"""From a plan to writes: compare pods with the plan, and list what has to be done."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from oasis.kubernetes import names
+from oasis.kubernetes.cluster import pods as p
+from oasis.kubernetes.cluster.nodes import has_ended
+from oasis.kubernetes.cluster.pods import WantedPod, sending_patch
+from oasis.kubernetes.names import NODE, TASK
+from oasis.kubernetes.objects.existing import BY_NAME, ExistingKind, is_suspended
+from oasis.kubernetes.objects.oasis_job import JobSpec, job_id
+
+Pod = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Create:
+    """Make a pod."""
+
+    job: str
+    name: str
+    body: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Open:
+    """Open the gate of a pod."""
+
+    job: str
+    pod: Pod
+    patch: list[dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """End a pod.
+
+    Parameters
+    ----------
+    job : str
+        Uid of its job.
+    pod : mapping
+        The pod.
+    why : str
+        ``Shrunk``, ``Ended``, ``Withdrawn``, ``Failed`` or ``Lost``.
+    """
+
+    job: str
+    pod: Pod
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Switch:
+    """Suspend an object, so that its controller ends all its pods, or resume it.
+
+    Parameters
+    ----------
+    job : str
+        Uid of the object.
+    found : mapping
+        The object.
+    kind : ExistingKind
+        What it is.
+    suspend : bool
+        Whether it is suspended; otherwise its controller makes its pods again.
+    workers : int or None
+        Number of workers to set when it is resumed; None leaves the number that it has.
+    """
+
+    job: str
+    found: Mapping[str, Any]
+    kind: ExistingKind
+    suspend: bool
+    workers: int | None = None
+
+
+Action = Create | Open | Delete | Switch
+
+
+def action_word(action: Action) -> str:
+    """What an action is called in metrics and messages.
+
+    Examples
+    --------
+    >>> from oasis.kubernetes.objects.existing import JOB
+    >>> action_word(Switch("u", {}, JOB, suspend=True)), action_word(Delete("u", {}, "Ended"))
+    ('suspend', 'delete')
+    """
+    if isinstance(action, Switch):
+        return "suspend" if action.suspend else "resume"
+    return type(action).__name__.lower()
+
+
+def described(action: Action) -> dict[str, Any]:
+    """An action as plain data for people."""
+    if isinstance(action, Switch):
+        meta, word = action.found["metadata"], action_word(action)
+        job = job_id(action.kind.name, meta["namespace"], meta["name"])
+        return {"action": word, "job": job, "pod": None, "node": None}
+    if isinstance(action, Create):
+        notes = action.body["metadata"]["annotations"]
+        node, meta, word = notes[NODE], action.body["metadata"], "create"
+    else:
+        meta = action.pod["metadata"]
+        node = (meta.get("annotations") or {}).get(NODE)
+        word = "open" if isinstance(action, Open) else f"delete ({action.why})"
+    owner = meta["ownerReferences"][0]["name"]
+    job = f"{meta['namespace']}/{owner}"
+    return {"action": word, "job": job, "pod": meta["name"], "node": node}
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A job, the pods it is to have and those it has.
+
+    Parameters
+    ----------
+    spec : JobSpec
+        The job.
+    wanted : tuple of WantedPod
+        By the plan, workers first.
+    plan : str
+        Hash of the allocation.
+    pods : mapping of str to mapping
+        Pods that are there, by name.
+    slot : int
+        The present slot.
+    withdrawn : bool
+        Whether its gang was withdrawn in this slot: nothing more is placed before the next.
+    found : mapping or None
+        The object, if another controller makes the pods.
+    workers : int
+        By the plan, for such an object.
+    """
+
+    spec: JobSpec
+    wanted: tuple[WantedPod, ...]
+    plan: str
+    pods: Mapping[str, Pod]
+    slot: int
+    withdrawn: bool = False
+    found: Mapping[str, Any] | None = None
+    workers: int = 0
+
+
+@dataclass(slots=True)
+class Steps:
+    """What is to be done, in this order; deletions first.
+
+    Attributes
+    ----------
+    actions : list of Action
+        Independent of each other.
+    withdrawn : set of str
+        Uids of jobs whose gang is withdrawn.
+    short : dict of str to str
+        By uid of a job whose gang waits for room: the node that has too little.
+    failed : dict of str to Exception
+        By uid of a job for which nothing can be done: the error that says why.
+    """
+
+    actions: list[Action] = field(default_factory=list)
+    withdrawn: set[str] = field(default_factory=set)
+    short: dict[str, str] = field(default_factory=dict)
+    failed: dict[str, Exception] = field(default_factory=dict)
+
+
+def steps_of_existing(
+    target: Target, found: Mapping[str, Any], stuck: frozenset[str], steps: Steps
+) -> list[WantedPod]:
+    """Suspend or resume the object; return the gated pods of its gang if all are there, else none.
+
+    A gang is never changed while it runs: where the plan asks for another one, all its pods go,
+    and it is resumed when the last one is gone.
+
+    Parameters
+    ----------
+    target : Target
+        The job, and the pods that it is to have.
+    found : mapping
+        The object.
+    stuck : frozenset of str
+        Uids of pods for which the scheduler has found no room for too long.
+    steps : Steps
+        Changed.
+    """
+    uid, kind = target.spec.uid, BY_NAME[target.spec.kind]
+    there = {name: pod for name, pod in target.pods.items() if not has_ended(pod)}
+    alive = {name: pod for name, pod in there.items() if not p.is_ending(pod)}
+    if not target.workers:
+        if not is_suspended(found):
+            steps.actions.append(Switch(uid, found, kind, suspend=True))
+        return []
+    if any(pod["metadata"]["uid"] in stuck for pod in alive.values()):
+        steps.withdrawn.add(uid)
+    withdrawn = target.withdrawn or uid in steps.withdrawn
+    resizable = names.MAXIMUM in (found["metadata"].get("annotations") or {})
+    if is_suspended(found):
+        if not (withdrawn or there):
+            workers = target.workers if resizable else None
+            steps.actions.append(Switch(uid, found, kind, suspend=False, workers=workers))
+        return []
+    others = alive.keys() - {pod.name for pod in target.wanted}
+    resized = resizable and target.workers != found["spec"].get("parallelism", 1)
+    if withdrawn or others or resized:
+        steps.actions.append(Switch(uid, found, kind, suspend=True))
+        return []
+    if any(pod.name not in alive for pod in target.wanted):
+        return []
+    return [pod for pod in target.wanted if p.is_gated(alive[pod.name])]
+
+
+def has_pods_but_no_plan(found: Mapping[str, Any], pods: Mapping[str, Any]) -> bool:
+    """Whether pods that we placed still run for an object that no live job stands for."""
+    return not is_suspended(found) and any(
+        not (p.is_gated(pod) or p.is_ending(pod) or has_ended(pod)) for pod in pods.values()
+    )
+
+
+Free = dict[str, dict[str, Fraction]]
+
+
+def reconcile(
+    targets: Iterable[Target],
+    orphans: Iterable[tuple[str, Pod]],
+    free: Free,
+    stuck: frozenset[str] = frozenset(),
+) -> Steps:
+    """Compare what is there with what is wanted.
+
+    Parameters
+    ----------
+    targets : iterable of Target
+        Jobs in order of arrival: who came first gets room first.
+    orphans : iterable of (str, mapping)
+        Our pods of jobs that want none any more, with the uids of those jobs.
+    free : dict
+        What is left of each node; changed as room is given out.
+    stuck : frozenset of str
+        Uids of pods for which the scheduler has found no room for too long.
+    """
+    steps = Steps()
+    for uid, pod in orphans:
+        if not p.is_ending(pod):
+            steps.actions.append(Delete(uid, pod, "Ended"))
+    waiting: list[tuple[Target, list[WantedPod]]] = []
+    for target in targets:
+        try:
+            gated = _prepare(target, stuck, steps)
+        except Exception as error:  # noqa: BLE001 (of this job: the others go on)
+            steps.failed[target.spec.uid] = error
+            continue
+        if gated:
+            waiting.append((target, gated))
+    for target, gated in waiting:
+        try:
+            _place(target, gated, free, steps)
+        except Exception as error:  # noqa: BLE001 (of this job: the others go on)
+            steps.failed[target.spec.uid] = error
+    if steps.failed:
+        steps.actions = [action for action in steps.actions if action.job not in steps.failed]
+    return steps
+
+
+def _prepare(target: Target, stuck: frozenset[str], steps: Steps) -> list[WantedPod]:
+    """What has to be done before gates are opened; the gated pods of the gang if all are there."""
+    if target.found is not None:
+        return steps_of_existing(target, target.found, stuck, steps)
+    _shrink(target, stuck, steps)
+    return _grow(target, steps)
+
+
+def _shrink(target: Target, stuck: frozenset[str], steps: Steps) -> None:
+    """Delete pods that the plan does not name, workers first, and gangs that found no room."""
+    wanted = {pod.name for pod in target.wanted}
+    uid = target.spec.uid
+    hit = any(pod["metadata"]["uid"] in stuck for pod in target.pods.values())
+    if hit:
+        steps.withdrawn.add(uid)
+    keeps = not (hit or target.withdrawn) or _works_without_the_new(target)
+    for name, pod in sorted(target.pods.items(), key=_workers_first):
+        if p.is_ending(pod):
+            continue
+        phase = (pod.get("status") or {}).get("phase")
+        if name not in wanted:
+            steps.actions.append(Delete(uid, pod, "Shrunk"))
+        elif phase == "Failed":
+            steps.actions.append(Delete(uid, pod, "Failed"))
+        elif (hit or target.withdrawn) and not (keeps and p.is_working(pod)):
+            steps.actions.append(Delete(uid, pod, "Withdrawn"))
+
+
+def _workers_first(item: tuple[str, Pod]) -> tuple[bool, str]:
+    labels = item[1]["metadata"].get("labels") or {}
+    return labels.get(TASK) != "worker", item[0]
+
+
+def _works_without_the_new(target: Target) -> bool:
+    """Whether the pods that run are a gang by themselves, so that only the new ones go."""
+    counts = {"worker": 0, "ps": 0}
+    for pod in target.wanted:
+        found = target.pods.get(pod.name)
+        if found is not None and p.is_working(found):
+            counts[pod.task] += 1
+    job = target.spec.job
+    return counts["worker"] >= target.spec.min_workers and counts["ps"] >= int(
+        job.ps_needed(counts["worker"])
+    )
+
+
+def _grow(target: Target, steps: Steps) -> list[WantedPod]:
+    """Create missing pods; return the gated pods of the gang if all are there, else none."""
+    if target.withdrawn or target.spec.uid in steps.withdrawn:
+        return []
+    if target.spec.resize == "restart" and target.pods.keys() - {w.name for w in target.wanted}:
+        return []  # the new gang begins when the last pod of the old one is gone
+    gated, complete = [], True
+    for pod in target.wanted:
+        found = target.pods.get(pod.name)
+        if found is None:
+            body = p.pod_object(target.spec, pod, target.plan, target.slot)
+            steps.actions.append(Create(target.spec.uid, pod.name, body))
+            complete = False
+        elif p.is_ending(found) or (found.get("status") or {}).get("phase") == "Failed":
+            complete = False
+        elif p.is_gated(found):
+            gated.append(pod)
+    return gated if complete else []
+
+
+def _place(target: Target, gated: list[WantedPod], free: Free, steps: Steps) -> None:
+    """Open the gates of all pods of a gang if all of them fit, and of none otherwise."""
+    taken: list[tuple[str, Mapping[str, Fraction]]] = []
+    for pod in gated:
+        asked = target.spec.worker_requests if pod.task == "worker" else target.spec.ps_requests
+        demand = {**asked, "pods": Fraction(1)}
+        room = free.get(pod.node, {})
+        if any(amount > room.get(name, 0) for name, amount in demand.items() if amount):
+            for node, back in taken:
+                _take(free[node], back, -1)
+            steps.short[target.spec.uid] = pod.node
+            return
+        _take(room, demand, 1)
+        taken.append((pod.node, demand))
+    for pod in gated:
+        found = target.pods[pod.name]
+        if target.found is None:
+            patch = p.opening_patch(found, pod.node, pod.hostname)
+        else:
+            patch = sending_patch(found, pod, target.spec, target.plan, target.slot)
+        steps.actions.append(Open(target.spec.uid, found, patch))
+
+
+def _take(room: dict[str, Fraction], demand: Mapping[str, Fraction], sign: int) -> None:
+    for name, amount in demand.items():
+        room[name] = room.get(name, Fraction(0)) - sign * amount

@@ -1,0 +1,361 @@
+"""A split of work over slots by Lagrangian relaxation: convex envelopes, then repair of the gap.
+
+An envelope gives the cheapest split at a price of work; `repair` closes the duality gap with the
+cheapest changes of workers in single slots.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from oasis.model.rounding import FloatArray, IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """Workers of a job in each slot; slots are counted from its arrival.
+
+    Parameters
+    ----------
+    payoff : float
+        Utility minus cost.
+    completion : int
+        The last slot with a worker.
+    counts : (n,) int array
+        Workers in each slot; of a job with a minimum, the worker-slots of its work in each slot.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from oasis.online.dp import Split
+    >>> split = Split(payoff=3.0, completion=2, counts=np.array([0, 4, 1]))
+    >>> int(split.counts.sum())  # worker-slots
+    5
+    """
+
+    payoff: float
+    completion: int
+    counts: IntArray
+
+
+ROUNDING = 1e-15  # relative error of the terms of a bound
+
+
+@dataclass(frozen=True, slots=True)
+class Slots:
+    """Groups of slots with the same costs and the same number of workers.
+
+    Parameters
+    ----------
+    row : (g,) int array
+        Run of equal slots that each group belongs to.
+    count : (g,) int array
+        Workers in each slot of the group.
+    number : (g,) int array
+        Slots in the group.
+    """
+
+    row: IntArray
+    count: IntArray
+    number: IntArray
+
+    def per_slot(self, n: int) -> IntArray:
+        """Workers in slots 0..n-1; among equal slots the earlier ones get the larger counts."""
+        order = np.lexsort((-self.count, self.row))
+        counts = np.repeat(self.count[order], self.number[order])
+        return np.concatenate((counts, np.zeros(n - len(counts), np.int64)))
+
+
+class Envelope:
+    """Lower convex envelopes of the costs of each run, and the Lagrangian bounds they give.
+
+    Parameters
+    ----------
+    rows : (q, N + 1) float array
+        Cost of 0..N workers in one slot of each of q runs of equal slots; inf beyond the room.
+    lengths : (q,) int array
+        Slots in each run, in order of time.
+    demand : int
+        Worker-slots to place.
+    """
+
+    def __init__(self, rows: FloatArray, lengths: IntArray, demand: int) -> None:
+        self.rows, self.lengths, self.demand = rows, lengths, demand
+        self.starts = lengths.cumsum() - lengths
+        self.run = np.arange(len(rows)).repeat(lengths)
+        place, self._cost, slope = _lower_hulls(rows)
+        row, self._count = np.divmod(place, rows.shape[1] + 1)
+        edges = (~np.isnan(slope)).nonzero()[0]
+        edges = edges[slope[edges].argsort(kind="stable")]
+        self._slope, self._row = slope[edges], row[edges]
+        self._width = place[edges + 1] - place[edges]
+        self._first = (self._count == 0).nonzero()[0]
+        room = np.bincount(self._row, self._width, len(rows))
+        self.earliest = int(room[self.run].cumsum().searchsorted(demand))
+
+    def slots_until(self, completion: IntArray | int) -> IntArray:
+        """Slots of each run up to `completion`; shape (q,) or, for m completions, (m, q)."""
+        slots: IntArray = np.add.outer(completion, 1 - self.starts)
+        np.minimum(slots, self.lengths, out=slots)
+        return np.maximum(slots, 0, out=slots)
+
+    def multipliers(self, completions: IntArray) -> FloatArray:
+        """Optimal multipliers of the given completions, which increase; duplicates removed."""
+        taken = (self.slots_until(completions)[:, self._row] * self._width).cumsum(axis=1)
+        falling = self._slope[(taken < self.demand).sum(axis=1)]
+        is_new = np.ones(len(falling), dtype=bool)
+        np.less(falling[1:], falling[:-1], out=is_new[1:])
+        distinct: FloatArray = falling[is_new]
+        return distinct
+
+    def bounds(self, multipliers: FloatArray) -> FloatArray:
+        """Lower bound on the cost of every completion, the best over `multipliers`; shape (n,)."""
+        price = multipliers[:, None]
+        gain = np.fmin.reduceat(self._cost - price * self._count, self._first, axis=1)
+        gains = gain[:, self.run].cumsum(axis=1)  # each <= 0
+        bounds = gains + price * self.demand
+        bounds -= ROUNDING * (price * self.demand - gains)  # the two may cancel
+        best: FloatArray = bounds.max(axis=0)
+        return best
+
+    def split(self, slots: Slots, utility: FloatArray) -> Split:
+        """The split that `slots` are, and its payoff, in as many slots as `utility` has."""
+        counts = slots.per_slot(len(utility))
+        completion = int(counts.nonzero()[0][-1])
+        run = self.run[: len(counts)]
+        costs = np.zeros(len(counts))  # how many terms a sum has decides on its last bit
+        costs[: len(run)] = self.rows[run, counts[: len(run)]]
+        return Split(float(utility[completion]) - float(costs.sum()), completion, counts)
+
+    def relaxed(self, completion: int) -> tuple[Slots, float, int]:
+        """The cheapest work up to `completion` if costs were those of the convex envelopes.
+
+        Edges of the envelopes are taken by rising slope as long as they fit into the demand.
+
+        Returns
+        -------
+        Slots
+            The counts that the whole edges add up to.
+        float
+            The multiplier: the slope of the first edge that does not fit.
+        int
+            The worker-slots still missing, fewer than that edge has. A part of the edge would cost
+            the multiplier for each of them.
+        """
+        slots = self.slots_until(completion)
+        taken = (self._width * slots[self._row]).cumsum()
+        last = int(taken.searchsorted(self.demand))
+        width, row = int(self._width[last]), self._row[last]
+        before = int(taken[last - 1]) if last else 0
+        copies, missing = divmod(self.demand - before, width)
+        count = np.bincount(self._row[:last], self._width[:last], len(slots)).astype(np.int64)
+        slots[row] -= copies
+        if copies:
+            parts = ((np.arange(len(slots)), row), (count, count[row] + width), (slots, copies))
+            groups = [with_last(*part) for part in parts]
+        else:
+            groups = [np.arange(len(slots)), count, slots]
+        used = groups[2].nonzero()[0]
+        return Slots(*(part[used] for part in groups)), float(self._slope[last]), missing
+
+
+def with_last(array: IntArray, value: int) -> IntArray:
+    """`array` and one more value; `np.append` takes three times as long."""
+    longer = np.empty(len(array) + 1, dtype=np.int64)
+    longer[:-1], longer[-1] = array, value
+    return longer
+
+
+def _lower_hulls(rows: FloatArray) -> tuple[IntArray, FloatArray, FloatArray]:
+    """Vertices of the lower convex hull of each row: flat position, cost, slope to the next one.
+
+    A point on or above the chord between its two neighbours is no vertex. All such points are
+    dropped at once, until none is left. The rows lie one after the other with a nan between them:
+    every comparison with nan is false, so no vertex is dropped because of another row.
+    """
+    apart = np.full((len(rows), rows.shape[1] + 1), np.nan)
+    apart[:, :-1] = rows
+    flat = apart.ravel()
+    place = (flat != np.inf).nonzero()[0]
+    cost = flat[place]
+    while True:
+        slope = (cost[1:] - cost[:-1]) / (place[1:] - place[:-1])
+        keep = np.ones(len(place), bool)
+        np.logical_not(slope[1:] <= slope[:-1], out=keep[1:-1])
+        if keep.all():
+            return place, cost, slope
+        place, cost = place[keep], cost[keep]
+
+
+LARGEST_TABLE = 2**22  # entries of one array
+
+Moves = tuple[IntArray, IntArray]  # group and new count of each slot that changes
+
+
+def repair(
+    reduced: FloatArray,
+    count: IntArray,
+    number: IntArray,
+    missing: int,
+    limit: float,
+    noise: float,
+) -> tuple[float, Moves | None]:
+    """Cheapest moves that add `missing` worker-slots in total.
+
+    Parameters
+    ----------
+    reduced : (G, N + 1) float array
+        Reduced cost of each count of workers in a slot of each group; it is at least 0, up to
+        rounding errors.
+    count, number : (G,) int array
+        Workers now in each slot of the group, a count with reduced cost 0; slots in the group.
+    missing : int
+        Worker-slots to add, 1 <= missing <= N.
+    limit : float
+        Moves are wanted only if their total reduced cost is below this.
+    noise : float
+        Rounding error of a total: one up to this counts as 0.
+
+    Returns
+    -------
+    float, Moves or None
+        The total reduced cost and the moves, or a lower bound >= `limit` and None.
+    """
+    target = count + missing
+    fits = (target < reduced.shape[1]).nonzero()[0]
+    single = reduced[fits, target[fits]]
+    pick = fits[single.argmin()]
+    total = max(float(single.min()), 0.0)
+    one = total, (np.array([pick]), target[[pick]])
+    if total <= noise:
+        return one
+    within = min(total, limit) * (1 + 1e-12)
+    group, new = np.nonzero(reduced <= within)
+    step = new - count[group]
+    moving = step.nonzero()[0]
+    group, step = group[moving], step[moving]
+    cost = np.maximum(reduced[group, new[moving]], 0.0)
+    levels = _distances(step, cost, max(missing, int(np.abs(step).max(initial=0))), within)
+    reach = len(levels[0]) // 2
+    lower = float(levels[-1][reach + missing])
+    if lower >= limit:
+        return min(lower, limit), None
+    if lower >= total - noise:
+        return one
+    chosen = _assign(_path(levels, missing), group, step, cost, number)
+    upper = float(cost[chosen].sum()) if chosen is not None else np.inf
+    if upper > lower + noise:
+        within = min(within, upper)
+        better = _exact(group, step, cost, number, missing, within, levels[-1])
+        if better is not None:
+            chosen, upper = better, float(cost[better].sum())
+    if upper >= limit:
+        return limit, None
+    return upper, (group[chosen], count[group[chosen]] + step[chosen])
+
+
+def _distances(step: IntArray, cost: FloatArray, reach: int, within: float) -> list[FloatArray]:
+    """Least cost of steps that add up to each of -reach..reach, with at most 1, 2, 4, .. steps.
+
+    A step may be used more often than there are slots for it, so these are lower bounds. Partial
+    sums outside -reach..reach need not be looked at: a sequence of steps can be ordered so that it
+    goes down whenever it is above 0 and up otherwise.
+    """
+    least = np.full(2 * reach + 1, np.inf)
+    order = np.argsort(-cost, kind="stable")
+    least[step[order] + reach] = cost[order]
+    least[reach] = 0.0
+    levels = [least]
+    sums = np.arange(reach, 3 * reach + 1)[:, None] + reach
+    while True:
+        parts = (least < np.inf).nonzero()[0]
+        wide = np.full(4 * reach + 1, np.inf)
+        wide[reach : 3 * reach + 1] = least
+        doubled = np.full(len(least), np.inf)
+        for block in np.array_split(parts, 1 + len(parts) * len(least) // LARGEST_TABLE):
+            np.minimum(doubled, (wide[sums - block] + least[block]).min(axis=1), out=doubled)
+        doubled[doubled > within] = np.inf
+        if not (doubled < least).any():
+            return levels
+        least = doubled
+        levels.append(least)
+
+
+def _path(levels: list[FloatArray], total: int) -> list[int]:
+    """The steps that add up to `total` at the least cost; `levels` is from `_distances`."""
+    reach = len(levels[0]) // 2
+    while len(levels) > 1 and levels[-2][reach + total] <= levels[-1][reach + total]:
+        levels = levels[:-1]
+    if len(levels) == 1:
+        return [total] if total else []
+    half = levels[-2]
+    low, high = max(-reach, total - reach), min(reach, total + reach)
+    ahead = half[low + reach : high + reach + 1]
+    behind = half[total - high + reach : total - low + reach + 1][::-1]
+    split = low + int(np.argmin(ahead + behind))
+    return _path(levels[:-1], split) + _path(levels[:-1], total - split)
+
+
+def _assign(
+    path: list[int], group: IntArray, step: IntArray, cost: FloatArray, number: IntArray
+) -> IntArray | None:
+    """For every step of `path` the cheapest move that some slot can still make, or None."""
+    left = number.copy()
+    chosen = []
+    for wanted in path:
+        able = ((step == wanted) & (left[group] > 0)).nonzero()[0]
+        if not len(able):
+            return None
+        pick = able[cost[able].argmin()]
+        chosen.append(pick)
+        left[group[pick]] -= 1
+    return np.array(chosen)
+
+
+def _exact(
+    group: IntArray,
+    step: IntArray,
+    cost: FloatArray,
+    number: IntArray,
+    missing: int,
+    within: float,
+    least: FloatArray,
+) -> IntArray | None:
+    """The cheapest moves, at most one in each slot, by a dynamic programme over the slots.
+
+    Its state is the sum of the steps so far. A state is dropped when its cost plus the least cost
+    of the steps still missing, `least` from `_distances`, is above `within`.
+    """
+    reach = len(least) // 2
+    first = np.diff(group, prepend=-1).nonzero()[0]
+    sums, costs = np.zeros(1, np.int64), np.zeros(1)
+    trail = []
+    for a, b in zip(first, np.append(first[1:], len(group)), strict=True):
+        steps, prices = np.append(0, step[a:b]), np.append(0.0, cost[a:b])[:, None]
+        for _ in range(number[group[a]]):
+            low = sums[0] + steps.min()
+            size = sums[-1] + steps.max() - low + 1
+            table = np.full((len(steps), size), np.inf)
+            table[np.arange(len(steps))[:, None], sums + (steps[:, None] - low)] = costs + prices
+            made = table.argmin(axis=0)
+            totals = table[made, np.arange(size)]
+            rest = missing - low - np.arange(size)
+            far = np.abs(rest) > reach
+            ahead = np.where(far, 0.0, least[np.where(far, 0, rest + reach)])
+            alive = (totals + ahead <= within).nonzero()[0]
+            if not made[alive].any():
+                break  # no state gains from one more slot of this group, so none from two
+            sums, costs = low + alive, totals[alive]
+            trail.append((sums, made[alive], a))
+    at = int(np.searchsorted(sums, missing))
+    if at == len(sums) or sums[at] != missing:
+        return None
+    left, chosen = missing, []
+    for sums, made, a in reversed(trail):
+        move = made[np.searchsorted(sums, left)]
+        if move:
+            chosen.append(a + move - 1)
+            left -= step[a + move - 1]
+    return np.array(chosen[::-1])

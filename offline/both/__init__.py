@@ -1,1 +1,0 @@
-"""The decomposition and the compact model on one instance: at once, or one after the other."""

@@ -1,0 +1,366 @@
+"""What fits in one slot: patterns of single servers, and the cuts that follow from them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from oasis.model.errors import SolverError
+from oasis.model.rounding import CAPACITY_TOLERANCE, FloatArray, IntArray
+from oasis.solvers.budget import Budget
+from oasis.solvers.knapsack import knapsack
+from oasis.solvers.lp import ColumnLp, LpColumn
+from offline.model.arrays import units_that_fit
+from offline.model.capacities import Cover, Level, fits
+from offline.params import Amount, Number, Params, Share
+
+
+def classes(capacity: FloatArray, most: int | None) -> tuple[FloatArray, IntArray]:
+    """Servers (S, R) in at most `most` classes: largest capacities (C, R) and numbers (C,).
+
+    The class whose servers are furthest below its largest capacity is split in two, again and
+    again, at the middle of the resource in which they are. None: only identical ones together.
+    """
+    kinds, kind = np.unique(capacity, axis=0, return_inverse=True)
+    number = np.bincount(kind.ravel())
+    if most is None or len(kinds) <= most:
+        return kinds, number
+    total = np.maximum(capacity.sum(axis=0), 1e-300)
+    member = np.zeros(len(kinds), dtype=np.int64)
+    for new in range(1, most):
+        waste = np.array([_waste(kinds[member == k], number[member == k]) for k in range(new)])
+        k, r = np.unravel_index(int(np.argmax(waste / total)), waste.shape)
+        inside = np.flatnonzero(member == k)
+        column = kinds[inside, r]
+        member[inside[column > (column.min() + column.max()) / 2]] = new
+    largest = np.array([kinds[member == k].max(axis=0) for k in range(most)])
+    return largest, np.bincount(member, number).astype(np.int64)
+
+
+def _waste(kinds: FloatArray, number: IntArray) -> FloatArray:
+    """What a class claims too much, by resource."""
+    waste: FloatArray = ((kinds.max(axis=0) - kinds) * number[:, None]).sum(axis=0)
+    return waste
+
+
+@dataclass(frozen=True, slots=True)
+class CutParams(Params):
+    """How patterns are looked for: for violated cuts, and for placing the counts of a slot.
+
+    Parameters
+    ----------
+    classes : int
+        Most classes of servers a group; more give stronger cuts and more knapsacks.
+    rounds : int
+        Most rounds of the column generation over patterns.
+    deep : float
+        A cut that takes away this share of what any cut could is good enough.
+    quick_gain : float
+        Relative gain at which patterns found by greedy choice will do for a round.
+    clear : float
+        Relative violation from which a cut counts.
+    lifting_rounds : int
+        Rounds of knapsacks for the weights of jobs that the counts have none of.
+    lifting_depth : float
+        The same as `deep`, for these weights.
+    lifting_trace : float
+        Share of what fits on the servers that is added to the counts to get these weights.
+    placing_limit : float
+        For placing counts by the patterns that cover them, seconds or units of work.
+    """
+
+    classes: Number = 60
+    rounds: Number = 200
+    deep: Share = 0.5
+    quick_gain: Amount = 1e-3
+    clear: Amount = 1e-3
+    lifting_rounds: Number = 5
+    lifting_depth: Share = 0.8
+    lifting_trace: Share = 3e-3
+    placing_limit: Amount = 1.0
+
+
+SAFETY = 1e-9  # relative, on top of a knapsack's bound, for HiGHS's tolerances
+CLOSE = 1e-10  # relative: from how far below its limit a sum of floats is added up exactly
+LIMIT = 1.0 + CAPACITY_TOLERANCE  # of the shares of a capacity, as `oasis.model.rounding.fits` says
+
+
+@dataclass(slots=True)
+class PatternPool:
+    """Servers of one group in classes, and the patterns known of each class.
+
+    Parameters
+    ----------
+    capacity : (C, R) float array
+        Largest capacity in each class.
+    number : (C,) int array
+        Servers of each class.
+    demand : (I, R) float array
+        Of one unit of each item.
+    most : (I,) int array
+        Most units of each item in a slot.
+
+    Attributes
+    ----------
+    room : (C, I) int array
+        Most units of each item alone on an empty server of each class.
+    patterns : list of dict of bytes to (I,) int array
+        Known patterns of each class, by their bytes.
+    """
+
+    capacity: FloatArray
+    number: IntArray
+    demand: FloatArray
+    most: IntArray
+    room: IntArray = field(init=False)
+    patterns: list[dict[bytes, IntArray]] = field(init=False)
+    _shares: FloatArray = field(init=False)
+    _above: list[list[int]] = field(init=False)
+    _covers: list[list[list[Level]]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        order = np.lexsort(self.capacity.T[::-1])[::-1]  # the largest first
+        self.capacity, self.number = self.capacity[order], self.number[order]
+        self.room = units_that_fit(self.capacity, self.demand, self.most).T
+        self.patterns = [{} for _ in self.capacity]
+        self._covers = [[] for _ in self.capacity]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            shares = self.demand / self.capacity[:, None]
+        self._shares = np.where(self.demand > 0, shares, 0.0)
+        # earlier classes that have at least as much of everything
+        self._above = [
+            np.flatnonzero((self.capacity[:k] >= row).all(axis=1)).tolist()
+            for k, row in enumerate(self.capacity)
+        ]
+
+    def add_alone(self, item: int) -> None:
+        """Make known the pattern of as many units of one item as fit, where most do."""
+        k = int(np.argmax(self.room[:, item]))
+        alone = np.zeros(len(self.most), np.int64)
+        alone[item] = self.room[k, item]
+        self.patterns[k].setdefault(alone.tobytes(), alone)
+
+    def guessed(self, weights: FloatArray) -> IntArray:
+        """A good pattern of each class, (C, I), by greedy choice: quick, but no bound."""
+        rows = np.arange(len(self.capacity))
+        best = np.zeros(self.room.shape, dtype=np.int64)
+        for size in (self._shares.sum(axis=2), self._shares.max(axis=2)):
+            with np.errstate(divide="ignore", invalid="ignore"):
+                density = np.where((weights > 0) & (self.room > 0), weights / size, -1.0)
+            left = np.full((len(rows), self.demand.shape[1]), LIMIT)
+            units = np.zeros_like(best)
+            for i in np.argsort(-density, axis=1, kind="stable").T[: np.count_nonzero(weights)]:
+                share = self._shares[rows, i]
+                with np.errstate(divide="ignore", invalid="ignore"):
+                    fitting = np.where(share > 0, left / share, np.inf).min(axis=1)
+                take = np.where(density[rows, i] > 0, self.room[rows, i], 0)
+                take = np.minimum(take, fitting).astype(np.int64)
+                units[rows, i] = take
+                left -= take[:, None] * np.where(take[:, None] > 0, share, 0.0)
+            is_better = units @ weights > best @ weights
+            best[is_better] = units[is_better]
+        # a sum clearly below the limit needs no second look
+        is_close = best @ self.demand > self.capacity * LIMIT * (1.0 - CLOSE)
+        for k in np.flatnonzero(is_close.any(axis=1)).tolist():
+            if not self._fits(k, best[k]):
+                best[k] = 0
+        for known, row in zip(self.patterns, best, strict=True):
+            known[row.tobytes()] = row
+        return best
+
+    def best(self, weights: FloatArray, budget: Budget) -> list[tuple[float, IntArray]]:
+        """The best pattern of each class, and an upper bound of what it weighs.
+
+        What fits on a smaller server is best there too.
+        """
+        found: list[tuple[float, IntArray]] = []
+        for k, above in enumerate(self._above):
+            fitting = [found[j] for j in above if (found[j][1] <= self.room[k]).all()]
+            fitting = [(value, row) for value, row in fitting if self._fits(k, row)]
+            best = min(fitting, key=lambda pair: pair[0], default=None)
+            found.append(self._filled(k, weights, budget) if best is None else best)
+            self.patterns[k][found[k][1].tobytes()] = found[k][1]
+        return found
+
+    def _filled(self, k: int, weights: FloatArray, budget: Budget) -> tuple[float, IntArray]:
+        """Largest weight that fits on a server of class k, an upper bound of it, and how."""
+        pattern = np.zeros(len(weights), dtype=np.int64)
+        items = np.flatnonzero((weights > 0) & (self.room[k] > 0))
+        if not items.size:
+            return 0.0, pattern
+        shares, room = self._shares[k, items], self.room[k, items]
+        while True:
+            covers = self._covers_of(k, items)
+            bound, pattern[items] = knapsack(weights[items], shares, room, LIMIT, budget, covers)
+            if self._fits(k, pattern):
+                return bound * (1.0 + SAFETY), pattern
+            if any(all(level.is_reached(pattern) for level in c) for c in self._covers[k]):
+                raise SolverError("HiGHS breaks a row of whole numbers")
+            self._cut_off(k, pattern)
+
+    def _fits(self, k: int, pattern: IntArray) -> bool:
+        """Whether the verification accepts a pattern (I,) on a server of class k."""
+        capacity, used = self.capacity[k], pattern @ self.demand
+        close = np.flatnonzero(used > capacity * LIMIT * (1.0 - CLOSE)).tolist()
+        counts = pattern.tolist()
+        return all(fits(self.demand[:, r].tolist(), counts, float(capacity[r])) for r in close)
+
+    def _cut_off(self, k: int, pattern: IntArray) -> None:
+        """Keep all later knapsacks of class k from a pattern (I,) that does not fit."""
+        for amounts, limit in zip(self.demand.T.tolist(), self.capacity[k].tolist(), strict=True):
+            if not fits(amounts, pattern.tolist(), limit):
+                self._covers[k].append(Cover.within(amounts, pattern.tolist(), limit).levels())
+
+    def _covers_of(self, k: int, items: IntArray) -> list[list[tuple[IntArray, int]]]:
+        """What knapsacks of class k must not reach, in the positions of these items."""
+        return [
+            [(np.flatnonzero(np.isin(items, level.items)), level.count) for level in levels]
+            for levels in self._covers[k]
+        ]
+
+    def maximal(self) -> list[IntArray]:
+        """Known patterns (P, I) by class that are not below another one."""
+        tables = ([*known.values()] for known in self.patterns)
+        return [_maximal(np.array(rows, np.int64).reshape(-1, len(self.most))) for rows in tables]
+
+
+def _maximal(rows: IntArray) -> IntArray:
+    """Rows (P, I), all different, that are not below another one."""
+    is_below = (rows[:, None] <= rows).all(axis=2)
+    kept: IntArray = rows[is_below.sum(axis=1) == 1]
+    return kept
+
+
+FEWEST = 1e-9  # units that count as some
+VIOLATED = 1e-6  # relative excess from which a known cut counts as violated
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """``weights @ counts <= 1`` for the counts of every slot.
+
+    Parameters
+    ----------
+    weights : (I,) float array
+        By job of the master, non-negative.
+    """
+
+    weights: FloatArray
+
+    def is_violated(self, counts: FloatArray) -> bool:
+        """Whether counts (I,) break it."""
+        return bool(self.weights @ counts > 1.0 + VIOLATED)
+
+
+class CutGenerator:
+    """Finds cuts for the servers of one group.
+
+    Parameters
+    ----------
+    pool : PatternPool
+        The servers and their patterns; it grows.
+    params : CutParams
+        How long to look.
+    """
+
+    def __init__(self, pool: PatternPool, params: CutParams) -> None:
+        self.pool, self.params = pool, params
+
+    def separate(self, counts: FloatArray, budget: Budget) -> Cut | None:
+        """A cut that `counts` (I,) violate clearly; None if there is none, or no time."""
+        if not (counts > FEWEST).any():
+            return None
+        params = self.params
+        cut = self._deepest(counts, params.deep, params.rounds, budget)
+        if cut is None or not cut.weights @ counts > 1.0 + params.clear:
+            return None
+        return self._lifted(cut, counts, budget)
+
+    def covering(self, counts: IntArray, budget: Budget) -> list[IntArray]:
+        """Patterns (P, I) by class that cover `counts` (I,) by fractions, as far as any do."""
+        # the search for a cut leaves the patterns that it has met in the pool
+        self._deepest(counts.astype(float), self.params.deep, self.params.rounds, budget)
+        return self.pool.maximal()
+
+    def _lifted(self, cut: Cut, counts: FloatArray, budget: Budget) -> Cut:
+        """`cut`, or one as deep that has weights for items that `counts` have none of.
+
+        The search gives no weight to items that are absent from the counts, and so says nothing
+        about them. Here a small amount of each of these is added to the counts, too little to
+        change the cut, enough for a weight.
+        """
+        pool, params = self.pool, self.params
+        most = pool.number @ pool.room
+        absent = np.flatnonzero((counts <= FEWEST) & (most > 0))
+        if not absent.size:
+            return cut
+        with_traces = counts.copy()
+        with_traces[absent] = params.lifting_trace / absent.size * most[absent]
+        for item in absent.tolist():
+            pool.add_alone(item)
+        lifted = self._deepest(with_traces, params.lifting_depth, params.lifting_rounds, budget)
+        least = 1.0 + params.deep * (cut.weights @ counts - 1.0)
+        return cut if lifted is None or lifted.weights @ counts < least else lifted
+
+    def _deepest(self, counts: FloatArray, enough: float, most: int, budget: Budget) -> Cut | None:
+        """The cut that `counts` (I,) violate most, or a share `enough` of that, if they do.
+
+        None if patterns cover the counts, or without time. At most `most` rounds of knapsacks.
+        """
+        pool, params = self.pool, self.params
+        items = np.flatnonzero(counts > FEWEST)
+        lp = self._covering_lp(items, counts)
+        best, weights = np.inf, np.zeros(len(counts))
+        for _ in range(params.rounds):
+            solution = lp.solve(budget)
+            if solution is None or solution.objective >= 1.0:
+                return None
+            trial = np.zeros(len(counts))
+            trial[items] = solution.duals[: items.size]
+            scale = float(trial @ counts)
+            if scale <= 0:
+                raise SolverError("the cover of the counts has no dual weights")
+            trial /= scale
+            guessed = pool.guessed(trial)
+            known = solution.duals[items.size :] / scale
+            gain = pool.number @ np.maximum(guessed @ trial - known, 0.0)
+            if gain > params.quick_gain * solution.objective:
+                lp.add_table(_table(items, [[row] for row in guessed]))
+                continue
+            found = pool.best(trial, budget)
+            limit = float(sum(n * value for n, (value, _) in zip(pool.number, found, strict=True)))
+            if limit < best:
+                best, weights = limit, trial
+            most -= 1
+            if most <= 0 or self._is_deep(best, solution.objective, enough):
+                break
+            lp.add_table(_table(items, [[row] for _, row in found]))
+        return Cut(weights / best) if best > 0 else None
+
+    def _is_deep(self, right_hand_side: float, least: float, enough: float) -> bool:
+        """Whether no cut is much deeper than one with this right-hand side; `least` bounds all."""
+        clear = self.params.clear
+        is_best = right_hand_side - least <= clear / 10
+        is_clear = right_hand_side < 1.0 - clear
+        return is_best or (is_clear and 1.0 - right_hand_side >= enough * (1.0 - least))
+
+    def _covering_lp(self, items: IntArray, counts: FloatArray) -> ColumnLp:
+        """``max delta``: patterns that cover delta times the counts, rows of items then classes."""
+        lp = ColumnLp([*np.zeros(items.size), *self.pool.number.astype(float)])
+        lp.add_columns([LpColumn(1.0, np.arange(items.size), counts[items])])
+        lp.add_table(_table(items, [list(known.values()) for known in self.pool.patterns]))
+        return lp
+
+
+def _table(items: IntArray, patterns: list[list[IntArray]]) -> FloatArray:
+    """Columns of servers filled with patterns, by class; rows of the items, then of the classes."""
+    rows: list[FloatArray] = []
+    for k, known in enumerate(patterns):
+        distinct = {row.tobytes(): row for row in (full[items] for full in known)}
+        block = np.zeros((len(distinct), items.size + len(patterns)))
+        if distinct:
+            block[:, : items.size] = -np.array(list(distinct.values()))
+            block[:, items.size + k] = 1.0
+        rows.append(block[block[:, : items.size].any(axis=1)])
+    return np.concatenate(rows)

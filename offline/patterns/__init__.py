@@ -1,1 +1,0 @@
-"""What fits in one slot: patterns of single servers, and the cuts that follow from them."""

@@ -1,1 +1,0 @@
-"""A second process beside a solve: how it starts and ends, and what the two tell each other."""
