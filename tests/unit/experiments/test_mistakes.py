@@ -115,7 +115,7 @@ def test_import_without_a_format_says_what_the_file_looks_like(
     path.write_bytes(gzip.compress(text) if is_packed else text)
     message = refused("import", str(path))
     files = {"openb": f"{path} NODES", "openb nodes": f"PODS {path}"}.get(kind, str(path))
-    command = f"oasis import {kind.split()[0]} {files} -o mine.json"
+    command = f"oasis import {kind.split(maxsplit=1)[0]} {files} -o mine.json"
     assert message.startswith(f"{KNOWN}{str(path)!r}, which looks like {kind}: {command}")
 
 
