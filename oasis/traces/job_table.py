@@ -71,7 +71,10 @@ class JobTrace:
         """
         if self.name in TRACES:
             refuse_other(source.kind(), (self.name, "csv"), looks_of(self.name), source.path)
-        return self.read(source, options)
+        table = self.read(source, options)
+        if table.clock is not None:
+            table.notes += table.clock.notes()
+        return table
 
     def window(
         self,
