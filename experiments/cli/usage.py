@@ -1,4 +1,4 @@
-"""What to say of usage that typer refuses, where more can be said than it does."""
+"""Clearer messages for usage errors that typer reports."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LISTS = ("--policies", "--job-counts", "--mix", "--priority")  # options whose e
 
 
 def usage_message(message: str, words: Sequence[str], place: str, options: Sequence[str]) -> str:
-    """A better message than `message`, or nothing.
+    """Return a clearer message than `message`, or an empty text if there is none.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def _no_format(word: str) -> str:
 
 
 def _kind_of_file(path: Path) -> FileKind | None:
-    """What a file looks like; None if it cannot be read, which the right command will say."""
+    """The kind of a file; None if it cannot be read, which `oasis import FORMAT` reports."""
     try:
         return read_source(path).kind()
     except (OSError, OasisError):

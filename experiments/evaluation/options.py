@@ -55,7 +55,7 @@ class OptionError(ValueError):
 
 
 def no_such_option(owner: str, name: str, known: Iterable[str]) -> str:
-    """What to say of an option that does not exist: those that do, and which may be meant."""
+    """The message for an unknown option: it lists the options and suggests one."""
     names = list(known)
     has = ", ".join(names) or "no options"
     return f"no such option; {owner} has {has}{did_you_mean(name, names)}"

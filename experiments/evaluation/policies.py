@@ -396,15 +396,15 @@ class PolicyEntry:
         return self.build(instance, **self._values(given or {}))
 
     def recorded(self, given: Mapping[str, Any], told: Mapping[str, Any]) -> dict[str, Any]:
-        """What a result keeps of the policy, so that the run can be made again from it.
+        """The entries of a result from which its run can be reproduced.
 
         Parameters
         ----------
         given : mapping
             Options that differ from their defaults.
         told : mapping
-            What the policy says of its parameters. Those of somebody's own class are completed by
-            all its options, because it need not say them, and may say something else.
+            The policy's own `parameters`. For a class from outside the toolkit, all its options
+            are added, because its `parameters` may lack some or hold something else.
 
         Returns
         -------

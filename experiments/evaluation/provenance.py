@@ -172,8 +172,8 @@ class Recipe:
                 )
 
 
-MEASURED = "decision_seconds"  # of a run: how long its decisions took
-# What the file of the instance and the version say is checked or told before the run.
+MEASURED = "decision_seconds"  # how long the decisions of a run took
+# `Recipe.check` compares the instance, and a note names another version, before the run.
 OF_THE_SOURCE = ("instance", "seed", "version")
 
 

@@ -307,7 +307,7 @@ def replayed_rows(found: Comparison) -> list[tuple[str, ...]]:
 
 
 def unfinished_notes(found: Comparison) -> list[str]:
-    """What to say below a table of policies under which jobs did not finish; nothing if all did.
+    """Lines to print below a table of policies in which jobs did not finish; none if all did.
 
     Examples
     --------

@@ -114,7 +114,7 @@ def report_of(policy: Any) -> dict[str, Any]:
 def own_error(
     error: BaseException, policy: Any, where: str, time: float | None = None
 ) -> PolicyError | None:
-    """The error to raise for one that the author's code of a policy has raised.
+    """Turn an error that came out of the author's own code into one that names the line.
 
     Parameters
     ----------
@@ -160,14 +160,14 @@ def in_words(error: BaseException) -> str:
 
 
 def own_line(error: BaseException, modules: frozenset[str] = frozenset()) -> str | None:
-    """The innermost line of somebody's own code that an error came through, as ``file.py:12``.
+    """The innermost line, outside the toolkit, that an error came through, as ``file.py:12``.
 
     Parameters
     ----------
     error : BaseException
         With its traceback.
     modules : set of str
-        Modules that are somebody's own wherever their files are.
+        Modules that count as outside the toolkit, even if they are installed packages.
 
     Returns
     -------

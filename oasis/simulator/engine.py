@@ -136,7 +136,7 @@ class Engine:
             progress = state.jobs[job.index] = self._enter(job)
             view.arrived.append(progress.seen)
         if not (anything or view.arrived):
-            state.now = before  # the run does not last longer for what was called off
+            state.now = before  # a cancelled event does not make the run longer
             return True
         changed = bool(view.finished or view.evicted)
         try:

@@ -62,7 +62,7 @@ class JobTrace:
     options: type[TraceOptions] = MachineOptions
 
     def table(self, source: Source, options: TraceOptions) -> Table[TraceRow]:
-        """The jobs of `source`, whoever they are wanted for; refused if it looks like another kind.
+        """Read the jobs of `source`, before any option selects some of them.
 
         Raises
         ------

@@ -109,7 +109,7 @@ class Clock:
         )
 
     def notes(self) -> list[str]:
-        """What whoever reads the numbers must know of the times."""
+        """Notes on how the times were read, which affect what the numbers mean."""
         if not self._repeated:
             return []
         told = "in the hour that clocks repeat in autumn, read as the first of the two"
