@@ -81,8 +81,8 @@ def run_facts(run: Run, utilisation: Utilisation) -> Facts:
         ),
     ]
     facts += [(name.replace("_", " "), f"{value}") for name, value in run.report.items() if value]
-    if run.unfinished:
-        left = f"{run.unfinished} of {run.admitted} admitted jobs, which earn nothing"
+    if run.admitted_unfinished:
+        left = f"{run.admitted_unfinished} of {run.admitted} admitted jobs, which earn nothing"
         facts.append(("did not finish", left))
     if run.outcome is not None and run.outcome.given_up_after_start:
         jobs, share = run.outcome.given_up_after_start, percent(run.outcome.wasted_share)
@@ -307,7 +307,7 @@ def replayed_rows(found: Comparison) -> list[tuple[str, ...]]:
 
 
 def unfinished_notes(found: Comparison) -> list[str]:
-    """What to say below a table of policies under which jobs did not finish; nothing if all did.
+    """Lines to print below a table of policies in which jobs did not finish; none if all did.
 
     Examples
     --------

@@ -95,8 +95,11 @@ class Run(Summarised):
         return len(self.decisions) - self.admitted
 
     @property
-    def unfinished(self) -> int:
-        """Number of jobs that were admitted and did not finish within the horizon."""
+    def admitted_unfinished(self) -> int:
+        """Number of jobs that were admitted and did not finish within the horizon.
+
+        `Outcome.unfinished` counts those that were rejected too.
+        """
         return sum(d.admitted and d.completion is None for d in self.decisions)
 
     @property
