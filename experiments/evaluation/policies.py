@@ -101,7 +101,7 @@ def import_policy(name: str) -> type[Policy]:
         raise ValueError(f"expected a policy in module {module_name}, got no {attribute}{hint}")
     if not _is_policy(found):
         expected = f"expected {name} to be a class with a method decide (docs: own policy)"
-        raise ValueError(expected)  # noqa: TRY004 (as for any other wrong value of an option)
+        raise ValueError(expected)
     _check_constructor(name, found)
     return found
 

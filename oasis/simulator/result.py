@@ -120,7 +120,7 @@ class Run(Summarised):
         return None if found is None else dict(found)
 
     def summary(self) -> tuple[str, Facts]:
-        """Policy, total utility, how many jobs were admitted, and how many of them did not finish."""
+        """Policy, total utility, and how many jobs were admitted and did not finish."""
         facts = [
             ("policy", self.policy),
             ("total utility", short(self.total_utility)),
