@@ -27,7 +27,7 @@ example: $(VENV)/all.stamp ## install, then the competitive ratio on the shipped
 	$(BIN)/oasis ratio $(EXAMPLE)
 
 test: $(VENV)/test.stamp ## install, then run the tests on all cores
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --durations=10 --durations-min=5
 
 nightly: $(VENV)/test.stamp ## the tests, with long searches
 	$(BIN)/python -m pytest -n auto --nightly

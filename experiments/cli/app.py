@@ -13,14 +13,8 @@ from experiments.cli.exit_codes import BAD_INPUT, INTERRUPTED
 from experiments.cli.help import with_help
 from experiments.cli.usage import usage_message
 from experiments.cli.verbose import with_verbose
+from experiments.cli.version import print_version
 from oasis.model.errors import OasisError
-from oasis.version import __version__
-
-
-def print_version() -> None:
-    """Print name and version of the package."""
-    print(f"oasis-scheduler {__version__}")  # noqa: T201
-
 
 COMMANDS = (  # in the order of the help; each is `command` of the module of its name
     *("generate", "example", "describe", "run", "compare", "replay", "solve", "ratio", "quote"),

@@ -1,4 +1,4 @@
-"""How a table fits a width: cells are whole, and what has no place is said.
+"""The layout of a table in a given width: no cell is cut, and missing columns are named.
 
 Text is wrapped between words; a heading also behind ``_``, and where that is not enough it has its
 short form of `SHORT`; then columns are left out from the right, and named below the table. A number

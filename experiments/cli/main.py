@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NoReturn
 
-from experiments.cli.app import print_version
 from experiments.cli.exit_codes import (
     BAD_INPUT,
     DONE,
@@ -20,6 +19,7 @@ from experiments.cli.exit_codes import (
     ReaderGoneError,
 )
 from experiments.cli.interrupt import sigterm_as_ctrl_c
+from experiments.cli.version import print_version
 from oasis.model import starting
 from oasis.model.errors import OasisError
 from oasis.model.extras import EXTRAS, install_line

@@ -1,29 +1,21 @@
-"""What to say of usage that typer refuses, where more can be said than it does."""
+"""Clearer messages for usage errors that typer reports."""
 
 from __future__ import annotations
 
-import gzip
 import re
-import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
 from oasis.model.choices import did_you_mean
+from oasis.model.errors import OasisError
+from oasis.model.file_kinds import NODES, OPENB, TRACES, FileKind
+from oasis.traces.table import read_source
 
-TRACE_FORMATS = {  # names of columns by which a header is recognised
-    "plain": ("submitted", "duration", "gpus"),
-    "slurm": ("jobid", "submit"),
-    "swf": (),
-    "philly": ("timestamp", "duration", "num_gpus"),
-    "openb": ("cpu_milli", "memory_mib"),
-}
-BEGIN_BYTES = 4096  # of a file, in which its header is
-SWF_FIELDS = 18  # of each line
 LISTS = ("--policies", "--job-counts", "--mix", "--priority")  # options whose entries have commas
 
 
 def usage_message(message: str, words: Sequence[str], place: str, options: Sequence[str]) -> str:
-    """A better message than `message`, or nothing.
+    """Return a clearer message than `message`, or an empty text if there is none.
 
     Parameters
     ----------
@@ -64,35 +56,23 @@ def _spaces_for_commas(words: Sequence[str]) -> str:
 
 def _no_format(word: str) -> str:
     """``oasis import trace.csv``: the format is missing, and the file may say which it is."""
-    known = ", ".join(TRACE_FORMATS)
+    known = ", ".join(TRACES)
     path = Path(word)
     if not (path.suffix or path.exists()):
-        suggested = did_you_mean(word, TRACE_FORMATS)
+        suggested = did_you_mean(word, TRACES)
         return f"FORMAT: expected one of {known}, got {word!r}{suggested}"
     expected = f"FORMAT: expected one of {known} before the file, got {word!r}"
-    found = _format_of(path)
-    if found is None:
+    kind = _kind_of_file(path)
+    if kind is None or kind.name not in (*TRACES, NODES):
         return f"{expected}; oasis import FORMAT {word} -o mine.json"
-    files = f"PODS {word}" if found == "openb" else word
-    return f"{expected}, which looks like {found}: oasis import {found} {files} -o mine.json"
+    found = OPENB if kind.name == NODES else kind.name
+    files = {OPENB: f"{word} NODES", NODES: f"PODS {word}"}.get(kind.name, word)
+    return f"{expected}, which looks like {kind.name}: oasis import {found} {files} -o mine.json"
 
 
-def _format_of(path: Path) -> str | None:
-    """The format that the beginning of a file looks like, if it is one."""
+def _kind_of_file(path: Path) -> FileKind | None:
+    """The kind of a file; None if it cannot be read, which `oasis import FORMAT` reports."""
     try:
-        with path.open("rb") as stream:
-            is_packed = stream.read(2) == b"\x1f\x8b"
-        with gzip.open(path) if is_packed else path.open("rb") as stream:
-            begin = stream.read(BEGIN_BYTES).decode("utf-8", "replace")
-    except (OSError, EOFError, zlib.error):  # the last two: a gzip that is cut off or broken
+        return read_source(path).kind()
+    except (OSError, OasisError):
         return None
-    lines = [line for line in begin.splitlines() if line.strip()]
-    if not lines:
-        return None
-    header = [name.strip().lower() for name in re.split(r"[,|;\t]", lines[0].lstrip("\ufeff"))]
-    for name, columns in TRACE_FORMATS.items():
-        if columns and set(columns) <= {"jobid" if e == "jobidraw" else e for e in header}:
-            return name
-    rows = [line for line in lines if not line.startswith(";")]
-    is_swf = lines[0].startswith(";") or (rows and len(rows[0].split()) == SWF_FIELDS)
-    return "swf" if is_swf else None

@@ -14,13 +14,12 @@ import oasis
 from experiments.evaluation.comparison import SLOT_SECONDS, Comparison, until_interrupted
 from experiments.evaluation.live import planning_policy
 from experiments.evaluation.policies import OASIS, POLICIES, RECOURSE, entry_of
-from oasis.kubernetes.planning.live_policy import LivePolicy
-from oasis.kubernetes.planning.view import ClusterView
 from oasis.model.cluster import Cluster, Server
 from oasis.model.errors import InstanceError
 from oasis.model.job import Job
 from oasis.model.rounding import FloatArray
 from oasis.model.utility import Utility
+from oasis.online.live.policy import LivePolicy
 from oasis.online.prices import PriceBounds
 from oasis.scheduling.book import NEVER_FITS, EmptyCluster
 from oasis.scheduling.job import NOTHING, Allocation, PolicyJob
@@ -196,8 +195,7 @@ class ElasticModel:
 class SlotView:
     """What the scheduler in slots sees at the beginning of a slot.
 
-    The attributes and methods are those of `oasis.kubernetes.planning.view.ClusterView` that
-    `oasis.kubernetes.planning.live_policy.LivePolicy` uses.
+    It has what `oasis.online.live.policy.LivePolicy` needs.
     """
 
     def __init__(self, policy: Slotted, view: View, now: int) -> None:
@@ -288,7 +286,7 @@ class Slotted:
         self._slot = max(self._slot, math.ceil(view.now / self.model.length - 1e-9))
         if view.now >= self._slot * self.model.length:
             self._enter(plan)
-            answer = self._policy.decide(cast(ClusterView, SlotView(self, view, self._slot)))
+            answer = self._policy.decide(SlotView(self, view, self._slot))
             self._clear()
             for index, reason in answer.rejected.items():
                 plan.rejected[index] = reason

@@ -9,9 +9,9 @@ from typing import Any
 
 import oasis
 from experiments.evaluation.policies import OASIS, POLICIES, RECOURSE, SEED, entry_of
-from oasis.kubernetes.planning.live_policy import LivePolicy
 from oasis.model.instance_file import instance_from_dict, read_json
 from oasis.online.live.answers import Quote
+from oasis.online.live.policy import LivePolicy
 from oasis.online.prices import PriceBounds
 from oasis.online.recourse import RecourseParams
 from oasis.online.recourse.learned import LearnedPrices
@@ -111,9 +111,8 @@ def planning_policy(
         scaled = found if scale == 1.0 else found.scaled(scale)
         return oasis.LiveScheduler.oasis(cluster, slots, scaled)
 
-    load = oasis.LiveScheduler.load
     is_oasis = name == OASIS
-    return LivePolicy(name, make, load, reach=reach, horizon=horizon, keeps_promises=is_oasis)
+    return LivePolicy(name, make, reach=reach, horizon=horizon, keeps_promises=is_oasis)
 
 
 def quote_recourse(instance: oasis.Instance, job: oasis.Job, options: Mapping[str, Any]) -> Quote:
@@ -188,15 +187,13 @@ def cluster_policy(
         if others:
             raise oasis.OasisError(f"--set oasis.{others[0]}: is part of the bounds on a cluster")
         reach = horizon or lookahead
-        return lambda: planning_policy(  # type: ignore[return-value]
+        return lambda: planning_policy(
             OASIS, options, reach, reach=max(REACH, 2 * reach), bounds=bounds, horizon=horizon
         )
     if name == RECOURSE and horizon is None:
         reach = max(REACH, 2 * lookahead)
         planning_policy(name, options, lookahead, reach=reach)  # refuses bad options now, not later
-        return lambda: planning_policy(  # type: ignore[return-value]
-            name, options, lookahead, reach=reach
-        )
+        return lambda: planning_policy(name, options, lookahead, reach=reach)
     entry = entry_of(name)
     if horizon is None and SEED in entry.options:
         options = {SEED: None, **options}

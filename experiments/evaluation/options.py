@@ -24,6 +24,14 @@ from oasis.workloads.presets import MIX, PRIORITY
 WORDS = {bool: "true or false", int: "an integer", float: "a finite number", str: "text"}
 
 
+NOT_FINITE = ("inf", "-inf", "nan")
+
+
+def is_not_finite(value: Any) -> bool:
+    """Whether a value is infinite or no number, which JSON cannot say but as text."""
+    return isinstance(value, float) and not math.isfinite(value)
+
+
 class OptionError(ValueError):
     """A wrong value of an option, or an option that does not exist.
 
@@ -47,7 +55,7 @@ class OptionError(ValueError):
 
 
 def no_such_option(owner: str, name: str, known: Iterable[str]) -> str:
-    """What to say of an option that does not exist: those that do, and which may be meant."""
+    """The message for an unknown option: it lists the options and suggests one."""
     names = list(known)
     has = ", ".join(names) or "no options"
     return f"no such option; {owner} has {has}{did_you_mean(name, names)}"
@@ -102,6 +110,8 @@ class Option:
         """
         if value is None and _takes_none(self.kind):
             return None
+        if is_not_finite(self.default) and value in (*NOT_FINITE, self.default):
+            return float(value)  # such as most=inf, no limit: JSON has no such number, but its text
         return _checked(value, without_none(self.kind))
 
     def parse(self, text: str) -> Any:

@@ -25,6 +25,7 @@ from experiments.evaluation.options import (
     Option,
     OptionError,
     described,
+    is_not_finite,
     no_such_option,
     options_of,
 )
@@ -36,7 +37,7 @@ from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION
 from oasis.online.recourse import RecourseParams
 from oasis.online.recourse.learned import learned_from
 from oasis.online.search import Granularity, check_granularity
-from oasis.scheduling.policy import Policy
+from oasis.scheduling.policy import BasePolicy, Policy
 from oasis.scheduling.policy_check import (
     TOOLKIT,
     check_policy,
@@ -379,7 +380,7 @@ class PolicyEntry:
         experiments.evaluation.options.OptionError: drf.seed: no such option; drf has by, placement
         """
         values = self._values(given)
-        return {name: list(v) if isinstance(v, tuple) else v for name, v in values.items()}
+        return {name: _plain(value) for name, value in values.items()}
 
     def make(
         self, instance: oasis.Instance | None = None, given: Mapping[str, Any] | None = None
@@ -401,15 +402,15 @@ class PolicyEntry:
         return self.build(instance, **self._values(given or {}))
 
     def recorded(self, given: Mapping[str, Any], told: Mapping[str, Any]) -> dict[str, Any]:
-        """What a result keeps of the policy, so that the run can be made again from it.
+        """The entries of a result from which its run can be reproduced.
 
         Parameters
         ----------
         given : mapping
             Options that differ from their defaults.
         told : mapping
-            What the policy says of its parameters. Those of somebody's own class are completed by
-            all its options, because it need not say them, and may say something else.
+            The policy's own `parameters`. For a class from outside the toolkit, all its options
+            are added, because its `parameters` may lack some or hold something else.
 
         Returns
         -------
@@ -468,6 +469,13 @@ class PolicyEntry:
         return values
 
 
+def _plain(value: Any) -> Any:
+    """A value of an option as JSON can say it, and as the option reads it again."""
+    if is_not_finite(value):
+        return str(value)
+    return list(value) if isinstance(value, tuple) else value
+
+
 def _oasis(instance: oasis.Instance, **options: Any) -> oasis.OASiS:
     return oasis.OASiS.from_instance(instance, **options)
 
@@ -483,8 +491,10 @@ def _baseline(name: str, policy: Callable[..., Policy]) -> PolicyEntry:
 
 
 def _summary(source: object) -> str:
-    """The first paragraph of a docstring, on one line."""
-    return " ".join((getdoc(source) or "").partition("\n\n")[0].split())
+    """The first paragraph of a docstring, on one line; that of `BasePolicy` says nothing."""
+    text = getdoc(source) or ""
+    text = "" if text == getdoc(BasePolicy) else text
+    return " ".join(text.partition("\n\n")[0].split()) or "not documented"
 
 
 def _recourse(_: oasis.Instance | None = None, **options: Any) -> oasis.Recourse:

@@ -108,9 +108,9 @@ def solve_facts(result: OfflineResult) -> Facts:
 
 def _unfinished(run: Run) -> Facts:
     """How many admitted jobs did not finish; nothing if all did."""
-    if not run.unfinished:
+    if not run.admitted_unfinished:
         return []
-    left = f"{run.unfinished} of {run.admitted} admitted jobs, which earn nothing"
+    left = f"{run.admitted_unfinished} of {run.admitted} admitted jobs, which earn nothing"
     return [("did not finish", left)]
 
 
@@ -314,7 +314,7 @@ def replayed_rows(found: Comparison) -> list[tuple[str, ...]]:
 
 
 def unfinished_notes(found: Comparison) -> list[str]:
-    """What to say below a table of policies under which jobs did not finish; nothing if all did.
+    """Lines to print below a table of policies in which jobs did not finish; none if all did.
 
     Examples
     --------

@@ -23,8 +23,8 @@ from oasis.certify.verify import verify
 from oasis.model.instance import Instance
 from oasis.model.schedule import Schedule
 from oasis.online.live.journal import JournalLock
+from oasis.online.recourse.policy import Recourse
 from oasis.simulator import simulate
-from oasis.simulator.recourse import Recourse
 from oasis.solvers import SolveProgress, Status
 from offline import OfflineResult, Phase, solve
 

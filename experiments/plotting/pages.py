@@ -42,8 +42,8 @@ def run_page(instance: Instance, run: Run) -> Figure:
         f"{run.policy}: total utility {run.total_utility:.6g}, "
         f"{run.admitted} of {len(run.decisions)} jobs admitted"
     )
-    if run.unfinished:
-        title += f", {run.unfinished} of them did not finish"
+    if run.admitted_unfinished:
+        title += f", {run.admitted_unfinished} of them did not finish"
     return _page(instance, run.schedules, title, run if run.bounds is not None else None)
 
 

@@ -158,7 +158,7 @@ def not_options(data: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def changed_files(data: Mapping[str, Any]) -> tuple[str, ...]:
-    """What a command of `commands_of` would find changed: code, files of options, the trace.
+    """List the files that have changed since the result was made: code, options, the trace.
 
     Parameters
     ----------

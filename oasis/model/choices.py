@@ -17,9 +17,9 @@ def choice(name: Any, known: Iterable[str], expected: str = "") -> str:
     Parameters
     ----------
     name : str
-        What the user gave.
+        The name that the user gave.
     known : iterable of str
-        What there is.
+        The names that exist.
     expected : str
         What to say of them in a message, unless it is that one of them is expected.
 

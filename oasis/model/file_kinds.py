@@ -64,7 +64,7 @@ _standard_input: WeakKeyDictionary[object, bytes] = WeakKeyDictionary()
 def read_content(path: str | os.PathLike[str]) -> bytes:
     """Read a file of text; decompress what gzip, bzip2, xz or zstd wrote.
 
-    Standard input is read once: whoever asks again gets the same bytes.
+    Standard input is read once; later calls return the same bytes.
 
     Parameters
     ----------
@@ -322,7 +322,7 @@ def looks_of(name: str) -> str:
 def refuse_other(kind: FileKind | None, wanted: Collection[str], expected: str, file: str) -> None:
     """Refuse a file that looks like another kind than the `wanted` ones.
 
-    What looks like nothing known passes: whoever reads it says better what is wrong in it.
+    A file that looks like no known kind passes: its reader gives a better error.
 
     Parameters
     ----------
@@ -439,7 +439,7 @@ def _name_of_toml(begin: str, lines: list[str]) -> str | None:
     try:
         return SWEEP if {"instances", "policies"} & set(tomllib.loads(begin)) else None
     except tomllib.TOMLDecodeError:
-        return SWEEP  # whoever reads it says what is wrong
+        return SWEEP  # the reader of sweeps names the fault
 
 
 def _name_of_other(begin: str, lines: list[str]) -> str | None:

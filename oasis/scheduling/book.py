@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from oasis.scheduling.job import PolicyJob
+from oasis.scheduling.job import Allocation, PolicyJob
 from oasis.scheduling.placement import Placement, Room, placement_named
 from oasis.scheduling.policy import Plan, View
 from oasis.scheduling.site import Site
@@ -59,6 +59,18 @@ class EmptyCluster:
                 for machine in self._site.machines_for("worker")
             ),
         )
+
+    def most(self, job: PolicyJob) -> Allocation | None:
+        """Return the most workers of `job` that fit, with the fewest parameter servers they need.
+
+        None if not even its fewest workers fit.
+        """
+        for workers in range(self.most_workers(job), job.min_workers - 1, -1):
+            room = Room(self._site, self._capacity.copy())
+            placed = self._placement().place(room, job, workers, job.ps_needed(workers))
+            if placed is not None:
+                return placed
+        return None
 
     def fewest(self, job: PolicyJob) -> Counts | None:
         """Return the fewest tasks with which `job` works; None if not even they fit."""

@@ -1,4 +1,4 @@
-"""What only some policies can do beside deciding: small protocols, one for each ability.
+"""Optional abilities of a policy beside deciding: one small protocol for each.
 
 A driver asks ``isinstance(policy, Promising)``, and mypy then knows which members it may use.
 A policy has an ability if it has the members; nothing is registered.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any, Protocol, cast
@@ -149,6 +150,8 @@ class BasePolicy:
     def __repr__(self) -> str:
         """The call that makes it, with the options that differ from their defaults."""
         own = self.parameters
+        if not isinstance(own, Mapping):  # a mistake of a subclass, which `check_policy` names
+            own = {}
         chosen = {
             name: own[name]
             for name, option in inspect.signature(type(self)).parameters.items()
@@ -176,6 +179,8 @@ def _arguments(source: type, given: Sequence[Any], named: Mapping[str, Any]) -> 
 
 
 def _plain(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)  # JSON has no such number
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, Mapping):
@@ -296,4 +301,8 @@ class View(Protocol):
 
     def attained(self, job: PolicyJob) -> float:
         """Return for how long `job` has worked or was being set up so far."""
+        ...
+
+    def was_admitted(self, job: PolicyJob) -> bool:
+        """Return whether `job` was accepted before: on a cluster, a job may arrive once more."""
         ...

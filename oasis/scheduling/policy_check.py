@@ -39,7 +39,7 @@ def check_policy(policy: Any) -> None:
     Raises
     ------
     TypeError
-        If it is no policy at all, but the name or the class of one.
+        If it is no policy at all, such as the name or the class of one; says how to make one of it.
     PolicyError
         Naming the attribute that is missing or wrong, what it should be, and where the class is.
 
@@ -56,8 +56,7 @@ def check_policy(policy: Any) -> None:
     oasis.model.errors.PolicyError: policy half: ...parameters: missing; expected a mapping, ...
     """
     if isinstance(policy, type) or not isinstance(policy, Deciding):
-        expected = "expected a policy, such as oasis.Recourse() or baselines.FIFO()"
-        raise TypeError(f"policy: {expected}, got {describe(policy)}")
+        raise _no_policy(policy)
     for method, wanted in METHODS.items():
         _check_method(policy, method, wanted)
     for attribute, (kind, wanted) in ATTRIBUTES.items():
@@ -71,6 +70,23 @@ def check_policy(policy: Any) -> None:
             hint = "; is @property missing?" if inspect.ismethod(value) else ""
             raise _error(policy, f"{attribute}: expected {wanted}, got {describe(value)}{hint}")
     parameters_of(policy)
+
+
+def _no_policy(given: object) -> TypeError:
+    """The error about an argument that is no policy, which says how to make one of it."""
+    got = describe(given)
+    if isinstance(given, type):
+        how = f"{given.__name__}()" if "decide" in dir(given) else ""
+        if "submit" in dir(given):
+            how = f"{given.__name__}.from_instance(instance)"
+        got = f"the class {given.__name__}" + (f"; {how} makes one" if how else "")
+    elif isinstance(given, str):
+        known = {"oasis": "oasis.OASiS.from_instance(instance)", "recourse": "oasis.Recourse()"}
+        got += f"; {known.get(given, f'baselines.make({given!r})')} makes one by its name"
+    elif hasattr(given, "jobs"):  # an instance or a workload
+        got += "; the policy comes second"
+    expected = "expected a policy, such as oasis.Recourse() or baselines.FIFO()"
+    return TypeError(f"policy: {expected}, got {got}")
 
 
 def parameters_of(policy: Any) -> dict[str, Any]:
@@ -98,7 +114,7 @@ def report_of(policy: Any) -> dict[str, Any]:
 def own_error(
     error: BaseException, policy: Any, where: str, time: float | None = None
 ) -> PolicyError | None:
-    """The error to raise for one that the author's code of a policy has raised.
+    """Turn an error that came out of the author's own code into one that names the line.
 
     Parameters
     ----------
@@ -144,14 +160,14 @@ def in_words(error: BaseException) -> str:
 
 
 def own_line(error: BaseException, modules: frozenset[str] = frozenset()) -> str | None:
-    """The innermost line of somebody's own code that an error came through, as ``file.py:12``.
+    """The innermost line, outside the toolkit, that an error came through, as ``file.py:12``.
 
     Parameters
     ----------
     error : BaseException
         With its traceback.
     modules : set of str
-        Modules that are somebody's own wherever their files are.
+        Modules that count as outside the toolkit, even if they are installed packages.
 
     Returns
     -------

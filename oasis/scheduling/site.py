@@ -1,15 +1,25 @@
-"""What a policy knows from the start: machines, resources and the time grid."""
+"""What a policy knows from the start: machines, resources and the time grid.
+
+Also the way between a site and the model of the paper: its machines as a cluster, its jobs as
+policies see them, and a schedule of the model as what a job holds.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 
+import numpy as np
+
+from oasis.model.cluster import Cluster, Server
+from oasis.model.errors import InstanceError
 from oasis.model.job import Job
-from oasis.model.rounding import TOLERANCE
+from oasis.model.rounding import TOLERANCE, IntArray
+from oasis.model.schedule import SLOT, Schedule
 from oasis.model.summary import Facts, Summarised
-from oasis.scheduling.job import PolicyJob
+from oasis.scheduling.job import Allocation, PolicyJob, Tasks
 
 FINE = 1 << 40  # grid for amounts that are no whole numbers: 9e-13 of a unit
 GROUPS = ("worker", "ps")
@@ -200,3 +210,55 @@ def policy_job(job: Job, site: Site, index: int = -1) -> PolicyJob:
         source=job,
         index=index,
     )
+
+
+def cluster_of(site: Site) -> Cluster:
+    """The machines of `site` as the cluster of an instance.
+
+    Raises
+    ------
+    InstanceError
+        If a machine takes both kinds of tasks: the two groups of the model are disjoint.
+
+    Examples
+    --------
+    >>> one = Machine("a", (4.0,), frozenset({"worker"}))
+    >>> other = Machine("b", (1.0,), frozenset({"ps"}))
+    >>> cluster_of(Site(("gpu",), (one, other), unit_seconds=60.0)).ps_ids
+    ('b',)
+    """
+    servers: dict[str, list[Server]] = {group: [] for group in GROUPS}
+    for machine in site.machines:
+        if len(machine.hosts) > 1:
+            expected = "expected worker or ps, got both: the model's two groups are disjoint"
+            raise InstanceError(f"machine {machine.id}", expected)
+        (group,) = machine.hosts
+        capacity = dict(zip(site.resources, machine.amounts, strict=True))
+        servers[group].append(Server(machine.id, capacity))
+    worker, ps = (tuple(servers[group]) for group in GROUPS)
+    return Cluster(site.resources, worker, ps, site.unit_seconds)
+
+
+def allocations(schedule: Schedule, site: Site) -> dict[int, Allocation]:
+    """What a job holds in each slot in which it runs, by slot; the machines are those of `site`."""
+    workers = _tasks_by_slot(schedule.workers, 0)
+    ps = _tasks_by_slot(schedule.ps, len(site.machines_for("worker")))
+    return {slot: Allocation(tasks, ps.get(slot, ())) for slot, tasks in workers.items()}
+
+
+def allocation_in(schedule: Schedule, slot: int, site: Site) -> Allocation:
+    """What a job holds in one slot; `NOTHING` if it does not run there."""
+    first_ps = len(site.machines_for("worker"))
+    return Allocation(_tasks_in(schedule.workers, slot, 0), _tasks_in(schedule.ps, slot, first_ps))
+
+
+def _tasks_by_slot(rows: IntArray, offset: int) -> dict[int, Tasks]:
+    return {
+        slot: tuple((server + offset, count) for _, server, count in group)
+        for slot, group in groupby(rows.tolist(), key=lambda row: row[SLOT])
+    }
+
+
+def _tasks_in(rows: IntArray, slot: int, offset: int) -> Tasks:
+    low, high = np.searchsorted(rows[:, SLOT], (slot, slot + 1))
+    return tuple((server + offset, count) for _, server, count in rows[low:high].tolist())

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from itertools import groupby
 from time import perf_counter
 from typing import Any, Protocol, runtime_checkable
 
 from oasis.model.decision import Decision
 from oasis.model.job import Job
-from oasis.model.schedule import SLOT, Schedule
+from oasis.model.schedule import Schedule
 from oasis.online.prices import PriceBounds
-from oasis.scheduling.job import NOTHING, Allocation, Tasks
+from oasis.scheduling.job import NOTHING, Allocation
 from oasis.scheduling.policy import Plan, View
-from oasis.scheduling.site import Site
+from oasis.scheduling.site import Site, allocations
 
 REFUSAL = "not admitted; the decision says why"  # finding the reason may take time
-
-Rows = list[list[int]]
 
 
 @runtime_checkable
@@ -71,7 +68,7 @@ class Committed:
         return self.scheduler.parameters
 
     def reset(self, site: Site) -> None:
-        self._first_ps = len(site.machines_for("worker"))
+        self._site = site
         self._due: dict[int, dict[int, Allocation]] = {}  # slot -> job -> what it holds from there
 
     def decide(self, view: View) -> Plan:
@@ -102,19 +99,10 @@ class Committed:
 
     def _note(self, index: int, schedule: Schedule) -> None:
         """Enter the changes that `schedule` asks for, slot by slot."""
-        workers = _by_slot(schedule.workers.tolist(), 0)
-        ps = _by_slot(schedule.ps.tolist(), self._first_ps)
+        planned = allocations(schedule, self._site)
         held = NOTHING
-        for slot in sorted(workers):
-            allocation = Allocation(workers[slot], ps.get(slot, ()))
+        for slot, allocation in planned.items():
             if allocation != held:
                 self._due.setdefault(slot, {})[index] = held = allocation
-            if slot + 1 not in workers:
+            if slot + 1 not in planned:
                 self._due.setdefault(slot + 1, {})[index] = held = NOTHING
-
-
-def _by_slot(rows: Rows, offset: int) -> dict[int, Tasks]:
-    return {
-        slot: tuple((server + offset, count) for _, server, count in group)
-        for slot, group in groupby(rows, key=lambda row: row[SLOT])
-    }

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from time import perf_counter
 
 from oasis.model.errors import PolicyError
+from oasis.scheduling.book import EmptyCluster
 from oasis.scheduling.capabilities import is_told
 from oasis.scheduling.job import PolicyJob
 from oasis.scheduling.policy import Plan, Policy
@@ -21,7 +22,7 @@ from oasis.simulator.events import COMPLETION, INFINITY, LOSS, RETURN, TIMER, Ag
 from oasis.simulator.execution import Execution, Settled, check
 from oasis.simulator.observation import Observation, Samples
 from oasis.simulator.outcome import MachineUse
-from oasis.simulator.speed import Linear, Speed
+from oasis.simulator.speed import Linear, Load, Speed
 from oasis.simulator.state import Checkpoints, Progress, State, StateView
 from oasis.simulator.workload import Workload
 
@@ -135,7 +136,7 @@ class Engine:
             progress = state.jobs[job.index] = self._enter(job)
             view.arrived.append(progress.seen)
         if not (anything or view.arrived):
-            state.now = before  # the run does not last longer for what was called off
+            state.now = before  # a cancelled event does not make the run longer
             return True
         changed = bool(view.finished or view.evicted)
         try:
@@ -155,19 +156,35 @@ class Engine:
 
         That is the horizon. A run without a horizon in which jobs are left although nothing will
         happen any more, such as a deadlock, has no end of its own. It is taken to last, from the
-        last event on, as long as these jobs would need one after another, each with its most
-        workers: a job that never runs has then waited at least as long as in such a schedule.
+        last event on, as long as these jobs would need one after another, each alone on the
+        machines with the most workers that fit: a job that never runs has then waited at least as
+        long as in such a schedule.
         """
         state = self.state
         if self._end < INFINITY:
             state.now = self._end
         else:
-            left = (p.remaining_at(state.now) / p.job.max_workers for p in state.jobs.values())
-            state.now += math.fsum(left)
+            empty = EmptyCluster(self.workload.site)
+            state.now += math.fsum([self._time_alone(p, empty) for p in state.jobs.values()])
         if state.saving.kept:
             state.saving.advance(state.now, state.free)
         for progress in state.jobs.values():
             progress.advance(state.now)
+
+    def _time_alone(self, progress: Progress, empty: EmptyCluster) -> float:
+        """Time for the work that is left of a job if no other job were there.
+
+        A job that does not fit the empty machines has no such time; it is taken to have its fewest
+        workers, each with the speed of one.
+        """
+        job, left = progress.job, progress.remaining_at(self.state.now)
+        rate = float(job.min_workers)
+        held = empty.most(job)
+        if held is not None:
+            load = Load(self.workload.site)
+            load.add(job, held)
+            rate = self.speed.rate(job, held, load) or rate
+        return left / rate
 
     def _enter(self, job: PolicyJob) -> Progress:
         """Begin with `job`, which may be looked at or write checkpoints."""

@@ -95,8 +95,11 @@ class Run(Summarised):
         return len(self.decisions) - self.admitted
 
     @property
-    def unfinished(self) -> int:
-        """Number of jobs that were admitted and did not finish within the horizon."""
+    def admitted_unfinished(self) -> int:
+        """Number of jobs that were admitted and did not finish within the horizon.
+
+        `Outcome.unfinished` counts those that were rejected too.
+        """
         return sum(d.admitted and d.completion is None for d in self.decisions)
 
     @property
@@ -126,8 +129,8 @@ class Run(Summarised):
             ("total utility", short(self.total_utility)),
             ("admitted", f"{self.admitted} of {len(self.decisions)} jobs"),
         ]
-        if self.unfinished:
-            facts.append(("did not finish", f"{self.unfinished} of them"))
+        if self.admitted_unfinished:
+            facts.append(("did not finish", f"{self.admitted_unfinished} of them"))
         return "Run", facts
 
     def to_frame(self) -> Any:

@@ -12,7 +12,7 @@ from oasis.model.decision import Decision
 from oasis.model.instance import Instance, expect_instance
 from oasis.model.schedule import Schedule, placements
 from oasis.model.validation import describe
-from oasis.scheduling.capabilities import Bounded, Deciding
+from oasis.scheduling.capabilities import Bounded
 from oasis.scheduling.policy import Policy
 from oasis.scheduling.policy_check import check_policy, parameters_of, report_of
 from oasis.simulator.committed import Committed, Scheduler
@@ -60,7 +60,6 @@ def replay(
     [60.0, 85.0]
     """
     _expect_workload(workload)
-    _expect_policy(policy)
     engine = Engine(
         workload,
         policy,
@@ -119,8 +118,7 @@ def simulate(
     ['j0', 'j2']
     """
     expect_instance(instance)
-    _expect_policy(policy)
-    if not isinstance(policy, Scheduler):
+    if isinstance(policy, type) or not isinstance(policy, Scheduler):
         check_policy(policy)
     workload = Workload.from_instance(instance)
     jobs, machines = len(instance.jobs), len(workload.site.machines)
@@ -163,25 +161,6 @@ def simulate(
     admitted, utility, spent = run.admitted, run.total_utility, sum(seconds)
     LOGGER.info("admitted %d, total utility %g, %.3g s of decisions", admitted, utility, spent)
     return run
-
-
-def _expect_policy(policy: object) -> None:
-    """Raise `TypeError` unless `policy` is one, saying how to make one of what it is."""
-    if isinstance(policy, (Scheduler, Deciding)) and not isinstance(policy, type):
-        return
-    got = describe(policy)
-    if isinstance(policy, type):
-        how = f"{policy.__name__}()" if "decide" in dir(policy) else ""
-        if "submit" in dir(policy):
-            how = f"{policy.__name__}.from_instance(instance)"
-        got = f"the class {policy.__name__}" + (f"; {how} makes one" if how else "")
-    elif isinstance(policy, str):
-        known = {"oasis": "oasis.OASiS.from_instance(instance)", "recourse": "oasis.Recourse()"}
-        got += f"; {known.get(policy, f'baselines.make({policy!r})')} makes one by its name"
-    elif isinstance(policy, (Instance, Workload)):
-        got += "; the policy comes second"
-    expected = "expected a policy, such as oasis.Recourse() or baselines.FIFO()"
-    raise TypeError(f"policy: {expected}, got {got}")
 
 
 def _expect_workload(workload: object) -> None:

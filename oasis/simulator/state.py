@@ -477,3 +477,7 @@ class StateView:
     def attained(self, job: PolicyJob) -> float:
         """Time that `job` held an allocation, in which it worked or was being set up."""
         return self._state.jobs[job.index].held_at(self.now)
+
+    def was_admitted(self, job: PolicyJob) -> bool:
+        """Whether `job` was accepted before: never, since every job arrives once."""
+        return False

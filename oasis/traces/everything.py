@@ -22,7 +22,7 @@ PS = {"cpu": "ps_server_cpus", "memory_gb": "ps_server_memory_gb", **_BANDWIDTH}
 
 
 def loosened(kind: type[TraceOptions], given: Mapping[str, Any]) -> dict[str, Any]:
-    """`given`, and values of the options that go with them, so that no default stands against them.
+    """Add to `given` the options whose defaults would contradict it.
 
     Examples
     --------
@@ -45,10 +45,10 @@ def loosened(kind: type[TraceOptions], given: Mapping[str, Any]) -> dict[str, An
 
 
 def widened(options: Options, records: Sequence[Record], fixed: Collection[str]) -> Options:
-    """`options` with values by which no rule leaves out a job, but for those that are `fixed`.
+    """Change the options that leave out jobs so that they leave out none, except those in `fixed`.
 
-    The values are those of the trace, such as its largest job: whoever gives them again gets the
-    same jobs.
+    The new values come from the trace, such as the GPUs of its largest job. They are recorded, and
+    an import with these values takes the same jobs.
     """
     if not records:
         return options

@@ -62,7 +62,7 @@ class JobTrace:
     options: type[TraceOptions] = MachineOptions
 
     def table(self, source: Source, options: TraceOptions) -> Table[TraceRow]:
-        """The jobs of `source`, whoever they are wanted for; refused if it looks like another kind.
+        """Read the jobs of `source`, before any option selects some of them.
 
         Raises
         ------
@@ -71,7 +71,10 @@ class JobTrace:
         """
         if self.name in TRACES:
             refuse_other(source.kind(), (self.name, "csv"), looks_of(self.name), source.path)
-        return self.read(source, options)
+        table = self.read(source, options)
+        if table.clock is not None:
+            table.notes += table.clock.notes()
+        return table
 
     def window(
         self,

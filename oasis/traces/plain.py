@@ -47,7 +47,7 @@ class PlainTrace(Summarised):
     shares : int
         Jobs that held a part of a GPU and count with a whole one.
     notes : tuple of str
-        What else whoever reads the numbers must know of how the rows were read.
+        Notes on how the rows were read, which affect what the numbers mean.
 
     Examples
     --------

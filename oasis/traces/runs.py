@@ -90,7 +90,8 @@ def add_jobs(table: Table[TraceRow], groups: Iterable[Sequence[Run]], rule: str)
     names: Counter[str] = Counter()
     several: list[Sequence[Run]] = []
     for group in groups:
-        several += [group] if len(group) > 1 else []
+        if len(group) > 1 and (rule == "each" or group[-1].has_ended):  # else no job is read
+            several.append(group)
         for run in _read_by(rule, group, table):
             names[run.id] += 1
             name = run.id if names[run.id] == 1 else f"{run.id}#{names[run.id]}"
@@ -116,6 +117,9 @@ def _read_by(rule: str, group: Sequence[Run], table: Table[Any]) -> Iterator[Run
         yield group[-1]
     else:
         ended = [run for run in group if run.has_ended]
+        for run in group:
+            if not run.has_ended:  # an earlier one whose end was never recorded
+                table.reject(EARLIER_RUN, run.line)
         yield combined(ended, max(run.gpus for run in ended))
 
 

@@ -598,7 +598,7 @@ class _Reader:
             raise InstanceError(f"{COLUMN}{there[0]}", f"{expected}{others}")
 
     def notes(self, found: Table[Run]) -> list[str]:
-        """What whoever reads the numbers must know."""
+        """Notes on how the rows were read, which affect what the numbers mean."""
         notes = []
         without = sum(run.duration > 0 and not run.gpus for run in found.rows)
         if without:

@@ -124,7 +124,7 @@ class Table(Generic[Row]):
     malformed : dict
         Kind of fault -> ``{"count": n, "first_row": line}``; line 1 is the header.
     notes : list of str
-        What else whoever reads the numbers must know of how the rows were read.
+        Notes on how the rows were read, which affect what the numbers mean.
     clock : Clock or None
         How the times of the file were read.
     """
@@ -313,7 +313,7 @@ def malformed_lines(instance: Instance) -> list[str]:
 
 
 def notes_of(instance: Instance) -> list[str]:
-    """What else whoever reads the numbers of `instance` must know of how its trace was read.
+    """Notes on how the trace of `instance` was read, which affect what the numbers mean.
 
     Examples
     --------

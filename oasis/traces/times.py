@@ -86,6 +86,7 @@ class Clock:
         self._is_dated = is_dated
         self._are_dates_of_digits = False
         self._separator = " "
+        self._repeated = 0  # times that the clocks of the zone showed twice
         self.form = LOCAL if is_dated else RELATIVE
         if self._format:
             _check_format(self._format)
@@ -99,12 +100,20 @@ class Clock:
         for text in kept:
             with suppress(_OtherFormError):
                 forms[self._parse(text)[0]] += 1
+        self._repeated = 0  # these are read again
         if forms:
             self.form = max(forms, key=lambda form: forms[form])
         self._separator = next(
             (found["separator"] for found in map(ISO.fullmatch, kept) if found and found["time"]),
             " ",
         )
+
+    def notes(self) -> list[str]:
+        """Notes on how the times were read, which affect what the numbers mean."""
+        if not self._repeated:
+            return []
+        told = "in the hour that clocks repeat in autumn, read as the first of the two"
+        return [f"times of {self._zone} {told}: {self._repeated}"]
 
     def read(self, text: str, column: str) -> float:
         """Seconds of a time in a cell of `column`, since 1970 or since the trace began.
@@ -192,10 +201,20 @@ class Clock:
             raise _OtherFormError(f"{found}; --any-year takes it")
         if time.tzinfo is None:
             form = LOCAL if self._zone is None else ZONED
-            time = time.replace(tzinfo=self._zone or UTC)
+            time = self._in_zone(time)
         else:
             form = ZONED
         return form, time.timestamp()
+
+    def _in_zone(self, time: datetime) -> datetime:
+        """A time that names no zone in that of the options; where clocks change, it may be none."""
+        placed = time.replace(tzinfo=self._zone or UTC)
+        if self._zone is None or placed.utcoffset() == placed.replace(fold=1).utcoffset():
+            return placed
+        if placed.astimezone(UTC).astimezone(self._zone).replace(tzinfo=None) != time:
+            raise _OtherFormError(f"a time of day that the clocks of {self._zone} left out")
+        self._repeated += 1
+        return placed
 
     def _number(self, text: str) -> tuple[str, float]:
         if self._are_dates_of_digits and text.isdecimal():

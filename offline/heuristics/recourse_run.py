@@ -12,9 +12,9 @@ from typing import Any
 
 from oasis.model.instance import Instance
 from oasis.online.recourse.params import RecourseParams
+from oasis.online.recourse.policy import Recourse
 from oasis.scheduling.policy import Plan, View
 from oasis.scheduling.site import Site
-from oasis.simulator.recourse import Recourse
 from oasis.simulator.run import simulate
 from oasis.solvers.budget import Budget
 from offline.heuristics.best_solution import BestSolution, PartialSolution

@@ -16,8 +16,8 @@ import numpy as np
 
 import oasis
 from baselines import RRH
+from oasis.online.recourse.policy import Recourse
 from oasis.scheduling.policy import Plan, View
-from oasis.simulator.recourse import Recourse
 
 TOLD_EVERY = 25  # decisions
 

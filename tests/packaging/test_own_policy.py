@@ -190,7 +190,7 @@ def test_a_fault_is_one_line_that_names_the_line(run: Oasis, write: Any, fault: 
     "words",
     [
         ("compare", "instance.json", "--policies", "fifo,mine.py:P"),
-        ("replay", "trace.csv", "--policies", "fifo,mine.py:P"),
+        ("replay", "trace.csv", "--format", "plain", "--policies", "fifo,mine.py:P"),
         ("ratio", "instance.json", "--policy", "mine.py:P", "--method", "milp"),
     ],
 )
@@ -256,7 +256,10 @@ def test_ctrl_c_in_a_policy_is_one_line(run: Oasis, write: Any) -> None:
 
 
 def test_a_policy_that_never_starts_a_job_ends(run: Oasis, write: Any) -> None:
-    for words in (("run", "instance.json", "--policy"), ("replay", "trace.csv", "--policies")):
+    for words in (
+        ("run", "instance.json", "--policy"),
+        ("replay", "trace.csv", "--format", "plain", "--policies"),
+    ):
         code, out, err = run(*words, "mine.py:Idle", "--json")
         assert (code, err) == (0, "")
         document = json.loads(out)
@@ -269,7 +272,7 @@ def test_a_policy_that_would_be_called_for_ever_is_ended(
 ) -> None:
     monkeypatch.setattr("oasis.simulator.engine.MOST_IDLE_CALLS", 1000)
     write("class P(Idle):\n    slotted = True\n")
-    refused = run("replay", "trace.csv", "--policies", "mine.py:P")
+    refused = run("replay", "trace.csv", "--format", "plain", "--policies", "mine.py:P")
     message = "policy P: was called 1000 times while no job ran and no event was to come; 2 jobs"
     assert_refused(refused, message)
     assert run("run", "instance.json", "--policy", "mine.py:P")[0] == 0  # its horizon ends it
@@ -384,6 +387,44 @@ def test_what_is_not_recorded_shows_in_the_result(
     assert not Path("again.json").exists()
 
 
+@pytest.mark.parametrize("base", ["Densest", "Plainly"])
+def test_an_option_without_a_limit_is_recorded_read_again_and_set(
+    run: Oasis, write: Any, base: str
+) -> None:
+    """``most=inf`` is how one writes "no limit"; JSON has no such number."""
+    write(
+        "class Plainly(Densest):\n    parameters = {}\n\n"
+        f"class P({base}):\n    def __init__(self, most=float('inf')):\n"
+        "        super().__init__(int(min(most, 100)))\n"
+    )
+    found = made(run, "run", "instance.json", "--policy", "mine.py:P")
+    assert found["parameters"] == {"most": "inf"}
+    assert run("run", "--from", "result.json")[0] == 0
+    found = made(run, "run", "instance.json", "--policy", "mine.py:P", "--set", "mine.py:P.most=2")
+    assert found["parameters"] == {"most": 2.0}
+    assert run("run", "--from", "result.json")[0] == 0
+    found = made(run, "compare", "instance.json", "--policies", "mine.py:P,fifo")
+    assert found["policies"]["mine.py:P"]["parameters"] == {"most": "inf"}
+    wrong = ("run", "instance.json", "--policy", "mine.py:P", "--set", "mine.py:P.most=many")
+    assert_refused(run(*wrong), "mine.py:P.most: expected a finite number, got 'many'")
+
+
+def test_a_class_without_a_docstring_is_not_described_as_its_base_class(
+    run: Oasis, write: Any
+) -> None:
+    code, out, _ = run("policies", "mine.py:Densest")
+    assert code == 0
+    assert "not documented" in out
+    assert "\n    .\n" not in out
+
+
+def test_a_result_without_keys_that_were_added_later_is_reproduced(run: Oasis, write: Any) -> None:
+    found = made(run, "run", "instance.json", "--policy", "las")
+    del found["simulation"]["unfinished"]
+    Path("result.json").write_text(json.dumps(found), encoding="utf-8")
+    assert run("run", "--from", "result.json")[0] == 0
+
+
 def test_a_figure_that_was_changed_by_hand_is_named(run: Oasis, write: Any) -> None:
     found = made(run, "run", "instance.json", "--policy", "las")
     found["decisions"][1]["reason"] = "by hand"
@@ -411,7 +452,16 @@ def test_measured_times_in_a_report_do_not_count(run: Oasis, write: Any) -> None
     "words",
     [
         ("compare", "instance.json", "--policies", "fifo,mine.py:Silent"),
-        ("replay", "trace.csv", "--max-jobs", "1", "--policies", "fifo,mine.py:Silent"),
+        (
+            "replay",
+            "trace.csv",
+            "--format",
+            "plain",
+            "--max-jobs",
+            "1",
+            "--policies",
+            "fifo,mine.py:Silent",
+        ),
         ("ratio", "instance.json", "--policy", "mine.py:Silent", "--method", "colgen"),
         ("run", "instance.json", "--policy", "mine.py:Silent"),
     ],
@@ -465,7 +515,9 @@ def test_it_runs_on_elastic_jobs_with_its_options_in_the_result(run: Oasis, writ
 
 
 def test_gallery_pattern_runs_on_a_trace(run: Oasis, write: Any) -> None:
-    code, out, err = run("replay", "trace.csv", "--policies", "mine.py:Densest", "--json")
+    code, out, err = run(
+        "replay", "trace.csv", "--format", "plain", "--policies", "mine.py:Densest", "--json"
+    )
     assert (code, err) == (0, "")
     assert json.loads(out)["policies"]["mine.py:Densest"]["finished"] == 2
 
@@ -476,7 +528,7 @@ def test_gallery_pattern_runs_on_a_trace(run: Oasis, write: Any) -> None:
 def test_a_failed_cell_names_the_line_and_changed_code_runs_again(run: Oasis, write: Any) -> None:
     grid = '[[instances]]\nfile = "instance.json"\n[[policies]]\nname = ["fifo", "mine.py:P"]\n'
     Path("grid.toml").write_text(grid, encoding="utf-8")
-    words = ("sweep", "grid.toml", "--jobs", "1")
+    words = ("sweep", "grid.toml", "--processes", "1")
     write(FAULTS["later"][0])
     code, _, err = run(*words)
     assert code == 4

@@ -2,11 +2,13 @@
 
 import json
 import os
+import shlex
 from pathlib import Path
 
 import pytest
 
 from experiments.cli.main import main
+from experiments.report.again import commands_of
 from oasis import InstanceError
 from oasis.traces import read_philly_plain, read_plain
 
@@ -225,3 +227,46 @@ def test_fifo_on_a_virtual_cluster_has_the_documented_mean(run, placement, mean)
     kept = "kept 1435 of 82247 jobs: 80812 by virtual_cluster (0e4a51)"
     assert err == f"read as philly (--format)\n{kept}\n"  # a blank line at the end is no row
     assert f"{json.loads(out)['policies']['fifo']['mean_completion']:.4f}" == f"{mean}"
+
+
+MEASURED = ("policy_seconds", "simulator_seconds", "jobs_per_second")
+SLURM = """\
+JobID;User;Submit;ElapsedRaw;State;AllocTRES
+1;ann;01.03.2024 08:00;600;COMPLETED;gres/gpu=2
+1;ann;01.03.2024 08:30;600;COMPLETED;gres/gpu=2
+2;bob;01.03.2024 08:01;300;COMPLETED;gres/gpu=1
+3;ann;01.03.2024 08:02;300;COMPLETED;gres/gpu=9
+4;ann;01.03.2024 08:03;5;COMPLETED;gres/gpu=1
+5;ann;01.03.2024 08:04;7;COMPLETED;gres/gpu=3
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "options"),
+    [
+        (PHILLY, "--virtual-cluster vc1 --skip 1 --max-jobs 1 --servers 1 --gpus-per-server 3"),
+        (PHILLY, "--max-gpus 8 --any-year --placement whole --policies easy,las --line fit"),
+        (
+            SLURM,
+            "--runs last --user ann --time-format '%d.%m.%Y %H:%M' --time-zone Europe/Berlin "
+            "--duration-unit min --delimiter ';' --max-gpus 4 --skip 1 --max-jobs 2",
+        ),
+        (SLURM, "--format slurm --time-format '%d.%m.%Y %H:%M' --allow-malformed --servers 3"),
+    ],
+)
+def test_the_command_of_a_report_repeats_every_option(run, trace, monkeypatch, text, options):
+    monkeypatch.chdir(trace(text).parent)
+
+    def document(words):
+        code, out, _ = run(*words, "--json")
+        assert code == 0
+        found = json.loads(out)
+        for row in found["policies"].values():
+            assert row.keys() >= set(MEASURED)
+            for name in MEASURED:
+                del row[name]
+        return found
+
+    first = document(["trace.csv", *shlex.split(options)])
+    (line,) = commands_of("result.json", first)
+    assert document(shlex.split(line)[2:]) == first

@@ -140,7 +140,7 @@ def command(
 
 
 def _given(context: typer.Context) -> bool:
-    """Whether there are options that say how to make a figure."""
+    """Whether the user gave an option that applies to one figure."""
     sources = (context.get_parameter_source(each) for each in context.params if each != "as_json")
     return any(source is not None and source.name == "COMMANDLINE" for source in sources)
 

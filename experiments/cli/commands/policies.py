@@ -80,9 +80,10 @@ def _explain(name: str, entry: PolicyEntry) -> None:
     for option in entry.options.values():
         kind, default = kind_of(option), _default(option.default)
         console.print_text(f"--set {name}.{option.name}=...  ({kind}; default {default})")
-        console.print_text(
-            fill(f"{option.help}.", 80, initial_indent="    ", subsequent_indent="    ")
-        )
+        if option.help:
+            console.print_text(
+                fill(f"{option.help}.", 80, initial_indent="    ", subsequent_indent="    ")
+            )
 
 
 def kind_of(option: Option) -> str:

@@ -118,7 +118,7 @@ def _recorded(recipe: Recipe, result: Path) -> tuple[str, dict[str, Any]]:
         if recipe.files is None:
             lacks = "does not say what code its policy was; expected policy_files"
             raise oasis.OasisError(f"--from {result}: {lacks}")
-        # it may tell of more than its options; that they are all there, the result's end shows
+        # `parameters` may hold more than options; `check_reproduced` compares all of it at the end
         given = {option: value for option, value in given.items() if option in entry.options}
     try:
         options = entry.resolve(given)

@@ -11,13 +11,13 @@ from typing import Any
 from oasis.kubernetes.names import API_VERSION, HOSTNAME, JOB_UID, KIND, NODE_ROLE
 from oasis.kubernetes.objects.oasis_job import Clock, JobSpec
 from oasis.kubernetes.objects.quantities import Amounts, ResourceMap, quantity, requests_of, summed
-from oasis.model.cluster import Cluster, Server
+from oasis.model.cluster import Cluster
 from oasis.model.errors import InstanceError
 from oasis.model.instance import Instance
 from oasis.model.job import Job
 from oasis.model.utility import Constant, Deadline, Piecewise, Sigmoid, Utility
 from oasis.model.validation import describe
-from oasis.scheduling.site import FINE, GROUPS, Machine, Site
+from oasis.scheduling.site import FINE, GROUPS, Machine, Site, cluster_of
 
 ROLES = ("worker", "ps", "both")
 ENDED = ("Succeeded", "Failed")
@@ -202,22 +202,14 @@ def available(
     return resources.amounts(left)
 
 
-def cluster_of(site: Site) -> Cluster:
-    """The machines of `site` as the cluster of an instance.
+def check_groups(site: Site) -> None:
+    """Refuse machines that take workers and parameter servers alike.
 
     Raises
     ------
     NodesError
-        If a machine takes both kinds of tasks: the two groups of the model are disjoint.
-
-    Examples
-    --------
-    >>> one = Machine("a", (4.0,), frozenset({"worker"}))
-    >>> other = Machine("b", (1.0,), frozenset({"ps"}))
-    >>> cluster_of(Site(("gpu",), (one, other), unit_seconds=60.0)).ps_ids
-    ('b',)
+        Naming the node and its label: the two groups of OASiS's model are disjoint.
     """
-    servers: dict[str, list[Server]] = {group: [] for group in GROUPS}
     for machine in site.machines:
         if len(machine.hosts) > 1:
             expected = "expected worker or ps, or a share for parameter servers, got both"
@@ -225,11 +217,6 @@ def cluster_of(site: Site) -> Cluster:
                 f"node {machine.id}: metadata.labels.{NODE_ROLE}",
                 f"{expected}: the model's two groups are disjoint",
             )
-        (group,) = machine.hosts
-        capacity = dict(zip(site.resources, machine.amounts, strict=True))
-        servers[group].append(Server(machine.id, capacity))
-    worker, ps = (tuple(servers[group]) for group in GROUPS)
-    return Cluster(site.resources, worker, ps, site.unit_seconds)
 
 
 Object = dict[str, Any]
@@ -372,4 +359,5 @@ def instance_of(
         If a job arrives outside the horizon.
     """
     jobs = tuple(replace(spec.job, arrival=arrival) for spec, arrival in specs)
+    check_groups(site)
     return Instance(horizon, cluster_of(site), jobs, dict(metadata))

@@ -139,10 +139,10 @@ class Brain:
 
     @contextmanager
     def handling(self, uid: str, doing: str, now: float) -> Iterator[None]:
-        """Report an error of what is done within on this job alone; the others go on."""
+        """Report an error inside the block on this job alone, so that the other jobs go on."""
         try:
             yield
-        except Exception as error:  # noqa: BLE001 (whatever it is, it is this job's: it is told)
+        except Exception as error:  # noqa: BLE001 (any error is reported on this job)
             self.reader.fail(uid, error, doing, now)
 
     # -- slots -------------------------------------------------------------------------------------
@@ -428,7 +428,7 @@ class Brain:
                 self.statuses[uid].stalled(message, now)
 
     def _planned(self) -> Mapping[int, Any]:
-        """What the policy plans for the next slots, by index of the job; empty if it cannot say."""
+        """The plan of the next slots, by index of the job; empty if the policy has no forecast."""
         policy = self.driver.policy
         if not isinstance(policy, Forecasting):
             return {}

@@ -87,7 +87,7 @@ class JobReader:
             there.add(uid)
             try:
                 spec = self._take(kind, item, driver.policy, uid in live, now)
-            except Exception as error:  # noqa: BLE001 (whatever it is, it is this job's: it is told)
+            except Exception as error:  # noqa: BLE001 (any error is reported on this job)
                 self.fail(uid, error, "reading", now)
                 continue
             if spec is not None:

@@ -10,15 +10,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from oasis.kubernetes.cluster.nodes import cluster_of
+from oasis.kubernetes.cluster.nodes import check_groups
 from oasis.kubernetes.objects.oasis_job import DEFAULT_GRACE, ON_REJECTION, RESIZE, JobSpec
 from oasis.kubernetes.planning.entry import Entry, Facts, Outcome
-from oasis.kubernetes.planning.live_policy import rest_of
 from oasis.kubernetes.planning.policy_state import policy_state, restore_policy
 from oasis.kubernetes.planning.view import ClusterView
 from oasis.model.errors import OasisError, PolicyError
 from oasis.model.instance_file import job_from_dict
 from oasis.model.job import Job
+from oasis.model.rest import rest_of
 from oasis.model.rounding import TOLERANCE
 from oasis.scheduling.capabilities import PlanningInModel, Promising, Withdrawing, is_told
 from oasis.scheduling.job import NOTHING, Allocation, FixedPs, PolicyJob
@@ -69,7 +69,7 @@ class Driver:
 
     def _begin(self, site: Site) -> None:
         if isinstance(self.policy, PlanningInModel):
-            cluster_of(site)  # refuses machines that the two groups of the model share
+            check_groups(site)
         self.policy.reset(site)
         self.site = site
         self.down.clear()

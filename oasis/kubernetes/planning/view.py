@@ -99,5 +99,5 @@ class ClusterView:
         return float(self._entries[job.index].held)
 
     def was_admitted(self, job: PolicyJob) -> bool:
-        """Whether the job was accepted before; beyond what every view has."""
+        """Whether the job was accepted before."""
         return self._entries[job.index].admitted

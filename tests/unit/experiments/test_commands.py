@@ -19,7 +19,7 @@ import typer
 import oasis
 from experiments.cli import app as command_line
 from experiments.cli import commands
-from experiments.cli.app import print_version, whole_app
+from experiments.cli.app import whole_app
 from experiments.cli.commands import describe, example, learn, policies, report, schema
 from experiments.cli.commands.kubernetes import (
     app as on_cluster,
@@ -35,6 +35,7 @@ from experiments.cli.commands.kubernetes import (
     status,
 )
 from experiments.cli.main import main
+from experiments.cli.version import print_version
 from experiments.evaluation import live as cluster_policies
 from experiments.figures.studies import commitment, families, floor
 from experiments.plotting.cluster_plan import plot_cluster_plan

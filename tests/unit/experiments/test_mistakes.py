@@ -98,9 +98,11 @@ FILES = {
     "slurm": "JobIDRaw|Submit|ElapsedRaw|AllocTRES\n1|2024-01-01T00:00:00|60|gres/gpu=1\n",
     "swf": "; Version: 2.2\n1 0 0 60 1 -1 -1 1 60 -1 1 1 1 1 1 1 -1 -1\n",
     "philly": "timestamp,duration,num_gpus,gpu_time,cluster\n2017-10-09 07:00:00,3600,2,7200,vc1\n",
-    "openb": "name,cpu_milli,memory_mib,num_gpu,gpu_milli\npod-0,8000,16384,1,1000\n",
+    "openb": "name,cpu_milli,memory_mib,num_gpu,gpu_milli,qos,creation_time,deletion_time,"
+    "scheduled_time\npod-0,8000,16384,1,1000,LS,0,60,0\n",
+    "openb nodes": "sn,cpu_milli,memory_mib,gpu,model\nnode-0,64000,262144,2,P100\n",
 }
-KNOWN = "FORMAT: expected one of plain, slurm, swf, philly, openb before the file, got "
+KNOWN = "FORMAT: expected one of plain, philly, slurm, swf, openb before the file, got "
 
 
 @pytest.mark.parametrize("is_packed", [False, True])
@@ -112,9 +114,9 @@ def test_import_without_a_format_says_what_the_file_looks_like(
     text = FILES[kind].encode()
     path.write_bytes(gzip.compress(text) if is_packed else text)
     message = refused("import", str(path))
-    assert message.startswith(
-        f"{KNOWN}{str(path)!r}, which looks like {kind}: oasis import {kind} "
-    )
+    files = {"openb": f"{path} NODES", "openb nodes": f"PODS {path}"}.get(kind, str(path))
+    command = f"oasis import {kind.split(maxsplit=1)[0]} {files} -o mine.json"
+    assert message.startswith(f"{KNOWN}{str(path)!r}, which looks like {kind}: {command}")
 
 
 @pytest.mark.parametrize("text", [b"", b"\xff\xfe\x00", b"a,b\n1,2\n", b"{}", b"\x1f\x8bbroken"])

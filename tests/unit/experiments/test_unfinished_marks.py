@@ -141,7 +141,7 @@ def test_the_report_has_the_note(replayed: Comparison) -> None:
 def test_a_run_says_how_many_admitted_jobs_did_not_finish() -> None:
     instance = oasis.generate("testbed", jobs=4, seed=1)
     run = oasis.simulate(instance, FIFO())
-    assert run.unfinished == 3
+    assert run.admitted_unfinished == 3
     assert run.simulation is not None
     assert run.simulation["unfinished"] == 3
     said = ("did not finish", "3 of 4 admitted jobs, which earn nothing")
@@ -150,7 +150,7 @@ def test_a_run_says_how_many_admitted_jobs_did_not_finish() -> None:
     assert said in facts.run_facts(again, {})
     assert "3 of them did not finish" in run_page(instance, run).get_suptitle()
     whole = oasis.simulate(instance, oasis.OASiS.from_instance(instance))
-    assert whole.unfinished == 0
+    assert whole.admitted_unfinished == 0
     assert "did not finish" not in dict(facts.run_facts(whole, {}))
 
 

@@ -11,7 +11,7 @@ import oasis
 from baselines import FIFO, SRTF
 from oasis.kubernetes.cluster.nodes import instance_of
 from oasis.kubernetes.planning.driver import Driver
-from oasis.kubernetes.planning.live_policy import LivePolicy
+from oasis.online.live.policy import LivePolicy
 from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION, PriceBounds
 from tests.unit.kubernetes.fakes import FakeCluster, site_for, specs_of
 
@@ -31,9 +31,7 @@ def live_oasis(
     def make(cluster: oasis.Cluster) -> oasis.LiveScheduler:
         return oasis.LiveScheduler.oasis(cluster, instance.horizon, bounds)
 
-    return LivePolicy(
-        "oasis", make, oasis.LiveScheduler.load, reach=40, horizon=horizon, keeps_promises=True
-    )
+    return LivePolicy("oasis", make, reach=40, horizon=horizon, keeps_promises=True)
 
 
 POLICIES: dict[

@@ -48,9 +48,9 @@ from oasis.kubernetes.objects.oasis_job import JobSpec
 from oasis.kubernetes.planning.driver import Driver
 from oasis.kubernetes.planning.entry import Facts
 from oasis.model.errors import InstanceError
+from oasis.online.recourse.policy import Recourse
 from oasis.scheduling.job import NOTHING, Allocation
 from oasis.scheduling.site import FINE, Machine, Site
-from oasis.simulator.recourse import Recourse
 from tests.unit.kubernetes.test_objects import CLOCK, DEFAULT_RESOURCES
 
 PLACES = tuple(Place(n, n, n, frozenset({"worker", "ps"}), Fraction(1)) for n in ("n0", "n1", "n2"))

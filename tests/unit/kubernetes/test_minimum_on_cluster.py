@@ -18,8 +18,8 @@ from oasis.kubernetes.objects.existing import JOB, parse_existing
 from oasis.kubernetes.objects.oasis_job import JobSpec, parse_job
 from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES
 from oasis.kubernetes.planning.driver import Driver
-from oasis.kubernetes.planning.live_policy import LivePolicy
 from oasis.model.schedule import COUNT, SLOT
+from oasis.online.live.policy import LivePolicy
 from tests.unit.kubernetes.fakes import CLOCK, FakeCluster, site_for, specs_of
 from tests.unit.kubernetes.test_driver import live_oasis
 
@@ -69,7 +69,7 @@ def live_recourse(_: Instance) -> LivePolicy:
     def make(cluster: Cluster) -> LiveScheduler:
         return LiveScheduler.recourse(cluster, HORIZON)
 
-    return LivePolicy("recourse", make, LiveScheduler.load, reach=HORIZON)
+    return LivePolicy("recourse", make, reach=HORIZON)
 
 
 POLICIES: Mapping[str, Callable[[Instance], Any]] = {
@@ -207,7 +207,6 @@ def test_a_gang_that_is_behind_its_plan_but_on_time_goes_on() -> None:
     policy = LivePolicy(
         "oasis",
         lambda found: LiveScheduler.oasis(found, 20, bounds),
-        LiveScheduler.load,
         reach=20,
         keeps_promises=True,
     )

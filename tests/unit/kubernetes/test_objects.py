@@ -11,8 +11,8 @@ import oasis
 from oasis.kubernetes.cluster.nodes import job_object, utility_object
 from oasis.kubernetes.objects.oasis_job import Clock, parse_job, parse_utility
 from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES, quantity, requests_of, written
-from oasis.kubernetes.planning.live_policy import later, rest_of
 from oasis.model.errors import InstanceError
+from oasis.model.rest import later, rest_of
 
 CLOCK = Clock(slot_seconds=60.0, startup_seconds=10.0)
 

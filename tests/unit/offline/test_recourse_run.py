@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import oasis
-from oasis.simulator.recourse import Recourse
+from oasis.online.recourse.policy import Recourse
 from oasis.solvers.budget import Budget, WorkCounter
 from offline import solve_configuration
 from offline.heuristics import recourse_run

@@ -58,7 +58,10 @@ def test_prices_and_rates_repeat_every_day() -> None:
 
 Change = Callable[[dict[str, Any]], object]
 WRONG: list[tuple[Change, str]] = [
-    (lambda d: d.update(format="oasis-instance"), "format: expected 'oasis-prices'"),
+    (
+        lambda d: d.update(format="oasis-instance"),
+        "expected a file of learned prices, got what looks like an instance",
+    ),
     (lambda d: d.update(version=2), "version: expected 1, got 2"),
     (lambda d: d.update(version=True), "version: expected 1, got True"),
     (lambda d: d.pop("ps"), "ps: missing; this key is required"),

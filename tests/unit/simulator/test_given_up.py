@@ -8,9 +8,9 @@ import oasis
 from baselines import DRF, FIFO, SRTF
 from experiments.evaluation.comparison import compare
 from oasis import Cluster, Deadline, Instance, Job, OASiS, Server
+from oasis.online.recourse.policy import Recourse
 from oasis.simulator.costs import ChangeCosts
 from oasis.simulator.events import Outage
-from oasis.simulator.recourse import Recourse
 
 CLUSTER = Cluster(
     ("gpu",), (Server("w", {"gpu": 4.0}),), (Server("p", {"gpu": 1.0}),), slot_seconds=1.0

@@ -60,8 +60,8 @@ def test_saving_leaves_alone_what_is_free():
     outcome = replay(work, Script(plans), costs=ChangeCosts(save=3.0))
     assert outcome.jobs[1].end == 10.0
     assert outcome.saving == (3.0,)
-    assert outcome.until == 10.0 + 4.0  # a needs 4 more, and nothing will happen any more
-    assert outcome.use == {"gpu": (4 + 6 + 3) / (2 * 14)}
+    assert outcome.until == 10.0 + 8.0  # a needs 8 more on both GPUs, and nothing will happen
+    assert outcome.use == {"gpu": (4 + 6 + 3) / (2 * 18)}
 
 
 def test_a_job_that_moves_saves_first_and_starts_again_afterwards():

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import oasis
 from baselines import FIFO, KubernetesDefault
 from oasis import Cluster, Deadline, Instance, Job, Server
-from oasis.scheduling import Plan
-from oasis.simulator import Machine, Outcome, Policy, PolicyJob, Site, Workload, replay
+from oasis.scheduling import BasePolicy, Plan, View
+from oasis.simulator import (
+    Machine,
+    Outcome,
+    Policy,
+    PolicyJob,
+    ScalingTable,
+    Site,
+    Workload,
+    replay,
+)
 
 ONE_NODE = Site(("gpu",), (Machine("n0", (4.0,)),), partial_gangs=True)
 
@@ -38,6 +49,13 @@ class Leaves(FIFO):
         return Plan(kept, plan.rejected, plan.wake_at)
 
 
+class Waits(BasePolicy):
+    """Starts no job."""
+
+    def decide(self, view: View) -> Plan:
+        return Plan()
+
+
 def test_two_gangs_that_deadlock_wait_to_the_end_of_the_run() -> None:
     """Nothing happens after time 0: one after the other, they would need 60 seconds."""
     stuck = run(KubernetesDefault(), gang("a", 0.0, 90.0), gang("b", 0.0, 90.0))
@@ -65,6 +83,31 @@ def test_a_policy_that_leaves_the_long_job_waits_no_less_than_one_that_runs_it()
     assert left.mean_completion < whole.mean_completion  # of the others alone
     assert left.jobs[0].waiting == left.until >= 100.0
     assert left.makespan >= whole.makespan
+
+
+def test_a_deadlock_looks_no_better_where_more_workers_are_allowed_than_fit() -> None:
+    """Thirty workers are allowed, four fit: alone each job takes 22.5 seconds, not 3."""
+    jobs = [replace(gang(name, 0.0, 90.0), max_workers=30) for name in "ab"]
+    stuck, done = run(KubernetesDefault(seed=None), *jobs), run(FIFO(seed=None), *jobs)
+    assert (stuck.unfinished, done.unfinished) == (2, 0)
+    assert stuck.until == stuck.makespan == done.makespan == 45.0
+    assert sum(waits(stuck)) > sum(waits(done))
+
+
+def test_a_deadlock_looks_no_better_where_workers_share_what_they_do() -> None:
+    """Three workers do as much as 1.2: alone each job takes 75 seconds, not 30."""
+    work = Workload.of(ONE_NODE, [gang("a", 0.0, 90.0), gang("b", 0.0, 90.0)])
+    speed = ScalingTable(dict.fromkeys("ab", (1.0, 1.1, 1.2)))
+    stuck, done = (replay(work, policy, speed=speed) for policy in (KubernetesDefault(), FIFO()))
+    assert (stuck.unfinished, done.unfinished) == (2, 0)
+    assert stuck.until == stuck.makespan == done.makespan == 150.0
+    assert sum(waits(stuck)) > sum(waits(done))
+
+
+def test_a_job_that_fits_no_machine_waits_as_long_as_its_fewest_workers_would_need() -> None:
+    job = replace(gang("huge", 0.0, 90.0, workers=9), min_workers=6)
+    left = run(Waits(), job)
+    assert (left.unfinished, left.until) == (1, 15.0)
 
 
 def test_a_run_in_which_every_job_settles_ends_with_its_last_event() -> None:

@@ -165,7 +165,20 @@ JobID|Submit|ElapsedRaw|State|AllocTRES
         "run of a job that has not ended": {"count": 1, "first_row": 2},
         "has not ended": {"count": 1, "first_row": 3},
     }
+    assert table.notes == []  # no job was joined
+    assert table_of(rows, runs="last").notes == []
     assert facts(rows, runs="each") == {"7": (2, 1.0), "8": (2, 1.0)}
+
+
+def test_an_earlier_run_whose_end_was_never_recorded_is_said_to_be_left_out() -> None:
+    rows = f"""
+JobID|Submit|Start|End|ElapsedRaw|State|AllocTRES
+7|{AT(1)}|{AT(1)}|Unknown|3600|RUNNING|gres/gpu=2
+7|{AT(2)}|{AT(2)}|{AT(4)}|7200|COMPLETED|gres/gpu=2
+"""
+    table = table_of(rows)
+    assert facts(rows) == {"7": (2, 2.0)}
+    assert table.malformed == {"run of a job that has not ended": {"count": 1, "first_row": 2}}
 
 
 def test_a_requeued_run_without_an_end_goes_on() -> None:

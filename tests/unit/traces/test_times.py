@@ -8,7 +8,8 @@ import pytest
 
 from oasis import InstanceError
 from oasis.traces.mapping import MachineOptions
-from oasis.traces.table import MalformedError
+from oasis.traces.plain_instance import PLAIN, PlainOptions
+from oasis.traces.table import MalformedError, Source
 from oasis.traces.times import EPOCH, LOCAL, RELATIVE, ZONED, Clock, Durations, elapsed_seconds
 
 NOON = 1507532400.0  # 2017-10-09 07:00:00 UTC
@@ -126,6 +127,31 @@ def test_clocks_that_go_back_are_an_hour_more_in_a_zone() -> None:
     times = "2017-10-29 01:00:00", "2017-10-29 04:00:00"
     made = clock(*times, time_zone="Europe/Berlin")
     assert made.read(times[1], "End") - made.read(times[0], "Start") == 4 * 3600
+
+
+def test_a_time_that_the_clocks_of_the_zone_left_out_is_refused() -> None:
+    made = clock("2024-03-31 01:59:00", time_zone="Europe/Berlin")
+    said = "bad Submit: a time of day that the clocks of Europe/Berlin left out"
+    with pytest.raises(MalformedError, match=said):
+        made.read("2024-03-31 02:30:00", "Submit")
+    assert made.read("2024-03-31 03:00:00", "Submit") - made.read(
+        "2024-03-31 01:59:00", "Submit"
+    ) == pytest.approx(60.0)
+    assert made.notes() == []
+
+
+def test_times_that_clocks_show_twice_are_counted() -> None:
+    texts = ["2024-10-27 01:59:00", "2024-10-27 02:30:00", "2024-10-27 03:00:00"]
+    made = clock(*texts, time_zone="Europe/Berlin")
+    before, twice, after = (made.read(text, "Submit") for text in texts)
+    assert (twice - before, after - twice) == (31 * 60.0, 90 * 60.0)
+    assert made.notes() == [
+        "times of Europe/Berlin in the hour that clocks repeat in autumn, read as the first of "
+        "the two: 1"
+    ]
+    rows = ["id,submitted,duration,gpus", *(f"{k},{text},60,1" for k, text in enumerate(texts))]
+    options = PlainOptions(time_zone="Europe/Berlin")
+    assert PLAIN.table(Source("a.csv", tuple(rows)), options).notes == made.notes()
 
 
 @pytest.mark.parametrize(

@@ -36,8 +36,8 @@ from experiments.cli.results import errors_name
 from oasis.kubernetes.names import API_VERSION, BANDWIDTH, KIND
 from oasis.kubernetes.objects.conditions import decision_message, reason_word, time_text
 from oasis.kubernetes.objects.oasis_job import Clock, parse_job
-from oasis.kubernetes.planning.live_policy import later
 from oasis.model.file_kinds import kind_of, read_content, refuse_other
+from oasis.model.rest import later
 
 
 def command(

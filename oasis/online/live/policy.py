@@ -1,130 +1,51 @@
 """A scheduler with a rolling horizon as a policy: OASiS and recourse as services run them.
 
-Nothing here knows prices: the scheduler is given, and answers calls.
+The scheduler plans on a rolling horizon. The policy carries its plan out, slot by slot, and tells
+it what became of it.
 """
 
 from __future__ import annotations
 
 import base64
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import replace
-from itertools import groupby
 from pathlib import Path
 from typing import Any, Protocol
 
-import numpy as np
-
-from oasis.kubernetes.cluster.nodes import cluster_of
-from oasis.kubernetes.planning.view import ClusterView
 from oasis.model import rounding
 from oasis.model.cluster import Cluster
 from oasis.model.decision import Decision
 from oasis.model.job import Job
-from oasis.model.rounding import IntArray
-from oasis.model.schedule import COUNT, SLOT, Schedule
-from oasis.model.utility import Constant, Piecewise, Utility
-from oasis.scheduling.job import Allocation, PolicyJob, Tasks
+from oasis.model.rest import later, rest_of
+from oasis.model.schedule import COUNT, Schedule
+from oasis.online.live.answers import Quote
+from oasis.online.live.scheduler import LiveScheduler
+from oasis.scheduling.job import Allocation, PolicyJob
 from oasis.scheduling.placement import BestFit, Room
 from oasis.scheduling.policy import Plan
-from oasis.scheduling.site import Site
+from oasis.scheduling.site import Site, allocation_in, allocations, cluster_of
 
 
-def later(utility: Utility, elapsed: int, slots: int, end: int | None = None) -> Utility:
-    """The utility of a job that arrived `elapsed` slots ago, by the delay from now.
-
-    The values at whole slots are the same; a schedule never completes between them.
-
-    Parameters
-    ----------
-    utility : Utility
-        By the delay from the true arrival.
-    elapsed : int
-        Slots since then.
-    slots : int
-        So many delays are kept; beyond them the value is that of the last.
-    end : int, optional
-        From this delay on, counted from now, a completion is worth nothing.
-
-    Examples
-    --------
-    >>> from oasis.model.utility import Sigmoid
-    >>> utility = Sigmoid(priority=10.0, decay=1.0, target=4.0)
-    >>> float(later(utility, 3, 8)(1)) == float(utility(4))
-    True
-    >>> later(utility, 0, 8, end=2)([1, 2, 3]).tolist()
-    [9.525741268224333, 0.0, 0.0]
-    """
-    if isinstance(utility, Constant) and end is None:
-        return utility
-    if elapsed == 0 and end is None:
-        return utility
-    delays = np.arange(max(2, slots + 1))
-    values = np.asarray(utility(delays + elapsed), dtype=np.float64)
-    if end is not None:
-        values = np.where(delays < end, values, 0.0)
-    return Piecewise(tuple(delays.astype(float).tolist()), tuple(values.tolist()))
-
-
-def rest_of(job: Job, remaining: int, now: int, slots: int, end: int | None = None) -> Job:
-    """A job that arrives at `now` with the `remaining` worker-slots of `job`.
-
-    It reserves what `job` reserves, and is worth at a slot what `job` is worth then.
-
-    Parameters
-    ----------
-    job : Job
-        As it arrived.
-    remaining : int
-        Worker-slots that are left.
-    now : int
-        The present slot.
-    slots : int
-        Delays that can still matter.
-    end : int, optional
-        From this slot on a completion is worth nothing.
-
-    Examples
-    --------
-    >>> import oasis
-    >>> job = oasis.generate("testbed", jobs=3, seed=1).jobs[0]
-    >>> rest = rest_of(job, 7, now=9, slots=20)
-    >>> rest.work(slot_seconds=1200.0), rest.arrival
-    (7, 9)
-    >>> float(rest.utility(1)) == float(job.utility(6))
-    True
-    """
-    elapsed = now - job.arrival
-    until = None if end is None else max(0, end - now)
-    return replace(
-        job,
-        arrival=now,
-        epochs=1,
-        minibatches=1,
-        minibatch_time=remaining / job.chunks,
-        gradient_mb=0.0,
-        utility=later(job.utility, elapsed, slots, until),
-    )
-
-
-class Live(Protocol):
-    """The part of `oasis.LiveScheduler` that the policy calls."""
-
-    last_change: Any
+class BoundaryView(Protocol):
+    """The part of a `View` that a live policy needs at the beginning of a slot."""
 
     @property
-    def jobs(self) -> tuple[str, ...]: ...
-    def plan(self, slots: int | None = None) -> dict[str, Schedule]: ...
-    def promised(self, job_id: str) -> int | None: ...
-    def quote(self, job: Job) -> Any: ...
-    def submit(self, job: Job) -> Decision: ...
-    def advance(self, now: int) -> Any: ...
-    def cancel(self, job_id: str) -> Any: ...
-    def finish(self, job_id: str) -> Any: ...
-    def revise_all(self, remaining_work: Mapping[str, int]) -> Any: ...
-    def lose(self, server: str) -> Any: ...
-    def restore(self, server: str) -> Any: ...
-    def save(self, path: str) -> None: ...
+    def now(self) -> float: ...
+    @property
+    def arrived(self) -> Sequence[PolicyJob]: ...
+    @property
+    def finished(self) -> Sequence[PolicyJob]: ...
+    @property
+    def lost(self) -> Sequence[int]: ...
+    @property
+    def returned(self) -> Sequence[int]: ...
+    def jobs(self) -> Iterable[PolicyJob]: ...
+    def capacity(self) -> list[tuple[int, ...]]: ...
+    def down(self) -> Set[int]: ...
+    def allocation(self, job: PolicyJob) -> Allocation: ...
+    def remaining(self, job: PolicyJob) -> float: ...
+    def was_admitted(self, job: PolicyJob) -> bool: ...
 
 
 class LivePolicy:
@@ -136,8 +57,6 @@ class LivePolicy:
         What users call the policy.
     make : callable
         Makes the scheduler for a cluster.
-    load : callable
-        Makes it from a file that its `save` wrote.
     reach : int
         Slots that a completion may lie ahead.
     horizon : int, optional
@@ -161,15 +80,14 @@ class LivePolicy:
     def __init__(
         self,
         name: str,
-        make: Callable[[Cluster], Live],
-        load: Callable[[str], Live],
+        make: Callable[[Cluster], LiveScheduler],
         *,
         reach: int,
         horizon: int | None = None,
         keeps_promises: bool = False,
     ) -> None:
         self.name = name
-        self._make, self._load = make, load
+        self._make = make
         self._reach, self._horizon = reach, horizon
         self._keeps_promises = keeps_promises
         self.decisions: dict[int, Decision] = {}
@@ -194,19 +112,16 @@ class LivePolicy:
         self._index.pop(job.id, None)
         self._overdue = [index for index in self._overdue if index != job.index]
 
-    def quote(self, job: Job, now: int) -> Any:
+    def quote(self, job: Job, now: int) -> Quote:
         """What would happen to `job` if it arrived in slot `now`; nothing changes."""
         return self.scheduler.quote(self._arriving(job, now))
 
     def ahead(self, slots: int) -> dict[int, list[tuple[int, Allocation]]]:
         """What each job is planned to hold in the next `slots` slots, by index of the job."""
-        found = {}
-        for job_id, schedule in self.scheduler.plan(slots).items():
-            workers, ps = self._by_slot(schedule)
-            found[self._index[job_id]] = [
-                (slot, Allocation(tasks, ps.get(slot, ()))) for slot, tasks in workers.items()
-            ]
-        return found
+        return {
+            self._index[job_id]: list(allocations(schedule, self._site).items())
+            for job_id, schedule in self.scheduler.plan(slots).items()
+        }
 
     def promised(self, job: PolicyJob) -> int | None:
         """The slot by which `job` is to be complete; None if nothing was promised."""
@@ -214,7 +129,7 @@ class LivePolicy:
 
     # -- deciding ----------------------------------------------------------------------------------
 
-    def decide(self, view: ClusterView) -> Plan:
+    def decide(self, view: BoundaryView) -> Plan:
         """Tell the scheduler what happened, and carry out what it plans for this slot."""
         plan = Plan()
         self.decisions, self.late = {}, set()
@@ -233,7 +148,7 @@ class LivePolicy:
         self._carry_out(view, plan, now)
         return plan
 
-    def _forget(self, view: ClusterView, now: int) -> None:
+    def _forget(self, view: BoundaryView, now: int) -> None:
         """Let time pass, and let jobs go that ended or were deleted."""
         held = {job.id: view.allocation(job).worker_count for job in view.jobs()}
         self.scheduler.advance(now)
@@ -252,7 +167,7 @@ class LivePolicy:
             self._index.pop(job.id, None)
             self._overdue = [index for index in self._overdue if index != job.index]
 
-    def _follow(self, jobs: Sequence[PolicyJob], view: ClusterView, now: int) -> None:
+    def _follow(self, jobs: Sequence[PolicyJob], view: BoundaryView, now: int) -> None:
         """Plan again where less was done than the scheduler believes, once for all such jobs."""
         followed = [job for job in jobs if job.index not in self._overdue]
         left = {job.id: max(1, int(rounding.ceil(view.remaining(job)))) for job in followed}
@@ -281,7 +196,7 @@ class LivePolicy:
         else:
             self._left.pop(job.id, None)
 
-    def _submit(self, job: PolicyJob, view: ClusterView, plan: Plan, now: int) -> None:
+    def _submit(self, job: PolicyJob, view: BoundaryView, plan: Plan, now: int) -> None:
         assert job.source is not None
         decision = self.scheduler.submit(self._arriving(job.source, now))
         self.decisions[job.index] = decision
@@ -316,7 +231,7 @@ class LivePolicy:
                 plan.rejected[job.index] = "given up: it can earn nothing any more"
                 self._index.pop(job_id, None)
 
-    def _carry_out(self, view: ClusterView, plan: Plan, now: int) -> None:
+    def _carry_out(self, view: BoundaryView, plan: Plan, now: int) -> None:
         planned = self.scheduler.plan(1)
         room = Room(self._site, view.capacity(), view.down())
         rest = []
@@ -328,8 +243,7 @@ class LivePolicy:
                 continue
             wanted = Allocation()
             if job.id in planned:
-                workers, ps = self._by_slot(planned[job.id])
-                wanted = Allocation(workers.get(now, ()), ps.get(now, ()))
+                wanted = allocation_in(planned[job.id], now, self._site)
             room.hold(job, wanted)
             if wanted != view.allocation(job):
                 plan.changes[job.index] = wanted
@@ -338,7 +252,7 @@ class LivePolicy:
             if wanted != view.allocation(job):
                 plan.changes[job.index] = wanted
 
-    def _leftover(self, job: PolicyJob, view: ClusterView, room: Room) -> Allocation:
+    def _leftover(self, job: PolicyJob, view: BoundaryView, room: Room) -> Allocation:
         """The largest gang that fits beside the plan of this slot."""
         held = view.allocation(job)
         if held.workers and room.hold(job, held):
@@ -349,10 +263,6 @@ class LivePolicy:
             if found is not None:
                 return found
         return Allocation()
-
-    def _by_slot(self, schedule: Schedule) -> tuple[dict[int, Tasks], dict[int, Tasks]]:
-        first_ps = len(self._site.machines_for("worker"))
-        return _tasks(schedule.workers, 0), _tasks(schedule.ps, first_ps)
 
     def _call(self, _answer: Any) -> None:
         """Note which promises the last call broke."""
@@ -366,7 +276,7 @@ class LivePolicy:
         """Plain data from which `restore` goes on."""
         with tempfile.TemporaryDirectory() as directory:
             path = Path(directory, "scheduler")
-            self.scheduler.save(str(path))
+            self.scheduler.save(path)
             saved = base64.b64encode(path.read_bytes()).decode("ascii")
         return {
             "scheduler": saved,
@@ -380,7 +290,7 @@ class LivePolicy:
         with tempfile.TemporaryDirectory() as directory:
             path = Path(directory, "scheduler")
             path.write_bytes(base64.b64decode(state["scheduler"]))
-            self.scheduler = self._load(str(path))
+            self.scheduler = LiveScheduler.load(path)
         self._left, self._index = dict(state["left"]), dict(state["index"])
         self._overdue = list(state["overdue"])
 
@@ -390,10 +300,3 @@ def _spare(job: PolicyJob, schedule: Schedule | None) -> int:
     if schedule is None or job.min_workers == 1:
         return 0
     return int(schedule.workers[:, COUNT].sum())
-
-
-def _tasks(rows: IntArray, offset: int) -> dict[int, Tasks]:
-    return {
-        slot: tuple((server + offset, count) for _, server, count in group)
-        for slot, group in groupby(rows.tolist(), key=lambda row: row[SLOT])
-    }

@@ -1,20 +1,14 @@
-"""Recourse as a policy of the simulator."""
+"""Recourse as a policy: the plan of all live jobs, carried out slot by slot."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, replace
-from itertools import groupby
 from typing import Any
 
-import numpy as np
-
 from oasis.model import rounding
-from oasis.model.cluster import Cluster, Server
 from oasis.model.instance import Instance, expect_instance
 from oasis.model.job import Job
-from oasis.model.rounding import IntArray
-from oasis.model.schedule import SLOT, Schedule
 from oasis.model.summary import called
 from oasis.online.prices import PriceBounds
 from oasis.online.recourse.admission import DEFAULT_FLOOR, AdmissionRule, AtPrices
@@ -28,9 +22,9 @@ from oasis.online.recourse.rules import (
     check_unused,
     rule_name,
 )
-from oasis.scheduling.job import NOTHING, Allocation, Tasks
+from oasis.scheduling.job import NOTHING
 from oasis.scheduling.policy import Plan, View
-from oasis.scheduling.site import Site
+from oasis.scheduling.site import Site, allocation_in, cluster_of
 
 
 class Recourse:
@@ -177,9 +171,9 @@ class Recourse:
         self._servers = [
             (group, k) for group in ("worker", "ps") for k in range(len(site.machines_for(group)))
         ]
-        self._first_ps = len(site.machines_for("worker"))
+        self._site = site
         self.planner = Planner(
-            _cluster(site),
+            cluster_of(site),
             int(site.horizon),
             commitment=self.commitment,
             params=self.params,
@@ -228,7 +222,7 @@ class Recourse:
             if live is None:
                 continue
             schedule = live.schedule
-            wanted = self._allocation(schedule, now) if schedule is not None else NOTHING
+            wanted = NOTHING if schedule is None else allocation_in(schedule, now, self._site)
             if wanted != view.allocation(job):
                 answer.changes[job.index] = wanted
             if schedule is not None:
@@ -236,34 +230,8 @@ class Recourse:
                 next_change = at if next_change is None else min(at, next_change)
         answer.wake_at = None if next_change is None else float(next_change)
 
-    def _allocation(self, schedule: Schedule, slot: int) -> Allocation:
-        if schedule.start > slot:
-            return NOTHING
-        workers = _tasks(schedule.workers, slot, 0)
-        return Allocation(workers, _tasks(schedule.ps, slot, self._first_ps))
-
-
-def _tasks(rows: IntArray, slot: int, offset: int) -> Tasks:
-    low, high = np.searchsorted(rows[:, SLOT], (slot, slot + 1))
-    return tuple((server + offset, count) for _, server, count in rows[low:high].tolist())
-
 
 def _source(job: Job | None, policy: str) -> Job:
     if job is None:
         raise ValueError(f"policy {policy} needs jobs of an instance, not plain ones")
     return job
-
-
-def _cluster(site: Site) -> Cluster:
-    """The machines of `site`; neighbours with the same capacities as one group."""
-    groups: dict[str, tuple[Server, ...]] = {}
-    for group in ("worker", "ps"):
-        machines = [site.machines[k] for k in site.machines_for(group)]
-        if any(len(machine.hosts) > 1 for machine in machines):
-            raise ValueError("policy recourse needs machines for either workers or PSs, not both")
-        servers: list[Server] = []
-        for amounts, same in groupby(machines, key=lambda machine: machine.amounts):
-            capacity = dict(zip(site.resources, amounts, strict=True))
-            servers.append(Server(f"{group}{len(servers)}", capacity, len(list(same))))
-        groups[group] = tuple(servers)
-    return Cluster(site.resources, groups["worker"], groups["ps"], site.unit_seconds)

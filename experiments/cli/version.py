@@ -1,0 +1,8 @@
+"""What ``oasis --version`` prints; a file of its own, since no command need be loaded for it."""
+
+from oasis.version import __version__
+
+
+def print_version() -> None:
+    """Print name and version of the package."""
+    print(f"oasis-scheduler {__version__}")  # noqa: T201

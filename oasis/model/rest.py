@@ -1,0 +1,87 @@
+"""What is left of a job, as a job of its own; and utilities seen from a later arrival."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from oasis.model.job import Job
+from oasis.model.utility import Constant, Piecewise, Utility
+
+
+def later(utility: Utility, elapsed: int, slots: int, end: int | None = None) -> Utility:
+    """The utility of a job that arrived `elapsed` slots ago, by the delay from now.
+
+    The values at whole slots are the same; a schedule never completes between them.
+
+    Parameters
+    ----------
+    utility : Utility
+        By the delay from the true arrival.
+    elapsed : int
+        Slots since then.
+    slots : int
+        So many delays are kept; beyond them the value is that of the last.
+    end : int, optional
+        From this delay on, counted from now, a completion is worth nothing.
+
+    Examples
+    --------
+    >>> from oasis.model.utility import Sigmoid
+    >>> utility = Sigmoid(priority=10.0, decay=1.0, target=4.0)
+    >>> float(later(utility, 3, 8)(1)) == float(utility(4))
+    True
+    >>> later(utility, 0, 8, end=2)([1, 2, 3]).tolist()
+    [9.525741268224333, 0.0, 0.0]
+    """
+    if isinstance(utility, Constant) and end is None:
+        return utility
+    if elapsed == 0 and end is None:
+        return utility
+    delays = np.arange(max(2, slots + 1))
+    values = np.asarray(utility(delays + elapsed), dtype=np.float64)
+    if end is not None:
+        values = np.where(delays < end, values, 0.0)
+    return Piecewise(tuple(delays.astype(float).tolist()), tuple(values.tolist()))
+
+
+def rest_of(job: Job, remaining: int, now: int, slots: int, end: int | None = None) -> Job:
+    """A job that arrives at `now` with the `remaining` worker-slots of `job`.
+
+    It reserves what `job` reserves, and is worth at a slot what `job` is worth then.
+
+    Parameters
+    ----------
+    job : Job
+        As it arrived.
+    remaining : int
+        Worker-slots that are left.
+    now : int
+        The present slot.
+    slots : int
+        Delays that can still matter.
+    end : int, optional
+        From this slot on a completion is worth nothing.
+
+    Examples
+    --------
+    >>> import oasis
+    >>> job = oasis.generate("testbed", jobs=3, seed=1).jobs[0]
+    >>> rest = rest_of(job, 7, now=9, slots=20)
+    >>> rest.work(slot_seconds=1200.0), rest.arrival
+    (7, 9)
+    >>> float(rest.utility(1)) == float(job.utility(6))
+    True
+    """
+    elapsed = now - job.arrival
+    until = None if end is None else max(0, end - now)
+    return replace(
+        job,
+        arrival=now,
+        epochs=1,
+        minibatches=1,
+        minibatch_time=remaining / job.chunks,
+        gradient_mb=0.0,
+        utility=later(job.utility, elapsed, slots, until),
+    )
