@@ -44,17 +44,19 @@ def loosened(kind: type[TraceOptions], given: Mapping[str, Any]) -> dict[str, An
     return {**given, **more}
 
 
-def widened(options: Options, records: Sequence[Record], fixed: Collection[str]) -> Options:
+def widened(
+    options: Options, records: Sequence[Record], fixed: Collection[str], begin: float | None = None
+) -> Options:
     """`options` with values by which no rule leaves out a job, but for those that are `fixed`.
 
     The values are those of the trace, such as its largest job: whoever gives them again gets the
-    same jobs.
+    same jobs. `begin` is where the window begins, if ``options.start`` is a time.
     """
     if not records:
         return options
-    first = min(record.submitted for record in records)
+    first = min(record.submitted for record in records) if begin is None else begin
     last = max(record.submitted for record in records)
-    slots = floor((last - first) / options.slot_seconds) + 1
+    slots = max(1, floor((last - first) / options.slot_seconds) + 1)
     if "horizon" in fixed:
         slots = min(slots, options.horizon)
     wide: dict[str, Any] = {

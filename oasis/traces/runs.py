@@ -34,6 +34,8 @@ class Run:
         When it began, if the file says.
     has_ended : bool
         Whether its duration is known.
+    cluster : str
+        Where it ran; two clusters give the same numbers to their jobs.
     """
 
     id: str
@@ -44,6 +46,7 @@ class Run:
     labels: Mapping[str, str]
     started: float | None = None
     has_ended: bool = True
+    cluster: str = ""
 
     @property
     def work(self) -> float:
