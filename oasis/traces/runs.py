@@ -119,6 +119,9 @@ def _read_by(rule: str, group: Sequence[Run], table: Table[Any]) -> Iterator[Run
         yield group[-1]
     else:
         ended = [run for run in group if run.has_ended]
+        for run in group:
+            if not run.has_ended:  # such as one of a node that was lost, which is never closed
+                table.reject(EARLIER_RUN, run.line)
         yield combined(ended, max(run.gpus for run in ended))
 
 

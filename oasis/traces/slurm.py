@@ -225,9 +225,11 @@ def layout_of(source: Source, columns: str = "", delimiter: str = "") -> Layout:
         between = delimiter or "|"
         return Layout(names, 0, lambda text: _cells(_split(text, between), between, len(names)))
     header = source.header
-    if len(source.lines) > 1 and RULE.fullmatch(source.lines[1]) and not delimiter:
-        spans = [found.span() for found in re.finditer(r"-+", source.lines[1])]
-        return Layout(_fixed(header, spans), 2, lambda text: _fixed(text, spans))
+    below = source.first + 1
+    rule = "".join(source.lines[below : below + 1])
+    if RULE.fullmatch(rule) and not delimiter:
+        spans = [found.span() for found in re.finditer(r"-+", rule)]
+        return Layout(_fixed(header, spans), below + 1, lambda text: _fixed(text, spans))
     if not KNOWN & set(re.findall(r"\w+", header)):
         _refuse_without_header(source)
     if not delimiter:
@@ -237,7 +239,7 @@ def layout_of(source: Source, columns: str = "", delimiter: str = "") -> Layout:
     names = split(header, delimiter)
     if not names[-1]:  # sacct --parsable ends each line with the delimiter
         names.pop()
-    return Layout(names, 1, lambda text: _cells(split(text, delimiter), delimiter, len(names)))
+    return Layout(names, below, lambda text: _cells(split(text, delimiter), delimiter, len(names)))
 
 
 def _refuse_without_header(source: Source) -> None:

@@ -38,9 +38,14 @@ class Source:
     path: str = field(default="FILE", compare=False, repr=False)
 
     @property
+    def first(self) -> int:
+        """How many blank lines stand above the first one that is not."""
+        return next((k for k, line in enumerate(self.lines) if line.strip()), 0)
+
+    @property
     def header(self) -> str:
-        """The first line, empty if there is none."""
-        return self.lines[0] if self.lines else ""
+        """The first line that is not blank, empty if there is none."""
+        return self.lines[self.first] if self.lines else ""
 
     @property
     def text(self) -> str:
@@ -225,7 +230,7 @@ def read_table(
         malformed.
     """
     if layout is None:
-        layout = Layout(csv_cells(source.header), 1, csv_cells)
+        layout = Layout(csv_cells(source.header), source.first + 1, csv_cells)
     _check_header(layout.header, columns, source.name)
     table: Table[Row] = Table()
     rows: list[tuple[int, Mapping[str, str]]] = []

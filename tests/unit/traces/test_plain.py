@@ -263,6 +263,13 @@ def test_a_refused_file_says_what_was_expected(tmp_path: Path) -> None:
         read_plain(path)
     assert str(caught.value) == (
         "row 2: bad duration (2 rows); bad gpus (1 row); none of the 3 rows of jobs.csv can be"
-        " used; expected instead of bad duration: a number >= 0, or days, hours, minutes and seconds as"
-        " d-hh:mm:ss, of bad gpus: a whole number >= 0"
+        " used; expected instead of bad duration: a number >= 0, or days, hours, minutes and"
+        " seconds as d-hh:mm:ss, of bad gpus: a whole number >= 0"
     )
+
+
+def test_blank_lines_above_the_header_are_no_header(tmp_path: Path) -> None:
+    path = plain(tmp_path, "a,0,60,1", "b,0,x,1", header=f"\n \n{HEADER}")
+    trace = read_plain(path)
+    assert [job.id for job in trace.jobs] == ["a"]
+    assert trace.malformed == {"bad duration": {"count": 1, "first_row": 5}}

@@ -516,3 +516,19 @@ def test_rows_that_do_not_stand_below_their_columns_are_named() -> None:
     assert len(table.rows) == 1
     [kind] = table.malformed
     assert kind.startswith("cells do not stand below the names of their columns")
+
+
+def test_a_run_that_was_never_closed_before_one_that_ended_is_said() -> None:
+    table = table_of(f"""
+JobID|Submit|Start|End|ElapsedRaw|State|AllocTRES
+7|{AT(6)}|{AT(6)}|Unknown|9999|RUNNING|gres/gpu=2
+7|{AT(8)}|{AT(8)}|{AT(9)}|3600|COMPLETED|gres/gpu=2
+""")
+    assert [(row.job.gpus, row.job.duration) for row in table.rows] == [(2, 3600)]
+    assert table.malformed == {"run of a job that has not ended": {"count": 1, "first_row": 2}}
+
+
+def test_blank_lines_above_the_header_of_sacct_are_no_header() -> None:
+    text = f"JobID|Submit|Elapsed|AllocTRES\n7|{AT(8)}|01:00:00|gres/gpu=2"
+    source = Source("jobs.txt", ("", " ", *text.splitlines()))
+    assert SLURM.table(source, SlurmOptions()).rows[0].job.id == "7"
