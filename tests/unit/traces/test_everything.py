@@ -175,3 +175,15 @@ def test_every_pod_of_openb_that_ran_on_the_fewest_nodes() -> None:
     )  # GPUs held at the busiest moment, by a program of its own
     fewer = OpenbOptions(worker_servers=8)
     assert len(read_openb(PODS, NODES, fewer, {"worker_servers"}).cluster.worker_ids) == 8
+
+
+@pytest.mark.parametrize(
+    ("start", "names"), [("-90000", "abcde"), ("0", "abcde"), ("86400", "cde")]
+)
+def test_a_start_that_is_given_is_where_the_arrivals_of_all_jobs_begin(
+    file: Path, start: str, names: str
+) -> None:
+    instance = everything(file, start=start)
+    assert "".join(job.id for job in instance.jobs) == names
+    slots = (90000 - float(start)) / 1800
+    assert instance.jobs[-1].arrival == int(slots)
