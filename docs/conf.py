@@ -36,6 +36,7 @@ nb_execution_mode = "force"
 nb_execution_raise_on_error = True
 nb_execution_in_temp = True  # what a notebook of the gallery writes never lands in the checkout
 nb_execution_timeout = 120
+nb_merge_streams = True  # how prints are split into pieces depends on time
 nb_render_markdown_format = "myst"  # tables
 
 myst_enable_extensions = ["deflist", "dollarmath"]

@@ -36,6 +36,7 @@ __all__ = [
     "percent",
     "print_facts",
     "print_json",
+    "print_notes",
     "print_rows",
     "print_text",
     "seconds",
@@ -76,6 +77,13 @@ def note(message: str) -> None:
 def print_text(text: str) -> None:
     """Print lines on standard output."""
     _write(text + "\n")
+
+
+def print_notes(notes: Iterable[str]) -> None:
+    """Print sentences about a table below it, wrapped as its own notes are."""
+    width = Console().width
+    for each in notes:
+        print_text(wrapped(each, width))
 
 
 def note_missing(missing: Sequence[str]) -> int:

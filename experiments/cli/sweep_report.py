@@ -79,8 +79,7 @@ def _print(means: pd.DataFrame, headline: Sequence[str]) -> None:
     figures = [name for name in headline if name in means]
     rows = table.rows_of(means, figures)
     console.print_rows(table.columns_of(figures), rows, title=table.TITLE)
-    for note in table.notes_of(means, figures):
-        console.print_text(note)
+    console.print_notes(table.notes_of(means, figures))
 
 
 def _plain(frame: pd.DataFrame) -> list[dict[str, Any]]:

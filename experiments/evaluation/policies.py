@@ -30,7 +30,7 @@ from experiments.evaluation.options import (
     options_of,
 )
 from experiments.evaluation.provenance import file_reference
-from oasis.model.choices import choice
+from oasis.model.choices import choice, did_you_mean
 from oasis.model.errors import PolicyError
 from oasis.model.validation import number
 from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION
@@ -81,7 +81,7 @@ def import_policy(name: str) -> type[Policy]:
     'fifo'
     >>> import_policy("baselines.queues:LIFO")
     Traceback (most recent call last):
-    ValueError: expected a policy in module baselines.queues, got no LIFO
+    ValueError: expected a policy in module baselines.queues, got no LIFO; did you mean 'FIFO'?
     """
     module_name, _, attribute = name.rpartition(":")
     if not module_name or not attribute:
@@ -97,12 +97,18 @@ def import_policy(name: str) -> type[Policy]:
         raise ValueError(f"expected a module that can be imported, got {what}") from error
     found = getattr(module, attribute, None)
     if found is None:
-        raise ValueError(f"expected a policy in module {module_name}, got no {attribute}")
-    if not (isinstance(found, type) and callable(getattr(found, "decide", None))):
+        there = [each for each, value in vars(module).items() if _is_policy(value)]
+        hint = did_you_mean(attribute, there) or f"; it has {', '.join(there) or 'none'}"
+        raise ValueError(f"expected a policy in module {module_name}, got no {attribute}{hint}")
+    if not _is_policy(found):
         expected = f"expected {name} to be a class with a method decide (docs: own policy)"
-        raise ValueError(expected)  # noqa: TRY004 (as for any other wrong value of an option)
+        raise ValueError(expected)
     _check_constructor(name, found)
     return found
+
+
+def _is_policy(found: object) -> bool:
+    return isinstance(found, type) and callable(getattr(found, "decide", None))
 
 
 def maker_of(policy: type[Policy], options: Mapping[str, Any]) -> Callable[..., Policy]:
@@ -536,6 +542,8 @@ def entry_of(name: str, among: Iterable[str] = tuple(POLICIES)) -> PolicyEntry:
     >>> list(entry_of("RRH").options)
     ['seed', 'threshold', 'discount', 'weight', 'placement']
     """
+    if name.endswith(".py"):
+        raise ValueError(f"expected FILE.py:CLASS, such as {name}:MyPolicy, got {name!r}")
     if is_import_name(name):
         policy = import_policy(name)
         make = maker_of(policy, options_of(policy))

@@ -81,9 +81,7 @@ def run_facts(run: Run, utilisation: Utilisation) -> Facts:
         ),
     ]
     facts += [(name.replace("_", " "), f"{value}") for name, value in run.report.items() if value]
-    if run.admitted_unfinished:
-        left = f"{run.admitted_unfinished} of {run.admitted} admitted jobs, which earn nothing"
-        facts.append(("did not finish", left))
+    facts += _unfinished(run)
     if run.outcome is not None and run.outcome.given_up_after_start:
         jobs, share = run.outcome.given_up_after_start, percent(run.outcome.wasted_share)
         facts.append(("work wasted", f"{share}; {jobs} jobs ran and never finished"))
@@ -108,6 +106,14 @@ def solve_facts(result: OfflineResult) -> Facts:
     ]
 
 
+def _unfinished(run: Run) -> Facts:
+    """How many admitted jobs did not finish; nothing if all did."""
+    if not run.admitted_unfinished:
+        return []
+    left = f"{run.admitted_unfinished} of {run.admitted} admitted jobs, which earn nothing"
+    return [("did not finish", left)]
+
+
 def ratio_facts(who: str, result: CompetitiveRatio, jobs: int) -> Facts:
     """What ``oasis ratio`` says of a ratio of the policy that is called `who`, on so many jobs."""
     run, offline, latency = result.run, result.offline, result.run.latency
@@ -118,6 +124,7 @@ def ratio_facts(who: str, result: CompetitiveRatio, jobs: int) -> Facts:
             who,
             f"{number(result.online_utility)}, admitted {run.admitted} of {jobs} jobs",
         ),
+        *(_unfinished(run) if result.is_complete else ()),
         ("offline optimum", _optimum(result)),
         ("certificate", _certificate(result)),
         ("best schedule by", offline.objective_by or "-"),

@@ -123,12 +123,15 @@ class Run(Summarised):
         return None if found is None else dict(found)
 
     def summary(self) -> tuple[str, Facts]:
-        """Policy, total utility and how many jobs were admitted."""
-        return "Run", [
+        """Policy, total utility, and how many jobs were admitted and did not finish."""
+        facts = [
             ("policy", self.policy),
             ("total utility", short(self.total_utility)),
             ("admitted", f"{self.admitted} of {len(self.decisions)} jobs"),
         ]
+        if self.admitted_unfinished:
+            facts.append(("did not finish", f"{self.admitted_unfinished} of them"))
+        return "Run", facts
 
     def to_frame(self) -> Any:
         """Decisions as a pandas DataFrame: a row a job in order of arrival.

@@ -17,7 +17,7 @@ from oasis.scheduling import Allocation, Policy, PolicyJob, Site
 from oasis.scheduling.site import FINE, Machine
 from oasis.simulator import PlainJob, replay, rigid_workload
 from oasis.simulator.speed import Communication, Load
-from oasis.traces import PhillyOptions, read_philly_plain
+from oasis.traces import PhillyOptions, read_philly_plain, swf, times
 from oasis.traces.mapping import RESOURCES
 from oasis.traces.openb import GB_PER_MIB
 from oasis.traces.swf import FIELDS
@@ -45,6 +45,11 @@ def openb_gpus() -> tuple[str]:
         return (f"{sum(int(row['gpu']) for row in csv.DictReader(stream)):,}",)
 
 
+def digits_today(ticks: int) -> int:
+    """Digits of a time of the years around 2017, in such parts of a second since 1970."""
+    return len(str(1_507_532_400 * ticks))
+
+
 IMPORTS = [
     Claim(TRACES, "here a dozen rows", holds=lambda: has(TRACES, r"for k in range\(12\)")),
     Claim(TRACES, "`gradient_mb` @ /", lambda: (GBIT_PER_MB,)),
@@ -61,6 +66,27 @@ IMPORTS = [
     Claim(TRACES, "@ % of the jobs have one GPU", share_of_one_gpu),
     Claim(TRACES, "(@ GPUs in openb)", openb_gpus),
     Claim(TRACES, "@ numbers a line", lambda: (FIELDS,)),
+    *(
+        Claim(TRACES, sentence, lambda: (times.FIRST_YEAR, times.LAST_YEAR))
+        for sentence in ("a time from @ to @ in seconds", "A time outside the years @ to @ is")
+    ),
+    Claim(
+        TRACES,
+        "in seconds (@ digits), milliseconds (@), microseconds (@) or nanoseconds (@) since 1970",
+        lambda: [digits_today(ticks) for ticks in times.EPOCH.values()],
+    ),
+    Claim(TRACES, "below @ (plain,", lambda: (f"{times.FIRST_SECOND:,.0f}",)),
+    Claim(
+        TRACES,
+        "median is below one second or above thirty days",
+        holds=lambda: (times.SHORTEST_MEDIAN, times.LONGEST_MEDIAN) == (1.0, 30 * 86400.0),
+    ),
+    Claim(
+        TRACES,
+        "lines of status @ to @ are parts",
+        lambda: (min(swf.PARTS), max(swf.PARTS)),
+        lambda: not {0, 1} & set(swf.PARTS),
+    ),
 ]
 
 # --- the simulator ------------------------------------------------------------------------------
@@ -286,7 +312,13 @@ ALLOWED: dict[str, dict[str, str]] = {
         "* 1.048576e-3 GB": "a unit",
         "gamma3 = max(1, `target_factor` D / s)": FORMULA,
         "sweeps of hundreds of like jobs": "why jobs of one GPU are left out",
-        "Three formats are read": "the rows of the table below",
+        "since 1970": "a definition",
+        "`20171009`": "an example of a date in digits",
+        "With 0, workers reserve no bandwidth": "none",
+        "the nodes with 1 to `max_node_gpus`": "a definition",
+        "(before Python 3.14, zstd": "the Python that has it; pyproject.toml agrees",
+        "its own: `838`, `838#2`,": "an example of a name",
+        "own line (status 0 or 1)": "a definition of the format",
     },
     SIMULATOR: {
         '`"oasis-elastic-workload"`, 1 |': "the schema refuses others",

@@ -16,6 +16,7 @@ from experiments.evaluation.intervals import CONFIDENCE
 from experiments.figures.figure import read_csv
 from experiments.figures.oasis.fig5 import SERVERS
 from experiments.figures.priority_queue import SCENARIOS
+from oasis.kubernetes.planning.driver import LONGEST_WAIT
 from oasis.model.rounding import TOLERANCE, floor
 from oasis.online.dp.worker_slots import ULPS
 from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION
@@ -331,6 +332,11 @@ KUBERNETES_CLAIMS = [
     ),
     Claim(
         KUBERNETES,
+        "at the next boundary, then after @, @, @ and at most @ slots",
+        lambda: (2, 4, 8, LONGEST_WAIT),
+    ),
+    Claim(
+        KUBERNETES,
         "A pod takes two writes, one to make it and one to open its gate",
         holds=lambda: {float(row["writes_per_pod"]) for row in benchmark("kubernetes")} == {2.0},
     ),
@@ -422,7 +428,11 @@ ALLOWED: dict[str, dict[str, str]] = {
         "With three jobs it loses": CELL,
         "Koren and Shasha 1995": REFERENCE,
     },
-    KUBERNETES: {"can use all eight GPUs": "the object below, on two nodes of four GPUs"},
+    KUBERNETES: {
+        "can use all eight GPUs": "the object below, on two nodes of four GPUs",
+        "Three metrics are for alerts:": "they are named behind it",
+        "`oasis_plan_stalled` is 1": "what a metric of two values means",
+    },
     "docs/kubernetes-reference.md": {
         "Default: `1`.": "made from the schema (tests/packaging/test_deploy.py)",
         "Default: `30`.": "made from the schema (tests/packaging/test_deploy.py)",

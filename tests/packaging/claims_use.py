@@ -6,13 +6,16 @@ import json
 import re
 import tomllib
 from functools import cache
+from typing import Any
 
 import numpy as np
+from rich.console import Console
 
 import oasis
 from experiments import CompetitiveRatio, competitive_ratio
 from experiments.cli import console, exit_codes, progress, sweep_progress
 from experiments.evaluation import intervals
+from experiments.evaluation.limits import read_share
 from experiments.library import Library
 from experiments.library.store import BETTER
 from experiments.plotting import canvas, schedule, utilities
@@ -266,7 +269,14 @@ COMMANDS = [
     Claim(CLI, "by a thousandth of itself", holds=lambda: LEAST_PROGRESS == 1e-3),
     Claim(CLI, "| @ | done |", lambda: (exit_codes.DONE,)),
     Claim(CLI, "| @ | bad usage", lambda: (exit_codes.BAD_INPUT,)),
-    Claim(CLI, "| @ | a limit was hit before", lambda: (exit_codes.LIMIT,)),
+    Claim(CLI, "| @ | the result is printed, but it is not whole", lambda: (exit_codes.LIMIT,)),
+    Claim(
+        CLI,
+        "the exit code is @. If no policy is done, there is no result, and the exit code is @.",
+        lambda: (exit_codes.LIMIT, exit_codes.INTERRUPTED),
+    ),
+    Claim(CLI, "`--gap 5%` for @. A", lambda: (f"{read_share('5%'):g}",)),
+    Claim(CLI, "off a terminal it has @ columns", lambda: (Console(_environ={}).width,)),
     Claim(CLI, "| @ | the result of a sweep", lambda: (exit_codes.FAILED_CELLS,)),
     Claim(CLI, "| @ | interrupted by", lambda: (exit_codes.INTERRUPTED,)),
     Claim(CLI, "the file, and the exit code is @", lambda: (exit_codes.BAD_INPUT,)),
@@ -478,9 +488,16 @@ DRAWN = [
 PLOTS, SWEEPS, LIBRARY = "docs/plots.md", "docs/sweeps.md", "docs/library.md"
 
 
-def default_seeds() -> list[int]:
+def seeds_of(given: Any = None) -> list[int]:
+    """The seeds of a sweep whose file says this of them, or nothing."""
     grid = {"instances": [{"preset": "testbed"}], "policies": [{"name": ["oasis"]}]}
-    return list(sweep_config(grid).seeds)
+    return list(sweep_config(grid if given is None else grid | {"seeds": given}).seeds)
+
+
+def first_and_last(seeds: list[int]) -> tuple[int, int]:
+    """The first and the last of seeds that follow one another."""
+    assert seeds == list(range(seeds[0], seeds[-1] + 1))
+    return seeds[0], seeds[-1]
 
 
 RESULTS = [
@@ -495,7 +512,18 @@ RESULTS = [
     Claim(PLOTS, "with @ % intervals", lambda: (confidence(),)),
     Claim(SWEEPS, "for @ % confidence", lambda: (confidence(),)),
     Claim(SWEEPS, "more than a factor of @,", lambda: (f"{intervals.WIDEST:,.0f}",)),
-    Claim(SWEEPS, "such as FIFO and SRTF. Default @ |", default_seeds),
+    Claim(SWEEPS, "Default `[0]` |", holds=lambda: seeds_of() == [0]),
+    Claim(SWEEPS, "`seeds = 5` is the seeds @ to @.", lambda: first_and_last(seeds_of(5))),
+    Claim(
+        SWEEPS,
+        "`{first = 3, count = 5}` is @ to @, and",
+        lambda: first_and_last(seeds_of({"first": 3, "count": 5})),
+    ),
+    Claim(
+        SWEEPS,
+        'such as @ or `"5%"`',
+        lambda: (f"{read_share('5%'):g}",),
+    ),
     Claim(SWEEPS, "ends with exit code @: the rows", lambda: (exit_codes.DONE,)),
     Claim(SWEEPS, "the exit code is then @.", lambda: (exit_codes.FAILED_CELLS,)),
     Claim(SWEEPS, "within @ seconds is an error", lambda: (seconds(Dask("").connect_seconds),)),
@@ -539,6 +567,8 @@ ALLOWED: dict[str, dict[str, str]] = {
     CLI: {
         "has `min_workers` above 1,": "what a minimum is",
         "would reach below 0,": "what a utility cannot be",
+        "| 1 | a fault of the program": "what Python ends with after a traceback",
+        "where it is not 0, `mean_completion`": "none",
     },
     FIELD: {
         "slots are 0 to $T - 1$": "a definition",
@@ -560,7 +590,9 @@ ALLOWED: dict[str, dict[str, str]] = {
         "they are cut off at 0, of a share also at 1": "what amounts and shares can be",
         "cut off at 1; where": "what a ratio can be",
         "and its interval is 0": "equal results",
+        "how many there are, from 0 on,": "the seeds of the claims below it",
     },
+    "docs/own-policy.md": {"`job.utility` is 1 at": "a definition; test_policy_check looks at it"},
     "docs/gallery/own-trace.md": {"Above 100 %": "what a percentage is"},
     "docs/gallery/sweep-on-dask.md": {"may have hundreds": "nothing that was measured"},
 }

@@ -10,6 +10,7 @@ import pytest
 from typer.main import get_command
 
 from experiments.cli.app import whole_app
+from oasis.traces.plain import FORMATS
 from tests.packaging.commands import EXAMPLE, Oasis, assert_refused
 
 # Options that several commands have in words of their own, and the one meaning behind these.
@@ -29,12 +30,14 @@ ONE_MEANING = {
     "--preset": "settings that the jobs are drawn from",
     "--ps-servers": "number of machines for parameter servers",
     "--qos": "only jobs of this quality of service",
+    "--runs": "how several runs of one job are read",
     "--seed": "seed of what is drawn at random in an instance",
     "--seeds": "number of seeds",
     "--slot-seconds": "length of a slot",
     "--user": "only jobs of this user",
     "--worker-servers": "number of machines for workers",
 }
+OF_FORMATS = rf" \((?:(?:{'|'.join(FORMATS)})(?:, )?)+\)(?=\.?$)"  # which replay adds
 HELP_OF_TYPER = ("--install-completion", "--show-completion", "--help")
 
 
@@ -55,7 +58,7 @@ def options() -> Iterator[tuple[str, str, str, str]]:
 def meanings() -> dict[str, set[tuple[str, str]]]:
     found: dict[str, set[tuple[str, str]]] = defaultdict(set)
     for name, _, takes, text in options():
-        found[name].add((takes, text))
+        found[name].add((takes, re.sub(OF_FORMATS, "", text)))
     return found
 
 
@@ -67,6 +70,17 @@ def test_every_option_has_one_meaning() -> None:
 
 def test_every_option_has_a_help() -> None:
     assert [(name, path) for name, path, _, text in options() if not text.strip()] == []
+
+
+def test_what_an_option_means_for_each_format_is_said() -> None:
+    """Users of Slurm have names, those of the Standard Workload Format numbers."""
+    replay = {name: text for name, path, _, text in options() if path.endswith("replay")}
+    assert "this user alone (slurm)" in replay["--user"]
+    assert "this user's number alone (swf)" in replay["--user"]
+    assert "alone (slurm)" in replay["--qos"]
+    assert "such as BE or LS (openb)" in replay["--qos"]
+    assert "all its runs), last or each (slurm)" in replay["--runs"]
+    assert replay["--time-zone"].endswith(" (plain, philly, slurm, swf, openb).")
 
 
 def test_what_is_listed_as_one_meaning_is_an_option() -> None:

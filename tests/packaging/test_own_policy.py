@@ -222,6 +222,10 @@ def test_a_module_that_cannot_be_imported_has_its_traceback_with_verbose(
     ("name", "message"),
     [
         ("mine.py:Absent", "expected a policy in module mine.py, got no Absent"),
+        ("mine.py:Qqq", "got no Qqq; it has Densest, "),
+        ("mine.py:Dnsest", "got no Dnsest; did you mean 'Densest'?"),
+        ("mine:densest", "got no densest; did you mean 'Densest'?"),
+        ("mine.py", "expected FILE.py:CLASS, such as mine.py:MyPolicy, got 'mine.py'"),
         ("absent.py:P", "expected a Python file, got no absent.py"),
         ("absent_module:P", "ModuleNotFoundError: No module named 'absent_module'"),
         ("mine.py:SOURCE", "got no SOURCE"),

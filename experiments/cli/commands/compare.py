@@ -88,8 +88,7 @@ def deliver_elastic(comparison: Comparison, file: Path, delivery: Delivery) -> N
 
     def show() -> None:
         console.print_rows(ELASTIC, elastic_rows(comparison), title=title)
-        for note in unfinished_notes(comparison):
-            console.print_text(note)
+        console.print_notes(unfinished_notes(comparison))
 
     def draw() -> Figure:
         from experiments.plotting import comparison_page  # noqa: PLC0415 (needs an extra)
@@ -185,8 +184,7 @@ def command(
         rows = compared_rows(comparison)
         over = f"; mean over {seeds} seeds of {', '.join(drawn)}" if drawn else ""
         console.print_rows(COMPARED, rows, title=f"{len(instance.jobs)} jobs{over}")
-        for note in unfinished_notes(comparison):
-            console.print_text(note)
+        console.print_notes(unfinished_notes(comparison))
 
     def draw() -> Figure:
         from experiments.plotting import comparison_page  # noqa: PLC0415 (needs an extra)

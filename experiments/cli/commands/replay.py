@@ -47,25 +47,30 @@ TRACE_OPTIONS = (
 
 def reading_flags() -> type[Any]:
     """A dataclass of the options about reading of all formats, but for the virtual cluster."""
-    found: dict[str, tuple[Any, list[str], Any]] = {}
+    found: dict[str, tuple[Any, Any, dict[str, list[str]]]] = {}
     for trace in FORMATS.values():
         options = options_of(trace.options)
         for entry in fields(trace.options):
             if entry.metadata["reading"] and entry.name != "virtual_cluster":
-                formats = found.get(entry.name, (None, [], None))[1]
-                found[entry.name] = (entry.default, [*formats, trace.name], options[entry.name])
+                option = options[entry.name]
+                _, _, helps = found.setdefault(entry.name, (entry.default, option.kind, {}))
+                helps.setdefault(option.help, []).append(trace.name)
     return make_dataclass(
         "Reading",
         [
             (
                 name,
-                option.kind,
+                kind,
                 field(
                     default=default,
-                    metadata={"help": f"{option.help} ({', '.join(formats)})"},
+                    metadata={
+                        "help": "; ".join(  # what one format says of it need not hold for another
+                            f"{text} ({', '.join(formats)})" for text, formats in helps.items()
+                        )
+                    },
                 ),
             )
-            for name, (default, formats, option) in found.items()
+            for name, (default, kind, helps) in found.items()
         ],
     )
 
@@ -163,8 +168,7 @@ def command(
 
     def show() -> None:
         console.print_rows(REPLAYED, replayed_rows(found), title=title)
-        for note in unfinished_notes(found):
-            console.print_text(note)
+        console.print_notes(unfinished_notes(found))
 
     def draw() -> Figure:
         from experiments.plotting import comparison_page  # noqa: PLC0415 (needs an extra)

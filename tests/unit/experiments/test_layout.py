@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from experiments.cli.console import print_facts, print_rows
+from experiments.cli.console import print_facts, print_notes, print_rows
 from experiments.cli.layout import SHORT, lay_out, printable, wrapped
 from experiments.evaluation.tables import COMPARED
 
@@ -139,3 +139,15 @@ def test_off_a_terminal_a_table_has_80_columns(
     out = capsys.readouterr().out
     assert max(map(len, out.splitlines())) <= 80
     assert "not shown for want of width: figure_6, figure_7, " in " ".join(out.split())
+
+
+def test_sentences_below_a_table_are_as_wide_as_it(
+    capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    sentences = ["*: " + "some words " * 9 + "mine.py:APolicyWithAName 2", "short"]
+    print_notes(sentences)
+    out = capsys.readouterr().out
+    assert max(map(len, out.splitlines())) <= 40
+    assert out.split() == " ".join(sentences).split()
+    assert out.endswith("\nshort\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -10,6 +11,7 @@ import pytest
 
 import oasis
 from baselines import DRF, FIFO
+from experiments import competitive_ratio
 from experiments.evaluation import tables
 from experiments.evaluation.comparison import Comparison, compare, compare_over_seeds, replay_each
 from experiments.evaluation.elastic_comparison import compare_elastic
@@ -149,6 +151,21 @@ def test_a_run_says_how_many_admitted_jobs_did_not_finish() -> None:
     whole = oasis.simulate(instance, oasis.OASiS.from_instance(instance))
     assert whole.admitted_unfinished == 0
     assert "did not finish" not in dict(tables.run_facts(whole, {}))
+
+
+def test_a_ratio_says_how_many_admitted_jobs_did_not_finish() -> None:
+    """It says of how many jobs the policy was paid, not only how many it took."""
+    instance = oasis.generate("testbed", jobs=4, seed=1)
+    result = competitive_ratio(instance, method="milp", scheduler=FIFO())
+    said = ("did not finish", "3 of 4 admitted jobs, which earn nothing")
+    assert said in facts.ratio_facts("fifo", result, 4)
+    assert said not in facts.ratio_facts("fifo", replace(result, is_complete=False), 4)
+    section = section_of("ratio.json", result.to_dict(), instance)
+    assert said in section.facts
+    assert "did not finish" in repr(result.run)
+    best = competitive_ratio(instance, method="milp")
+    assert "did not finish" not in dict(facts.ratio_facts("OASiS", best, 4))
+    assert "did not finish" not in repr(best.run)
 
 
 def cells(**columns: Any) -> pd.DataFrame:
