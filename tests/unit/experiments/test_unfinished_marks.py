@@ -13,7 +13,6 @@ import oasis
 from baselines import DRF, FIFO
 from experiments import competitive_ratio
 from experiments.evaluation import tables
-from experiments.evaluation import tables as facts
 from experiments.evaluation.comparison import Comparison, compare, compare_over_seeds, replay_each
 from experiments.evaluation.elastic_comparison import compare_elastic
 from experiments.plotting import plot_comparison, run_page
@@ -145,13 +144,13 @@ def test_a_run_says_how_many_admitted_jobs_did_not_finish() -> None:
     assert run.simulation is not None
     assert run.simulation["unfinished"] == 3
     said = ("did not finish", "3 of 4 admitted jobs, which earn nothing")
-    assert said in facts.run_facts(run, {})
+    assert said in tables.run_facts(run, {})
     again = oasis.Run.from_dict(json.loads(json.dumps(run.to_dict())))
-    assert said in facts.run_facts(again, {})
+    assert said in tables.run_facts(again, {})
     assert "3 of them did not finish" in run_page(instance, run).get_suptitle()
     whole = oasis.simulate(instance, oasis.OASiS.from_instance(instance))
     assert whole.admitted_unfinished == 0
-    assert "did not finish" not in dict(facts.run_facts(whole, {}))
+    assert "did not finish" not in dict(tables.run_facts(whole, {}))
 
 
 def test_a_ratio_says_how_many_admitted_jobs_did_not_finish() -> None:
@@ -196,3 +195,11 @@ def test_the_plot_of_means_says_how_many_did_not_finish() -> None:
     ax = plot_means([("las", point)], "mean_completion")
     assert [text.get_text() for text in ax.texts] == ["2.5 unfinished"]
     assert not plot_means([("las", point)], "total_utility").texts
+
+
+def test_results_of_versions_that_did_not_count_unfinished_jobs_have_their_number() -> None:
+    rows = {"las": {"finished": 3, "mean_completion": 7.0}, "fifo": {"finished": 5}}
+    found = Comparison("replay", rows, {"jobs": 5})
+    assert found.unfinished == {"las": 2, "fifo": 0}
+    (note,) = tables.unfinished_notes(found)
+    assert note.endswith("Not finished, of 5 jobs: las 2")

@@ -62,6 +62,15 @@ JobID|Submit|ElapsedRaw|ReqGRES
     ]
 
 
+@pytest.mark.parametrize("column", ["ReqGRES", "TresPerNode"])
+def test_gpus_of_a_node_count_on_each_node(column: str) -> None:
+    rows = f"""
+JobID|Submit|ElapsedRaw|NNodes|{column}
+1|{AT(8)}|3600|3|gres:gpu:2
+"""
+    assert facts(rows) == {"1": (6, 1.0)}
+
+
 def test_a_file_that_names_no_gpu_says_so() -> None:
     rows = f"""
 JobID|Submit|ElapsedRaw|AllocTRES|ReqGRES
