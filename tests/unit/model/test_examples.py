@@ -50,7 +50,10 @@ def test_what_is_proposed_works_with_the_files_that_are_written(
         assert call(*shlex.split(example.command), *more) == 0, example.command
 
 
-def test_examples_are_listed_and_printed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_examples_are_listed_and_printed(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "120")  # wide enough for each command on one line
     assert call("example") == 0
     out = capsys.readouterr().out
     assert all(f"oasis {example.command}" in " ".join(out.split()) for example in EXAMPLES.values())
