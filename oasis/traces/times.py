@@ -219,9 +219,9 @@ class Clock:
 
     def _number(self, text: str) -> tuple[str, float]:
         if self._date_of_digits and text.isdecimal():  # a mistyped one is no number of seconds
-            digits = len(self._date_of_digits)
-            found = f"a date of {digits} digits, expected {self._wanted()}"
-            raise _OtherFormError(f"{found}; --time-format {DATES_OF_DIGITS[digits]} reads it")
+            length = len(self._date_of_digits)
+            found = f"a date of {length} digits, expected {self._wanted()}"
+            raise _OtherFormError(f"{found}; --time-format {DATES_OF_DIGITS[length]} reads it")
         value = float(text)
         if not isfinite(value):
             raise _OtherFormError(f"too large a number, expected {self._wanted()}")
