@@ -158,13 +158,13 @@ def test_a_ratio_says_how_many_admitted_jobs_did_not_finish() -> None:
     instance = oasis.generate("testbed", jobs=4, seed=1)
     result = competitive_ratio(instance, method="milp", scheduler=FIFO())
     said = ("did not finish", "3 of 4 admitted jobs, which earn nothing")
-    assert said in facts.ratio_facts("fifo", result, 4)
-    assert said not in facts.ratio_facts("fifo", replace(result, is_complete=False), 4)
+    assert said in tables.ratio_facts("fifo", result, 4)
+    assert said not in tables.ratio_facts("fifo", replace(result, is_complete=False), 4)
     section = section_of("ratio.json", result.to_dict(), instance)
     assert said in section.facts
     assert "did not finish" in repr(result.run)
     best = competitive_ratio(instance, method="milp")
-    assert "did not finish" not in dict(facts.ratio_facts("OASiS", best, 4))
+    assert "did not finish" not in dict(tables.ratio_facts("OASiS", best, 4))
     assert "did not finish" not in repr(best.run)
 
 
