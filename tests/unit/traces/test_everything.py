@@ -113,6 +113,14 @@ def test_all_jobs_are_kept_and_each_can_finish(file: Path) -> None:
     assert instance.metadata["cannot_finish"] == 0
 
 
+@pytest.mark.parametrize("more", [{"stride": 2}, {"max_jobs": 1}, {"arrival_slots": 1}])
+def test_what_is_not_fixed_is_widened_whatever_its_value(file: Path, more: dict[str, Any]) -> None:
+    whole = PLAIN.instance(file, PlainOptions(), fixed=())
+    assert len(PLAIN.instance(file, PlainOptions(**more), fixed=()).jobs) == len(whole.jobs)
+    fixed = PLAIN.instance(file, PlainOptions(**more), fixed=tuple(more))
+    assert len(fixed.jobs) < len(whole.jobs)
+
+
 def test_the_machines_are_the_fewest_that_hold_the_busiest_moment(file: Path) -> None:
     """28 GPUs at 86400 s, which 14 servers of two have."""
     assert len(everything(file).cluster.worker_ids) == 14
