@@ -372,11 +372,11 @@ def _name_of_data(data: Any) -> str | None:  # noqa: PLR0911 (one for each kind)
         return "job list" if is_jobs else None
     if not isinstance(data, Mapping):
         return None
+    kind = data.get("kind")
+    if isinstance(kind, str) and kind in RESULTS:
+        return kind  # before the format: a comparison on elastic jobs names that of its jobs
     if isinstance(data.get("format"), str) and data["format"] in _FORMATS:
         return _FORMATS[data["format"]]
-    kind = data.get("kind")
-    if isinstance(kind, str) and kind in RESULTS and "format" not in data:
-        return kind
     if "apiVersion" in data:
         return "kubernetes"
     if "jobs" in data and ("meta" in data or _is_sacct_job(data["jobs"])):
