@@ -25,7 +25,7 @@ from oasis.solvers import SolveProgress, Status
 from oasis.solvers.budget import Budget
 from oasis.version import __version__
 from offline import OfflineResult, solve
-from offline.state import SolveState, WarmStart, decide
+from offline.state import Phase, SolveState, WarmStart, decide
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -350,7 +350,12 @@ def _online(
     """The run of `policy`, and where the offline solve starts: never below what it has earned."""
     if isinstance(policy, OASiS):
         return decide(instance, state, lambda: policy, decided.append)
-    run = simulate(instance, policy, on_decision=decided.append)
+    try:
+        run = simulate(instance, policy, on_decision=decided.append)
+    except KeyboardInterrupt:
+        known = {d.job_id: d.schedule for d in decided if d.schedule is not None}
+        state.found(verify(instance, known), known, Phase.WARM_START)
+        raise
     verify(instance, run)
     return run, WarmStart(run.schedules)
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 
 ROUNDING = 1e-8  # bounds are rounded outward by less than that
+MANY = 1e7  # from which numbers are written with powers of ten
 
 
 def number(value: float | None) -> str:
@@ -46,17 +47,32 @@ def interval(found: Mapping[str, Any]) -> str:
     if low == high:
         return f"{number(mean)} ± 0"
     if not math.isclose(high - mean, mean - low, rel_tol=1e-6):
-        return f"{mean:.4g} ({low:.3g} to {high:.3g})"
+        return f"{brief(mean)} ({brief(low, 3)} to {brief(high, 3)})"
     half = (high - low) / 2
     places = max(0, 1 - math.floor(math.log10(half)))
     return f"{mean:.{places}f} ± {half:.{places}f}"
 
 
+def brief(value: float, digits: int = 4) -> str:
+    """A number in few significant digits, whole numbers below ten million without loss.
+
+    Examples
+    --------
+    >>> brief(9.33333), brief(12345), brief(12345.6), brief(1.5e9)
+    ('9.333', '12345', '12346', '1.5e+09')
+    """
+    is_long = 10**digits <= abs(value) < MANY
+    return f"{value:.0f}" if is_long else f"{value:.{digits}g}"
+
+
 def percent(value: float | None) -> str:
-    """A fraction as a percentage; a dash where there is none, 0 if it is nothing but rounding."""
-    if value is None or value == float("inf"):
+    """A fraction as a percentage; a dash where there is none, 0 if it is nothing but rounding.
+
+    A gap to an objective of 0 is none, too.
+    """
+    if value is None or value > MANY:
         return "-"
-    return "0%" if abs(value) < ROUNDING else f"{100 * value:.3g}%"
+    return "0%" if abs(value) < ROUNDING else f"{brief(100 * value, 3)}%"
 
 
 def seconds(value: float) -> str:
@@ -295,7 +311,7 @@ def decision_row(decision: Decision) -> tuple[str, ...]:
     return (decision.job_id, "-", "-", "-", f"rejected: {decision.reason}")
 
 
-MARK = "*"  # of a figure of the jobs that finished alone
+MARK = "*"  # of a figure that may look good because jobs did not finish
 
 
 def compared_rows(found: Comparison) -> list[tuple[str, ...]]:
@@ -322,17 +338,19 @@ def unfinished_notes(found: Comparison) -> list[str]:
     >>> for note in unfinished_notes(Comparison("replay", rows, {"jobs": 5})):
     ...     print(note)
     *: of the jobs that finished alone. Not finished, of 5 jobs: mine 3
-    Waiting: a job that did not finish waits until it is rejected, or to the end of the run.
+    Waiting*: a job that did not finish waits until it is rejected, or to the end of the run
+    Use*: what such a job holds counts as used
     """
     left = {name: count for name, count in found.unfinished.items() if count}
     if not left:
         return []
     jobs = found.about.get("jobs")
-    named = ", ".join(f"{name} {count:.4g}" for name, count in left.items())
+    named = ", ".join(f"{name} {brief(count)}" for name, count in left.items())
     notes = [f"{MARK}: of the jobs that finished alone. Not finished, of {jobs} jobs: {named}"]
     if any("mean_waiting" in row for row in found.policies.values()):
-        rest = "waits until it is rejected, or to the end of the run."
-        notes.append(f"Waiting: a job that did not finish {rest}")
+        rest = "waits until it is rejected, or to the end of the run"
+        notes.append(f"Waiting{MARK}: a job that did not finish {rest}")
+        notes.append(f"Use{MARK}: what such a job holds counts as used")
     return notes
 
 
@@ -355,8 +373,8 @@ def _compared(name: str, figures: Mapping[str, Any], mark: str) -> tuple[str, ..
     return (
         name,
         _utility(figures),
-        f"{figures['admitted']:.4g}",
-        f"{figures['finished']:.4g}",
+        brief(figures["admitted"]),
+        brief(figures["finished"]),
         _whole(figures["wasted_share"]),
         _marked(_short(figures["mean_completion"]), mark),
         _marked(_short(figures["p95_completion"]), mark),
@@ -377,7 +395,7 @@ def _whole(share: float | None) -> str:
 
 
 def _short(value: float | None) -> str:
-    return "-" if value is None else f"{value:.3g}"
+    return "-" if value is None else brief(value, 3)
 
 
 def _elastic(name: str, found: Mapping[str, Any], mark: str) -> tuple[str, ...]:
@@ -389,9 +407,9 @@ def _elastic(name: str, found: Mapping[str, Any], mark: str) -> tuple[str, ...]:
         str(found["finished"]),
         _marked(_fixed(found["mean_completion"], 0), mark),
         _marked(_fixed(found["p95_completion"], 0), mark),
-        _fixed(found["mean_waiting"], 0),
+        _marked(_fixed(found["mean_waiting"], 0), mark),
         str(found["restarts"]),
-        percent(max(shares, default=None)),
+        _marked(percent(max(shares, default=None)), mark),
     )
 
 
@@ -401,8 +419,8 @@ def _replayed(name: str, found: Mapping[str, Any], mark: str) -> tuple[str, ...]
         name,
         str(found["finished"]),
         *(_marked(_fixed(found[figure], 1), mark) for figure in OF_FINISHED),
-        _fixed(found["mean_waiting"], 1),
-        percent(found["gpu_utilisation"]),
+        _marked(_fixed(found["mean_waiting"], 1), mark),
+        _marked(percent(found["gpu_utilisation"]), mark),
         _fixed(rate, 0),
     )
 

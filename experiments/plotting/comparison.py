@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from experiments.evaluation.comparison import OF_FINISHED
+from experiments.evaluation.comparison import MARKED
+from experiments.evaluation.tables import brief
 from experiments.plotting.canvas import (
     HATCHES,
     SMALL,
@@ -105,8 +106,8 @@ def plot_comparison(
     Returns
     -------
     Axes
-        With the picture; a policy without the figure has no bar. A completion time under a policy
-        that did not finish all jobs has an asterisk, and the policy's label says how many it left.
+        With the picture; a policy without the figure has no bar. Times and use under a policy that
+        did not finish all jobs have an asterisk, and the policy's label says how many it left.
 
     Raises
     ------
@@ -131,13 +132,13 @@ def plot_comparison(
     ax = axes(ax, 6.4, 1.2 + 0.4 * len(rows))
     unit, factor = _unit(shown, list(rows.values()))
     height = 0.8 / len(shown.bars)
-    of_finished = any(figure in OF_FINISHED for _, figure in shown.bars)
-    left = {name: count for name, count in comparison.unfinished.items() if count and of_finished}
+    is_marked = any(figure in MARKED for _, figure in shown.bars)
+    left = {name: count for name, count in comparison.unfinished.items() if count and is_marked}
     for k, (name, figure) in enumerate(shown.bars):
         marks = ["*" if policy in left else "" for policy in rows]
         _draw_bars(ax, list(rows.values()), figure, factor, (k, height), name, marks)
     jobs = comparison.about.get("jobs")
-    others = {name: f"\n* {count:.4g} of {jobs} unfinished" for name, count in left.items()}
+    others = {name: f"\n* {brief(count)} of {jobs} unfinished" for name, count in left.items()}
     ax.set_yticks(range(len(rows)), [shorten(name) + others.get(name, "") for name in rows])
     ax.set_ylim(len(rows) - 0.5, -0.5)
     ax.margins(x=0.18)
@@ -178,7 +179,7 @@ def _draw_bars(
         error_kw={"ecolor": ink(), "capsize": 2.5, "linewidth": 1.2},
     )
     texts = [
-        "none" if value is None else f"{number:.4g}{mark}"
+        "none" if value is None else f"{brief(number)}{mark}"
         for value, number, mark in zip(values, known, marks, strict=True)
     ]
     ax.bar_label(drawn, texts, padding=3, fontsize=SMALL)

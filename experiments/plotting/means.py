@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 
 from experiments.evaluation.comparison import OF_FINISHED
 from experiments.evaluation.intervals import scale_of
+from experiments.evaluation.tables import brief
 from experiments.plotting.canvas import SMALL, as_written, axes, ink, new_figure
 
 Mean = Mapping[str, float | None]
@@ -54,7 +55,7 @@ def plot_means(means: Points, figure: str, *, ax: Axes | None = None) -> Axes:
         left = found.get("unfinished") if figure in OF_FINISHED else None
         if left:
             ax.annotate(
-                f"{left:.4g} unfinished",
+                f"{brief(left)} unfinished",
                 (1.0, row),
                 (4, 0),
                 ("axes fraction", "data"),

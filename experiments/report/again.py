@@ -149,7 +149,10 @@ def not_options(data: Mapping[str, Any]) -> tuple[str, ...]:
     from offline.solve import METHOD_BY_NAME  # noqa: PLC0415 (needs an extra, as the result does)
 
     params = data[_OFFLINE[data["kind"]]].get("params", {})
-    defaults = dict(_named(METHOD_BY_NAME[data["method"]].params().to_dict()))
+    method = METHOD_BY_NAME.get(data["method"])
+    if method is None:  # Ctrl-C ended the online run, and "auto" had chosen none yet
+        return ()
+    defaults = dict(_named(method.params().to_dict()))
     changed = [f"{name} = {value}" for name, value in _named(params) if defaults.get(name) != value]
     if not changed:
         return ()

@@ -170,7 +170,7 @@ def notes_of(table: pd.DataFrame, figures: Sequence[str]) -> list[str]:
         notes.append("ratios: geometric mean, interval of the logarithms")
     left = {_point(row): row[LEFT] for row in table.to_dict("records") if _left(row)}
     if left and any(name in OF_FINISHED for name in figures):
-        counts = ", ".join(f"{point} {count:.4g}" for point, count in left.items())
+        counts = ", ".join(f"{point} {texts.brief(count)}" for point, count in left.items())
         if len(left) > MOST_NAMED:
             counts = f"at {len(left)} of {len(table)} points; column {LEFT} of the file"
         notes.append(f"{LEFT_MARK}: of the jobs that finished alone. Not finished: {counts}")

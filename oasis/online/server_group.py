@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -37,6 +37,8 @@ class ServerGroup:
     spare : (R, T) float array or None
         Units of resource r that are free on all servers together, or somewhat more; None where
         nobody keeps count.
+    lost : set of int
+        Servers that are not there.
     """
 
     capacity: FloatArray
@@ -45,6 +47,7 @@ class ServerGroup:
     server: IntArray
     copies: IntArray
     spare: FloatArray | None = None
+    lost: set[int] = field(default_factory=set)
 
     @classmethod
     def idle(
@@ -109,7 +112,10 @@ class ServerGroup:
         return self.price[:, slots, self._column(servers)].T
 
     def fits(self, demand: FloatArray, slots: IntArray, most: int) -> FloatArray:
-        """Units of `demand` (R,) that fit on one server of each column, at most `most`; (q, C)."""
+        """Units of `demand` (R,) that fit on one server of each column, at most `most`; (q, C).
+
+        On a lost server none fits, not even one that asks for nothing.
+        """
         least: FloatArray | None = None
         with np.errstate(over="ignore"):  # the quotient by a tiny demand is inf, which `most` caps
             for r in demand.nonzero()[0]:
@@ -117,7 +123,10 @@ class ServerGroup:
                 free /= demand[r]
                 least = free if least is None else np.minimum(least, free, out=least)
         if least is None:
-            return np.full((len(slots), len(self.server)), float(most))
+            units = np.full((len(slots), len(self.server)), float(most))
+            if self.lost:
+                units[:, self._column(np.array(sorted(self.lost)))] = 0.0
+            return units
         np.minimum(least, float(most), out=least)
         return rounding.floor_counts(least)  # it is monotone: rounding once is enough
 
@@ -238,7 +247,11 @@ class ServerGroup:
     def set_capacity(
         self, server: int, capacity: FloatArray, price: PriceFunction | None = None
     ) -> None:
-        """Change what one server holds (R,) in every slot; without `price` its prices stay."""
+        """Change what one server holds (R,) in every slot; without `price` its prices stay.
+
+        A lost server is there again.
+        """
+        self.lost.discard(server)
         column = self._open(np.array([server]))[0]
         self.capacity = self.capacity.copy()
         self.capacity[:, column] = capacity
@@ -246,6 +259,11 @@ class ServerGroup:
             self.price[:, :, column] = price(self.used[:, :, column].T, capacity).T
         if self.spare is not None:
             self.count_spare()
+
+    def lose(self, server: int) -> None:
+        """Do without a server in every slot; its prices stay."""
+        self.set_capacity(server, np.zeros(len(self.capacity)))
+        self.lost.add(server)
 
     def roll(self, slots: int, price: PriceFunction | None) -> None:
         """Drop the first `slots` rows of every server and append idle ones, at prices of `price`.

@@ -46,6 +46,22 @@ def test_every_policy_of_the_registry_runs_and_says_what_changes_cost(run):
     assert document["policies"]["fifo"]["restarts"] == 0
 
 
+@pytest.mark.parametrize("command", ["replay", "compare"])
+def test_what_comes_of_elastic_jobs_can_be_drawn_and_reported(command, tmp_path, capfd):
+    """The document names the format of its jobs; it is a result nevertheless."""
+    result, page, picture = (tmp_path / name for name in ("r.json", "r.html", "r.svg"))
+    for words in (
+        [command, EXAMPLE, "--policies", "fifo,drf", "-o", result],
+        ["plot", result, "-o", picture],
+        ["report", result, "-o", page],
+    ):
+        with pytest.raises(SystemExit) as ended:
+            main([str(word) for word in words])
+        assert ended.value.code == 0, capfd.readouterr().err
+    assert picture.read_text(encoding="utf-8").lstrip().startswith("<?xml")
+    assert f"oasis {command} {EXAMPLE}" in page.read_text(encoding="utf-8")
+
+
 def test_a_file_is_known_by_its_content_too(run, tmp_path):
     path = tmp_path / "jobs"
     path.write_bytes(b"\n " + EXAMPLE.read_bytes())

@@ -44,7 +44,7 @@ def command(
         if name is None:
             _list(entries)
         else:
-            _explain(name, entries[name])
+            _explain(*next(iter(entries.items())))  # under its own name, not as it was typed
 
     deliver(document, show, as_json=as_json, output=output)
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Self
 
-import numpy as np
-
 from oasis.model.cluster import Cluster
 from oasis.model.decision import Decision
 from oasis.model.job import Job
@@ -116,8 +114,7 @@ class OasisCore(Core):
         for live in hit:
             self._release(live)
         self.lost.add(server)
-        nothing = np.zeros(len(self.cluster.resources))
-        getattr(self.ledger, group).set_capacity(index, nothing)
+        getattr(self.ledger, group).lose(index)
         events = Events()
         for live in hit:
             self._place_again(live, events)
@@ -178,10 +175,9 @@ class OasisCore(Core):
     def restore_state(self, state: Mapping[str, Any], arrays: Arrays) -> None:
         self._next = state["next"]
         self.ledger = Ledger.restored(self.cluster, arrays, state["now"])
-        nothing = np.zeros(len(self.cluster.resources))
         for group, index in state["lost"]:
             self.lost.add((group, index))
-            getattr(self.ledger, group).set_capacity(index, nothing)
+            getattr(self.ledger, group).lose(index)
         self._live = self.restored_jobs(state, self.bounds.min_utility_fraction)
 
 

@@ -203,7 +203,7 @@ class Planner:
             bounds = self.plan.bounds
             servers.set_capacity(server, capacity, getattr(bounds, group) if bounds else None)
         else:
-            servers.set_capacity(server, np.zeros_like(capacity))
+            servers.lose(server)
 
     def replan(self, arrivals: Mapping[int, Job]) -> dict[int, str]:
         """Plan everything again, with new jobs by key; who is turned away or given up, and why."""

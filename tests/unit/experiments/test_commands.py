@@ -109,6 +109,16 @@ def test_policies_lists_them_and_explains_one(capsys: pytest.CaptureFixture[str]
     assert said(capsys, "policies", "lifo")[0] == 2
 
 
+@pytest.mark.parametrize("typed", ["FIFO", "Fifo"])
+def test_a_policy_is_explained_under_its_own_name(
+    typed: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, err = said(capsys, "policies", typed)
+    assert (code, err) == (0, "")
+    assert out.startswith("fifo\n")
+    assert "--set fifo.seed=" in out
+
+
 def test_schema_prints_one_document(capsys: pytest.CaptureFixture[str]) -> None:
     for kind in ("instance", "workload"):
         code, out, _ = said(capsys, "schema", kind)

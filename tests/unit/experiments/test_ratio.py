@@ -9,12 +9,15 @@ from dataclasses import replace
 import pytest
 
 import oasis
+from baselines import FIFO
 from experiments import competitive_ratio
 from experiments.cli.commands.ratio import print_jobs
 from experiments.evaluation import competitive_ratio as ratio
 from experiments.evaluation.competitive_ratio import GUARANTEES
 from experiments.evaluation.job_comparison import TAKEN_BY, compare_jobs, to_dict, totals
+from experiments.report.again import not_options
 from oasis import Cluster, Constant, Instance, Job, Server
+from oasis.scheduling import Plan, View
 from oasis.solvers import Status
 
 INSTANCE = oasis.read("docs/examples/congested.json")
@@ -101,6 +104,26 @@ def test_unfinished_online_run_still_gives_an_interval(
     document = json.loads(json.dumps(part.to_dict(), allow_nan=False))
     assert [document[name] for name in GUARANTEES] == [None] * len(GUARANTEES)
     assert document["online_utility"] <= result.online_utility
+
+
+class Stopped(FIFO):
+    """Ctrl-C comes when a job has finished."""
+
+    def decide(self, view: View) -> Plan:
+        if view.now >= 7:
+            raise KeyboardInterrupt
+        return super().decide(view)
+
+
+def test_an_interrupted_run_of_another_policy_is_a_schedule_too() -> None:
+    """What it has earned by then bounds the optimum from below, and the report can be written."""
+    part = competitive_ratio(INSTANCE, scheduler=Stopped())
+    earned = sum(decision.utility for decision in part.run.decisions)
+    assert part.offline.objective == pytest.approx(earned)
+    assert earned > 0
+    document = json.loads(json.dumps(part.to_dict(), allow_nan=False)) | {"kind": "ratio"}
+    assert document["method"] == "auto"
+    assert not_options(document) == ()
 
 
 def test_optimum_above_the_corrected_theorem_4_stops_the_run(

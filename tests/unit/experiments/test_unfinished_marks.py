@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -22,6 +23,14 @@ from experiments.sweep import summarise
 from experiments.sweep.summary import notes_of, rows_of
 from oasis.simulator import ElasticWorkload, elastic_from_dict
 
+CLOSED = """
+from oasis.scheduling import BasePolicy, Plan
+
+
+class Closed(BasePolicy):
+    def decide(self, view):
+        return Plan(rejected={job.index: "closed" for job in view.arrived})
+"""
 POLICIES: dict[str, dict[str, Any]] = {"kubernetes-default": {}, "fifo": {}}
 
 
@@ -63,13 +72,25 @@ def test_a_replay_says_who_deadlocked_and_marks_the_mean(replayed: Comparison) -
     assert found["mean_completion"] < replayed.policies["fifo"]["mean_completion"]
     assert replayed.policies["fifo"]["unfinished"] == 0
     stuck_row, fifo_row = tables.replayed_rows(replayed)
-    assert stuck_row[1:6] == ("1", "30.0*", "30.0*", "30.0*", "46.7")
+    assert stuck_row[1:7] == ("1", "30.0*", "30.0*", "30.0*", "46.7*", "90.6%*")
+    assert fifo_row[6] == "75%"  # the two that never run hold more
     assert not any("*" in cell for cell in fifo_row)
-    first, second = tables.unfinished_notes(replayed)
+    first, second, third = tables.unfinished_notes(replayed)
     assert first == (
         "*: of the jobs that finished alone. Not finished, of 3 jobs: kubernetes-default 2"
     )
     assert "end of the run" in second
+    assert third == "Use*: what such a job holds counts as used"
+
+
+def test_a_policy_that_rejects_all_has_no_waiting_that_can_be_compared(tmp_path: Path) -> None:
+    """It waits for nothing, which is no merit."""
+    (tmp_path / "closed.py").write_text(CLOSED, encoding="utf-8")
+    made, name = stuck(), f"{tmp_path / 'closed.py'}:Closed"
+    rows = replay_each(made.workload, {name: {}}, options=made.options)
+    assert (rows[name]["mean_waiting"], rows[name]["rejected"]) == (0.0, 3)
+    found = Comparison("replay", rows, {"jobs": 3})
+    assert tables.replayed_rows(found)[0][1:7] == ("0", "-", "-", "-", "0.0*", "0%*")
 
 
 def test_without_unfinished_jobs_there_is_no_note() -> None:
@@ -83,7 +104,8 @@ def test_elastic_jobs_are_marked_too() -> None:
     assert found.policies["kubernetes-default"]["unfinished"] == 2
     assert found.unfinished == {"kubernetes-default": 2, "fifo": 0}
     stuck_row, fifo_row = tables.elastic_rows(found)
-    assert stuck_row[3:6] == ("1", "30*", "30*")
+    assert stuck_row[3:7] == ("1", "30*", "30*", "47*")
+    assert (stuck_row[8], fifo_row[8]) == ("90.6%*", "75%")
     assert not any("*" in cell for cell in fifo_row)
 
 
@@ -127,8 +149,10 @@ def test_the_plot_marks_the_bar_and_says_how_many(replayed: Comparison) -> None:
     assert names[0].startswith("kubernetes")
     assert names[0].endswith("\n* 2 of 3 unfinished")
     assert names[1] == "fifo"
-    waiting = plot_comparison(replayed, measure="waiting")
-    assert not any("*" in text.get_text() for text in [*waiting.texts, *waiting.get_yticklabels()])
+    for measure in ("waiting", "use"):
+        other = plot_comparison(replayed, measure=measure)
+        assert sum(text.get_text().endswith("*") for text in other.texts) == 1
+        assert "2 of 3 unfinished" in other.get_yticklabels()[0].get_text()
 
 
 def test_the_report_has_the_note(replayed: Comparison) -> None:
@@ -203,3 +227,17 @@ def test_results_of_versions_that_did_not_count_unfinished_jobs_have_their_numbe
     assert found.unfinished == {"las": 2, "fifo": 0}
     (note,) = tables.unfinished_notes(found)
     assert note.endswith("Not finished, of 5 jobs: las 2")
+
+
+def test_large_counts_and_long_times_keep_their_digits() -> None:
+    rows = {"mine": {"unfinished": 12345, "finished": 98765, "mean_waiting": 1.0}}
+    (first, *_) = tables.unfinished_notes(Comparison("replay", rows, {"jobs": 111110}))
+    assert first.endswith("mine 12345")
+    assert (tables.brief(98765), tables.brief(1234.5, 3), tables.brief(4.891, 3)) == (
+        "98765",
+        "1234",
+        "4.89",
+    )
+    assert tables.interval({"mean": 23456.0, "low": 1234.0, "high": 98765.0}) == (
+        "23456 (1234 to 98765)"
+    )

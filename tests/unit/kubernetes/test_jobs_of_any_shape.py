@@ -116,6 +116,22 @@ def test_a_job_of_any_shape_is_served_or_told_why_not(shape: str, name: str) -> 
     assert played.measured("oasis_policy_errors_total") == 0
 
 
+@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("gone", ["n0", "p0"])
+def test_pods_that_ask_for_nothing_are_not_put_on_a_node_that_is_gone(gone: str, name: str) -> None:
+    played = Played(policy(name))
+    there = played.nodes
+    played.nodes = [node for node in there if node["metadata"]["name"] != gone]
+    made = job("odd", maximum=3, template=pods())
+    made["spec"]["parameterServers"] = {"template": pods()}
+    odd = played.submit(made)
+    played.step()
+    played.nodes = there
+    played.run(17)
+    assert played.measured("oasis_job_errors_total", doing="planning") == 0
+    assert played.phase(odd) == "Completed"
+
+
 def test_those_that_draw_counts_are_the_ten_that_failed() -> None:
     assert len(DRAWING) == 10
     assert {"fifo", "rrh", "kubernetes-default"} < set(DRAWING)

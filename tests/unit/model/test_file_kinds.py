@@ -29,6 +29,8 @@ FILES = {
     "prices": '{"format": "oasis-prices", "version": 1}',
     "run": '{"kind": "run", "policy": "fifo"}',
     "quote": '{"kind": "quote"}',
+    "compare": '{"kind": "compare", "policies": {}, "format": "oasis-elastic-workload"}',
+    "replay": '{"kind": "replay", "policies": {}, "format": "oasis-elastic-workload"}',
     "schedules": '{"schedules": []}',
     "job list": '[{"epochs": 1, "chunks": 2}]',
     "plain": "gpus,id,note,duration,submitted\n4,a,,60,0\n",

@@ -261,3 +261,17 @@ def test_columns_hide_nothing_from_a_group_that_has_one_for_each_server(
     ]
     assert fills[0] == fills[1]
     assert np.bincount(fills[0][0], weights=fills[0][2], minlength=HORIZON).tolist() == list(units)
+
+
+def test_on_a_lost_server_not_even_a_unit_that_asks_for_nothing_fits() -> None:
+    """It is no server without capacity, where such a unit has its place."""
+    group, nothing = idle(), np.zeros(2)
+    assert group.fits(nothing, at(0, 1), 5).tolist() == [[5.0, 5.0]] * 2
+    group.lose(1)
+    servers = dict(zip(group.server.tolist(), group.fits(nothing, at(0), 5)[0], strict=True))
+    assert [servers[k] for k in (0, 1, 3)] == [5.0, 0.0, 5.0]
+    assert group.room(np.array([1.0, 0.0]), at(0), 5)[0][list(servers).index(1)] == 0
+    group.set_capacity(1, np.array([8.0, 4.0]))
+    assert 0.0 not in group.fits(nothing, at(0), 5)
+    group.set_capacity(3, np.zeros(2))
+    assert 0.0 not in group.fits(nothing, at(0), 5)
