@@ -1,4 +1,4 @@
-"""Completion times of the jobs that finished alone are marked, with the number of the others."""
+"""Completion times of the finished jobs only are marked, with the number of the others."""
 
 from __future__ import annotations
 
@@ -76,9 +76,7 @@ def test_a_replay_says_who_deadlocked_and_marks_the_mean(replayed: Comparison) -
     assert fifo_row[6] == "75%"  # the two that never run hold more
     assert not any("*" in cell for cell in fifo_row)
     first, second, third = tables.unfinished_notes(replayed)
-    assert first == (
-        "*: of the jobs that finished alone. Not finished, of 3 jobs: kubernetes-default 2"
-    )
+    assert first == ("*: of the finished jobs only. Not finished, of 3 jobs: kubernetes-default 2")
     assert "end of the run" in second
     assert third == "Use*: what such a job holds counts as used"
 
@@ -205,7 +203,7 @@ def test_the_means_of_a_sweep_are_marked(columns: dict[str, Any]) -> None:
     assert row[-1].endswith("†")
     assert not row[-2].endswith("†")
     note = notes_of(means, ["finished", "mean_completion"])[-1]
-    assert note == "†: of the jobs that finished alone. Not finished: las 1"
+    assert note == "†: of the finished jobs only. Not finished: las 1"
 
 
 def test_a_sweep_in_which_all_jobs_finish_has_no_mark() -> None:
