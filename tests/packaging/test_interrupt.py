@@ -344,7 +344,7 @@ def test_an_interrupted_comparison_keeps_the_policies_that_are_done(
     assert (list(document["policies"]), document["missing"]) == (["fifo", "srtf"], ["drf", "las"])
     nothing = ended_at("fifo", *words, "--policies", "fifo,drf")
     assert (nothing.returncode, nothing.stdout) == (130, "")
-    assert nothing.stderr == "oasis: interrupted\n"
+    assert nothing.stderr == f"{read}oasis: interrupted\n"
     whole = ended_at("", *words, "--policies", "fifo,drf", "--json")
     assert whole.returncode == 0
     assert "missing" not in json.loads(whole.stdout)
