@@ -70,7 +70,8 @@ def test_table_has_a_row_a_point_and_the_file_a_row_a_cell(call, grid: Path) -> 
     assert found == [3, 3, 2, 3, 3, 3]  # with DRF, jobs finish with one of the two seeds only
     assert rows[2].endswith(" (of 1)")
     output = grid.with_suffix(".parquet")
-    assert err == f"wrote {output}: {CELLS} cells run, 0 recorded before\n"
+    (*_, last) = err.splitlines()  # a slow machine says before it how far it is
+    assert last == f"wrote {output}: {CELLS} cells run, 0 recorded before"
     assert len(read_frame(output)) == CELLS
 
 
