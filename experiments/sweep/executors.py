@@ -137,7 +137,7 @@ def _parallel(
     def calls() -> Iterator[object]:
         for cell in cells:
             started.append(cell)
-            yield joblib.delayed(_paired)(os.getpid(), cell)
+            yield joblib.delayed(_paired)(os.getpid(), os.getcwd(), cell)
 
     with joblib.parallel_config(backend="loky", inner_max_num_threads=1):
         # Two at least: with one, joblib would run the cells in this process, which must survive.
@@ -151,7 +151,8 @@ def _parallel(
     yield from parallel(calls())
 
 
-def _paired(driver: int, cell: Cell) -> tuple[Cell, Record]:
+def _paired(driver: int, folder: str, cell: Cell) -> tuple[Cell, Record]:
+    os.chdir(folder)  # joblib keeps its processes, and files of a cell are named from here
     return cell, execute_for(driver, cell)
 
 
