@@ -162,12 +162,12 @@ def test_other_arguments_of_another_kind_are_named(name: str) -> None:
 
 @pytest.mark.parametrize("servers", [0, -1, 1.5])
 def test_a_cluster_has_a_server(servers: Any) -> None:
-    with pytest.raises(oasis.InstanceError, match="^servers: expected an integer >= 1"):
+    with pytest.raises(oasis.InstanceError, match=r"^servers: expected an integer >= 1"):
         rigid_workload([PlainJob("a", 0.0, 1.0, 1)], servers, 8)
 
 
 @pytest.mark.parametrize("seed", ["a", -1, 1.5, True])
 @pytest.mark.parametrize("made", [FIFO, KubernetesDefault, RRH])
 def test_a_seed_is_checked_where_it_is_given(made: Callable[..., object], seed: Any) -> None:
-    with pytest.raises(ValueError, match="^seed: expected an integer >= 0, got"):
+    with pytest.raises(ValueError, match=r"^seed: expected an integer >= 0, got"):
         made(seed=seed)
