@@ -4,215 +4,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
-
-import pulp
 
 from baselines.counts import Placing
 from baselines.fair_shares import Fairness, Portions
 from oasis.model import rounding
 from oasis.model.extras import require
-from oasis.model.rounding import TOLERANCE, FloatArray
-from oasis.scheduling import BasePolicy, JobBook, Plan, PolicyJob, Room, Site, View
-from oasis.scheduling.job import Allocation, Demand, Tasks
-from oasis.scheduling.site import GROUPS
-from oasis.solvers import Status, highs
-
-# A job whose count lies this little above a whole number of parameter servers is not given it.
-MARGIN = 1e-6
-
-Row = tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A job that the MILP may start, resize or move.
-
-    Parameters
-    ----------
-    job : PolicyJob
-        The job.
-    held : Allocation
-        What it holds; `NOTHING` if it waits.
-    portions : tuple of (K,) float array
-        Share of each resource that one worker, and one parameter server, takes.
-    per_worker : float
-        Dominant share of one worker.
-    fair : float
-        Dominant share that is fair.
-    """
-
-    job: PolicyJob
-    held: Allocation
-    portions: tuple[FloatArray, FloatArray]
-    per_worker: float
-    fair: float
-
-    @classmethod
-    def of(
-        cls, job: PolicyJob, held: Allocation, portions: Portions, fairness: Fairness
-    ) -> Candidate:
-        """`job` as it stands."""
-        tasks = (portions.of_task(job, "worker"), portions.of_task(job, "ps"))
-        index = job.index
-        return cls(job, held, tasks, fairness.per_worker[index], fairness.fair[index])
-
-    @property
-    def runs(self) -> bool:
-        """Whether it holds anything."""
-        return bool(self.held.workers)
-
-
-class Partition:
-    """One MILP.
-
-    Parameters
-    ----------
-    site : Site
-        The machines.
-    free : list of tuple of int
-        Of each machine, what is there for the candidates: what the other jobs hold is gone.
-    candidates : sequence of Candidate
-        The jobs to decide on.
-    most_loss : float
-        Limit on the sum of their fairness losses.
-    most_changes : int
-        So many of those that run may be resized or moved.
-    down : collection of int
-        Machines that are not there.
-    """
-
-    def __init__(
-        self,
-        site: Site,
-        free: list[Row],
-        candidates: Sequence[Candidate],
-        most_loss: float,
-        most_changes: int,
-        down: Collection[int] = (),
-    ) -> None:
-        self._site, self._free, self._candidates = site, free, candidates
-        self._down = down
-        self.problem = pulp.LpProblem("Dorm", pulp.LpMaximize)
-        self._loads: dict[tuple[int, int], list[tuple[pulp.LpVariable, int]]] = {}
-        self._tasks: list[tuple[dict[int, pulp.LpVariable], ...]] = []
-        self._objective: list[tuple[pulp.LpVariable, float]] = []
-        losses, changes = [], []
-        for k, candidate in enumerate(candidates):
-            loss, change = self._add_job(k, candidate)
-            losses.append(loss)
-            changes += change
-        self.problem.setObjective(pulp.LpAffineExpression(self._objective))
-        self._require(pulp.lpSum(losses) <= most_loss, "fairness")
-        if changes:
-            self._require(pulp.lpSum(changes) <= most_changes, "adjustment")
-        for (machine, resource), load in self._loads.items():
-            room = free[machine][resource]
-            row = pulp.LpAffineExpression((v, amount / room) for v, amount in load)
-            self._require(row <= 1, f"capacity_{machine}_{resource}")
-
-    def solve(self, node_limit: int) -> tuple[str, dict[int, Allocation] | None]:
-        """How the search ended, and what each candidate is to hold; None without an answer."""
-        solution = highs.solve(self.problem, node_limit=node_limit)
-        if solution.status is Status.INTERRUPTED:  # the solver has swallowed Ctrl-C
-            raise KeyboardInterrupt
-        if solution.objective is None:
-            return f"{solution.status} without a solution", None
-        answer = {
-            candidate.job.index: Allocation(
-                *(_read(variables, solution.values) for variables in tasks)
-            )
-            for candidate, tasks in zip(self._candidates, self._tasks, strict=True)
-        }
-        if not self._is_exact(answer):
-            return "a solution that rounding breaks", None
-        return str(solution.status), answer
-
-    def _require(self, row: pulp.LpConstraint, name: str) -> None:
-        self.problem.addConstraint(row, name)
-
-    def _add_job(
-        self, k: int, candidate: Candidate
-    ) -> tuple[pulp.LpVariable, list[pulp.LpVariable]]:
-        """Rows (3), (6), (7) of a job, its fairness loss and whether it is adjusted."""
-        job = candidate.job
-        runs = self.problem.add_variable(f"runs_{k}", int(candidate.runs), 1, pulp.LpInteger)
-        workers = self._add_tasks(k, "worker", job.worker, job.max_workers)
-        ps = self._add_tasks(k, "ps", job.ps, job.ps_needed(job.max_workers))
-        self._tasks.append((workers, ps))
-        count = self._add_count(f"n_{k}", workers, job.max_workers)
-        needed, fixed = job.ps_line
-        servers = self._add_count(f"p_{k}", ps, max(job.max_workers, fixed))
-        self._require(count >= job.min_workers * runs, f"fewest_{k}")
-        self._require(count <= job.max_workers * runs, f"(3)_{k}")
-        slack = TOLERANCE * max(1.0, needed * job.max_workers)
-        self._require(servers >= needed * count + fixed * runs - slack, f"(6)_{k}")
-        # no more of them than (6) asks for, and so no more than workers (7)
-        self._require(servers <= needed * count + (fixed + 1 - MARGIN) * runs, f"(7)_{k}")
-        loss = self.problem.add_variable(f"loss_{k}", 0)
-        self._require(loss >= candidate.per_worker * count - candidate.fair, f"above_{k}")
-        self._require(loss >= candidate.fair - candidate.per_worker * count, f"below_{k}")
-        # utilisation is at most K: to run one job more comes before it
-        self._objective.append((runs, 1.0 + len(candidate.portions[0])))
-        used = zip((count, servers), candidate.portions, strict=True)
-        self._objective += [(variable, float(portion.sum())) for variable, portion in used]
-        return loss, self._add_change(k, candidate) if candidate.runs else []
-
-    def _add_tasks(
-        self, k: int, group: str, demand: Demand, most: int
-    ) -> dict[int, pulp.LpVariable]:
-        """Tasks of a job by machine, at most as many as fit there."""
-        tasks = {}
-        for machine in self._site.machines_for(group):
-            room = self._free[machine]
-            fit = min([most, *(room[resource] // amount for resource, amount in demand)])
-            if fit > 0 and machine not in self._down:
-                name = f"{group}_{k}_{machine}"
-                task = self.problem.add_variable(name, 0, fit, pulp.LpInteger)
-                tasks[machine] = task
-                for resource, amount in demand:
-                    self._loads.setdefault((machine, resource), []).append((task, amount))
-        return tasks
-
-    def _add_count(
-        self, name: str, tasks: dict[int, pulp.LpVariable], most: int
-    ) -> pulp.LpVariable:
-        count = self.problem.add_variable(name, 0, most, pulp.LpInteger)
-        self._require(pulp.lpSum(tasks.values()) == count, f"count_{name}")
-        return count
-
-    def _add_change(self, k: int, candidate: Candidate) -> list[pulp.LpVariable]:
-        """Whether a job that runs is adjusted: without that, every task stays where it is."""
-        change = self.problem.add_variable(f"change_{k}", 0, 1, pulp.LpInteger)
-        for group, tasks, held in zip(GROUPS, self._tasks[-1], candidate.held, strict=True):
-            before = dict(held)
-            for machine, task in tasks.items():
-                count = before.get(machine, 0)
-                more = int(task.upBound) - count
-                self._require(task <= count + more * change, f"most_{group}_{k}_{machine}")
-                if count:
-                    least = count - count * change
-                    self._require(task >= least, f"least_{group}_{k}_{machine}")
-        return [change]
-
-    def _is_exact(self, answer: dict[int, Allocation]) -> bool:
-        """Whether counts and machines allow the answer to the last unit."""
-        room = Room(self._site, self._free.copy(), self._down)
-        for candidate in self._candidates:
-            job, given = candidate.job, answer[candidate.job.index]
-            workers = given.worker_count
-            fits = not workers or job.min_workers <= workers <= job.max_workers
-            if not fits or given.ps_count != job.ps_needed(workers) or not room.hold(job, given):
-                return False
-        return True
-
-
-def _read(variables: dict[int, pulp.LpVariable], values: Mapping[str, float]) -> Tasks:
-    counts = ((machine, round(values[v.name])) for machine, v in variables.items())
-    return tuple((machine, count) for machine, count in counts if count)
-
+from oasis.scheduling import Allocation, BasePolicy, JobBook, Plan, PolicyJob, Room, Site, View
 
 IDLE = "an answer with which nobody runs"
 
@@ -319,7 +118,7 @@ class Dorm(BasePolicy):
     def reset(self, site: Site) -> None:
         # here, so that whoever has no solver hears of it before the run
         require("Dorm", "pulp", "highspy")
-        from baselines.dorm import Partition  # noqa: PLC0415 (needs an extra)
+        from baselines.partition import Partition  # noqa: PLC0415 (needs an extra)
         from oasis.solvers import highs  # noqa: PLC0415
 
         self._partition, self._solver = Partition, highs.version()
@@ -369,7 +168,7 @@ class Dorm(BasePolicy):
         self, view: View, before: Mapping[int, Allocation], fairness: Fairness
     ) -> dict[int, Allocation] | None:
         """What the MILP gives to the jobs that it decides on; None if it gives no answer."""
-        from baselines.dorm import Candidate  # noqa: PLC0415 (needs an extra)
+        from baselines.partition import Candidate  # noqa: PLC0415 (needs an extra)
 
         chosen = self._choose(before, fairness)
         others = [index for index in self._jobs if index not in set(chosen)]

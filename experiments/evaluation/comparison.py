@@ -22,7 +22,7 @@ from oasis.simulator import Outcome, Policy, Scheduler, Workload, replay
 from oasis.simulator.result import Run
 
 SLOT_SECONDS = 600.0  # length of the slots of OASiS and recourse on elastic jobs
-# Figures of the jobs that finished alone: where jobs did not, every page and plot marks them.
+# Figures of the finished jobs only: where jobs did not, every page and plot marks them.
 OF_FINISHED = ("mean_completion", "median_completion", "p95_completion")
 # Where jobs did not finish, these may look good, too: a job does not wait any more once it is
 # rejected, and what jobs hold that never run counts as used.

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from inspect import getdoc
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 import baselines
 import oasis
@@ -107,7 +107,7 @@ def import_policy(name: str) -> type[Policy]:
     return found
 
 
-def _is_policy(found: object) -> bool:
+def _is_policy(found: object) -> TypeGuard[type[Policy]]:
     return isinstance(found, type) and callable(getattr(found, "decide", None))
 
 

@@ -337,7 +337,7 @@ def unfinished_notes(found: Comparison) -> list[str]:
     >>> rows = {"mine": {"unfinished": 3, "mean_waiting": 1.0}, "fifo": {"unfinished": 0}}
     >>> for note in unfinished_notes(Comparison("replay", rows, {"jobs": 5})):
     ...     print(note)
-    *: of the jobs that finished alone. Not finished, of 5 jobs: mine 3
+    *: of the finished jobs only. Not finished, of 5 jobs: mine 3
     Waiting*: a job that did not finish waits until it is rejected, or to the end of the run
     Use*: what such a job holds counts as used
     """
@@ -346,7 +346,7 @@ def unfinished_notes(found: Comparison) -> list[str]:
         return []
     jobs = found.about.get("jobs")
     named = ", ".join(f"{name} {brief(count)}" for name, count in left.items())
-    notes = [f"{MARK}: of the jobs that finished alone. Not finished, of {jobs} jobs: {named}"]
+    notes = [f"{MARK}: of the finished jobs only. Not finished, of {jobs} jobs: {named}"]
     if any("mean_waiting" in row for row in found.policies.values()):
         rest = "waits until it is rejected, or to the end of the run"
         notes.append(f"Waiting{MARK}: a job that did not finish {rest}")

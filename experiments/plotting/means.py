@@ -39,7 +39,7 @@ def plot_means(means: Points, figure: str, *, ax: Axes | None = None) -> Axes:
     -------
     Axes
         With the first 40 points from top to bottom; the title says if there are more. A point
-        without a mean has no dot. A completion time is one of the jobs that finished alone: beside
+        without a mean has no dot. A completion time is one of the finished jobs only: beside
         each point is how many others there were.
 
     Examples

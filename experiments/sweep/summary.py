@@ -44,7 +44,7 @@ def summarise(frame: pd.DataFrame, figures: Iterable[str]) -> pd.DataFrame:
         values), ``figure.interval`` (what interval it is, as in
         `experiments.evaluation.intervals.Interval`), ``figure.ci95`` (half-width by Student's t
         before the interval is cut off where no value can be; NaN for ratios) and ``figure.n``
-        (values that the mean is of). Beside figures of the jobs that finished alone, such as
+        (values that the mean is of). Beside figures of the finished jobs only, such as
         ``mean_completion``, ``unfinished`` is the mean number of the other jobs.
 
     Examples
@@ -173,7 +173,7 @@ def notes_of(table: pd.DataFrame, figures: Sequence[str]) -> list[str]:
         counts = ", ".join(f"{point} {texts.brief(count)}" for point, count in left.items())
         if len(left) > MOST_NAMED:
             counts = f"at {len(left)} of {len(table)} points; column {LEFT} of the file"
-        notes.append(f"{LEFT_MARK}: of the jobs that finished alone. Not finished: {counts}")
+        notes.append(f"{LEFT_MARK}: of the finished jobs only. Not finished: {counts}")
     return notes
 
 

@@ -372,9 +372,9 @@ def _name_of_data(data: Any) -> str | None:  # noqa: PLR0911 (one for each kind)
         return "job list" if is_jobs else None
     if not isinstance(data, Mapping):
         return None
-    kind = data.get("kind")
+    kind = data.get("kind")  # before the format: a result of replay names that of its trace
     if isinstance(kind, str) and kind in RESULTS:
-        return kind  # before the format: a comparison on elastic jobs names that of its jobs
+        return kind
     if isinstance(data.get("format"), str) and data["format"] in _FORMATS:
         return _FORMATS[data["format"]]
     if "apiVersion" in data:

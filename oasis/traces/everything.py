@@ -44,17 +44,20 @@ def loosened(kind: type[TraceOptions], given: Mapping[str, Any]) -> dict[str, An
     return {**given, **more}
 
 
-def widened(options: Options, records: Sequence[Record], fixed: Collection[str]) -> Options:
+def widened(
+    options: Options, records: Sequence[Record], fixed: Collection[str], begin: float | None = None
+) -> Options:
     """Change the options that leave out jobs so that they leave out none, except those in `fixed`.
 
     The new values come from the trace, such as the GPUs of its largest job. They are recorded, and
-    an import with these values takes the same jobs.
+    an import with these values takes the same jobs. `begin` is where the window begins, if
+    ``options.start`` is a time.
     """
     if not records:
         return options
-    first = min(record.submitted for record in records)
+    first = min(record.submitted for record in records) if begin is None else begin
     last = max(record.submitted for record in records)
-    slots = floor((last - first) / options.slot_seconds) + 1
+    slots = max(1, floor((last - first) / options.slot_seconds) + 1)
     if "horizon" in fixed:
         slots = min(slots, options.horizon)
     wide: dict[str, Any] = {

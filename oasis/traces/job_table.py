@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from oasis.model.errors import InstanceError
 from oasis.model.file_kinds import TRACES, looks_of, refuse_other
 from oasis.model.instance import Instance
 from oasis.traces.everything import fit_machines, widened
@@ -15,7 +16,7 @@ from oasis.traces.options import TraceOptions
 from oasis.traces.plain_job import PlainJob
 from oasis.traces.table import Source, Table, read_source
 from oasis.traces.times import Clock
-from oasis.traces.window import Window, check_choice, select
+from oasis.traces.window import LABELS, Window, check_choice, select
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,10 +107,11 @@ class JobTrace:
         table = self.table(source, options)
         rows, left_out = chosen_rows(table, options)
         records = [options.record(row.job, row.started) for row in rows]
-        if fixed is not None:
-            options = widened(options, records, fixed)
         clock = table.clock or Clock(options, is_dated=False)
-        window = select(records, options, clock.start(options.start))
+        begin = clock.start(options.start)
+        if fixed is not None:
+            options = widened(options, records, fixed, begin)
+        window = select(records, options, begin)
         if fixed is not None:
             options = fit_machines(options, window, fixed)
         window = Window(window.start, window.records, {**left_out, **window.left_out})
@@ -142,13 +144,14 @@ def chosen_rows(
     Raises
     ------
     InstanceError
-        For a label that no row has.
+        For a label that no row has, or that the file does not tell.
     """
-    names = table.rows[0].labels if table.rows else {}
     rows, left_out = table.rows, {}
-    for name in names:
-        label = getattr(options, name)
-        if label:
+    for name in LABELS:
+        label = getattr(options, name, "")
+        if label and table.rows:
+            if name not in table.rows[0].labels:
+                raise InstanceError(name, f"expected a file with a column of it, got {label!r}")
             check_choice(name, label, (row.labels[name] for row in table.rows))
             kept = [row for row in rows if row.labels[name] == label]
             left_out[name] = len(rows) - len(kept)

@@ -261,9 +261,10 @@ def read_openb(
     check_choice("model", options.model, (node.model for node in node_table.rows))
     ran = [(qos, record) for qos, record in pod_table.rows if record is not None]
     records = [record for qos, record in ran if options.qos in ("", qos)]
+    begin = clock.start(options.start)
     if fixed is not None:
-        options = widened(options, records, fixed)
-    window = select(records, options, clock.start(options.start))
+        options = widened(options, records, fixed, begin)
+    window = select(records, options, begin)
     if options.qos:
         other = {"qos": len(ran) - len(records)}
         window = Window(window.start, window.records, {**other, **window.left_out})

@@ -34,6 +34,8 @@ class Run:
         When it began, if the file says.
     has_ended : bool
         Whether its duration is known.
+    cluster : str
+        Where it ran; two clusters give the same numbers to their jobs.
     """
 
     id: str
@@ -44,6 +46,7 @@ class Run:
     labels: Mapping[str, str]
     started: float | None = None
     has_ended: bool = True
+    cluster: str = ""
 
     @property
     def work(self) -> float:
@@ -118,7 +121,7 @@ def _read_by(rule: str, group: Sequence[Run], table: Table[Any]) -> Iterator[Run
     else:
         ended = [run for run in group if run.has_ended]
         for run in group:
-            if not run.has_ended:  # an earlier one whose end was never recorded
+            if not run.has_ended:  # an earlier one whose end was never recorded, of a lost node
                 table.reject(EARLIER_RUN, run.line)
         yield combined(ended, max(run.gpus for run in ended))
 

@@ -34,7 +34,11 @@ from oasis.traces.times import Clock, Durations
 EMPTY = ("", "(null)", "N/A", "None", "none")
 USAGE = ("gpumem", "gpuutil")  # how much of a GPU was used: no GPUs
 PARTS = ("shard", "mps", "mig")  # generic resources that are parts of a GPU
-SLICE = re.compile(r"(?i)(?:^|[_.-])\d+g\.\d+gb|^mig\b")  # of a type: MIG, such as a100_1g.5gb
+SLICE = re.compile(
+    r"(?i)(?:^|[_.-])(?:\d+g\.\d+gb|mig(?:$|[_.-]|\d))"
+)  # of a type: MIG, such as a100_1g.5gb
+GPU_NUMBER = "7696487"  # "gpu" as a number: what sacct prints where it does not know the resource
+PER_NODE_PREFIX = "PER_NODE:"  # of ReqGRES, from Slurm 20.02 on
 COUNT = re.compile(r"(\d+(?:\.\d+)?)([kKmMgG]?)")
 POWER = {"": 0, "k": 1, "m": 2, "g": 3}  # of 1024
 
@@ -51,11 +55,14 @@ class Resources:
         The nodes of a trackable list (``node=2``); None if it does not say.
     others : tuple of str
         Generic resources that are not read as GPUs.
+    is_per_node : bool
+        Whether the list itself says that it is of each node (``PER_NODE:gpu:2``).
     """
 
     gpus: int
     nodes: int | None = None
     others: tuple[str, ...] = ()
+    is_per_node: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,12 +100,14 @@ def resources_of(text: str) -> Resources:
 
     Examples
     --------
-    >>> resources_of("billing=16,cpu=16,gres/gpu:a100=4,gres/gpu=4,mem=64G,node=2")
-    Resources(gpus=4, nodes=2, others=())
+    >>> found = resources_of("billing=16,cpu=16,gres/gpu:a100=4,gres/gpu=4,mem=64G,node=2")
+    >>> found.gpus, found.nodes
+    (4, 2)
     >>> resources_of("gpu:a100:2(IDX:0,1),gpu:v100").gpus
     3
-    >>> resources_of("license/abq_gpu=8,gres/nic=2")
-    Resources(gpus=0, nodes=None, others=('gres/nic',))
+    >>> found = resources_of("license/abq_gpu=8,gres/nic=2")
+    >>> found.gpus, found.others
+    (0, ('gres/nic',))
     """
     whole: list[int] = []
     typed: list[int] = []
@@ -113,12 +122,12 @@ def resources_of(text: str) -> Resources:
             continue
         elif entry.name in PARTS or (entry.name == "gpu" and SLICE.search(entry.type or "")):
             if entry.number:
-                raise MalformedError(f"a part of a GPU, not a whole one: {entry.text:.40}")
+                raise MalformedError("a part of a GPU, not a whole one", f"{entry.text:.40}")
         elif entry.name == "gpu":
             (whole if entry.type is None else typed).append(entry.number)
         else:
             others.append(f"gres/{entry.name}")
-    return Resources(sum(whole or typed), nodes, tuple(others))
+    return Resources(sum(whole or typed), nodes, tuple(others), PER_NODE_PREFIX in text)
 
 
 def _entries(text: str) -> Iterator[str]:
@@ -140,15 +149,17 @@ def _entry(text: str) -> _Entry | None:
     """
     if text in EMPTY:
         return None
-    bare = re.sub(r"[(\[][^()\[\]]*[)\]]", "", text).strip()
+    bare = re.sub(r"[(\[][^()\[\]]*[)\]]", "", text).strip().removeprefix(PER_NODE_PREFIX)
     prefix, slash, rest = bare.partition("/")
     if slash and prefix != "gres":
         return _Entry(text, False, bare, None, None)  # a licence, a file system, ...
+    if bare.startswith("PER_"):  # of a task, a socket, ...: of how many is not known
+        raise _not_understood(text)
     if not slash:
         rest = bare.removeprefix("gres:")
     head, equals, count = rest.partition("=")
     name, *more = head.split(":")
-    name = name.lower()
+    name = "gpu" if name == GPU_NUMBER else name.lower()
     is_generic = bool(slash) or rest != bare or not equals or name == "gpu"
     if is_generic and (re.search(r"[()\[\]]", bare) or not name or len(more) + bool(equals) > 2):
         raise _not_understood(text)
@@ -163,7 +174,7 @@ def _entry(text: str) -> _Entry | None:
 
 
 def _not_understood(text: str) -> MalformedError:
-    return MalformedError(f"resources not understood: {text:.40}")
+    return MalformedError("resources not understood", f"{text:.40}")
 
 
 KNOWN = frozenset(  # columns that tell a header from a row of values
@@ -212,19 +223,23 @@ def layout_of(source: Source, columns: str = "", delimiter: str = "") -> Layout:
     if columns:
         names = [name.strip() for name in columns.split(",")]
         between = delimiter or "|"
-        return Layout(names, 0, lambda text: _cells(text, between, len(names)))
+        return Layout(names, 0, lambda text: _cells(_split(text, between), between, len(names)))
     header = source.header
-    if len(source.lines) > 1 and RULE.fullmatch(source.lines[1]) and not delimiter:
-        spans = [found.span() for found in re.finditer(r"-+", source.lines[1])]
-        return Layout(_fixed(header, spans), 2, lambda text: _fixed(text, spans))
+    below = source.first + 1
+    rule = "".join(source.lines[below : below + 1])
+    if RULE.fullmatch(rule) and not delimiter:
+        spans = [found.span() for found in re.finditer(r"-+", rule)]
+        return Layout(_fixed(header, spans), below + 1, lambda text: _fixed(text, spans))
     if not KNOWN & set(re.findall(r"\w+", header)):
         _refuse_without_header(source)
     if not delimiter:
         delimiter = _delimiter(header.replace('"', ""))
-    names = _split(header, delimiter)
+    has_quotes = '"' in header and len(delimiter) == 1  # written by another program than sacct
+    split = csv_cells if has_quotes or delimiter == "," else _split
+    names = split(header, delimiter)
     if not names[-1]:  # sacct --parsable ends each line with the delimiter
         names.pop()
-    return Layout(names, 1, lambda text: _cells(text, delimiter, len(names)))
+    return Layout(names, below, lambda text: _cells(split(text, delimiter), delimiter, len(names)))
 
 
 def _refuse_without_header(source: Source) -> None:
@@ -249,13 +264,10 @@ def _delimiter(header: str) -> str:
 
 
 def _split(text: str, delimiter: str) -> list[str]:
-    if delimiter == ",":
-        return csv_cells(text)
     return [cell.strip() for cell in text.split(delimiter)]
 
 
-def _cells(text: str, delimiter: str, count: int) -> list[str]:
-    cells = _split(text, delimiter)
+def _cells(cells: list[str], delimiter: str, count: int) -> list[str]:
     if len(cells) == count + 1 and not cells[-1]:
         cells.pop()
     if len(cells) > count:
@@ -264,7 +276,17 @@ def _cells(text: str, delimiter: str, count: int) -> list[str]:
 
 
 def _fixed(text: str, spans: Sequence[tuple[int, int]]) -> list[str]:
-    return [text[begin:end].strip() for begin, end in spans]
+    """The cells between `spans`, which sacct counts in bytes and other programs in characters."""
+    for line in dict.fromkeys((text.encode().decode("latin-1"), text)):  # a character a byte
+        if all(line[end : end + 1] in ("", " ") for _, end in spans):
+            cells = [line[begin:end].strip() for begin, end in spans]
+            is_bytes = line is not text and not text.isascii()
+            return [_of_bytes(cell) for cell in cells] if is_bytes else cells
+    raise MalformedError(f"cells do not stand below the names of their columns; {PARSABLE}")
+
+
+def _of_bytes(text: str) -> str:
+    return text.encode("latin-1").decode("utf-8", errors="replace")
 
 
 def one_of(columns: Sequence[str], header: Sequence[str], file: str, also: str = "") -> str:
@@ -328,6 +350,7 @@ def _json_row(job: Mapping[str, Any]) -> dict[str, str]:
         "AllocTRES": _json_tres(tres.get("allocated")),
         "ReqTRES": _json_tres(tres.get("requested")),
         "AllocNodes": _number(job.get("allocation_nodes")),
+        "Cluster": str(job.get("cluster") or ""),
     }
 
 
@@ -343,6 +366,8 @@ def _json_id(job: Mapping[str, Any]) -> str:
 
 def _json_tres(entries: Any) -> str:
     """A list of resources in the words of AllocTRES."""
+    if isinstance(entries, str):
+        return entries
     found = []
     for entry in entries if isinstance(entries, list) else []:
         kind, name = str(entry.get("type", "")), str(entry.get("name") or "")
@@ -483,12 +508,16 @@ def _read(source: Source, options: SlurmOptions) -> Table[TraceRow]:
     table: Table[TraceRow] = Table([], found.malformed, reader.notes(found), reader.clock)
     if found.rows:
         table.malformed.pop(STEP, None)
-    add_jobs(table, _jobs(found.rows), options.runs)
+    add_jobs(table, list(_jobs(found.rows, table.notes)), options.runs)
     check_usable(table, source.name, allow_malformed=True)
     return table
 
 
 def _check_columns(header: Sequence[str], file: str) -> None:
+    for name in sorted(KNOWN):
+        if header.count(name) > 1:
+            expected = f"expected this column once in {file}"
+            raise InstanceError(f"{COLUMN}{name}", f"{expected}, which has: {', '.join(header)}")
     one_of(NAMES, header, file)
     one_of(("Submit",), header, file)
     if not {"Start", "End"} <= set(header):
@@ -505,7 +534,7 @@ class _Reader:
     clock: Clock = field(init=False)
     durations: Durations = field(init=False)
     others: Counter[str] = field(default_factory=Counter)  # generic resources that are no GPUs
-    one_node: int = 0  # rows whose GPUs are those of one node, of how many it is not known
+    one_node: Counter[str] = field(default_factory=Counter)  # column -> rows with GPUs of a node
     seen: dict[tuple[str, ...], int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -538,6 +567,7 @@ class _Reader:
             {name: row[column] for name, column in LABELS.items() if column in row},
             self._time(row, "Start") if row.get("Start", "") not in UNKNOWN else None,
             has_ended,
+            row.get("Cluster", ""),
         )
 
     def _time(self, row: Mapping[str, str], column: str) -> float:
@@ -571,21 +601,22 @@ class _Reader:
                 raise _cut(column)
             found[column] = resources_of(text)
             gpus = found[column].gpus
-            if gpus and column in PER_NODE:
-                return gpus * self._nodes(row, found)
+            if gpus and (column in PER_NODE or found[column].is_per_node):
+                return gpus * self._nodes(column, row, found)
             if gpus:
                 return gpus
         self.others.update({name for each in found.values() for name in each.others})
         return 0
 
-    def _nodes(self, row: Mapping[str, str], found: Mapping[str, Resources]) -> int:
-        for column in NODES:
-            if re.fullmatch(r"[1-9]\d*", row.get(column, "")):
-                return int(row[column])
+    def _nodes(self, column: str, row: Mapping[str, str], found: Mapping[str, Resources]) -> int:
+        """Nodes of a job, of one of which `column` names the GPUs; one if the row does not say."""
+        for name in NODES:
+            if re.fullmatch(r"[1-9]\d*", row.get(name, "")):
+                return int(row[name])
         for resources in found.values():
             if resources.nodes:
                 return resources.nodes
-        self.one_node += 1
+        self.one_node[column] += 1
         return 1
 
     def check_gpus(self, found: Table[Run], file: str) -> None:
@@ -608,10 +639,10 @@ class _Reader:
             for name, count in sorted(self.others.items())
         ]
         if self.one_node:
-            columns = " and ".join(column for column in PER_NODE if column in self.header)
+            columns = " and ".join(column for column in RESOURCES if self.one_node[column])
             notes.append(
                 f"{columns} names the GPUs of one node; rows without a number of nodes (NNodes), "
-                f"read as one node: {self.one_node}"
+                f"read as one node: {self.one_node.total()}"
             )
         return notes
 
@@ -624,7 +655,7 @@ def _cut(column: str) -> MalformedError:
 
 def _is_unfinished(row: Mapping[str, str]) -> bool:
     """Whether the run of a row goes on, or has not begun; one that was preempted has ended."""
-    words = row.get("State", "").split()
+    words = row.get("State", "").upper().split()
     state = words[0] if words else ""
     if state.endswith(CUT):  # a narrow column
         goes_on = any(name.startswith(state[:-1]) for name in UNFINISHED)
@@ -636,15 +667,17 @@ def _is_unfinished(row: Mapping[str, str]) -> bool:
     return "End" in row and row["End"] in UNKNOWN and row.get("Start", "") not in UNKNOWN
 
 
-def _jobs(runs: Sequence[Run]) -> Iterator[list[Run]]:
+def _jobs(runs: Sequence[Run], notes: list[str]) -> Iterator[list[Run]]:
     """The runs of each job in order; the components of a heterogeneous one are put together."""
-    users: dict[str, str] = {}  # job -> its last user: numbers are given again after some years
+    users: dict[tuple[str, str], str] = {}  # the last one: numbers are given again after some years
     keyed = []
+    together = 0
     for run in runs:
         found = HETEROGENEOUS.fullmatch(run.id)
         job, component = (found[1], int(found[2])) if found else (run.id, 0)
-        user = users[job] = run.labels.get("user") or users.get(job, "")
-        keyed.append(((job, user), (component, replace(run, id=job))))
+        key = (run.cluster, job)
+        user = users[key] = run.labels.get("user") or users.get(key, "")
+        keyed.append(((*key, user), (component, replace(run, id=job))))
     for parts in grouped(keyed):
         components = [
             sorted(component, key=lambda run: (run.submitted, run.started or 0.0, run.line))
@@ -653,11 +686,17 @@ def _jobs(runs: Sequence[Run]) -> Iterator[list[Run]]:
         if len(components) == 1:
             yield components[0]
             continue
+        together += 1
         count = max(map(len, components))
         yield [
             _together([component[k] for component in components if k < len(component)])
             for k in range(count)
         ]
+    if together:
+        notes.append(
+            f"heterogeneous jobs: {together}; the GPUs of their components are added, for as long "
+            "as their work needs"
+        )
 
 
 def _together(components: Sequence[Run]) -> Run:

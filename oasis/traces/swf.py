@@ -28,7 +28,7 @@ FIELDS = 18
 COMMENT = ";"
 UNKNOWN = "-1"
 PARTS = range(2, 5)  # statuses: a part to be continued, the last one of a job that ended, or failed
-CONTINUED = 2
+COMPLETED, CONTINUED = 1, 2
 LAST_STATUS = 5  # cancelled
 
 
@@ -121,9 +121,10 @@ def _read(source: Source, options: SwfOptions) -> Table[TraceRow]:
             if first == line:
                 found.rows.append(row)
             else:
-                found.reject(f"repeated job: {row.run.id} is in row {first} too", line)
+                example = f"{row.run.id} is in row {first} too"
+                found.reject(MalformedError("repeated job", example), line)
         except MalformedError as fault:
-            found.reject(str(fault), line)
+            found.reject(fault, line)
     check_usable(found, source.name, allow_malformed=options.allow_malformed)
     durations.question()
     table: Table[TraceRow] = Table([], found.malformed, [], clock)
@@ -141,8 +142,12 @@ def _line(line: int, cells: Sequence[str], each: int, clock: Clock, durations: D
     if status > LAST_STATUS:
         raise MalformedError("bad status")
     part = status in PARTS
-    submitted = math.nan if part and cells[1] == UNKNOWN else clock.read(cells[1], "submission")
+    if cells[1] == UNKNOWN and not part:
+        raise MalformedError("no submission")
+    submitted = math.nan if cells[1] == UNKNOWN else clock.read(cells[1], "submission")
     wait = real(cells[2], "wait", minimum=-1.0)
+    if cells[3] == UNKNOWN and status == COMPLETED:
+        raise MalformedError("no run time")
     took = 0.0 if cells[3] == UNKNOWN else durations.read(cells[3], "run time")
     processors = cells[4] if cells[4] != UNKNOWN else cells[7]
     gpus = -(-whole(processors, "number of processors", 1) // each) if took else 0
@@ -157,7 +162,8 @@ def _jobs(found: Table[_Line], table: Table[TraceRow], rule: str) -> Iterator[li
     for lines in grouped((row.run.id, row) for row in found.rows):
         own = [row.run for row in lines if row.status not in PARTS]
         parts = [row for row in lines if row.status in PARTS]
-        if own and (rule == "joined" or not parts):
+        says_nothing = parts and not any(run.duration for run in own)
+        if own and not says_nothing and (rule == "joined" or not parts):
             named += len(parts)
             yield own
         elif parts[-1].status == CONTINUED and not own:

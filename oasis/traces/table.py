@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import csv
 import os
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import isfinite
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -37,9 +38,14 @@ class Source:
     path: str = field(default="FILE", compare=False, repr=False)
 
     @property
+    def first(self) -> int:
+        """How many blank lines stand above the first one that is not."""
+        return next((k for k, line in enumerate(self.lines) if line.strip()), 0)
+
+    @property
     def header(self) -> str:
-        """The first line, empty if there is none."""
-        return self.lines[0] if self.lines else ""
+        """The first line that is not blank, empty if there is none."""
+        return self.lines[self.first] if self.lines else ""
 
     @property
     def text(self) -> str:
@@ -106,11 +112,27 @@ EARLIER_RUN = "run of a job that has not ended"
 NO_JOBS = ("blank row", "repeated header", REPEATED_ROW, STEP, EARLIER_RUN)  # are no jobs
 NOT_ENDED, NEVER_RAN, NEVER_SCHEDULED = "has not ended", "never ran", "never scheduled"
 SOUND = (*NO_JOBS, NOT_ENDED, NEVER_RAN, NEVER_SCHEDULED)  # rows without a fault
+NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+LARGEST = 2.0**53  # of a number: every integer up to here is a float
 COLUMN = "column "  # before the name of a column in errors: options may have the same names
 
 
 class MalformedError(Exception):
-    """Raised for a row that cannot be used; the message names the kind of fault."""
+    """Raised for a row that cannot be used.
+
+    Parameters
+    ----------
+    kind : str
+        The kind of fault; rows with one kind are counted together.
+    example : str
+        What was found in this row; that of the first row stands for all of the kind.
+    expected : str
+        What was expected, for a file that is refused.
+    """
+
+    def __init__(self, kind: str, example: str = "", expected: str = "") -> None:
+        super().__init__(f"{kind}: {example}" if example else kind)
+        self.kind, self.example, self.expected = kind, example, expected
 
 
 @dataclass(slots=True)
@@ -133,10 +155,21 @@ class Table(Generic[Row]):
     malformed: dict[str, dict[str, int]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     clock: Clock | None = None
+    _names: dict[str, str] = field(default_factory=dict, repr=False)  # kind -> with its example
+    _expected: dict[str, str] = field(default_factory=dict, repr=False)
 
-    def reject(self, kind: str, line: int) -> None:
-        """Count the row at `line` as one with a fault of this `kind`."""
-        self.malformed.setdefault(kind, {"count": 0, "first_row": line})["count"] += 1
+    def reject(self, fault: str | MalformedError, line: int) -> None:
+        """Count the row at `line` as one with this kind of fault."""
+        if isinstance(fault, str):
+            fault = MalformedError(fault)
+        name = self._names.setdefault(fault.kind, str(fault))
+        self._expected.setdefault(name, fault.expected)
+        self.malformed.setdefault(name, {"count": 0, "first_row": line})["count"] += 1
+
+    def expected(self, kinds: Iterable[str]) -> str:
+        """What was expected in place of these kinds of faults, keys of `malformed`."""
+        known = [f"{kind}: {self._expected[kind]}" for kind in kinds if self._expected.get(kind)]
+        return f"; expected instead of {', of '.join(known)}" if known else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +230,7 @@ def read_table(
         malformed.
     """
     if layout is None:
-        layout = Layout(csv_cells(source.header), 1, csv_cells)
+        layout = Layout(csv_cells(source.header), source.first + 1, csv_cells)
     _check_header(layout.header, columns, source.name)
     table: Table[Row] = Table()
     rows: list[tuple[int, Mapping[str, str]]] = []
@@ -206,7 +239,7 @@ def read_table(
         try:
             rows.append((line, _by_column(layout.split(text), layout.header)))
         except MalformedError as fault:
-            table.reject(str(fault), line)
+            table.reject(fault, line)
     parse_rows(table, rows, parse, key, clock=clock, time=time)
     check_usable(table, source.name, allow_malformed=allow_malformed)
     return table
@@ -234,7 +267,7 @@ def parse_rows(
             table.rows.append(parse(line, row))
             seen.add(row.get(key or "", ""))
         except MalformedError as fault:
-            table.reject(str(fault), line)
+            table.reject(fault, line)
 
 
 MOST_KINDS = 3  # of faults, in an error message
@@ -277,25 +310,23 @@ def check_usable(table: Table[Any], name: str, *, allow_malformed: bool = False)
         what += f"; --allow-malformed goes on with the other {good}"
     else:
         what = f"none of the {rejected} rows of {name} can be used"
-    raise InstanceError(f"row {first}", f"{kinds}{more}; {what}")
+    expected = table.expected(kind for kind, _ in named[:MOST_KINDS])
+    raise InstanceError(f"row {first}", f"{kinds}{more}; {what}{expected}")
 
 
 def real(text: str, column: str, minimum: float = 0.0) -> float:
     """Finite number >= `minimum` in a cell of `column`."""
-    try:
-        value = float(text)
-    except ValueError:
-        raise MalformedError(f"bad {column}") from None
-    if not isfinite(value) or value < minimum:
-        raise MalformedError(f"bad {column}")
+    value = float(text) if NUMBER.fullmatch(text) else inf
+    if not minimum <= value <= LARGEST:
+        raise MalformedError(f"bad {column}", expected=f"a number >= {minimum:g}")
     return value
 
 
 def whole(text: str, column: str, minimum: int = 0) -> int:
     """Whole number >= `minimum` in a cell of `column`."""
-    value = real(text, column, minimum)
-    if value != int(value):
-        raise MalformedError(f"bad {column}")
+    value = float(text) if NUMBER.fullmatch(text) else inf
+    if not minimum <= value <= LARGEST or value != int(value):
+        raise MalformedError(f"bad {column}", expected=f"a whole number >= {minimum}")
     return int(value)
 
 
@@ -352,10 +383,10 @@ def read_header(source: Source) -> list[str]:
     return csv_cells(source.header)
 
 
-def csv_cells(text: str) -> list[str]:
-    """The cells between commas; quotes have a meaning."""
+def csv_cells(text: str, delimiter: str = ",") -> list[str]:
+    """The cells between delimiters of one character; quotes have a meaning."""
     try:
-        return [cell.strip() for cell in next(csv.reader([text]), [])]
+        return [cell.strip() for cell in next(csv.reader([text], delimiter=delimiter), [])]
     except csv.Error:
         return [text]
 
@@ -377,4 +408,7 @@ def _check_header(header: Sequence[str], columns: Sequence[str], file: str) -> N
         if header.count(name) != 1:
             found = ",".join(header)[:200]
             expected = f"expected this column once in the header of {file}: {found}"
+            for delimiter in ";\t|" if len(header) == 1 else "":
+                if name in csv_cells(found, delimiter):
+                    expected += f"; expected commas between columns, got {delimiter!r}"
             raise InstanceError(f"{COLUMN}{name}", expected)

@@ -14,7 +14,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from oasis.model.errors import InstanceError
 from oasis.traces.options import TraceOptions
-from oasis.traces.table import MalformedError
+from oasis.traces.table import NUMBER, MalformedError
 
 LOCAL, ZONED = "a time without a zone", "a time with a zone"
 RELATIVE, SECONDS = "seconds since the trace began", "epoch seconds"
@@ -35,7 +35,6 @@ ISO = re.compile(
     r"(?:(?P<separator>[Tt ])(?P<time>\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?)"
     r" ?(?P<zone>[Zz]|UTC|[+-]\d\d(?::?\d\d)?)?)?"
 )
-NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 DATES_OF_DIGITS = {8: "%Y%m%d", 10: "%Y%m%d%H", 12: "%Y%m%d%H%M", 14: "%Y%m%d%H%M%S"}
 OTHER_FORMS = (  # what is recognised, and refused by its name
     (r"", "empty"),
@@ -49,6 +48,7 @@ OTHER_FORMS = (  # what is recognised, and refused by its name
 )
 
 ELAPSED = re.compile(r"(?:(?:(\d+)(?:-| days?,? ))?(\d+):)?(\d+):(\d\d(?:\.\d+)?)")
+DURATION = "a number >= 0, or days, hours, minutes and seconds as d-hh:mm:ss"
 UNIT_SECONDS = {"": 1.0, "s": 1.0, "ms": 1e-3, "min": 60.0, "h": 3600.0}
 SHORTEST_MEDIAN = 1.0
 LONGEST_MEDIAN = 30 * 86400.0
@@ -84,7 +84,7 @@ class Clock:
         self._format, self._any_year = options.time_format, options.any_year
         self._zone = _zone(options.time_zone)
         self._is_dated = is_dated
-        self._are_dates_of_digits = False
+        self._date_of_digits = ""  # the first, if most numbers are such
         self._separator = " "
         self._repeated = 0  # times that the clocks of the zone showed twice
         self.form = LOCAL if is_dated else RELATIVE
@@ -95,7 +95,8 @@ class Clock:
         """Find the form of a column: that of most of its times, of equally many the first."""
         kept = [text for text in texts if text]
         digits = [text for text in kept if text.isdecimal()]
-        self._are_dates_of_digits = bool(digits) and all(map(_is_date_of_digits, digits))
+        dates = [text for text in digits if _is_date_of_digits(text)]
+        self._date_of_digits = dates[0] if dates and 2 * len(dates) >= len(digits) else ""
         forms: Counter[str] = Counter()
         for text in kept:
             with suppress(_OtherFormError):
@@ -217,9 +218,10 @@ class Clock:
         return placed
 
     def _number(self, text: str) -> tuple[str, float]:
-        if self._are_dates_of_digits and text.isdecimal():
-            found = f"a date of {len(text)} digits, expected {self._wanted()}"
-            raise _OtherFormError(f"{found}; --time-format {DATES_OF_DIGITS[len(text)]} reads it")
+        if self._date_of_digits and text.isdecimal():  # a mistyped one is no number of seconds
+            length = len(self._date_of_digits)
+            found = f"a date of {length} digits, expected {self._wanted()}"
+            raise _OtherFormError(f"{found}; --time-format {DATES_OF_DIGITS[length]} reads it")
         value = float(text)
         if not isfinite(value):
             raise _OtherFormError(f"too large a number, expected {self._wanted()}")
@@ -281,6 +283,9 @@ def _zone(name: str) -> tzinfo | None:
 
 @lru_cache(maxsize=8)
 def _check_format(pattern: str) -> None:
+    if "%Z" in pattern.replace("%%", ""):  # strptime reads the name, and forgets it
+        expected = "expected %z, an offset such as +02:00, or --time-zone for the name of a zone"
+        raise InstanceError("time_format", f"{expected}, got %Z")
     try:
         datetime.strptime("", pattern)
     except ValueError as error:
@@ -327,7 +332,7 @@ class Durations:
                 return value * UNIT_SECONDS[self.unit]
         elif ":" in text:
             return elapsed_seconds(text, column)
-        raise MalformedError(f"bad {column}")
+        raise MalformedError(f"bad {column}", expected=DURATION)
 
     def question(self) -> None:
         """Refuse numbers without a stated unit that would be odd as seconds.
@@ -361,9 +366,9 @@ def elapsed_seconds(text: str, column: str = "Elapsed") -> float:
     """
     found = ELAPSED.fullmatch(text)
     if found is None:
-        raise MalformedError(f"bad {column}")
+        raise MalformedError(f"bad {column}", expected=DURATION)
     days, hours, minutes = (int(part or 0) for part in found.groups()[:3])
     seconds = float(found[4])
     if seconds >= 60 or (found[2] and minutes >= 60) or (found[1] and hours >= 24):
-        raise MalformedError(f"bad {column}")
+        raise MalformedError(f"bad {column}", expected=DURATION)
     return ((24 * days + hours) * 60 + minutes) * 60 + seconds

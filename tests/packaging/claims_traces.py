@@ -318,7 +318,8 @@ ALLOWED: dict[str, dict[str, str]] = {
         "the nodes with 1 to `max_node_gpus`": "a definition",
         "(before Python 3.14, zstd": "the Python that has it; pyproject.toml agrees",
         "its own: `838`, `838#2`,": "an example of a name",
-        "own line (status 0 or 1)": "a definition of the format",
+        "own line (status 0, 1 or 5)": "a definition of the format",
+        "without a time of submission (-1)": "how the format writes what is not known",
     },
     SIMULATOR: {
         '`"oasis-elastic-workload"`, 1 |': "the schema refuses others",

@@ -15,7 +15,6 @@ import oasis
 from experiments.evaluation.intervals import CONFIDENCE
 from experiments.figures.figure import read_csv
 from experiments.figures.oasis.fig5 import SERVERS
-from experiments.figures.priority_queue import SCENARIOS
 from oasis.kubernetes.planning.driver import LONGEST_WAIT
 from oasis.model.rounding import TOLERANCE, floor
 from oasis.online.dp.worker_slots import ULPS
@@ -360,7 +359,6 @@ CLAIMS: list[Claim] = [
             ).capitalize()
         ],
     ),
-    says("docs/architecture.md", "its @ procedures", word(len(SCENARIOS))),
 ]
 
 DEFINED = "the sentence makes it so"

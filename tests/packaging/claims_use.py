@@ -195,6 +195,14 @@ NOTEBOOKS = [
         lambda: has("docs/gallery/certify.md", re.escape("rows[0, 2] += 50")),
     ),
     Claim(
+        "docs/gallery/certify.md",
+        '`{"schedules": [{"job_id": ID, "workers": ROWS, "ps": ROWS}]}` and use `oasis verify',
+        holds=lambda: (
+            {tuple(schedule.to_dict()) for schedule in solved().offline.schedules.values()}
+            == {("job_id", "workers", "ps")}
+        ),
+    ),
+    Claim(
         "docs/gallery/price-of-commitment.md",
         "## @ promises",
         lambda: ("Four",),

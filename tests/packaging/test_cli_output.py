@@ -390,7 +390,7 @@ def test_a_sweep_prints_its_means_and_keeps_its_cells(
     ("module", "name", "ending"),
     [
         ("sweep.run", "write_table", ".parquet"),
-        ("figures.reproduction", "write_csv", ".csv"),
+        ("figures.figure", "write_csv", ".csv"),
         ("figures.figure", "save", ".svg"),
     ],
 )

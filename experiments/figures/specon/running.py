@@ -106,7 +106,7 @@ def measure(draw: Draw, number: int, workers: int, choice: Choice | None, **opti
     """
     made = draw.workload(workers, number, **shape_of(choice))
     outcome = replay(made.workload, policy_of(choice, **options), **made.options)
-    assert not outcome.unfinished, "the mean would be one of the jobs that finished alone"
+    assert not outcome.unfinished, "the mean would be one of the finished jobs only"
     times = [job.end - job.arrival for job in outcome.jobs if job.end is not None]
     asked = zip(draw.arrivals, draw.work, strict=True)
     return {

@@ -172,7 +172,7 @@ def test_a_page_of_every_kind_is_well_formed_and_loads_nothing(
     assert len(list(root.iter("section"))) == len(documents) - (not is_there)
     assert len(list(root.iter("svg"))) == (7 if is_there else 4)
     notes = [note.text or "" for note in root.iter("p") if note.get("class") == "note"]
-    left = [note for note in notes if note.startswith("*: of the jobs that finished alone.")]
+    left = [note for note in notes if note.startswith("*: of the finished jobs only.")]
     assert len(left) == 1
     notes.remove(left[0])
     assert len(notes) == (0 if is_there else 3)

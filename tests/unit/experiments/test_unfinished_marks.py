@@ -1,4 +1,4 @@
-"""Completion times of the jobs that finished alone are marked, with the number of the others."""
+"""Completion times of the finished jobs only are marked, with the number of the others."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ import oasis
 from baselines import DRF, FIFO
 from experiments import competitive_ratio
 from experiments.evaluation import tables
-from experiments.evaluation import tables as facts
 from experiments.evaluation.comparison import Comparison, compare, compare_over_seeds, replay_each
 from experiments.evaluation.elastic_comparison import compare_elastic
 from experiments.plotting import plot_comparison, run_page
@@ -77,9 +76,7 @@ def test_a_replay_says_who_deadlocked_and_marks_the_mean(replayed: Comparison) -
     assert fifo_row[6] == "75%"  # the two that never run hold more
     assert not any("*" in cell for cell in fifo_row)
     first, second, third = tables.unfinished_notes(replayed)
-    assert first == (
-        "*: of the jobs that finished alone. Not finished, of 3 jobs: kubernetes-default 2"
-    )
+    assert first == ("*: of the finished jobs only. Not finished, of 3 jobs: kubernetes-default 2")
     assert "end of the run" in second
     assert third == "Use*: what such a job holds counts as used"
 
@@ -169,15 +166,15 @@ def test_a_run_says_how_many_admitted_jobs_did_not_finish() -> None:
     assert run.simulation is not None
     assert run.simulation["unfinished"] == 3
     said = ("did not finish", "3 of 4 admitted jobs, which earn nothing")
-    assert said in facts.run_facts(run, {})
+    assert said in tables.run_facts(run, {})
     again = oasis.Run.from_dict(json.loads(json.dumps(run.to_dict())))
-    assert said in facts.run_facts(again, {})
+    assert said in tables.run_facts(again, {})
     assert "3 of them did not finish" in run_page(instance, run).get_suptitle()
     section = section_of("run.json", run.to_dict() | {"kind": "run"}, None)
     assert section.title == "Run of fifo: 4 of 4 jobs admitted, 3 of them did not finish"
     whole = oasis.simulate(instance, oasis.OASiS.from_instance(instance))
     assert whole.admitted_unfinished == 0
-    assert "did not finish" not in dict(facts.run_facts(whole, {}))
+    assert "did not finish" not in dict(tables.run_facts(whole, {}))
 
 
 def test_a_ratio_says_how_many_admitted_jobs_did_not_finish() -> None:
@@ -185,13 +182,13 @@ def test_a_ratio_says_how_many_admitted_jobs_did_not_finish() -> None:
     instance = oasis.generate("testbed", jobs=4, seed=1)
     result = competitive_ratio(instance, method="milp", scheduler=FIFO())
     said = ("did not finish", "3 of 4 admitted jobs, which earn nothing")
-    assert said in facts.ratio_facts("fifo", result, 4)
-    assert said not in facts.ratio_facts("fifo", replace(result, is_complete=False), 4)
+    assert said in tables.ratio_facts("fifo", result, 4)
+    assert said not in tables.ratio_facts("fifo", replace(result, is_complete=False), 4)
     section = section_of("ratio.json", result.to_dict(), instance)
     assert said in section.facts
     assert "did not finish" in repr(result.run)
     best = competitive_ratio(instance, method="milp")
-    assert "did not finish" not in dict(facts.ratio_facts("OASiS", best, 4))
+    assert "did not finish" not in dict(tables.ratio_facts("OASiS", best, 4))
     assert "did not finish" not in repr(best.run)
 
 
@@ -208,7 +205,7 @@ def test_the_means_of_a_sweep_are_marked(columns: dict[str, Any]) -> None:
     assert row[-1].endswith("†")
     assert not row[-2].endswith("†")
     note = notes_of(means, ["finished", "mean_completion"])[-1]
-    assert note == "†: of the jobs that finished alone. Not finished: las 1"
+    assert note == "†: of the finished jobs only. Not finished: las 1"
 
 
 def test_a_sweep_in_which_all_jobs_finish_has_no_mark() -> None:
@@ -222,6 +219,14 @@ def test_the_plot_of_means_says_how_many_did_not_finish() -> None:
     ax = plot_means([("las", point)], "mean_completion")
     assert [text.get_text() for text in ax.texts] == ["2.5 unfinished"]
     assert not plot_means([("las", point)], "total_utility").texts
+
+
+def test_results_of_versions_that_did_not_count_unfinished_jobs_have_their_number() -> None:
+    rows = {"las": {"finished": 3, "mean_completion": 7.0}, "fifo": {"finished": 5}}
+    found = Comparison("replay", rows, {"jobs": 5})
+    assert found.unfinished == {"las": 2, "fifo": 0}
+    (note,) = tables.unfinished_notes(found)
+    assert note.endswith("Not finished, of 5 jobs: las 2")
 
 
 def test_large_counts_and_long_times_keep_their_digits() -> None:

@@ -12,7 +12,6 @@ from oasis.kubernetes.cluster.nodes import job_object, utility_object
 from oasis.kubernetes.objects.oasis_job import Clock, parse_job, parse_utility
 from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES, quantity, requests_of, written
 from oasis.model.errors import InstanceError
-from oasis.model.rest import later, rest_of
 
 CLOCK = Clock(slot_seconds=60.0, startup_seconds=10.0)
 
@@ -89,15 +88,6 @@ def test_a_job_without_parameter_servers_reserves_no_bandwidth() -> None:
     del made["spec"]["parameterServers"]
     made["spec"]["work"] = {"workerSeconds": 500}
     assert parse_job(made, CLOCK, DEFAULT_RESOURCES).job.bandwidth == 0
-
-
-def test_the_rest_of_a_job_is_worth_what_the_job_is_worth() -> None:
-    job = oasis.generate("testbed", jobs=3, seed=1).jobs[0]
-    rest = rest_of(job, 5, now=job.arrival + 4, slots=30)
-    assert rest.work(1200.0) == 5
-    assert rest.utility(range(20)).tolist() == job.utility(range(4, 24)).tolist()
-    assert rest.ps_needed(3) == job.ps_needed(3)
-    assert later(job.utility, 0, 30, end=6)(range(5, 8)).tolist()[1:] == [0.0, 0.0]
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -37,6 +38,9 @@ class Moody(FIFO):
     def state(self) -> dict[str, Any]:
         """For the checkpoint, which knows only the classes of the project."""
         return {}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        assert state == {}
 
 
 def brain_of(policy: Any, seen: dict[str, list[Any]], settings: Settings = SETTINGS) -> Brain:

@@ -208,15 +208,14 @@ PROGRAM = """
 import sys, time
 import oasis
 from offline import BothParams, solve_both
-from offline.both import solve
-from offline.processes import helper
-solve.has_second_core = lambda: True
-start = helper._started
+import offline.both, offline.processes
+offline.both.has_second_core = lambda: True
+start = offline.processes._started
 def noted():
     process = start()
     print(process.pid, flush=True)
     return process
-helper._started = noted
+offline.processes._started = noted
 instance = oasis.generate("testbed", jobs=60, seed=2)
 print(solve_both(instance, 120.0, params=BothParams(head_start=0.0)).status, flush=True)
 """

@@ -181,3 +181,10 @@ def test_a_machine_that_hosts_both_roles_counts_once():
     outcome = replay(made, Script({0.0: Plan({0: Allocation(((0, 1),), ((0, 1),))})}))
     assert outcome.utilisation == {"worker": {"gpu": 0.25}, "ps": {"gpu": 0.25}}
     assert outcome.use == {"gpu": 0.5}
+
+
+def test_what_a_lost_server_held_is_in_use_no_longer_though_the_policy_does_nothing():
+    work = workload(job("a", 20.0), gpus=(2,))
+    outcome = replay(work, Script({0.0: Plan({0: ON_A})}), outages=[Outage(0, 4.0)])
+    assert outcome.timeline[-1] == (4.0, (0, 0))
+    assert outcome.use == {"gpu": 4.0 / (2 * outcome.until)}

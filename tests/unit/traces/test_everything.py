@@ -113,6 +113,14 @@ def test_all_jobs_are_kept_and_each_can_finish(file: Path) -> None:
     assert instance.metadata["cannot_finish"] == 0
 
 
+@pytest.mark.parametrize("more", [{"stride": 2}, {"max_jobs": 1}, {"arrival_slots": 1}])
+def test_what_is_not_fixed_is_widened_whatever_its_value(file: Path, more: dict[str, Any]) -> None:
+    whole = PLAIN.instance(file, PlainOptions(), fixed=())
+    assert len(PLAIN.instance(file, PlainOptions(**more), fixed=()).jobs) == len(whole.jobs)
+    fixed = PLAIN.instance(file, PlainOptions(**more), fixed=tuple(more))
+    assert len(fixed.jobs) < len(whole.jobs)
+
+
 def test_the_machines_are_the_fewest_that_hold_the_busiest_moment(file: Path) -> None:
     """28 GPUs at 86400 s, which 14 servers of two have."""
     assert len(everything(file).cluster.worker_ids) == 14
@@ -175,3 +183,15 @@ def test_every_pod_of_openb_that_ran_on_the_fewest_nodes() -> None:
     )  # GPUs held at the busiest moment, by a program of its own
     fewer = OpenbOptions(worker_servers=8)
     assert len(read_openb(PODS, NODES, fewer, {"worker_servers"}).cluster.worker_ids) == 8
+
+
+@pytest.mark.parametrize(
+    ("start", "names"), [("-90000", "abcde"), ("0", "abcde"), ("86400", "cde")]
+)
+def test_a_start_that_is_given_is_where_the_arrivals_of_all_jobs_begin(
+    file: Path, start: str, names: str
+) -> None:
+    instance = everything(file, start=start)
+    assert "".join(job.id for job in instance.jobs) == names
+    slots = (90000 - float(start)) / 1800
+    assert instance.jobs[-1].arrival == int(slots)

@@ -239,3 +239,37 @@ def test_replay_and_import_use_the_same_rows_of_philly(
     assert [job.id for job in trace.jobs] == [job.id for job in instance.jobs]
     assert trace.malformed == instance.metadata["malformed"]["jobs"]
     assert trace.malformed == {fault: {"count": 1, "first_row": 5}}
+
+
+@pytest.mark.parametrize("delimiter", [";", "\t", "|"])
+def test_another_sign_between_columns_is_named(delimiter: str, tmp_path: Path) -> None:
+    path = plain(tmp_path, header=HEADER.replace(",", delimiter))
+    with pytest.raises(InstanceError) as caught:
+        read_plain(path, format="plain")
+    assert str(caught.value).startswith("column id: expected this column once in the header")
+    assert str(caught.value).endswith(f"; expected commas between columns, got {delimiter!r}")
+
+
+@pytest.mark.parametrize("gpus", ["1_6", "1e16", "\u0664", "0x4", "4 4"])
+def test_numbers_are_those_of_a_table(gpus: str, tmp_path: Path) -> None:
+    trace = read_plain(plain(tmp_path, "a,0,60,1", f"b,0,60,{gpus}"))
+    assert [job.id for job in trace.jobs] == ["a"]
+    assert trace.malformed == {"bad gpus": {"count": 1, "first_row": 3}}
+
+
+def test_a_refused_file_says_what_was_expected(tmp_path: Path) -> None:
+    path = plain(tmp_path, "a,0,PT1H,1", "b,0,1h,1", "c,0,60,x")
+    with pytest.raises(InstanceError) as caught:
+        read_plain(path)
+    assert str(caught.value) == (
+        "row 2: bad duration (2 rows); bad gpus (1 row); none of the 3 rows of jobs.csv can be"
+        " used; expected instead of bad duration: a number >= 0, or days, hours, minutes and"
+        " seconds as d-hh:mm:ss, of bad gpus: a whole number >= 0"
+    )
+
+
+def test_blank_lines_above_the_header_are_no_header(tmp_path: Path) -> None:
+    path = plain(tmp_path, "a,0,60,1", "b,0,x,1", header=f"\n \n{HEADER}")
+    trace = read_plain(path)
+    assert [job.id for job in trace.jobs] == ["a"]
+    assert trace.malformed == {"bad duration": {"count": 1, "first_row": 5}}

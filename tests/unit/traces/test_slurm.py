@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from oasis import InstanceError
+from oasis.traces.job_table import chosen_rows
 from oasis.traces.plain_job import PlainJob
 from oasis.traces.runs import Run, add_jobs
 from oasis.traces.slurm import SLURM, SlurmOptions, json_rows, layout_of
@@ -59,6 +60,15 @@ JobID|Submit|ElapsedRaw|ReqGRES
         "ReqGRES names the GPUs of one node; rows without a number of nodes (NNodes), read as one"
         " node: 1"
     ]
+
+
+@pytest.mark.parametrize("column", ["ReqGRES", "TresPerNode"])
+def test_gpus_of_a_node_count_on_each_node(column: str) -> None:
+    rows = f"""
+JobID|Submit|ElapsedRaw|NNodes|{column}
+1|{AT(8)}|3600|3|gres:gpu:2
+"""
+    assert facts(rows) == {"1": (6, 1.0)}
 
 
 def test_a_file_that_names_no_gpu_says_so() -> None:
@@ -416,3 +426,131 @@ def test_json_of_another_kind_is_refused() -> None:
     for text, message in (("{", "expected JSON"), ('{"jobs": 3}', "expected the list of jobs")):
         with pytest.raises(InstanceError, match=message):
             json_rows(Source("jobs.json", (text,)))
+
+
+# --- odd sites ------------------------------------------------------------------------------------
+
+
+def test_old_and_new_words_for_gpus_of_sacct() -> None:
+    found = facts(f"""
+JobID|Submit|ElapsedRaw|AllocGRES|ReqGRES|NNodes
+1|{AT(8)}|3600|7696487:2||1
+2|{AT(8)}|3600||PER_NODE:gpu:2|3
+3|{AT(8)}|3600||PER_NODE:gpu:tesla:4,PER_NODE:nic:1|2
+4|{AT(8)}|3600|PER_NODE:gpu:2||2
+5|{AT(8)}|3600|7696487:0|gpu:2|2
+""")
+    assert {name: gpus for name, (gpus, _) in found.items()} == {
+        **{"1": 2, "2": 6, "3": 8, "4": 4, "5": 4},
+    }
+
+
+def test_gpus_of_each_task_or_socket_are_not_guessed() -> None:
+    table = table_of(f"""
+JobID|Submit|ElapsedRaw|ReqGRES|NNodes
+1|{AT(8)}|3600|gpu:2|1
+2|{AT(8)}|3600|PER_TASK:gpu:1|1
+""")
+    assert table.malformed == {
+        "resources not understood: PER_TASK:gpu:1": {"count": 1, "first_row": 3}
+    }
+
+
+def test_mig_slices_by_other_names_are_parts_too() -> None:
+    table = table_of(f"""
+JobID|Submit|ElapsedRaw|AllocTRES
+1|{AT(8)}|3600|gres/gpu:a100_80gb=2
+2|{AT(8)}|3600|gres/gpu:a100-mig-3g=1
+3|{AT(8)}|3600|gres/gpu:h100_1g.12gb+me=1
+4|{AT(8)}|3600|gres/gpu:amigo=1
+""")
+    assert [row.job.gpus for row in table.rows] == [2, 1]
+    assert table.malformed == {
+        "a part of a GPU, not a whole one: gres/gpu:a100-mig-3g=1": {"count": 2, "first_row": 3}
+    }
+
+
+def test_two_clusters_give_the_same_number_to_two_jobs() -> None:
+    rows = f"""
+Cluster|JobID|User|Submit|ElapsedRaw|State|AllocTRES
+a|838|ann|{AT(8)}|3600|COMPLETED|gres/gpu=2
+b|838|ann|{AT(9)}|7200|COMPLETED|gres/gpu=4
+b|838|ann|{AT(8)}|3600|PREEMPTED|gres/gpu=4
+"""
+    assert facts(rows) == {"838": (2, 1), "838#2": (4, 3)}
+    job = {"job_id": 838, "user": "ann", "tres": {"allocated": "gres/gpu=2"}}
+    time = {"submission": 1709280000, "elapsed": 3600}
+    jobs = [{**job, "time": time, "cluster": cluster} for cluster in "ab"]
+    assert facts(json.dumps({"meta": {}, "jobs": jobs})) == {"838": (2, 1), "838#2": (2, 1)}
+
+
+def test_heterogeneous_jobs_are_said() -> None:
+    table = table_of(f"""
+JobID|Submit|ElapsedRaw|AllocTRES
+838+0|{AT(8)}|3600|gres/gpu=2
+838+1|{AT(8)}|7200|gres/gpu=4
+""")
+    assert table.notes == [
+        "heterogeneous jobs: 1; the GPUs of their components are added, for as long as their work"
+        " needs"
+    ]
+
+
+@pytest.mark.parametrize("option", ["user", "partition", "qos"])
+def test_a_choice_by_a_column_that_is_not_there_is_refused(option: str) -> None:
+    table = table_of(f"JobID|Submit|ElapsedRaw|AllocTRES\n1|{AT(8)}|3600|gres/gpu=2\n")
+    with pytest.raises(InstanceError, match=f"^{option}: expected a file with a column of it"):
+        chosen_rows(table, SlurmOptions(**{option: "x"}))
+
+
+def test_a_column_that_is_there_twice_is_refused() -> None:
+    with pytest.raises(InstanceError, match=r"^column Submit: expected this column once"):
+        table_of(f"JobID|Submit|Submit|Elapsed|AllocTRES\n1|{AT(8)}|{AT(9)}|1:00:00|gres/gpu=1\n")
+
+
+@pytest.mark.parametrize("delimiter", [";", "|", "\t"])
+def test_quoted_cells_between_other_signs_than_commas(delimiter: str) -> None:
+    rows = [["JobID", "Submit", "Elapsed", "AllocTRES"], ["7", AT(8), "01:00:00", "gres/gpu=2"]]
+    text = "\n".join(delimiter.join(f'"{cell}"' for cell in row) for row in rows)
+    assert facts(text) == {"7": (2, 1)}
+
+
+@pytest.mark.parametrize("user", ["    jörg", "   jörg", "  ééé"])  # 8 characters, or bytes
+def test_fixed_width_counts_bytes_as_sacct_does_or_characters(user: str) -> None:
+    table = table_of(f"""
+JobID      User              Submit ElapsedRaw    AllocGRES
+------ -------- ------------------- ---------- ------------
+7      {user} {AT(8)}       3600 gpu:tesla:12
+8           ann {AT(8)}       3600        gpu:2
+""")
+    assert not table.malformed
+    assert [(row.job.gpus, row.labels["user"]) for row in table.rows] == [
+        (12, user.strip()),
+        (2, "ann"),
+    ]
+
+
+def test_rows_that_do_not_stand_below_their_columns_are_named() -> None:
+    rule = "------ ------------------- ---------- ---------- "
+    header = " JobID              Submit ElapsedRaw  AllocGRES "
+    row = f"7      {AT(8)}       3600      gpu:2 "
+    table = table_of("\n".join([header, rule, row, "12345678" + row]))
+    assert len(table.rows) == 1
+    [kind] = table.malformed
+    assert kind.startswith("cells do not stand below the names of their columns")
+
+
+def test_a_run_that_was_never_closed_before_one_that_ended_is_said() -> None:
+    table = table_of(f"""
+JobID|Submit|Start|End|ElapsedRaw|State|AllocTRES
+7|{AT(6)}|{AT(6)}|Unknown|9999|RUNNING|gres/gpu=2
+7|{AT(8)}|{AT(8)}|{AT(9)}|3600|COMPLETED|gres/gpu=2
+""")
+    assert [(row.job.gpus, row.job.duration) for row in table.rows] == [(2, 3600)]
+    assert table.malformed == {"run of a job that has not ended": {"count": 1, "first_row": 2}}
+
+
+def test_blank_lines_above_the_header_of_sacct_are_no_header() -> None:
+    text = f"JobID|Submit|Elapsed|AllocTRES\n7|{AT(8)}|01:00:00|gres/gpu=2"
+    source = Source("jobs.txt", ("", " ", *text.splitlines()))
+    assert SLURM.table(source, SlurmOptions()).rows[0].job.id == "7"

@@ -73,12 +73,29 @@ def test_a_job_of_which_the_last_part_is_not_there_has_not_ended() -> None:
 def test_a_job_that_ran_counts_however_it_ended(status: int) -> None:
     assert facts(line(1, 5, 60, 2, status)) == {"1": (5, 60, 2)}
     table = table_of(line(1, 5, -1, 2, status), line(2, 5, 60, 2, 1))
-    assert table.malformed == {"never ran": {"count": 1, "first_row": 1}}
+    kind = "no run time" if status == 1 else "never ran"  # one that was completed has run
+    assert table.malformed == {kind: {"count": 1, "first_row": 1}}
+
+
+def test_a_line_without_a_submission_is_not_read_as_one_at_minus_one() -> None:
+    table = table_of(line(1, -1, 60, 2, 1), line(2, 5, 60, 2, 1))
+    assert [row.job.id for row in table.rows] == ["2"]
+    assert table.malformed == {"no submission": {"count": 1, "first_row": 1}}
+
+
+def test_the_parts_of_a_job_count_where_its_own_line_says_that_it_never_ran() -> None:
+    assert facts(*PARTS, line(1, 100, -1, 4, 5)) == {"1": (100, 900, 4)}
+    assert facts(*PARTS[:2], line(1, 100, 0, 4, 0)) == {"1": (100, 800, 4)}
 
 
 def test_a_repeated_job_is_named_with_both_rows() -> None:
     table = table_of(line(1, 5, 60, 2, 1), line(2, 5, 60, 2, 1), line(1, 9, 60, 2, 0))
     assert table.malformed == {"repeated job: 1 is in row 1 too": {"count": 1, "first_row": 3}}
+
+
+def test_many_repeated_jobs_are_one_kind_of_fault() -> None:
+    table = table_of(*[line(k % 3, k, 60, 2, 1) for k in range(5)])
+    assert table.malformed == {"repeated job: 0 is in row 1 too": {"count": 2, "first_row": 4}}
 
 
 def test_an_unknown_status_is_a_fault() -> None:

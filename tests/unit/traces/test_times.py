@@ -25,6 +25,22 @@ def read(text: str, **options: Any) -> float:
     return clock(text, **options).read(text, "Submit")
 
 
+def test_one_mistyped_date_of_digits_does_not_make_seconds_of_the_others() -> None:
+    for texts in (["20171009", "20171010", "20171399"], ["20171009", "2017101"]):
+        made = clock(*texts, is_dated=False)
+        for text in texts:
+            with pytest.raises(MalformedError, match=r"a date of 8 digits.*--time-format %Y%m%d"):
+                made.read(text, "submitted")
+    assert clock("20171009", "12902960", "12902961", is_dated=False).form == RELATIVE
+
+
+def test_a_name_of_a_zone_that_strptime_would_forget_is_refused() -> None:
+    with pytest.raises(InstanceError, match=r"^time_format: expected %z, an offset"):
+        clock(time_format="%d/%m/%Y %H:%M %Z")
+    literal = {"time_format": "%d/%m/%Y %H:%M UTC%%Z", "time_zone": "UTC"}
+    assert read("09/10/2017 07:00 UTC%Z", **literal) == NOON
+
+
 # --- times ------------------------------------------------------------------------------------
 
 
