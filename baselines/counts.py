@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from oasis.model.validation import integer
 from oasis.scheduling import (
     Allocation,
     EmptyCluster,
@@ -54,7 +55,7 @@ class FixedCounts:
     """
 
     def __init__(self, seed: int | None) -> None:
-        self._seed = seed
+        self._seed = seed if seed is None else integer(seed, "seed")
 
     def reset(self, empty: EmptyCluster) -> None:
         """Begin a new run on a cluster that is `empty` now."""

@@ -156,6 +156,8 @@ Said = tuple[str, Facts, list[Table]]
 
 def _run(data: Mapping[str, Any], run: Any, _: Instance | None) -> Said:
     title = f"Run of {run.policy}: {run.admitted} of {len(run.decisions)} jobs admitted"
+    if run.admitted_unfinished:
+        title += f", {run.admitted_unfinished} of them did not finish"
     rows = [tables.decision_row(decision) for decision in run.decisions]
     made = [table("Decisions in order of arrival", tables.DECISIONS, rows)] if rows else []
     return title, facts.run_facts(run, data.get("utilisation", {})), made

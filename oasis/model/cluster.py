@@ -17,6 +17,7 @@ from oasis.model.validation import (
     LARGEST_SIZE,
     amount,
     check_unique,
+    describe,
     integer,
     number,
     text,
@@ -162,3 +163,19 @@ class Cluster(Summarised):
             with located_at(name):
                 check_known(getattr(job, name), self.resources)
         job.work(self.slot_seconds)  # raises InstanceError if the work is too much to count
+
+
+def expect_cluster(value: object, name: str = "cluster") -> None:
+    """Raise `TypeError` unless `value` is a cluster.
+
+    Examples
+    --------
+    >>> expect_cluster("jobs.json")
+    Traceback (most recent call last):
+    TypeError: cluster: expected an oasis.Cluster, got 'jobs.json'
+    """
+    if not isinstance(value, Cluster):
+        hint = (
+            "; its cluster is one" if isinstance(getattr(value, "cluster", None), Cluster) else ""
+        )
+        raise TypeError(f"{name}: expected an oasis.Cluster, got {describe(value)}{hint}")

@@ -12,7 +12,7 @@ import math
 import os
 import sysconfig
 import traceback
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,10 @@ ATTRIBUTES: Mapping[str, tuple[type, str]] = {
     "slotted": (bool, "True or False, whether it is called at the beginning of every slot"),
     "told_remaining": (bool, "True or False, whether it uses how much work jobs have"),
     "parameters": (Mapping, "a mapping, its options as plain data"),
+}
+LATER: Mapping[str, Callable[[Any], bool]] = {
+    "a coroutine (async def)": inspect.iscoroutinefunction,
+    "a generator (yield)": inspect.isgeneratorfunction,
 }
 METHODS = {"reset": "reset(site), which begins a run", "decide": "decide(view), which gives a Plan"}
 
@@ -66,7 +70,7 @@ def check_policy(policy: Any) -> None:
                 continue  # not declared: it is not told
             hint = "; oasis.scheduling.BasePolicy has a default"
             raise _error(policy, f"{attribute}: missing; expected {wanted}{hint}")
-        if not isinstance(value, kind) or value == "":
+        if not isinstance(value, kind) or (isinstance(value, str) and not _is_name(value)):
             hint = "; is @property missing?" if inspect.ismethod(value) else ""
             raise _error(policy, f"{attribute}: expected {wanted}, got {describe(value)}{hint}")
     parameters_of(policy)
@@ -240,6 +244,14 @@ def _check_method(policy: Any, method: str, wanted: str) -> None:
     except TypeError as error:
         source = found if inspect.isroutine(found) else None
         raise _error(policy, f"{method}: expected {wanted}: {error}", source) from None
+    for kind, is_kind in LATER.items():
+        if is_kind(found):  # its call does nothing but make an object
+            raise _error(policy, f"{method}: expected {wanted}, got {kind}", found)
+
+
+def _is_name(text: str) -> bool:
+    """Whether it stands on one line of a table."""
+    return bool(text) and text.isprintable()
 
 
 def _attribute(candidate: Any, name: str) -> Any:

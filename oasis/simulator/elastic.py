@@ -149,6 +149,10 @@ def write_elastic(made: ElasticWorkload, path: str | os.PathLike[str]) -> None:
     ...     print(read_elastic(f"{directory}/jobs.json").document == made.document)
     True
     """
+    if not isinstance(made, ElasticWorkload):
+        hint = "; the workload comes first" if isinstance(path, ElasticWorkload) else ""
+        expected = "expected an oasis.simulator.ElasticWorkload"
+        raise TypeError(f"made: {expected}, got {describe(made)}{hint}")
     write_text(path, json.dumps(made.document, indent=1, allow_nan=False) + "\n")
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from time import perf_counter
 
 from oasis.model.errors import PolicyError
+from oasis.model.validation import describe
 from oasis.scheduling.book import EmptyCluster
 from oasis.scheduling.capabilities import is_told
 from oasis.scheduling.job import PolicyJob
@@ -76,6 +77,7 @@ class Engine:
         record_machines: bool = False,
     ) -> None:
         check_policy(policy)
+        _expect_models(speed, costs)
         self.workload, self.policy = workload, policy
         self.speed: Speed = speed or Linear()
         self.costs: Costs = costs or ChangeCosts()
@@ -263,6 +265,18 @@ class Engine:
             if own is None:
                 raise
             raise own from error
+
+
+def _expect_models(speed: object, costs: object) -> None:
+    """Raise `TypeError` unless these are models of speed and of costs, where they are given."""
+    if not (
+        speed is None or (callable(getattr(speed, "rate", None)) and hasattr(speed, "coupled"))
+    ):
+        expected = "expected an object with rate and coupled, such as oasis.simulator.Linear()"
+        raise TypeError(f"speed: {expected}, got {describe(speed)}")
+    if not (costs is None or callable(getattr(costs, "overhead", None))):
+        expected = "expected an object with overhead, such as oasis.simulator.ChangeCosts()"
+        raise TypeError(f"costs: {expected}, got {describe(costs)}")
 
 
 def _checked(outages: Iterable[Outage], workload: Workload) -> list[Outage]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from oasis.model.errors import InstanceError
 from oasis.model.instance import Instance, expect_instance
 from oasis.model.summary import Facts, Summarised
-from oasis.model.validation import LARGEST_COUNT
+from oasis.model.validation import LARGEST_COUNT, describe, integer
 from oasis.scheduling.job import PolicyJob
 from oasis.scheduling.site import GROUPS, Machine, Site, grid_for, policy_job
 from oasis.traces.plain_job import PlainJob
@@ -94,6 +95,14 @@ def rigid_workload(
     Traceback (most recent call last):
     oasis.model.errors.InstanceError: jobs[0].gpus: expected 1..4, got 8 (job 'a')
     """
+    if isinstance(jobs, (str, os.PathLike)):
+        how = f"oasis.traces.read_plain({os.fspath(jobs)!r}).jobs reads them from that file"
+        raise TypeError(f"jobs: expected plain jobs, got {describe(jobs)}; {how}")
+    if not isinstance(jobs, Iterable):
+        hint = "; its jobs are" if hasattr(jobs, "jobs") else ""
+        raise TypeError(f"jobs: expected plain jobs, got {describe(jobs)}{hint}")
+    servers = integer(servers, "servers", minimum=1)
+    gpus_per_server = integer(gpus_per_server, "gpus_per_server", minimum=1)
     if placement not in ("pooled", "whole"):
         raise ValueError(f"placement: expected pooled or whole, got {placement!r}")
     if placement == "pooled":
@@ -105,6 +114,8 @@ def rigid_workload(
 
 
 def _rigid(k: int, job: PlainJob, most: int) -> PolicyJob:
+    if not isinstance(job, PlainJob):
+        raise TypeError(f"jobs[{k}]: expected a PlainJob, got {describe(job)}")
     if not 1 <= job.gpus <= most:
         expected = f"expected 1..{most}, got {job.gpus} (job {job.id!r})"
         raise InstanceError(f"jobs[{k}].gpus", expected)

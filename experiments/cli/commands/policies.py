@@ -66,7 +66,7 @@ def _list(entries: dict[str, PolicyEntry]) -> None:
     ]
     console.print_rows((("policy", False), ("options", False), ("what it does", False)), rows)
     console.print_text(
-        "\noasis policies NAME explains the options of one; --set NAME.OPTION=VALUE sets one."
+        "\noasis policies NAME explains its options; --set NAME.OPTION=VALUE sets one."
     )
 
 

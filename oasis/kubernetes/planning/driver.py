@@ -196,7 +196,10 @@ class Driver:
             except Exception as error:  # noqa: BLE001 (whatever is wrong with it, it is told)
                 outcome.failed[uid] = error
                 return False
-        return entry.remaining <= TOLERANCE * max(1.0, entry.work) or uid in facts.ended
+        # hardly any work is left from the beginning, too: a job that never ran has not done it
+        has_run = entry.begun or entry.done > 0
+        is_little = entry.remaining <= TOLERANCE * max(1.0, entry.work)
+        return (has_run and is_little) or uid in facts.ended
 
     def _machines(self, facts: Facts, view: ClusterView) -> None:
         view.lost += sorted(facts.down - self.down)

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from oasis.model.cluster import Cluster
+from oasis.model.cluster import Cluster, expect_cluster
 from oasis.model.decision import Decision
 from oasis.model.errors import InstanceError
 from oasis.model.instance_file import cluster_to_dict, job_from_dict, job_to_dict
@@ -71,6 +71,7 @@ class Core(ABC):
     name: ClassVar[str]
 
     def __init__(self, cluster: Cluster, lookahead: int, patience: int | None = None) -> None:
+        expect_cluster(cluster)
         self.cluster = cluster
         self.lookahead = integer(lookahead, "lookahead", minimum=1, maximum=LARGEST_SIZE)
         given = 2 * self.lookahead if patience is None else patience

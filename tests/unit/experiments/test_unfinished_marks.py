@@ -170,6 +170,8 @@ def test_a_run_says_how_many_admitted_jobs_did_not_finish() -> None:
     again = oasis.Run.from_dict(json.loads(json.dumps(run.to_dict())))
     assert said in tables.run_facts(again, {})
     assert "3 of them did not finish" in run_page(instance, run).get_suptitle()
+    section = section_of("run.json", run.to_dict() | {"kind": "run"}, None)
+    assert section.title == "Run of fifo: 4 of 4 jobs admitted, 3 of them did not finish"
     whole = oasis.simulate(instance, oasis.OASiS.from_instance(instance))
     assert whole.admitted_unfinished == 0
     assert "did not finish" not in dict(tables.run_facts(whole, {}))

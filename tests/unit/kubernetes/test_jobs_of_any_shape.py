@@ -132,6 +132,20 @@ def test_pods_that_ask_for_nothing_are_not_put_on_a_node_that_is_gone(gone: str,
     assert played.phase(odd) == "Completed"
 
 
+@pytest.mark.parametrize("name", POLICIES)
+def test_hardly_any_work_is_done_by_running_not_by_waiting(name: str) -> None:
+    played = Played(policy(name))
+    other = played.submit(job("other", minimum=8, initial=8, slots=32.0))
+    played.step()
+    uid = played.submit(job("j", slots=1e-9, maximum=1))
+    for _ in range(12):
+        played.step()
+        ran = played.most.get("j", 0)
+        assert (played.phase(uid) == "Completed") <= (ran > 0)
+    assert played.measured("oasis_job_errors_total", doing="planning") == 0
+    assert {played.phase(uid), played.phase(other)} == {"Completed"}
+
+
 def test_those_that_draw_counts_are_the_ten_that_failed() -> None:
     assert len(DRAWING) == 10
     assert {"fifo", "rrh", "kubernetes-default"} < set(DRAWING)

@@ -214,3 +214,31 @@ def test_a_utility_that_is_given_counts() -> None:
     assert PolicyJob("a", 0.0, 1.0, (), utility=worth).has_utility
     none: Any = None
     assert PolicyJob("a", 0.0, 1.0, (), utility=none).utility == Unvalued()
+
+
+class Waits(Duck):
+    async def decide(self, view: Any) -> Any:
+        return Plan()
+
+
+class Yields(Duck):
+    def decide(self, view: Any) -> Any:
+        yield Plan()
+
+
+@pytest.mark.parametrize(
+    ("policy", "got"),
+    [(Waits(), r"a coroutine \(async def\)"), (Yields(), r"a generator \(yield\)")],
+)
+def test_a_method_that_answers_later_is_refused_before_the_run(policy: Any, got: str) -> None:
+    expected = rf"{HERE}\d+: decide: expected decide\(view\), which gives a Plan, got {got}$"
+    with pytest.raises(PolicyError, match=expected):
+        check_policy(policy)
+
+
+@pytest.mark.parametrize("name", ["", "a\nb", "\x1b[31mred"])
+def test_a_name_stands_on_one_line_of_a_table(name: str) -> None:
+    policy = Duck()
+    policy.name = name
+    with pytest.raises(PolicyError, match="name: expected text, what results call it, got "):
+        check_policy(policy)

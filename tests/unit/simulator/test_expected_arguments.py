@@ -10,10 +10,10 @@ import pytest
 
 import oasis
 import offline
-from baselines import FIFO
+from baselines import FIFO, RRH, KubernetesDefault
 from experiments import competitive_ratio
 from experiments.evaluation.comparison import compare
-from oasis.simulator import generate_elastic, replay
+from oasis.simulator import PlainJob, generate_elastic, replay, rigid_workload, write_elastic
 
 INSTANCE = oasis.generate("testbed", jobs=2, seed=1)
 MADE = generate_elastic(jobs=2)
@@ -115,3 +115,59 @@ def test_what_is_no_workload_is_named(given: Any, message: str) -> None:
 def test_other_arguments_are_named_too(call: Callable[[], object], message: str) -> None:
     with pytest.raises(TypeError, match=message):
         call()
+
+
+WRONG: dict[str, tuple[Callable[[], object], str]] = {
+    "an instance for a cluster": (
+        lambda: oasis.LiveScheduler.recourse(INSTANCE, 10),  # type: ignore[arg-type]
+        r"^cluster: expected an oasis\.Cluster, got <Instance: .*; its cluster is one$",
+    ),
+    "a path for a cluster": (
+        lambda: oasis.LiveScheduler.recourse("t.json", 10),  # type: ignore[arg-type]
+        r"^cluster: expected an oasis\.Cluster, got 't\.json'$",
+    ),
+    "a path for jobs": (
+        lambda: rigid_workload("t.csv", 1, 8),  # type: ignore[arg-type]
+        r"^jobs: .*got 't\.csv'; oasis\.traces\.read_plain\('t\.csv'\)\.jobs reads them",
+    ),
+    "a trace for its jobs": (
+        lambda: rigid_workload(MADE, 1, 8),  # type: ignore[arg-type]
+        r"^jobs: expected plain jobs, got <ElasticWorkload: ",
+    ),
+    "other jobs": (
+        lambda: rigid_workload(INSTANCE.jobs, 1, 8),  # type: ignore[arg-type]
+        r"^jobs\[0\]: expected a PlainJob, got <Job: ",
+    ),
+    "a word for a speed": (
+        lambda: replay(MADE.workload, FIFO(), speed="fast"),  # type: ignore[arg-type]
+        r"^speed: expected an object with rate and coupled, .*, got 'fast'$",
+    ),
+    "numbers for costs": (
+        lambda: oasis.simulate(INSTANCE, FIFO(), costs={"start": 1}),  # type: ignore[arg-type]
+        r"^costs: expected an object with overhead, .*, got \{'start': 1\}$",
+    ),
+    "a path before a workload": (
+        lambda: write_elastic("never.json", MADE),  # type: ignore[arg-type]
+        r"^made: .*ElasticWorkload, got 'never\.json'; the workload comes first$",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_other_arguments_of_another_kind_are_named(name: str) -> None:
+    call, message = WRONG[name]
+    with pytest.raises(TypeError, match=message):
+        call()
+
+
+@pytest.mark.parametrize("servers", [0, -1, 1.5])
+def test_a_cluster_has_a_server(servers: Any) -> None:
+    with pytest.raises(oasis.InstanceError, match=r"^servers: expected an integer >= 1"):
+        rigid_workload([PlainJob("a", 0.0, 1.0, 1)], servers, 8)
+
+
+@pytest.mark.parametrize("seed", ["a", -1, 1.5, True])
+@pytest.mark.parametrize("made", [FIFO, KubernetesDefault, RRH])
+def test_a_seed_is_checked_where_it_is_given(made: Callable[..., object], seed: Any) -> None:
+    with pytest.raises(ValueError, match=r"^seed: expected an integer >= 0, got"):
+        made(seed=seed)
