@@ -318,7 +318,6 @@ def check_plot(path: Path | None) -> Path | None:
 def check_style(name: str | None) -> str | None:
     """`name` if it is a style: said before the work, not after it."""
     if name is not None:
-        from experiments.cli.options import naming_flags  # noqa: PLC0415 (imports no extra itself)
         from experiments.plotting.canvas import read_style  # noqa: PLC0415 (needs an extra)
 
         with naming_flags(("style",)):

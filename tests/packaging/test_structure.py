@@ -39,3 +39,15 @@ def test_a_guess_would_be_seen() -> None:
     assert guesses("hasattr(policy, 'scheduler') or getattr(self, name)") == [
         "hasattr(policy, 'scheduler')"
     ]
+
+
+def test_no_module_imports_itself() -> None:
+    """A late import of a neighbour that was merged into the same file is a plain name."""
+    found = []
+    for file in modules():
+        name = ".".join(file.relative_to(ROOT).with_suffix("").parts)
+        imports = [
+            n for n in ast.walk(ast.parse(file.read_text())) if isinstance(n, ast.ImportFrom)
+        ]
+        found += [f"{name}:{n.lineno}" for n in imports if n.module == name]
+    assert found == []
