@@ -138,9 +138,11 @@ class LivePolicy:
         arrived = {job.id for job in view.arrived}
         self._forget(view, now)
         for k in view.lost:
-            self._call(self.scheduler.lose(self._site.machines[k].id))
+            self.scheduler.lose(self._site.machines[k].id)
+            self._note_broken()
         for k in view.returned:
-            self._call(self.scheduler.restore(self._site.machines[k].id))
+            self.scheduler.restore(self._site.machines[k].id)
+            self._note_broken()
         self._follow([job for job_id, job in jobs.items() if job_id not in arrived], view, now)
         for job in view.arrived:
             self._submit(job, view, plan, now)
@@ -157,12 +159,14 @@ class LivePolicy:
         live = set(self.scheduler.jobs)
         for job_id in self.withdrawn:
             if job_id in live:
-                self._call(self.scheduler.cancel(job_id))
+                self.scheduler.cancel(job_id)
+                self._note_broken()
             self._left.pop(job_id, None)
         self.withdrawn = []
         for job in view.finished:
             if job.id in live:
-                self._call(self.scheduler.finish(job.id))
+                self.scheduler.finish(job.id)
+                self._note_broken()
             self._left.pop(job.id, None)
             self._index.pop(job.id, None)
             self._overdue = [index for index in self._overdue if index != job.index]
@@ -180,7 +184,8 @@ class LivePolicy:
             and left[job.id] > max(self._left[job.id], _spare(job, plan.get(job.id)))
         }
         if behind:
-            self._call(self.scheduler.revise_all(behind))
+            self.scheduler.revise_all(behind)
+            self._note_broken()
             self._left |= behind
         for job in followed:
             if job.id not in planned:  # by its plan it is complete, but it is not
@@ -203,7 +208,7 @@ class LivePolicy:
         self._index[job.id] = job.index
         if decision.admitted:
             self._left[job.id] = int(rounding.ceil(job.work))
-            self._call(None)
+            self._note_broken()
         elif not (self._keeps_promises and view.was_admitted(job)):
             plan.rejected[job.index] = decision.reason or "rejected"
             del self._index[job.id]
@@ -264,8 +269,8 @@ class LivePolicy:
                 return found
         return Allocation()
 
-    def _call(self, _answer: Any) -> None:
-        """Note which promises the last call broke."""
+    def _note_broken(self) -> None:
+        """Note the jobs whose promise the last call of the scheduler broke."""
         for job_id in self.scheduler.last_change.broken:
             if job_id in self._index:
                 self.late.add(self._index[job_id])
