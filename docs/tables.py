@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from IPython.display import Markdown
 
-from experiments.library import Library, Record
+from experiments.library import Library, LibraryEntry
 
 PAGES = Path(__file__).parent
 LIBRARY = ("instance", "value", "bound", "gap", "proof", "value by", "bound by", "date")
@@ -34,7 +34,7 @@ def library() -> Markdown:
 
 def families() -> Markdown:
     """How many instances of each family are proven, and which gaps the others have."""
-    groups: dict[str, list[Record]] = {}
+    groups: dict[str, list[LibraryEntry]] = {}
     for record in Library().records().values():
         groups.setdefault(record.family, []).append(record)
     rows = []
@@ -105,7 +105,7 @@ def adapter() -> Markdown:
     return _markdown(("", *columns), rows)
 
 
-def _row(record: Record) -> tuple[str, ...]:
+def _row(record: LibraryEntry) -> tuple[str, ...]:
     numbers = (f"{record.value:.3f}", f"{record.bound:.3f}", _percent(record.gap))
     dates = max(record.value_date, record.bound_date)
     return (f"`{record.name}`", *numbers, record.proof, record.value_by, record.bound_by, dates)

@@ -13,7 +13,7 @@ from offline.benders.solve import BENDERS
 from offline.method import Method, P
 from offline.model.milp import MILP, CompactParams
 from offline.params import Amount, Params, Share
-from offline.processes import Helper, Task, has_second_core
+from offline.processes import Helper, ProcessTask, has_second_core
 from offline.result import OfflineResult
 from offline.state import Phase, SolveState, Start, WarmStart
 
@@ -92,7 +92,7 @@ def _run(
 ) -> Status:
     if state.budget.is_repeatable or not has_second_core():
         return _in_turn(instance, start, state, params, seed)
-    task = Task("compact model", Phase.COMPACT, params.milp, seed)
+    task = ProcessTask("compact model", Phase.COMPACT, params.milp, seed)
     benders = replace(params.benders, second_process=False)
     with Helper(instance, state, task, params.head_start):
         return BENDERS.run(instance, start, state, benders, seed)

@@ -12,7 +12,7 @@ from oasis.solvers.budget import Budget
 from oasis.solvers.knapsack import knapsack
 from oasis.solvers.lp import ColumnLp, LpColumn
 from offline.model.arrays import units_that_fit
-from offline.model.capacities import Cover, Level, fits
+from offline.model.capacities import CapacityLevel, Cover, fits
 from offline.params import Amount, Number, Params, Share
 
 
@@ -117,7 +117,7 @@ class PatternPool:
     patterns: list[dict[bytes, IntArray]] = field(init=False)
     _shares: FloatArray = field(init=False)
     _above: list[list[int]] = field(init=False)
-    _covers: list[list[list[Level]]] = field(init=False)
+    _covers: list[list[list[CapacityLevel]]] = field(init=False)
 
     def __post_init__(self) -> None:
         order = np.lexsort(self.capacity.T[::-1])[::-1]  # the largest first

@@ -81,7 +81,7 @@ TOLD_BEFORE = 1e-5  # relative: a bound that is lower by less than this is not s
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class ProcessTask:
     """What the process works on.
 
     Parameters
@@ -119,7 +119,7 @@ class Helper:
         The problem.
     state : SolveState
         Learns what the process finds and proves; its budget is that of the solve.
-    task : Task
+    task : ProcessTask
         What the process works on.
     head_start : float
         Seconds after which the process is started, if nothing is proven by then.
@@ -133,7 +133,7 @@ class Helper:
     """
 
     def __init__(
-        self, instance: Instance, state: SolveState, task: Task, head_start: float
+        self, instance: Instance, state: SolveState, task: ProcessTask, head_start: float
     ) -> None:
         self.instance, self.state, self.task = instance, state, task
         self.process: subprocess.Popen[str] | None = None

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from pydantic import Field
 from threadpoolctl import threadpool_info
 
-from experiments.sweep import TASKS, Case, Options, SweepConfig, Task, sweep_config
+from experiments.sweep import TASKS, Case, CellTask, Options, SweepConfig, sweep_config
 from experiments.sweep.task import Figures
 from experiments.sweep.tasks import run
 
@@ -69,9 +69,9 @@ def threads(case: Case) -> Figures:
 
 FATES = {
     **TASKS,
-    "counted": Task("counted", counted, FateOptions),
-    "failing": Task("failing", failing, FateOptions),
-    "dying": Task("dying", dying, FateOptions),
-    "threads": Task("threads", threads),
-    "untidy": Task("untidy", untidy),
+    "counted": CellTask("counted", counted, FateOptions),
+    "failing": CellTask("failing", failing, FateOptions),
+    "dying": CellTask("dying", dying, FateOptions),
+    "threads": CellTask("threads", threads),
+    "untidy": CellTask("untidy", untidy),
 }

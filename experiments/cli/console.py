@@ -23,7 +23,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from experiments.cli.exit_codes import DONE, LIMIT, ReaderGoneError
-from experiments.cli.layout import Layout, lay_out, printable, wrapped
+from experiments.cli.layout import TableLayout, lay_out, printable, wrapped
 from experiments.evaluation.tables import interval, number, percent, seconds
 
 __all__ = [
@@ -124,7 +124,7 @@ def print_rows(
     _print(console, title, table, layout)
 
 
-def _print(console: Console, title: str, table: Table, layout: Layout) -> None:
+def _print(console: Console, title: str, table: Table, layout: TableLayout) -> None:
     """Print a table with its title and its notes, without the blanks that pad it to the right."""
     for cells in zip(*(column.cells for column in layout.columns), strict=True):
         table.add_row(*map(Text, cells))

@@ -30,7 +30,7 @@ SHORT = {  # forms of headings that take less than the longest word of the cells
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class TableColumn:
     """A column that is shown.
 
     Parameters
@@ -52,18 +52,18 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class TableLayout:
     """Columns that fit, and sentences on what was shortened or left out.
 
     Parameters
     ----------
-    columns : tuple of Column
+    columns : tuple of TableColumn
         From the left.
     notes : tuple of str
         To be printed below.
     """
 
-    columns: tuple[Column, ...]
+    columns: tuple[TableColumn, ...]
     notes: tuple[str, ...]
 
     @property
@@ -74,7 +74,7 @@ class Layout:
 
 def lay_out(
     columns: Iterable[tuple[str, bool]], rows: Iterable[Iterable[str]], width: int
-) -> Layout:
+) -> TableLayout:
     """Find the widths of the columns of a table.
 
     Parameters
@@ -110,7 +110,7 @@ def lay_out(
     if kept < len(wanted):
         names = [w.heading or f"column {kept + k + 1}" for k, w in enumerate(wanted[kept:])]
         notes.append(f"not shown for want of width: {', '.join(names)}; --json has them")
-    return Layout(
+    return TableLayout(
         tuple(w.column(each, short=is_short) for w, each in zip(shown, widths, strict=True)),
         tuple(notes),
     )
@@ -144,9 +144,9 @@ class _Wanted:
         """Width at which nothing is wrapped."""
         return max(map(cell_len, _lines([self.short if short else self.heading, *self.cells])))
 
-    def column(self, width: int, *, short: bool) -> Column:
+    def column(self, width: int, *, short: bool) -> TableColumn:
         heading = wrapped(self.short if short else self.heading, width, is_heading=True)
-        return Column(heading, self.numeric, width, self.cells)
+        return TableColumn(heading, self.numeric, width, self.cells)
 
 
 def wrapped(text: str, width: int, *, is_heading: bool = False) -> str:

@@ -12,7 +12,7 @@ from oasis.version import __version__
 if TYPE_CHECKING:
     import pandas as pd
 
-    from experiments.sweep import Cell, Store, SweepProgress, SweepResult
+    from experiments.sweep import Cell, ResultStore, SweepProgress, SweepResult
 
 
 def interrupted(reached: SweepProgress | None) -> InterruptedWorkError:
@@ -23,7 +23,7 @@ def interrupted(reached: SweepProgress | None) -> InterruptedWorkError:
     return InterruptedWorkError(f"interrupted; {kept}, the same command goes on from there")
 
 
-def list_cells(cells: Sequence[Cell], store: Store, as_json: bool) -> None:
+def list_cells(cells: Sequence[Cell], store: ResultStore, as_json: bool) -> None:
     """List the cells, each with its recorded status or ``to run``."""
     import pandas as pd  # noqa: PLC0415
 

@@ -17,7 +17,7 @@ from oasis.model.rounding import FloatArray, IntArray, units
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class OfferedLoad:
     """How much of one resource is wanted.
 
     Parameters
@@ -187,14 +187,14 @@ class Description:
         return sum(entry.utility for entry in self.alone)
 
     @property
-    def loads(self) -> list[Load]:
+    def loads(self) -> list[OfferedLoad]:
         """Each resource that somebody wants, the scarcest first."""
         found = []
         for group in GROUPS:
             for k, resource in enumerate(self.instance.cluster.resources):
                 there, wanted = float(self.capacity[group][k]), self.demand[group][:, k]
                 if wanted.any():
-                    found.append(Load(group, resource, there, wanted))
+                    found.append(OfferedLoad(group, resource, there, wanted))
         return sorted(found, key=lambda load: -load.mean)
 
     def to_dict(self) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from experiments.plotting.canvas import HATCHES, LINES, axes, fill, ink, legend_
 from oasis.scheduling import NOTHING, Plan, Policy, View
 from oasis.simulator import ElasticWorkload, elastic_from_dict, replay
 from oasis.simulator.speed import Load
-from oasis.simulator.state import Progress
+from oasis.simulator.state import JobProgress
 
 # Section 5.2. Fig. 7(b) at batch size 128: by how much KOD2 lowers the mean completion time.
 # Panels (a) to (d) are the models in the order of Table 3.
@@ -193,7 +193,7 @@ def measure(made: ElasticWorkload, policy: str) -> tuple[Row, list[Step]]:
     chosen: Policy = Operator() if policy == OPERATOR else Kod2()
     changes: list[Step] = []
 
-    def settle(progress: Progress) -> None:
+    def settle(progress: JobProgress) -> None:
         changes.extend(_cores(made, progress))
 
     outcome = replay(made.workload, chosen, on_settled=settle, **made.options)
@@ -213,7 +213,7 @@ def measure(made: ElasticWorkload, policy: str) -> tuple[Row, list[Step]]:
     return row, steps
 
 
-def _cores(made: ElasticWorkload, progress: Progress) -> list[Step]:
+def _cores(made: ElasticWorkload, progress: JobProgress) -> list[Step]:
     """By how much the busy cores change because of a job, and when."""
     job, found = progress.job, []
     load = Load(made.workload.site)  # the speeds here depend on nobody else

@@ -13,7 +13,7 @@ from baselines import PriorityQueue
 from experiments.figures.figure import Case, DirectFigure, Row
 from experiments.plotting.canvas import HATCHES, TINY, axes, fill, ink
 from oasis.simulator import ElasticWorkload, elastic_from_dict, replay
-from oasis.simulator.state import Progress
+from oasis.simulator.state import JobProgress
 
 MACHINES, GPUS = 2, 4
 
@@ -103,7 +103,7 @@ def cases(_seeds: int) -> list[Case]:
 
 def run(case: Case) -> Row:
     """One run: every span in which a job held the same workers, as text."""
-    made, settled = scenario(case["scenario"]), list[Progress]()
+    made, settled = scenario(case["scenario"]), list[JobProgress]()
     policy = PriorityQueue(printed=case["reading"] == PRINTED)
     replay(made.workload, policy, on_settled=settled.append, **made.options)
     spans = [

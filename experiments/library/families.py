@@ -18,7 +18,7 @@ MIXED = "mixed"
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class UtilityFamily:
     """A kind of utilities.
 
     Parameters
@@ -47,11 +47,11 @@ def _linear(utility: Sigmoid) -> Utility:
     return Piecewise(delays=(0.0, 2 * utility.target), values=(utility.priority, 0.0))
 
 
-UTILITIES: Mapping[str, Kind] = {
-    MIXED: Kind(MIX, _same),
-    "critical": Kind((0.0, 0.0, 1.0), _same),
-    "deadline": Kind(MIX, _deadline),
-    "linear": Kind(MIX, _linear),
+UTILITIES: Mapping[str, UtilityFamily] = {
+    MIXED: UtilityFamily(MIX, _same),
+    "critical": UtilityFamily((0.0, 0.0, 1.0), _same),
+    "deadline": UtilityFamily(MIX, _deadline),
+    "linear": UtilityFamily(MIX, _linear),
 }
 
 

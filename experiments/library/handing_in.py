@@ -8,7 +8,7 @@ from typing import Any
 from experiments.evaluation.checking import SCHEDULES, check_document
 from experiments.evaluation.competitive_ratio import CompetitiveRatio
 from experiments.library.families import PROBLEMS, Problem, problem_named
-from experiments.library.store import BETTER, Library, Record, fingerprint
+from experiments.library.store import BETTER, Library, LibraryEntry, fingerprint
 from oasis.certify.verify import verify
 from oasis.model.document import entry, mapping, text
 from oasis.model.errors import OasisError
@@ -35,7 +35,7 @@ class HandedIn:
         The bound that the result states; nobody but a solver can verify it.
     result : OfflineResult
         The schedules and, if it has one, the bound, in the form in which the library takes them.
-    known : Record or None
+    known : LibraryEntry or None
         What the library has.
     """
 
@@ -44,7 +44,7 @@ class HandedIn:
     value: float
     bound: float | None
     result: OfflineResult
-    known: Record | None
+    known: LibraryEntry | None
 
     @property
     def verdict(self) -> str:

@@ -11,8 +11,8 @@ from experiments.library.families import Problem, problems_like
 from experiments.library.store import (
     OPTIMAL,
     Library,
+    LibraryEntry,
     PassJournal,
-    Record,
     digest,
     fingerprint,
     packed,
@@ -58,21 +58,21 @@ class Effort:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class Improvement:
     """What a pass has made of one instance.
 
     Parameters
     ----------
-    before : Record or None
+    before : LibraryEntry or None
         None if nothing was known.
-    after : Record
+    after : LibraryEntry
         Never worse.
     status : Status or None
         Why the solve ended; None if the value was proven optimal before, and nothing was solved.
     """
 
-    before: Record | None
-    after: Record
+    before: LibraryEntry | None
+    after: LibraryEntry
     status: Status | None
 
 
@@ -81,7 +81,7 @@ def improve(
     effort: Effort,
     *,
     on_progress: Callable[[SolveProgress], None] | None = None,
-) -> Iterator[Change]:
+) -> Iterator[Improvement]:
     """Solve every instance once more, and keep what is better.
 
     Each change is on the disk when it is yielded. A pass that was ended, by whatever signal, goes
@@ -146,11 +146,11 @@ def improve_one(
     effort: Effort,
     *,
     on_progress: Callable[[SolveProgress], None] | None = None,
-) -> Change:
+) -> Improvement:
     """Solve one instance, from the best schedules that are known, and keep what is better."""
     before = library.find(problem.name)
     if before is not None and before.proof == OPTIMAL:
-        return Change(before, before, None)
+        return Improvement(before, before, None)
     if before is None:
         instance = problem.instance()
         start: Mapping[str, Schedule] = simulate(
@@ -169,10 +169,12 @@ def improve_one(
         warm_start=start,
         on_progress=on_progress,
     )
-    return Change(before, keep(library, problem, instance, result), result.status)
+    return Improvement(before, keep(library, problem, instance, result), result.status)
 
 
-def keep(library: Library, problem: Problem, instance: Instance, result: OfflineResult) -> Record:
+def keep(
+    library: Library, problem: Problem, instance: Instance, result: OfflineResult
+) -> LibraryEntry:
     """Keep what is better in a result of the instance, and return the record with it.
 
     Raises
@@ -186,7 +188,7 @@ def keep(library: Library, problem: Problem, instance: Instance, result: Offline
     found_by = _by(result.method, result.objective_by)
     if result.objective_by == Phase.WARM_START:
         found_by = RECOURSE  # where nothing was known before; else the value stays another's
-    new = Record(
+    new = LibraryEntry(
         name=problem.name,
         family=problem.family,
         fingerprint=fingerprint(instance),

@@ -122,7 +122,7 @@ OPTIMAL, OPEN = "optimal", "open"
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class LibraryEntry:
     """The best schedules and the best bound that are known of an instance.
 
     Parameters
@@ -214,7 +214,7 @@ class Record:
             )
         return record
 
-    def improved(self, other: Record) -> Record:
+    def improved(self, other: LibraryEntry) -> LibraryEntry:
         """The same record, with what is better in another one of its instance.
 
         Neither is ever replaced by a worse one, but for a bound of this record that the other's
@@ -267,7 +267,7 @@ def rounded_up(bound: float) -> float:
     return near if near >= bound else round(near + 10.0**-DIGITS, DIGITS)
 
 
-def _with(record: Record, other: Record, *names: str) -> Record:
+def _with(record: LibraryEntry, other: LibraryEntry, *names: str) -> LibraryEntry:
     changes: dict[str, Any] = {name: getattr(other, name) for name in names}
     value = changes.get("value", record.value)
     # both are rounded, so that a bound may lie below an equal value by their last digits
@@ -308,7 +308,7 @@ class Library:
         """The file of the table."""
         return self.directory / TABLE
 
-    def records(self) -> dict[str, Record]:
+    def records(self) -> dict[str, LibraryEntry]:
         """The rows of the table by name, in the order of the families.
 
         Raises
@@ -320,19 +320,19 @@ class Library:
         """
         with naming(self.table):
             text = self.table.read_text(encoding="utf-8")
-        found: dict[str, Record] = {}
+        found: dict[str, LibraryEntry] = {}
         for row in csv.DictReader(io.StringIO(text)):
-            record = Record.from_row(row)
+            record = LibraryEntry.from_row(row)
             if problem_named(record.name).family != record.family or record.name in found:
                 raise OasisError(f"{record.name}: expected one row, in its family")
             found[record.name] = record
         return {name: found[name] for name in PROBLEMS if name in found}
 
-    def find(self, name: str) -> Record | None:
+    def find(self, name: str) -> LibraryEntry | None:
         """The row of an instance; None if nothing is known of it yet."""
         return self.records().get(name) if self.table.exists() else None
 
-    def instance(self, record: Record) -> Instance:
+    def instance(self, record: LibraryEntry) -> Instance:
         """Generate the instance, and check that it is the one that the record is of.
 
         Raises
@@ -348,7 +348,7 @@ class Library:
             )
         return instance
 
-    def schedules(self, record: Record) -> dict[str, Schedule]:
+    def schedules(self, record: LibraryEntry) -> dict[str, Schedule]:
         """The stored schedules by job id.
 
         Raises
@@ -363,7 +363,7 @@ class Library:
             raise OasisError(f"{path.name}: has changed since it was written: its digest differs")
         return unpacked(content)
 
-    def verify(self, record: Record, instance: Instance | None = None) -> float:
+    def verify(self, record: LibraryEntry, instance: Instance | None = None) -> float:
         """Verify the stored schedules on the generated instance, and return their value.
 
         Raises
@@ -378,7 +378,7 @@ class Library:
             raise VerificationError("value", text)
         return record.value
 
-    def put(self, record: Record, schedules: Mapping[str, Schedule] | None = None) -> None:
+    def put(self, record: LibraryEntry, schedules: Mapping[str, Schedule] | None = None) -> None:
         """Write a row, and the schedules if they are new.
 
         The row is written after the schedules and names them, so that a process that is killed at
@@ -405,7 +405,7 @@ class Library:
     def _files(self) -> list[Path]:
         return sorted((self.directory / "schedules").glob("*.xz"))
 
-    def _file(self, record: Record) -> Path:
+    def _file(self, record: LibraryEntry) -> Path:
         return self.directory / "schedules" / f"{record.name}.{record.schedules}.xz"
 
 
@@ -417,7 +417,7 @@ def fingerprint(instance: Instance) -> str:
     return instance_digest(instance)[:SHOWN]
 
 
-def _table(records: Iterable[Record]) -> str:
+def _table(records: Iterable[LibraryEntry]) -> str:
     stream = io.StringIO()
     writer = csv.DictWriter(stream, COLUMNS, lineterminator="\n")
     writer.writeheader()

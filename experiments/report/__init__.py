@@ -5,13 +5,13 @@ from oasis.model.extras import require
 require("a report", "jinja2", "matplotlib")
 
 from experiments.report.page import report_page
-from experiments.report.section import Section, Table
+from experiments.report.section import ReportTable, Section
 from experiments.report.sections import section_of
 from experiments.report.sweeps import is_table, read_sweep, sweep_section
 
 __all__ = [
+    "ReportTable",
     "Section",
-    "Table",
     "is_table",
     "read_sweep",
     "report_page",

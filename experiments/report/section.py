@@ -65,7 +65,7 @@ MOST_ROWS = 200  # of a table; a page of thousands of rows helps nobody
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class ReportTable:
     """Rows of text under headings.
 
     Parameters
@@ -100,7 +100,7 @@ class Section:
         What was run on what: policy, options, instance, version.
     facts : list of (str, str)
         What came out.
-    tables : tuple of Table
+    tables : tuple of ReportTable
         The same in rows.
     proofs : list of (str, str)
         What is proven or checked, and how.
@@ -116,14 +116,16 @@ class Section:
     title: str
     was_run: Facts
     facts: Facts
-    tables: tuple[Table, ...]
+    tables: tuple[ReportTable, ...]
     proofs: Facts
     again: tuple[str, ...]
     picture: str
     notes: tuple[str, ...] = ()
 
 
-def table(title: str, columns: tuple[tuple[str, bool], ...], rows: list[tuple[str, ...]]) -> Table:
+def table(
+    title: str, columns: tuple[tuple[str, bool], ...], rows: list[tuple[str, ...]]
+) -> ReportTable:
     """A table of the first `MOST_ROWS` of `rows`.
 
     Examples
@@ -131,4 +133,4 @@ def table(title: str, columns: tuple[tuple[str, bool], ...], rows: list[tuple[st
     >>> table("jobs", (("job", False),), [(f"j{k}",) for k in range(300)]).left_out
     100
     """
-    return Table(title, columns, tuple(rows[:MOST_ROWS]), max(0, len(rows) - MOST_ROWS))
+    return ReportTable(title, columns, tuple(rows[:MOST_ROWS]), max(0, len(rows) - MOST_ROWS))

@@ -15,7 +15,7 @@ from experiments.evaluation.job_comparison import JobComparison, compare_jobs
 from experiments.evaluation.tables import Facts, certificate_facts, number, quote_facts
 from experiments.plotting.files import NEED_INSTANCE, kind_of, picture_of
 from experiments.report.again import changed_files, commands_of, not_options
-from experiments.report.section import Section, Table, inline_svg, table
+from experiments.report.section import ReportTable, Section, inline_svg, table
 from oasis.certify.certificate import certify
 from oasis.model.instance import Instance
 from oasis.simulator.elastic import FORMAT
@@ -151,7 +151,7 @@ def section_of(
     )
 
 
-Said = tuple[str, Facts, list[Table]]
+Said = tuple[str, Facts, list[ReportTable]]
 
 
 def _run(data: Mapping[str, Any], run: Any, _: Instance | None) -> Said:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from experiments.evaluation import tables as texts
 from experiments.evaluation.tables import Facts
 from experiments.plotting.means import means_page
-from experiments.report.section import Section, Table, inline_svg, table
+from experiments.report.section import ReportTable, Section, inline_svg, table
 from oasis.model.errors import OasisError
 from oasis.model.extras import require
 
@@ -74,7 +74,7 @@ def sweep_section(name: str, found: pa.Table, *, number: int = 1) -> Section:
     ----------
     name : str
         Name of its file.
-    found : pyarrow.Table
+    found : pyarrow.ReportTable
         Its table, as `read_sweep` reads it.
     number : int
         Which section of the page it is: its picture's identifiers begin with it.
@@ -141,7 +141,7 @@ def _facts(rows: Sequence[Mapping[str, Any]], failed: Sequence[Any]) -> Facts:
     return facts
 
 
-def _failures(failed: Sequence[Mapping[str, Any]]) -> list[Table]:
+def _failures(failed: Sequence[Mapping[str, Any]]) -> list[ReportTable]:
     """A table of what went wrong, and how often."""
     errors = [str(row["error"]) for row in failed]
     if not errors:

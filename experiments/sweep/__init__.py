@@ -21,9 +21,9 @@ from experiments.sweep.run import (
     run_cells,
     run_sweep,
 )
-from experiments.sweep.store import FAILED, Record, Store, read_frame, repeatable
+from experiments.sweep.store import FAILED, CellResult, ResultStore, read_frame, repeatable
 from experiments.sweep.summary import summarise, varying
-from experiments.sweep.task import Case, Options, Task
+from experiments.sweep.task import Case, CellTask, Options
 from experiments.sweep.tasks import TASKS
 
 __all__ = [
@@ -31,18 +31,18 @@ __all__ = [
     "TASKS",
     "Case",
     "Cell",
+    "CellResult",
+    "CellTask",
     "Dask",
     "Executor",
     "InstanceGrid",
     "Local",
     "Options",
     "PolicyGrid",
-    "Record",
-    "Store",
+    "ResultStore",
     "SweepConfig",
     "SweepProgress",
     "SweepResult",
-    "Task",
     "UnwrittenSweepError",
     "expand",
     "read_config",

@@ -16,8 +16,8 @@ from pydantic import ValidationError
 from experiments.evaluation.policies import SEED, entry_of, make_policy
 from experiments.sweep.config import SweepConfig, explain
 from experiments.sweep.fingerprint import fingerprint
-from experiments.sweep.sources import Source, drawn, read
-from experiments.sweep.task import Case, Options, Task
+from experiments.sweep.sources import InstanceSource, drawn, read
+from experiments.sweep.task import Case, CellTask, Options
 from experiments.sweep.tasks import TASKS
 from oasis.model.choices import choice
 from oasis.model.errors import OasisError
@@ -32,7 +32,7 @@ class Cell:
 
     Parameters
     ----------
-    source : Source
+    source : InstanceSource
         Where the instance comes from.
     policy : str or None
         Name of the policy; None in a cell that others share (`shared_cell`).
@@ -40,7 +40,7 @@ class Cell:
         All its options, as plain data. Without a seed among them, that of the cell is used.
     seed : int
         Draws the instance and the policy's fixed counts.
-    task : Task
+    task : CellTask
         What is done.
     options : Options
         Options of the task.
@@ -53,11 +53,11 @@ class Cell:
         Figures of the shared cell, once it has been run; not part of the identity.
     """
 
-    source: Source
+    source: InstanceSource
     policy: str | None
     policy_options: Mapping[str, Any]
     seed: int
-    task: Task
+    task: CellTask
     options: Options
     code: str
     files: tuple[Mapping[str, Any], ...] = ()
@@ -133,7 +133,7 @@ def expand(
     config: SweepConfig,
     *,
     base: Path | None = None,
-    tasks: Mapping[str, Task] | None = None,
+    tasks: Mapping[str, CellTask] | None = None,
 ) -> list[Cell]:
     """Make the cells of `config`: instances outermost, then policies, then seeds.
 
@@ -143,7 +143,7 @@ def expand(
         The grid.
     base : Path, optional
         Folder that names of files are relative to; default the working directory.
-    tasks : mapping of str to Task, optional
+    tasks : mapping of str to CellTask, optional
         What `config` may ask for; default `TASKS`.
 
     Raises
@@ -178,7 +178,7 @@ def expand(
     ]
 
 
-def _task(config: SweepConfig, tasks: Mapping[str, Task]) -> tuple[Task, Options]:
+def _task(config: SweepConfig, tasks: Mapping[str, CellTask]) -> tuple[CellTask, Options]:
     given = dict(config.task)
     name = given.pop("name", "run")
     try:
@@ -191,7 +191,7 @@ def _task(config: SweepConfig, tasks: Mapping[str, Task]) -> tuple[Task, Options
         raise OasisError(explain(error, given, "task")) from None
 
 
-def _sources(grids: Iterable[Any], base: Path) -> Iterator[Source]:
+def _sources(grids: Iterable[Any], base: Path) -> Iterator[InstanceSource]:
     for k, grid in enumerate(grids):
         path = f"instances[{k}]"
         if grid.file is not None:

@@ -33,7 +33,7 @@ from oasis.model.file_kinds import SWEEP, kind_of, read_content, refuse_other
 from oasis.model.validation import LARGEST_COUNT, describe
 
 
-class Table(BaseModel):
+class ConfigTable(BaseModel):
     """A table of a configuration: no unknown keys, no conversions, no infinities."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
@@ -125,7 +125,7 @@ Axis = Annotated[list[Item], BeforeValidator(_values), Field(min_length=1)]
 RowAxis = Annotated[list[list[float]], BeforeValidator(_rows), Field(min_length=1)]
 
 
-class _Instances(Table):
+class _Instances(ConfigTable):
     """Base of `InstanceGrid`, to which the options of `oasis.generate` are added."""
 
     file: Axis[str] | None = None
@@ -165,7 +165,7 @@ InstanceGrid = create_model(
 )
 
 
-class PolicyGrid(Table):
+class PolicyGrid(ConfigTable):
     """One entry of ``policies``; a list of values is an axis.
 
     Every option of the policy (`experiments.evaluation.policies`) can stand beside the name. With
@@ -246,7 +246,7 @@ def _choices(entry: PolicyEntry, option: str, value: Any) -> list[Any]:
     return values
 
 
-class SweepConfig(Table):
+class SweepConfig(ConfigTable):
     """A grid of instances, policies and seeds, and what to do with each cell.
 
     Parameters

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import joblib
 
 from experiments.sweep.cells import Cell
-from experiments.sweep.store import FAILED, Record
+from experiments.sweep.store import FAILED, CellResult
 from experiments.sweep.worker import execute, execute_for, failure
 from oasis.model.errors import OasisError
 
@@ -86,13 +86,15 @@ async def _wait_for_worker(address: str, answered: list[Any]) -> None:
             await asyncio.sleep(POLL_SECONDS)
 
 
-LOST = Record(FAILED, {}, "WorkerDied: the worker process ended before the cell did, every time")
+LOST = CellResult(
+    FAILED, {}, "WorkerDied: the worker process ended before the cell did, every time"
+)
 
 
 class Executor(Protocol):
     """Runs cells and yields each with its record, in any order."""
 
-    def run(self, cells: Sequence[Cell]) -> Generator[tuple[Cell, Record]]:
+    def run(self, cells: Sequence[Cell]) -> Generator[tuple[Cell, CellResult]]:
         """Run `cells`, no two of which have the same key."""
         ...
 
@@ -109,7 +111,7 @@ class Local:
 
     jobs: int = -1
 
-    def run(self, cells: Sequence[Cell]) -> Generator[tuple[Cell, Record]]:
+    def run(self, cells: Sequence[Cell]) -> Generator[tuple[Cell, CellResult]]:
         """Run `cells`; a worker that dies takes no other cell with it.
 
         joblib then gives up all cells in flight and does not say whose worker it was, so each of
@@ -130,7 +132,7 @@ class Local:
 
 def _parallel(
     jobs: int, cells: Sequence[Cell], started: list[Cell]
-) -> Generator[tuple[Cell, Record]]:
+) -> Generator[tuple[Cell, CellResult]]:
     # no more than there is work for: joblib would start them all
     workers = min(joblib.cpu_count() if jobs == -1 else jobs, len(cells))
 
@@ -151,12 +153,12 @@ def _parallel(
     yield from parallel(calls())
 
 
-def _paired(driver: int, folder: str, cell: Cell) -> tuple[Cell, Record]:
+def _paired(driver: int, folder: str, cell: Cell) -> tuple[Cell, CellResult]:
     os.chdir(folder)  # joblib keeps its processes, and files of a cell are named from here
     return cell, execute_for(driver, cell)
 
 
-def _alone(cell: Cell) -> Record:
+def _alone(cell: Cell) -> CellResult:
     try:
         ((_, record),) = _parallel(1, [cell], [])
     except BrokenProcessPool:
@@ -179,7 +181,7 @@ class Dask:
     scheduler: str
     connect_seconds: float = 10.0
 
-    def run(self, cells: Sequence[Cell]) -> Generator[tuple[Cell, Record]]:
+    def run(self, cells: Sequence[Cell]) -> Generator[tuple[Cell, CellResult]]:
         """Run `cells`; Dask gives a cell up when it has killed several workers.
 
         Raises

@@ -19,13 +19,13 @@ from experiments.sweep.config import SweepConfig
 from experiments.sweep.executors import Executor, Local
 from experiments.sweep.store import (
     FAILED,
+    CellResult,
     DamagedRecordError,
-    Record,
-    Store,
+    ResultStore,
     tabulate,
     write_table,
 )
-from experiments.sweep.task import Task
+from experiments.sweep.task import CellTask
 from oasis.model.files import check_writable
 
 LOGGER = logging.getLogger(__name__)
@@ -67,7 +67,7 @@ class SweepResult:
         The Parquet file.
     progress : SweepProgress
         Counts of cells.
-    task : Task
+    task : CellTask
         What was done with each.
     table : pyarrow.Table
         Content of the file: one row a cell, in the order of the grid.
@@ -77,7 +77,7 @@ class SweepResult:
 
     output: Path
     progress: SweepProgress
-    task: Task
+    task: CellTask
     table: pa.Table
     frame: pd.DataFrame
 
@@ -103,7 +103,7 @@ def run_sweep(
     output: str | os.PathLike[str],
     *,
     base: Path | None = None,
-    tasks: Mapping[str, Task] | None = None,
+    tasks: Mapping[str, CellTask] | None = None,
     executor: Executor | None = None,
     retry_failed: bool = False,
     on_progress: Callable[[SweepProgress], None] | None = None,
@@ -119,7 +119,7 @@ def run_sweep(
         Parquet file to write; the records of the cells are kept in ``output.cells`` beside it.
     base : Path, optional
         Folder that names of files in `config` are relative to; default the working directory.
-    tasks : mapping of str to Task, optional
+    tasks : mapping of str to CellTask, optional
         What `config` may ask for, functions in importable modules; default `TASKS`.
     executor : Local or Dask, optional
         Where to run; default `Local()`, every core of this machine.
@@ -178,7 +178,7 @@ def run_cells(
     """Do the same as `run_sweep` with the cells that `expand` has made of a grid."""
     path = Path(output)
     _check_output(path)
-    work = _Work(Store.beside(path), executor or Local(), retry_failed, on_progress, on_note)
+    work = _Work(ResultStore.beside(path), executor or Local(), retry_failed, on_progress, on_note)
     try:
         records = work.records_of(cells)
     except KeyboardInterrupt:
@@ -198,7 +198,7 @@ class _Work:
 
     def __init__(
         self,
-        store: Store,
+        store: ResultStore,
         executor: Executor,
         retry_failed: bool,
         on_progress: Callable[[SweepProgress], None] | None,
@@ -209,7 +209,7 @@ class _Work:
         self._on_note = on_note
         self.progress = SweepProgress(0)
 
-    def records_of(self, cells: Sequence[Cell]) -> dict[str, Record]:
+    def records_of(self, cells: Sequence[Cell]) -> dict[str, CellResult]:
         """Records of `cells` by key, those included that were there before."""
         records = self._kept(cells)
         left = {cell.key: cell for cell in cells if cell.key not in records}
@@ -243,18 +243,18 @@ class _Work:
         self.progress = replace(self.progress, total=total, done=now.done, failed=now.failed)
         self._report(self.progress)
 
-    def _kept(self, cells: Sequence[Cell]) -> dict[str, Record]:
+    def _kept(self, cells: Sequence[Cell]) -> dict[str, CellResult]:
         found = recorded(cells, self._store, on_note=self._on_note)
         if self._retry_failed:
             return {key: record for key, record in found.items() if record.status != FAILED}
         return found
 
-    def _run(self, cells: Sequence[Cell]) -> Iterator[tuple[Cell, Record]]:
+    def _run(self, cells: Sequence[Cell]) -> Iterator[tuple[Cell, CellResult]]:
         if cells:
             with closing(self._executor.run(cells)) as finished:
                 yield from self._saved(finished)
 
-    def _saved(self, found: Iterable[tuple[Cell, Record]]) -> Iterator[tuple[Cell, Record]]:
+    def _saved(self, found: Iterable[tuple[Cell, CellResult]]) -> Iterator[tuple[Cell, CellResult]]:
         for cell, record in found:
             self._store.save(cell.key, cell.identity, record)
             LOGGER.info("%s, seed %d: %s", cell.policy, cell.seed, record.error or record.status)
@@ -263,8 +263,8 @@ class _Work:
 
 
 def _supplied(
-    cells: Iterable[Cell], shared: Mapping[str, Record]
-) -> tuple[list[Cell], list[tuple[Cell, Record]]]:
+    cells: Iterable[Cell], shared: Mapping[str, CellResult]
+) -> tuple[list[Cell], list[tuple[Cell, CellResult]]]:
     """Cells with the figures of their shared cells; and those whose shared cell has failed."""
     ready, lost = [], []
     for cell in cells:
@@ -286,8 +286,8 @@ def _check_output(path: Path) -> None:
 
 
 def recorded(
-    cells: Sequence[Cell], store: Store, *, on_note: Callable[[str], None] | None = None
-) -> dict[str, Record]:
+    cells: Sequence[Cell], store: ResultStore, *, on_note: Callable[[str], None] | None = None
+) -> dict[str, CellResult]:
     """Return the records that `store` has of `cells`, by key; damaged ones are noted, not used."""
     found = {}
     for cell in cells:
@@ -302,6 +302,6 @@ def recorded(
     return found
 
 
-def _count(records: Mapping[str, Record], total: int, kept: int) -> SweepProgress:
+def _count(records: Mapping[str, CellResult], total: int, kept: int) -> SweepProgress:
     failed = sum(record.status == FAILED for record in records.values())
     return SweepProgress(total, len(records), failed, kept)

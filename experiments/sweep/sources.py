@@ -16,7 +16,7 @@ from oasis.workloads.arrivals import read_counts
 from oasis.workloads.generator import resolve
 
 
-class Source(Protocol):
+class InstanceSource(Protocol):
     """An instance for each seed.
 
     Attributes

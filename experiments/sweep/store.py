@@ -33,7 +33,7 @@ DONE, FAILED = "done", "failed"
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class CellResult:
     """The figures of a cell that was run, or the error that ended it.
 
     Parameters
@@ -61,7 +61,7 @@ class DamagedRecordError(OasisError):
     """A record that was not written whole, or has been changed since."""
 
 
-class Store:
+class ResultStore:
     """A directory of records.
 
     Parameters
@@ -74,7 +74,7 @@ class Store:
         self.directory = Path(directory)
 
     @classmethod
-    def beside(cls, output: str | os.PathLike[str]) -> Store:
+    def beside(cls, output: str | os.PathLike[str]) -> ResultStore:
         """Return the store of a sweep whose result is the file `output`."""
         path = Path(output)
         return cls(path.with_name(f"{path.name}.cells"))
@@ -87,14 +87,14 @@ class Store:
         """Make the directory, so that whoever may not write there hears of it before the work."""
         self.directory.mkdir(exist_ok=True)
 
-    def save(self, key: str, identity: Mapping[str, Any], record: Record) -> None:
+    def save(self, key: str, identity: Mapping[str, Any], record: CellResult) -> None:
         """Write a record in one step."""
         content = {"format": FORMAT, "cell": dict(identity), **asdict(record)}
         document = {**content, "digest": _digest(content)}
         self.prepare()
         write_text(self.path(key), json.dumps(document, indent=1) + "\n")
 
-    def load(self, key: str, identity: Mapping[str, Any]) -> Record | None:
+    def load(self, key: str, identity: Mapping[str, Any]) -> CellResult | None:
         """Return the record of a cell, None if there is none.
 
         Raises
@@ -113,17 +113,17 @@ class Store:
             raise DamagedRecordError(f"{path}: damaged record")
         if document.pop("format") != FORMAT or document.pop("cell") != dict(identity):
             raise DamagedRecordError(f"{path}: record of something else")
-        return Record(**document)
+        return CellResult(**document)
 
 
-def tabulate(cells: Sequence[Cell], records: Mapping[str, Record]) -> pa.Table:
+def tabulate(cells: Sequence[Cell], records: Mapping[str, CellResult]) -> pa.Table:
     """One row a cell, in the order of `cells`: parameters, status, figures, measured times last.
 
     Parameters
     ----------
     cells : sequence of Cell
         The grid.
-    records : mapping of str to Record
+    records : mapping of str to CellResult
         By key of the cell; all must be there.
     """
     rows = [(cell, records[cell.key]) for cell in cells]

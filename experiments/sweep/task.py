@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 import oasis
 from experiments.evaluation.comparison import figures
-from experiments.sweep.config import Table
+from experiments.sweep.config import ConfigTable
 from oasis.model.instance import Instance
 from oasis.simulator import Policy, Scheduler
 from oasis.simulator.result import Run
@@ -22,7 +22,7 @@ Scalar: TypeAlias = bool | int | float | str | None
 Figures: TypeAlias = dict[str, Scalar | Sequence[Scalar]]
 
 
-class Options(Table):
+class Options(ConfigTable):
     """Base of the options of a task; by itself, that of a task without options."""
 
 
@@ -52,7 +52,7 @@ class Case:
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class CellTask:
     """Something to do with each cell.
 
     Parameters
@@ -65,7 +65,7 @@ class Task:
         What a configuration may set.
     headline : tuple of str
         Figures that a summary shows.
-    shared : Task, optional
+    shared : CellTask, optional
         Is run once for all cells of an instance and seed, before them and without a policy. It
         has the same options; its figures are in ``case.shared``.
     """
@@ -74,7 +74,7 @@ class Task:
     function: Callable[[Case], Figures]
     options: type[Options] = Options
     headline: tuple[str, ...] = ("total_utility", "finished", "mean_completion")
-    shared: Task | None = None
+    shared: CellTask | None = None
 
 
 def simulated(case: Case) -> Run:

@@ -20,10 +20,10 @@ from experiments.evaluation.limits import read_seconds, read_share
 from experiments.sweep.task import (
     MEASURED,
     Case,
+    CellTask,
     Figures,
     Options,
     Scalar,
-    Task,
     run_figures,
     simulated,
 )
@@ -200,17 +200,17 @@ def ratio(case: Case) -> Figures:
     return run_figures(online) | found
 
 
-TASKS: Mapping[str, Task] = {
+TASKS: Mapping[str, CellTask] = {
     task.name: task
     for task in (
-        Task("run", run),
-        Task("lateness", lateness),
-        Task(
+        CellTask("run", run),
+        CellTask("lateness", lateness),
+        CellTask(
             "ratio",
             ratio,
             RatioOptions,
             ("total_utility", "ratio_lower", "ratio_upper", "proven"),
-            shared=Task("optimum", optimum, RatioOptions),
+            shared=CellTask("optimum", optimum, RatioOptions),
         ),
     )
 }

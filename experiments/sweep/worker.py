@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 from experiments.evaluation.policies import entry_of
 from experiments.sweep.cells import Cell
 from experiments.sweep.fingerprint import fingerprint
-from experiments.sweep.store import DONE, FAILED, Record
+from experiments.sweep.store import DONE, FAILED, CellResult
 from experiments.sweep.task import MEASURED, Figures
 from oasis.version import __version__
 
@@ -24,7 +24,7 @@ _ONE_AT_A_TIME = threading.Lock()  # a Dask worker may have threads: they would 
 _watching = False
 
 
-def execute(cell: Cell) -> Record:
+def execute(cell: Cell) -> CellResult:
     """Do the task of `cell`; what goes wrong is recorded, not raised."""
     with _ONE_AT_A_TIME, threadpool_limits(limits=1):
         begin = perf_counter()
@@ -32,16 +32,16 @@ def execute(cell: Cell) -> Record:
             figures = _figures(cell)
         except Exception as error:  # noqa: BLE001 - the other cells go on
             return failure(error)
-        return Record(DONE, figures | {f"{MEASURED}cell_seconds": perf_counter() - begin})
+        return CellResult(DONE, figures | {f"{MEASURED}cell_seconds": perf_counter() - begin})
 
 
-def failure(error: BaseException) -> Record:
+def failure(error: BaseException) -> CellResult:
     """Record of a cell that `error` ended."""
     text = " ".join(f"{type(error).__name__}: {error}".split())
-    return Record(FAILED, {}, text, "".join(traceback.format_exception(error)))
+    return CellResult(FAILED, {}, text, "".join(traceback.format_exception(error)))
 
 
-def execute_for(driver: int, cell: Cell) -> Record:
+def execute_for(driver: int, cell: Cell) -> CellResult:
     """Do the same in a process that belongs to the process `driver`, and ends with it."""
     global _watching  # noqa: PLW0603
     if not _watching:

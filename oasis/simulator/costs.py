@@ -9,7 +9,7 @@ from typing import Protocol
 from oasis.scheduling.job import Allocation, PolicyJob
 
 
-class Change(StrEnum):
+class GangChange(StrEnum):
     """What a change is for the job that works after it."""
 
     START = "start"
@@ -18,7 +18,7 @@ class Change(StrEnum):
     MIGRATE = "migrate"
 
     @classmethod
-    def of(cls, before: Allocation, after: Allocation, started: bool) -> Change:
+    def of(cls, before: Allocation, after: Allocation, started: bool) -> GangChange:
         """The change from `before` to `after`; `started`: it has worked before."""
         if not before.workers:
             return cls.RESUME if started else cls.START
@@ -107,12 +107,12 @@ class ChangeCosts:
     def overhead(
         self, job: PolicyJob, before: Allocation, after: Allocation, started: bool
     ) -> float:
-        change = Change.of(before, after, started)
-        if change is Change.START:
+        change = GangChange.of(before, after, started)
+        if change is GangChange.START:
             return self.start
-        if change is Change.RESUME:
+        if change is GangChange.RESUME:
             return self.resume
-        return self.resize if change is Change.RESIZE else self.migrate
+        return self.resize if change is GangChange.RESIZE else self.migrate
 
     def saving(self, job: PolicyJob, before: Allocation, after: Allocation) -> float:
         return self.save

@@ -41,7 +41,7 @@ from oasis.simulator.speed import (
 )
 from oasis.simulator.workload import Workload
 from oasis.traces.mapping import MachineOptions
-from oasis.traces.window import Record, Window
+from oasis.traces.window import JobRecord, Window
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -409,8 +409,8 @@ def elastic_from_window(window: Window, options: MachineOptions) -> ElasticWorkl
     --------
     >>> from oasis.simulator.elastic import elastic_from_window
     >>> from oasis.traces import MachineOptions
-    >>> from oasis.traces.window import Record, Window
-    >>> record = Record("a", 100.0, 3600.0, 4, 4, {"gpu": 1.0})
+    >>> from oasis.traces.window import JobRecord, Window
+    >>> record = JobRecord("a", 100.0, 3600.0, 4, 4, {"gpu": 1.0})
     >>> made = elastic_from_window(Window(100.0, (record,), {}), MachineOptions(elasticity=2.0))
     >>> job = made.workload.jobs[0]
     >>> job.arrival, job.work, job.min_workers, job.max_workers
@@ -439,7 +439,7 @@ def elastic_from_window(window: Window, options: MachineOptions) -> ElasticWorkl
     )
 
 
-def _elastic_job(record: Record, start: float, elasticity: float) -> dict[str, Any]:
+def _elastic_job(record: JobRecord, start: float, elasticity: float) -> dict[str, Any]:
     most = max(record.workers, round(elasticity * record.workers))
     return {
         "id": record.id,

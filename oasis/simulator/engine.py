@@ -24,7 +24,7 @@ from oasis.simulator.execution import Execution, Settled, check
 from oasis.simulator.observation import Observation, Samples
 from oasis.simulator.outcome import MachineUse
 from oasis.simulator.speed import Linear, Load, Speed
-from oasis.simulator.state import Checkpoints, Progress, State, StateView
+from oasis.simulator.state import Checkpoints, JobProgress, State, StateView
 from oasis.simulator.workload import Workload
 
 MOST_IDLE_CALLS = 100_000  # of a policy's timer, one after the other, while nothing else can happen
@@ -106,7 +106,7 @@ class Engine:
         return f"<Engine: policy {self.policy.name}, time {self.state.now:.6g}, {jobs}>"
 
     @property
-    def settled(self) -> dict[int, Progress]:
+    def settled(self) -> dict[int, JobProgress]:
         """Jobs that finished or were rejected, by index."""
         return self._do.settled
 
@@ -173,7 +173,7 @@ class Engine:
         for progress in state.jobs.values():
             progress.advance(state.now)
 
-    def _time_alone(self, progress: Progress, empty: EmptyCluster) -> float:
+    def _time_alone(self, progress: JobProgress, empty: EmptyCluster) -> float:
         """Time for the work that is left of a job if no other job were there.
 
         A job that does not fit the empty machines has no such time; it is taken to have its fewest
@@ -188,13 +188,13 @@ class Engine:
             rate = self.speed.rate(job, held, load) or rate
         return left / rate
 
-    def _enter(self, job: PolicyJob) -> Progress:
+    def _enter(self, job: PolicyJob) -> JobProgress:
         """Begin with `job`, which may be looked at or write checkpoints."""
         seen = job if self._told_remaining else job.untold(self.policy.name)
         if self._plain:
-            return Progress(job, seen=seen)
+            return JobProgress(job, seen=seen)
         how, interval = self._observation, self.costs.checkpoint_interval
-        return Progress(
+        return JobProgress(
             job,
             None if interval is None else Checkpoints(interval, job.work),
             None if how is None or job.curve is None else Samples(job, how),

@@ -11,10 +11,10 @@ from oasis.model.rounding import TOLERANCE
 from oasis.scheduling.job import NOTHING, Allocation, Demand, PolicyJob, Tasks
 from oasis.scheduling.policy import Plan
 from oasis.scheduling.site import GROUPS
-from oasis.simulator.costs import Change, Costs
+from oasis.simulator.costs import Costs, GangChange
 from oasis.simulator.events import COMPLETION, INFINITY, SAVED, Agenda
 from oasis.simulator.speed import Speed
-from oasis.simulator.state import Progress, State
+from oasis.simulator.state import JobProgress, State
 
 Balance = dict[int, list[int]]
 
@@ -49,7 +49,7 @@ def check(plan: Plan, state: State, policy: str) -> None:
                 _refuse_load(plan, state, policy, machine, resource)
 
 
-def _known(index: Any, state: State, policy: str) -> Progress:
+def _known(index: Any, state: State, policy: str) -> JobProgress:
     progress = state.jobs.get(index) if type(index) is int else None
     if progress is None:
         raise PolicyError(policy, "expected the index of an unfinished job", job=f"{index!r:.40}")
@@ -162,7 +162,7 @@ def _refuse_load(plan: Plan, state: State, policy: str, machine: int, resource: 
     )
 
 
-Settled = Callable[[Progress], None]
+Settled = Callable[[JobProgress], None]
 
 
 class Execution:
@@ -183,7 +183,7 @@ class Execution:
 
     Attributes
     ----------
-    settled : dict of int to Progress
+    settled : dict of int to JobProgress
         Jobs that finished or were rejected, by index.
     """
 
@@ -199,9 +199,9 @@ class Execution:
         self._speed, self._costs = speed, costs
         self._coupled, self._slotted = speed.coupled, state.site.slotted
         self._on_settled = on_settled
-        self.settled: dict[int, Progress] = {}
+        self.settled: dict[int, JobProgress] = {}
 
-    def complete(self, progress: Progress) -> None:
+    def complete(self, progress: JobProgress) -> None:
         """End a job whose work is done."""
         end = progress.finish
         progress.advance(end)
@@ -260,26 +260,26 @@ class Execution:
                 progress.advance(self._state.now)
                 self._schedule(progress, rate)
 
-    def _set_speed(self, progress: Progress) -> None:
+    def _set_speed(self, progress: JobProgress) -> None:
         """Work out how fast a job works that no other job slows down."""
         rate = 0.0
         if progress.complete:
             rate = self._speed.rate(progress.job, progress.allocation, self._state.load)
         self._schedule(progress, rate)
 
-    def _leave(self, progress: Progress) -> None:
+    def _leave(self, progress: JobProgress) -> None:
         self._hold(progress, NOTHING)
         del self._state.jobs[progress.job.index]
         self.settled[progress.job.index] = progress
         if self._on_settled is not None:
             self._on_settled(progress)
 
-    def _hold(self, progress: Progress, allocation: Allocation) -> None:
+    def _hold(self, progress: JobProgress, allocation: Allocation) -> None:
         before = progress.allocation
         if allocation.workers or before.workers or allocation.ps or before.ps:
             self._state.hold(progress, allocation, self._coupled)
 
-    def _save(self, progress: Progress, after: Allocation) -> float:
+    def _save(self, progress: JobProgress, after: Allocation) -> float:
         """Let a job save its state before it gives up what it holds; when that is done.
 
         One that is still being set up has nothing new to save.
@@ -294,12 +294,12 @@ class Execution:
         self._agenda.add(now + saving, SAVED, job.index, 0)
         return now + saving
 
-    def _delay(self, progress: Progress, worked: Allocation, saved_at: float) -> None:
+    def _delay(self, progress: JobProgress, worked: Allocation, saved_at: float) -> None:
         """Charge what the change costs in time; `worked` is what the job worked with before."""
         now, after = self._state.now, progress.allocation
         started = progress.started is not None
         if started:
-            progress.changes += (Change.of(worked, after, started),)
+            progress.changes += (GangChange.of(worked, after, started),)
         saving = self._state.saving
         if saving.kept:
             free = saving.free_at(progress.job, worked, after, now, self._state.free)
@@ -309,7 +309,7 @@ class Execution:
         if not started:
             progress.started = now
 
-    def _schedule(self, progress: Progress, rate: float) -> None:
+    def _schedule(self, progress: JobProgress, rate: float) -> None:
         """Plan the completion at the new speed; in a slotted workload, at the end of its slot."""
         progress.rate = rate
         progress.version += 1

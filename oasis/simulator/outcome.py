@@ -11,10 +11,10 @@ from typing import Any
 
 from oasis.model.summary import Facts, Summarised, short
 from oasis.scheduling.site import GROUPS, Site
-from oasis.simulator.costs import Change
-from oasis.simulator.state import Progress, State
+from oasis.simulator.costs import GangChange
+from oasis.simulator.state import JobProgress, State
 
-COUNTED = (Change.RESUME, Change.RESIZE, Change.MIGRATE)
+COUNTED = (GangChange.RESUME, GangChange.RESIZE, GangChange.MIGRATE)
 NO_CHANGES = (0, 0, 0)  # most jobs of a trace are never changed
 
 
@@ -93,7 +93,7 @@ class JobTimes(Summarised):
         return None if self.end is None else self.end - self.arrival
 
     @classmethod
-    def of(cls, progress: Progress) -> JobTimes:
+    def of(cls, progress: JobProgress) -> JobTimes:
         """The times of `progress`, which has been advanced to the end of the run."""
         job, changes = progress.job, progress.changes
         until = progress.since if progress.end is None else progress.end

@@ -24,7 +24,7 @@ from oasis.simulator.observation import Observation
 from oasis.simulator.outcome import JobTimes, Outcome
 from oasis.simulator.result import Run
 from oasis.simulator.speed import Speed
-from oasis.simulator.state import Progress
+from oasis.simulator.state import JobProgress
 from oasis.simulator.workload import Workload
 from oasis.version import __version__
 
@@ -134,7 +134,7 @@ def simulate(
     else:
         known: dict[int, Decision] = {}
 
-        def settle(progress: Progress) -> None:
+        def settle(progress: JobProgress) -> None:
             decision = known[progress.job.index] = _decision(progress, workload)
             if on_decision is not None:
                 on_decision(decision)
@@ -218,7 +218,7 @@ def _run(engine: Engine, policy: Policy | Scheduler, seed: int | None) -> Outcom
     )
 
 
-def _decision(progress: Progress, workload: Workload) -> Decision:
+def _decision(progress: JobProgress, workload: Workload) -> Decision:
     """What became of a job, in the terms of the model."""
     job = progress.job
     if progress.refusal is not None:
@@ -231,7 +231,7 @@ def _decision(progress: Progress, workload: Workload) -> Decision:
     return Decision(job.id, True, utility, utility, 0.0, completion, schedule)
 
 
-def _schedule(progress: Progress, workload: Workload) -> Schedule:
+def _schedule(progress: JobProgress, workload: Workload) -> Schedule:
     first_ps = len(workload.site.machines_for("worker"))
     workers: list[tuple[int, int, int]] = []
     ps: list[tuple[int, int, int]] = []

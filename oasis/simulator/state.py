@@ -7,7 +7,7 @@ from collections.abc import Iterator, Set
 from oasis.model.errors import PolicyError
 from oasis.scheduling.job import NOTHING, Allocation, Demand, PolicyJob, Tasks
 from oasis.scheduling.site import GROUPS, Site
-from oasis.simulator.costs import Change
+from oasis.simulator.costs import GangChange
 from oasis.simulator.observation import Samples
 from oasis.simulator.speed import Load
 
@@ -47,7 +47,7 @@ class Checkpoints:
         return self._left
 
 
-class Progress:
+class JobProgress:
     """One job in the run.
 
     Attributes
@@ -71,7 +71,7 @@ class Progress:
         When it came or last ceased to hold all it needs; None while it does.
     refusal : str or None
         Why the policy rejected it.
-    changes : tuple of Change
+    changes : tuple of GangChange
         How it was changed after its start: resumed, resized, moved.
     lost : float
         Work that was done and lost with a server.
@@ -129,7 +129,7 @@ class Progress:
         # Tuples of nothing but numbers: the garbage collector passes over them, which saves time on
         # a trace of thousands of jobs.
         self._history: list[tuple[float, Tasks, Tasks]] = []
-        self.changes: tuple[Change, ...] = ()
+        self.changes: tuple[GangChange, ...] = ()
         self.checkpoints, self.samples = checkpoints, samples
 
     @property
@@ -298,7 +298,7 @@ class Saving:
         return rows
 
 
-__all__ = ["Progress", "State"]
+__all__ = ["JobProgress", "State"]
 
 
 class State:
@@ -306,7 +306,7 @@ class State:
 
     Attributes
     ----------
-    jobs : dict of int to Progress
+    jobs : dict of int to JobProgress
         Unfinished jobs by index, in order of arrival.
     free : list of tuple of int
         Free amounts of each machine, by resource, in grid units; nothing while it is down.
@@ -321,14 +321,14 @@ class State:
     def __init__(self, site: Site) -> None:
         self.site = site
         self.now = 0.0
-        self.jobs: dict[int, Progress] = {}
+        self.jobs: dict[int, JobProgress] = {}
         self.free = [machine.capacity for machine in site.machines]
         self.down: set[int] = set()
         self.used = [0] * (len(GROUPS) * len(site.resources))
         self.load = Load(site)
         self.saving = Saving(site)
 
-    def hold(self, progress: Progress, allocation: Allocation, coupled: bool) -> None:
+    def hold(self, progress: JobProgress, allocation: Allocation, coupled: bool) -> None:
         """Exchange what a job holds."""
         job, before = progress.job, progress.allocation
         if before.workers:

@@ -114,7 +114,7 @@ def _checked(value: float | None, name: str, what: str) -> float | None:
     return value
 
 
-class Meter(Protocol):
+class BudgetMeter(Protocol):
     """Tells how much has been spent."""
 
     @property
@@ -170,7 +170,7 @@ class Budget:
     ----------
     limit : float or None
         Seconds, or units of work if `meter` counts those; None is no limit.
-    meter : Meter
+    meter : BudgetMeter
         Tells how much has been spent; by default, seconds of wall-clock time.
     stopping : Stopping
         Criteria that end the solve before the limit; every part of a budget heeds those of the
@@ -185,7 +185,7 @@ class Budget:
     """
 
     limit: float | None = None
-    meter: Meter = field(default_factory=Stopwatch)
+    meter: BudgetMeter = field(default_factory=Stopwatch)
     stopping: Stopping = field(default_factory=Stopping)
     started: float = field(init=False)
     began: float = field(init=False, default_factory=time.perf_counter)
@@ -212,7 +212,7 @@ class Budget:
             If a limit or criterion is negative or NaN.
         """
         limit = checked(work_limit, "work_limit", "units of work")
-        meter: Meter = Stopwatch() if work_limit is None else WorkCounter()
+        meter: BudgetMeter = Stopwatch() if work_limit is None else WorkCounter()
         stopping = Stopping(gap, no_improvement, meter.read())
         return cls(checked(time_limit) if work_limit is None else limit, meter, stopping)
 

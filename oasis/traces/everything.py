@@ -12,7 +12,7 @@ from oasis.model.job import Job
 from oasis.model.resources import BANDWIDTH
 from oasis.traces.mapping import MachineOptions, jobs_of
 from oasis.traces.options import TraceOptions
-from oasis.traces.window import Record, Window
+from oasis.traces.window import JobRecord, Window
 
 Options = TypeVar("Options", bound=TraceOptions)
 CHOSEN = ("worker_servers", "gpus_per_server", "ps_servers", "max_node_gpus", "horizon")  # and said
@@ -45,7 +45,10 @@ def loosened(kind: type[TraceOptions], given: Mapping[str, Any]) -> dict[str, An
 
 
 def widened(
-    options: Options, records: Sequence[Record], fixed: Collection[str], begin: float | None = None
+    options: Options,
+    records: Sequence[JobRecord],
+    fixed: Collection[str],
+    begin: float | None = None,
 ) -> Options:
     """Change the options that leave out jobs so that they leave out none, except those in `fixed`.
 
@@ -114,7 +117,7 @@ def ps_counts(window: Window, jobs: Sequence[Job]) -> dict[str, int]:
     }
 
 
-def busiest(records: Sequence[Record], amount: Callable[[Record], float]) -> float:
+def busiest(records: Sequence[JobRecord], amount: Callable[[JobRecord], float]) -> float:
     """The most of `amount` that the runs of `records` hold at one time.
 
     A run begins when the trace says so, or else at submission; one that ends makes room for one
@@ -123,9 +126,9 @@ def busiest(records: Sequence[Record], amount: Callable[[Record], float]) -> flo
     Examples
     --------
     >>> from oasis.traces.everything import busiest
-    >>> from oasis.traces.window import Record
+    >>> from oasis.traces.window import JobRecord
     >>> rows = [("a", 0.0, 10.0, 4), ("b", 5.0, 10.0, 2), ("c", 10.0, 5.0, 8)]
-    >>> records = [Record(*row, workers=row[3], demand={}) for row in rows]
+    >>> records = [JobRecord(*row, workers=row[3], demand={}) for row in rows]
     >>> busiest(records, lambda record: record.gpus)
     10.0
     """
@@ -151,7 +154,7 @@ def last_slot(window: Window, options: TraceOptions) -> int:
     return last
 
 
-def _begin(record: Record) -> float:
+def _begin(record: JobRecord) -> float:
     return record.submitted if record.started is None else record.started
 
 

@@ -14,8 +14,8 @@ from oasis.traces.everything import fit_machines, widened
 from oasis.traces.mapping import MachineOptions, build
 from oasis.traces.options import TraceOptions
 from oasis.traces.plain_job import PlainJob
-from oasis.traces.table import Source, Table, read_source
-from oasis.traces.times import Clock
+from oasis.traces.table import TraceSource, TraceTable, read_source
+from oasis.traces.times import TraceTimes
 from oasis.traces.window import LABELS, Window, check_choice, select
 
 
@@ -50,7 +50,7 @@ class JobTrace:
     name : str
         Of the kind, such as ``slurm``.
     read : callable
-        Makes a `Table` of `TraceRow` of a `Source` and the options.
+        Makes a `TraceTable` of `TraceRow` of a `TraceSource` and the options.
     about : mapping of str to str
         What the metadata of the instance say of it.
     options : type
@@ -58,11 +58,11 @@ class JobTrace:
     """
 
     name: str
-    read: Callable[[Source, Any], Table[TraceRow]]
+    read: Callable[[TraceSource, Any], TraceTable[TraceRow]]
     about: Mapping[str, str]
     options: type[TraceOptions] = MachineOptions
 
-    def table(self, source: Source, options: TraceOptions) -> Table[TraceRow]:
+    def table(self, source: TraceSource, options: TraceOptions) -> TraceTable[TraceRow]:
         """Read the jobs of `source`, before any option selects some of them.
 
         Raises
@@ -107,7 +107,7 @@ class JobTrace:
         table = self.table(source, options)
         rows, left_out = chosen_rows(table, options)
         records = [options.record(row.job, row.started) for row in rows]
-        clock = table.clock or Clock(options, is_dated=False)
+        clock = table.clock or TraceTimes(options, is_dated=False)
         begin = clock.start(options.start)
         if fixed is not None:
             options = widened(options, records, fixed, begin)
@@ -137,7 +137,7 @@ class JobTrace:
 
 
 def chosen_rows(
-    table: Table[TraceRow], options: TraceOptions
+    table: TraceTable[TraceRow], options: TraceOptions
 ) -> tuple[list[TraceRow], dict[str, int]]:
     """Rows with the labels that the options name, and how many each of these labels left out.
 

@@ -16,7 +16,7 @@ from oasis.model.resources import BANDWIDTH
 from oasis.model.utility import Sigmoid
 from oasis.traces.options import TraceOptions, option
 from oasis.traces.plain_job import PlainJob
-from oasis.traces.window import Record, Window
+from oasis.traces.window import JobRecord, Window
 from oasis.version import __version__
 from oasis.workloads.presets import DECAY
 from oasis.workloads.work import shares
@@ -55,7 +55,7 @@ def jobs_of(window: Window, options: TraceOptions) -> tuple[Job, ...]:
     )
 
 
-def _job(record: Record, start: float, options: TraceOptions, utility: Sigmoid) -> Job:
+def _job(record: JobRecord, start: float, options: TraceOptions, utility: Sigmoid) -> Job:
     """Spread the worker-seconds of `record` over chunks, epochs and mini-batches."""
     exchange = 2 * options.gradient_mb * GBIT_PER_MB / options.worker_bandwidth_gbps  # seconds
     nominal = options.minibatch_seconds + exchange
@@ -125,7 +125,7 @@ class MachineOptions(TraceOptions):
     ps_server_cpus: float = option(8.0, "CPU cores of each of them")
     ps_server_memory_gb: float = option(32.0, "memory of each of them in GB")
 
-    def record(self, job: PlainJob, started: float | None = None) -> Record:
+    def record(self, job: PlainJob, started: float | None = None) -> JobRecord:
         """The record of a job of which the trace says no more than its GPUs and times.
 
         A job without GPUs is one worker with CPUs and memory alone.
@@ -137,7 +137,7 @@ class MachineOptions(TraceOptions):
             "memory_gb": each * self.memory_gb_per_gpu,
         }
         workers = max(1, -(-job.gpus // each))
-        return Record(job.id, job.submitted, job.duration, job.gpus, workers, demand, started)
+        return JobRecord(job.id, job.submitted, job.duration, job.gpus, workers, demand, started)
 
     def cluster(self) -> Cluster:
         """The machines; those for workers have CPUs and memory in proportion to their GPUs."""

@@ -23,15 +23,15 @@ from oasis.traces.plain_job import PlainJob
 from oasis.traces.table import (
     NEVER_SCHEDULED,
     MalformedError,
-    Source,
-    Table,
+    TraceSource,
+    TraceTable,
     read_source,
     read_table,
     real,
     whole,
 )
-from oasis.traces.times import Clock
-from oasis.traces.window import Record, Window, check_choice, select
+from oasis.traces.times import TraceTimes
+from oasis.traces.window import JobRecord, Window, check_choice, select
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +151,7 @@ def fit_nodes(
     return replace(options, **{name: n for name, n in sizes.items() if name not in fixed})
 
 
-def _worker(record: Record, options: OpenbOptions) -> tuple[float, ...]:
+def _worker(record: JobRecord, options: OpenbOptions) -> tuple[float, ...]:
     """What one worker of a pod takes, in the order of `RESOURCES`."""
     demand = {**record.demand, BANDWIDTH: options.worker_bandwidth_gbps}
     return tuple(demand[name] for name in RESOURCES)
@@ -253,7 +253,7 @@ def read_openb(
     options = OpenbOptions() if options is None else options
     pod_source, node_source = _source(pods, PODS.name), _source(nodes, NODES)
     pod_table = _pods(pod_source, options, lambda qos, pod: (qos, pod))
-    clock = pod_table.clock or Clock(options, is_dated=False)
+    clock = pod_table.clock or TraceTimes(options, is_dated=False)
     node_table = read_table(
         node_source, NODE_COLUMNS, parse_node, key="sn", allow_malformed=options.allow_malformed
     )
@@ -271,7 +271,7 @@ def read_openb(
     if fixed is not None:
         options = fit_nodes(options, window, node_table.rows, fixed)
     bare = sum(not node.gpus for node in node_table.rows)
-    tables: dict[str, Table[Any]] = {"pods": pod_table, "nodes": node_table}
+    tables: dict[str, TraceTable[Any]] = {"pods": pod_table, "nodes": node_table}
     found = {
         "trace": "Alibaba openb 2023",
         "licence": "Apache-2.0, alibaba/clusterdata",
@@ -286,10 +286,10 @@ def read_openb(
 
 
 def _pods(
-    source: Source, options: OpenbOptions, make: Callable[[str, Record | None], Row]
-) -> Table[Row]:
+    source: TraceSource, options: OpenbOptions, make: Callable[[str, JobRecord | None], Row]
+) -> TraceTable[Row]:
     """What `make` makes of the service class and the job of each pod; of None if it never ran."""
-    clock = Clock(options, is_dated=False)
+    clock = TraceTimes(options, is_dated=False)
     return read_table(
         source,
         POD_COLUMNS,
@@ -301,7 +301,7 @@ def _pods(
     )
 
 
-def _source(path: str | os.PathLike[str], kind: str) -> Source:
+def _source(path: str | os.PathLike[str], kind: str) -> TraceSource:
     """The lines of one of the two files; what is wrong with it as a whole names it."""
     try:
         source = read_source(path)
@@ -311,7 +311,7 @@ def _source(path: str | os.PathLike[str], kind: str) -> Source:
     return source
 
 
-def _pod(row: Mapping[str, str], clock: Clock) -> tuple[str, Record | None]:
+def _pod(row: Mapping[str, str], clock: TraceTimes) -> tuple[str, JobRecord | None]:
     """Service class and job of a pod; no job if it never ran."""
     gpus = whole(row["num_gpu"], "num_gpu")
     share = real(row["gpu_milli"], "gpu_milli") / 1000
@@ -331,13 +331,13 @@ def _pod(row: Mapping[str, str], clock: Clock) -> tuple[str, Record | None]:
     if duration <= 0:
         raise MalformedError("deletion_time is not after scheduled_time")
     started = ended - duration
-    return row["qos"], Record(row["name"], submitted, duration, gpus, workers, demand, started)
+    return row["qos"], JobRecord(row["name"], submitted, duration, gpus, workers, demand, started)
 
 
-def _plain_pods(source: Source, options: OpenbOptions) -> Table[TraceRow]:
+def _plain_pods(source: TraceSource, options: OpenbOptions) -> TraceTable[TraceRow]:
     """The pods as jobs with GPUs and times; one on a part of a GPU holds a whole one."""
 
-    def make(qos: str, pod: Record | None) -> TraceRow:
+    def make(qos: str, pod: JobRecord | None) -> TraceRow:
         if pod is None:
             raise MalformedError(NEVER_SCHEDULED)
         job = PlainJob(pod.id, pod.submitted, pod.duration, pod.gpus)

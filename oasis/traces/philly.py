@@ -11,8 +11,16 @@ from oasis.traces.job_table import JobTrace, TraceRow
 from oasis.traces.mapping import MachineOptions
 from oasis.traces.options import option
 from oasis.traces.plain_job import PlainJob
-from oasis.traces.table import NEVER_RAN, MalformedError, Source, Table, read_table, real, whole
-from oasis.traces.times import UNIT_SECONDS, Clock, Durations
+from oasis.traces.table import (
+    NEVER_RAN,
+    MalformedError,
+    TraceSource,
+    TraceTable,
+    read_table,
+    real,
+    whole,
+)
+from oasis.traces.times import UNIT_SECONDS, Durations, TraceTimes
 
 COLUMNS = ("timestamp", "duration", "num_gpus", "gpu_time", "cluster")
 
@@ -77,8 +85,8 @@ def read_philly(path: str | os.PathLike[str], options: PhillyOptions | None = No
     return PHILLY.instance(path, PhillyOptions() if options is None else options)
 
 
-def _read(source: Source, options: PhillyOptions) -> Table[TraceRow]:
-    clock, durations = Clock(options, is_dated=True), Durations(options.duration_unit)
+def _read(source: TraceSource, options: PhillyOptions) -> TraceTable[TraceRow]:
+    clock, durations = TraceTimes(options, is_dated=True), Durations(options.duration_unit)
     unit = UNIT_SECONDS[options.duration_unit]
 
     def parse(line: int, row: Mapping[str, str]) -> TraceRow:

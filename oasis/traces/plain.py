@@ -20,7 +20,7 @@ from oasis.traces.plain_instance import PLAIN
 from oasis.traces.plain_job import PlainJob
 from oasis.traces.slurm import SLURM
 from oasis.traces.swf import SWF
-from oasis.traces.table import Source, read_header, read_source
+from oasis.traces.table import TraceSource, read_header, read_source
 from oasis.traces.window import kept_sentence, malformed_counts, rule_text
 
 FORMATS: Mapping[str, JobTrace] = {trace.name: trace for trace in (PLAIN, PHILLY, SLURM, SWF, PODS)}
@@ -153,7 +153,7 @@ def read_plain(
 
 
 def plain_jobs(
-    source: Source,
+    source: TraceSource,
     trace: JobTrace,
     options: TraceOptions,
     *,
@@ -212,7 +212,7 @@ def _plain(row: TraceRow, begin: float) -> PlainJob:
     return replace(row.job, submitted=row.job.submitted - begin, owner=owner)
 
 
-def format_of(source: Source, expected: str = EXPECTED) -> str:
+def format_of(source: TraceSource, expected: str = EXPECTED) -> str:
     """The format that `source` looks like: a key of `FORMATS`.
 
     Raises
@@ -222,8 +222,8 @@ def format_of(source: Source, expected: str = EXPECTED) -> str:
 
     Examples
     --------
-    >>> from oasis.traces.table import Source
-    >>> format_of(Source("jobs.txt", ("JobID|Submit|ElapsedRaw|AllocTRES",)))
+    >>> from oasis.traces.table import TraceSource
+    >>> format_of(TraceSource("jobs.txt", ("JobID|Submit|ElapsedRaw|AllocTRES",)))
     'slurm'
     """
     kind = source.kind()

@@ -13,13 +13,13 @@ from oasis.traces.plain_job import PlainJob
 from oasis.traces.table import (
     NEVER_RAN,
     MalformedError,
-    Source,
-    Table,
+    TraceSource,
+    TraceTable,
     read_header,
     read_table,
     whole,
 )
-from oasis.traces.times import Clock, Durations
+from oasis.traces.times import Durations, TraceTimes
 
 COLUMNS = ("id", "submitted", "gpus")
 DURATION, RUN = "duration", ("start", "end")  # of a job, or else when it began and ended
@@ -73,8 +73,8 @@ def read_plain_instance(
     return PLAIN.instance(path, PlainOptions() if options is None else options)
 
 
-def _read(source: Source, options: PlainOptions) -> Table[TraceRow]:
-    clock, durations = Clock(options, is_dated=False), Durations(options.duration_unit)
+def _read(source: TraceSource, options: PlainOptions) -> TraceTable[TraceRow]:
+    clock, durations = TraceTimes(options, is_dated=False), Durations(options.duration_unit)
     header = read_header(source)
     has_run = DURATION not in header and set(RUN) <= set(header)
 

@@ -9,13 +9,13 @@ from typing import Any
 
 from oasis.traces.job_table import TraceRow
 from oasis.traces.plain_job import PlainJob
-from oasis.traces.table import EARLIER_RUN, NEVER_RAN, NOT_ENDED, Table
+from oasis.traces.table import EARLIER_RUN, NEVER_RAN, NOT_ENDED, TraceTable
 
 WIDTHS = "read with the most of them, for as long as their work needs"
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class JobRun:
     """One run of a job.
 
     Parameters
@@ -54,13 +54,13 @@ class Run:
         return self.gpus * self.duration
 
 
-def combined(runs: Sequence[Run], gpus: int) -> Run:
+def combined(runs: Sequence[JobRun], gpus: int) -> JobRun:
     """One run of `gpus` GPUs, or of none, with the work of `runs`; the rest is as in the first.
 
     Examples
     --------
-    >>> a = Run("7", 2, 0.0, 600.0, 2, {})
-    >>> combined([a, Run("7", 3, 900.0, 300.0, 4, {})], gpus=4).duration  # 2400 GPU-seconds
+    >>> a = JobRun("7", 2, 0.0, 600.0, 2, {})
+    >>> combined([a, JobRun("7", 3, 900.0, 300.0, 4, {})], gpus=4).duration  # 2400 GPU-seconds
     600.0
     """
     alike = len({run.gpus for run in runs}) == 1 and gpus == runs[0].gpus
@@ -76,14 +76,14 @@ def combined(runs: Sequence[Run], gpus: int) -> Run:
     )
 
 
-def add_jobs(table: Table[TraceRow], groups: Iterable[Sequence[Run]], rule: str) -> None:
+def add_jobs(table: TraceTable[TraceRow], groups: Iterable[Sequence[JobRun]], rule: str) -> None:
     """Add to `table` the jobs whose runs stand in `groups`, and notes on what was joined.
 
     Parameters
     ----------
-    table : Table
+    table : TraceTable
         Gets the jobs in the order of the file.
-    groups : iterable of sequence of Run
+    groups : iterable of sequence of JobRun
         The runs of each job, the first one first.
     rule : {"joined", "last", "each"}
         One job with the work of all its runs and its first submission; the last run alone; or
@@ -91,7 +91,7 @@ def add_jobs(table: Table[TraceRow], groups: Iterable[Sequence[Run]], rule: str)
     """
     found: list[tuple[int, TraceRow]] = []
     names: Counter[str] = Counter()
-    several: list[Sequence[Run]] = []
+    several: list[Sequence[JobRun]] = []
     for group in groups:
         if len(group) > 1 and (rule == "each" or group[-1].has_ended):  # else no job is read
             several.append(group)
@@ -109,7 +109,7 @@ def add_jobs(table: Table[TraceRow], groups: Iterable[Sequence[Run]], rule: str)
     table.notes += _notes(rule, several)
 
 
-def _read_by(rule: str, group: Sequence[Run], table: Table[Any]) -> Iterator[Run]:
+def _read_by(rule: str, group: Sequence[JobRun], table: TraceTable[Any]) -> Iterator[JobRun]:
     if rule == "each":
         yield from group
     elif rule == "last":
@@ -126,7 +126,7 @@ def _read_by(rule: str, group: Sequence[Run], table: Table[Any]) -> Iterator[Run
         yield combined(ended, max(run.gpus for run in ended))
 
 
-def _notes(rule: str, several: Sequence[Sequence[Run]]) -> list[str]:
+def _notes(rule: str, several: Sequence[Sequence[JobRun]]) -> list[str]:
     if not several:
         return []
     what = {

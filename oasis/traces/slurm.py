@@ -15,21 +15,21 @@ from oasis.model.instance import Instance
 from oasis.traces.job_table import JobTrace, TraceRow
 from oasis.traces.mapping import MachineOptions
 from oasis.traces.options import RUNS, option
-from oasis.traces.runs import Run, add_jobs, combined, grouped
+from oasis.traces.runs import JobRun, add_jobs, combined, grouped
 from oasis.traces.table import (
     COLUMN,
     REPEATED_ROW,
     STEP,
-    Layout,
     MalformedError,
-    Source,
-    Table,
+    RowLayout,
+    TraceSource,
+    TraceTable,
     check_usable,
     csv_cells,
     parse_rows,
     read_table,
 )
-from oasis.traces.times import Clock, Durations
+from oasis.traces.times import Durations, TraceTimes
 
 EMPTY = ("", "(null)", "N/A", "None", "none")
 USAGE = ("gpumem", "gpuutil")  # how much of a GPU was used: no GPUs
@@ -191,17 +191,17 @@ ROW = re.compile(r"\d+(?:_\d+|_\[[^\]]*\]|\+\d+)?(?:\.\w+)?\W.*")  # how a row o
 RULE = re.compile(r"-+(?: +-+)*\s*")  # below the header of columns of fixed width
 
 
-def is_json(source: Source) -> bool:
+def is_json(source: TraceSource) -> bool:
     """Whether this is what ``sacct --json`` prints."""
     return source.header.lstrip().startswith("{")
 
 
-def layout_of(source: Source, columns: str = "", delimiter: str = "") -> Layout:
+def layout_of(source: TraceSource, columns: str = "", delimiter: str = "") -> RowLayout:
     """How the lines of `source` are split into columns.
 
     Parameters
     ----------
-    source : Source
+    source : TraceSource
         What sacct printed, but for JSON.
     columns : str
         The names of the columns with commas between, if the file has no header; else empty.
@@ -215,21 +215,21 @@ def layout_of(source: Source, columns: str = "", delimiter: str = "") -> Layout:
 
     Examples
     --------
-    >>> from oasis.traces.table import Source
-    >>> layout = layout_of(Source("jobs.txt", ("JobID;Submit;State", "7;2024-03-01;FAILED")))
+    >>> from oasis.traces.table import TraceSource
+    >>> layout = layout_of(TraceSource("jobs.txt", ("JobID;Submit;State", "7;2024-03-01;FAILED")))
     >>> layout.header, layout.split("7;2024-03-01;FAILED")
     (['JobID', 'Submit', 'State'], ['7', '2024-03-01', 'FAILED'])
     """
     if columns:
         names = [name.strip() for name in columns.split(",")]
         between = delimiter or "|"
-        return Layout(names, 0, lambda text: _cells(_split(text, between), between, len(names)))
+        return RowLayout(names, 0, lambda text: _cells(_split(text, between), between, len(names)))
     header = source.header
     below = source.first + 1
     rule = "".join(source.lines[below : below + 1])
     if RULE.fullmatch(rule) and not delimiter:
         spans = [found.span() for found in re.finditer(r"-+", rule)]
-        return Layout(_fixed(header, spans), below + 1, lambda text: _fixed(text, spans))
+        return RowLayout(_fixed(header, spans), below + 1, lambda text: _fixed(text, spans))
     if not KNOWN & set(re.findall(r"\w+", header)):
         _refuse_without_header(source)
     if not delimiter:
@@ -239,10 +239,12 @@ def layout_of(source: Source, columns: str = "", delimiter: str = "") -> Layout:
     names = split(header, delimiter)
     if not names[-1]:  # sacct --parsable ends each line with the delimiter
         names.pop()
-    return Layout(names, below, lambda text: _cells(split(text, delimiter), delimiter, len(names)))
+    return RowLayout(
+        names, below, lambda text: _cells(split(text, delimiter), delimiter, len(names))
+    )
 
 
-def _refuse_without_header(source: Source) -> None:
+def _refuse_without_header(source: TraceSource) -> None:
     if ROW.fullmatch(source.header.strip()):
         expected = "expected the names of the columns, got a row of values"
         how = "print it without --noheader, or name the columns with --columns"
@@ -303,7 +305,7 @@ def one_of(columns: Sequence[str], header: Sequence[str], file: str, also: str =
 # --- JSON -----------------------------------------------------------------------------------------
 
 
-def json_rows(source: Source) -> list[tuple[int, Mapping[str, str]]]:
+def json_rows(source: TraceSource) -> list[tuple[int, Mapping[str, str]]]:
     """The jobs that ``sacct --json`` prints, as rows with sacct's columns, numbered from 1.
 
     Raises
@@ -313,9 +315,9 @@ def json_rows(source: Source) -> list[tuple[int, Mapping[str, str]]]:
 
     Examples
     --------
-    >>> from oasis.traces.table import Source
+    >>> from oasis.traces.table import TraceSource
     >>> job = '{"job_id": 7, "time": {"submission": 1709280000, "elapsed": 60}, "tres": {}}'
-    >>> rows = json_rows(Source("jobs.json", ('{"jobs": [' + job + "]}",)))
+    >>> rows = json_rows(TraceSource("jobs.json", ('{"jobs": [' + job + "]}",)))
     >>> rows[0][0], rows[0][1]["JobID"], rows[0][1]["ElapsedRaw"]
     (1, '7', '60')
     """
@@ -481,9 +483,9 @@ def read_slurm(path: str | os.PathLike[str], options: SlurmOptions | None = None
     return SLURM.instance(path, SlurmOptions() if options is None else options)
 
 
-def _read(source: Source, options: SlurmOptions) -> Table[TraceRow]:
+def _read(source: TraceSource, options: SlurmOptions) -> TraceTable[TraceRow]:
     if is_json(source):
-        found: Table[Run] = Table()
+        found: TraceTable[JobRun] = TraceTable()
         rows = json_rows(source)
         reader = _Reader(list(rows[0][1]) if rows else [*NAMES], options)
         parse_rows(found, rows, reader.run, clock=reader.clock, time="Submit")
@@ -500,12 +502,14 @@ def _read(source: Source, options: SlurmOptions) -> Table[TraceRow]:
             time="Submit",
             allow_malformed=True,
         )
-    ended: Table[Run] = Table([run for run in found.rows if run.has_ended], found.malformed)
+    ended: TraceTable[JobRun] = TraceTable(
+        [run for run in found.rows if run.has_ended], found.malformed
+    )
     if ended.rows:
         check_usable(ended, source.name, allow_malformed=options.allow_malformed)
     reader.durations.question()
     reader.check_gpus(found, source.name)
-    table: Table[TraceRow] = Table([], found.malformed, reader.notes(found), reader.clock)
+    table: TraceTable[TraceRow] = TraceTable([], found.malformed, reader.notes(found), reader.clock)
     if found.rows:
         table.malformed.pop(STEP, None)
     add_jobs(table, list(_jobs(found.rows, table.notes)), options.runs)
@@ -531,14 +535,14 @@ class _Reader:
 
     header: Sequence[str]
     options: SlurmOptions
-    clock: Clock = field(init=False)
+    clock: TraceTimes = field(init=False)
     durations: Durations = field(init=False)
     others: Counter[str] = field(default_factory=Counter)  # generic resources that are no GPUs
     one_node: Counter[str] = field(default_factory=Counter)  # column -> rows with GPUs of a node
     seen: dict[tuple[str, ...], int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.clock = Clock(self.options, is_dated=True)
+        self.clock = TraceTimes(self.options, is_dated=True)
         self.durations = Durations(self.options.duration_unit)
 
     @property
@@ -546,7 +550,7 @@ class _Reader:
         """The column that names jobs."""
         return next(name for name in NAMES if name in self.header)
 
-    def run(self, line: int, row: Mapping[str, str]) -> Run:
+    def run(self, line: int, row: Mapping[str, str]) -> JobRun:
         """The run that a row describes."""
         job = row[self.id_column]
         if "." in job:
@@ -558,7 +562,7 @@ class _Reader:
         if self.seen.setdefault(tuple(row.values()), line) != line:
             raise MalformedError(REPEATED_ROW)
         has_ended = not _is_unfinished(row)
-        return Run(
+        return JobRun(
             job,
             line,
             self._time(row, "Submit"),
@@ -619,7 +623,7 @@ class _Reader:
         self.one_node[column] += 1
         return 1
 
-    def check_gpus(self, found: Table[Run], file: str) -> None:
+    def check_gpus(self, found: TraceTable[JobRun], file: str) -> None:
         """Refuse a file in which no row names a GPU, if jobs with GPUs are wanted."""
         ran = [run for run in found.rows if run.has_ended and run.duration]
         if ran and self.options.min_gpus and not any(run.gpus for run in ran):
@@ -628,7 +632,7 @@ class _Reader:
             expected = f"expected gres/gpu in some row of {file}, got none in {', '.join(there)}"
             raise InstanceError(f"{COLUMN}{there[0]}", f"{expected}{others}")
 
-    def notes(self, found: Table[Run]) -> list[str]:
+    def notes(self, found: TraceTable[JobRun]) -> list[str]:
         """Notes on how the rows were read, which affect what the numbers mean."""
         notes = []
         without = sum(run.duration > 0 and not run.gpus for run in found.rows)
@@ -667,7 +671,7 @@ def _is_unfinished(row: Mapping[str, str]) -> bool:
     return "End" in row and row["End"] in UNKNOWN and row.get("Start", "") not in UNKNOWN
 
 
-def _jobs(runs: Sequence[Run], notes: list[str]) -> Iterator[list[Run]]:
+def _jobs(runs: Sequence[JobRun], notes: list[str]) -> Iterator[list[JobRun]]:
     """The runs of each job in order; the components of a heterogeneous one are put together."""
     users: dict[tuple[str, str], str] = {}  # the last one: numbers are given again after some years
     keyed = []
@@ -699,7 +703,7 @@ def _jobs(runs: Sequence[Run], notes: list[str]) -> Iterator[list[Run]]:
         )
 
 
-def _together(components: Sequence[Run]) -> Run:
+def _together(components: Sequence[JobRun]) -> JobRun:
     """One run of the components of a heterogeneous job, which run at the same time."""
     gpus = sum(run.gpus for run in components)
     if gpus:

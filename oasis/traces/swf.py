@@ -11,18 +11,18 @@ from oasis.model.instance import Instance
 from oasis.traces.job_table import JobTrace, TraceRow
 from oasis.traces.mapping import MachineOptions
 from oasis.traces.options import RUNS, option
-from oasis.traces.runs import Run, add_jobs, grouped
+from oasis.traces.runs import JobRun, add_jobs, grouped
 from oasis.traces.table import (
     EARLIER_RUN,
     NOT_ENDED,
     MalformedError,
-    Source,
-    Table,
+    TraceSource,
+    TraceTable,
     check_usable,
     real,
     whole,
 )
-from oasis.traces.times import Clock, Durations
+from oasis.traces.times import Durations, TraceTimes
 
 FIELDS = 18
 COMMENT = ";"
@@ -99,14 +99,14 @@ def read_swf(path: str | os.PathLike[str], options: SwfOptions | None = None) ->
 class _Line:
     """A line of the log; a part of a job may not say when it was submitted."""
 
-    run: Run
+    run: JobRun
     status: int
     wait: float
 
 
-def _read(source: Source, options: SwfOptions) -> Table[TraceRow]:
-    found: Table[_Line] = Table()
-    clock, durations = Clock(options, is_dated=False), Durations(options.duration_unit)
+def _read(source: TraceSource, options: SwfOptions) -> TraceTable[TraceRow]:
+    found: TraceTable[_Line] = TraceTable()
+    clock, durations = TraceTimes(options, is_dated=False), Durations(options.duration_unit)
     rows = [
         (line, text.split())
         for line, text in enumerate(source.lines, start=1)
@@ -127,13 +127,15 @@ def _read(source: Source, options: SwfOptions) -> Table[TraceRow]:
             found.reject(fault, line)
     check_usable(found, source.name, allow_malformed=options.allow_malformed)
     durations.question()
-    table: Table[TraceRow] = Table([], found.malformed, [], clock)
+    table: TraceTable[TraceRow] = TraceTable([], found.malformed, [], clock)
     add_jobs(table, list(_jobs(found, table, options.runs)), options.runs)
     check_usable(table, source.name, allow_malformed=True)
     return table
 
 
-def _line(line: int, cells: Sequence[str], each: int, clock: Clock, durations: Durations) -> _Line:
+def _line(
+    line: int, cells: Sequence[str], each: int, clock: TraceTimes, durations: Durations
+) -> _Line:
     if not cells:
         raise MalformedError("blank row")
     if len(cells) != FIELDS:
@@ -153,10 +155,12 @@ def _line(line: int, cells: Sequence[str], each: int, clock: Clock, durations: D
     gpus = -(-whole(processors, "number of processors", 1) // each) if took else 0
     labels = {"user": cells[11], "queue": cells[14]}
     started = submitted + wait if wait >= 0 else None
-    return _Line(Run(cells[0], line, submitted, took, gpus, labels, started), status, wait)
+    return _Line(JobRun(cells[0], line, submitted, took, gpus, labels, started), status, wait)
 
 
-def _jobs(found: Table[_Line], table: Table[TraceRow], rule: str) -> Iterator[list[Run]]:
+def _jobs(
+    found: TraceTable[_Line], table: TraceTable[TraceRow], rule: str
+) -> Iterator[list[JobRun]]:
     """The runs of each job: its own line, or its parts if they are wanted or there is no such."""
     named = 0
     for lines in grouped((row.run.id, row) for row in found.rows):
@@ -182,9 +186,9 @@ def _jobs(found: Table[_Line], table: Table[TraceRow], rule: str) -> Iterator[li
         )
 
 
-def _placed(parts: Sequence[_Line], own: Sequence[Run]) -> list[Run] | None:
+def _placed(parts: Sequence[_Line], own: Sequence[JobRun]) -> list[JobRun] | None:
     """The parts with times of submission; a part without one came when the last one ended."""
-    runs: list[Run] = []
+    runs: list[JobRun] = []
     for row in parts:
         run = row.run
         if math.isnan(run.submitted):

@@ -16,11 +16,11 @@ from oasis.model.file_kinds import STANDARD_INPUT, FileKind, kind_of, read_conte
 from oasis.model.instance import Instance
 
 if TYPE_CHECKING:
-    from oasis.traces.times import Clock
+    from oasis.traces.times import TraceTimes
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class TraceSource:
     """A trace that has been read.
 
     Parameters
@@ -57,7 +57,7 @@ class Source:
         return kind_of(self.text)
 
 
-def read_source(path: str | os.PathLike[str]) -> Source:
+def read_source(path: str | os.PathLike[str]) -> TraceSource:
     r"""Read a trace.
 
     Compressed with gzip, bzip2, xz or zstd or not, with Unix's or Windows's line ends, with or
@@ -90,7 +90,7 @@ def read_source(path: str | os.PathLike[str]) -> Source:
     return source_of(path, read_content(path))
 
 
-def source_of(path: str | os.PathLike[str], content: bytes) -> Source:
+def source_of(path: str | os.PathLike[str], content: bytes) -> TraceSource:
     r"""The lines of `content`, which was read from `path`.
 
     Examples
@@ -103,7 +103,7 @@ def source_of(path: str | os.PathLike[str], content: bytes) -> Source:
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     while lines and not lines[-1].strip():
         lines.pop()
-    return Source(name, tuple(lines), str(path))
+    return TraceSource(name, tuple(lines), str(path))
 
 
 Row = TypeVar("Row")
@@ -136,7 +136,7 @@ class MalformedError(Exception):
 
 
 @dataclass(slots=True)
-class Table(Generic[Row]):
+class TraceTable(Generic[Row]):
     """The rows of a file and the faults found in it.
 
     Parameters
@@ -147,14 +147,14 @@ class Table(Generic[Row]):
         Kind of fault -> ``{"count": n, "first_row": line}``; line 1 is the header.
     notes : list of str
         Notes on how the rows were read, which affect what the numbers mean.
-    clock : Clock or None
+    clock : TraceTimes or None
         How the times of the file were read.
     """
 
     rows: list[Row] = field(default_factory=list)
     malformed: dict[str, dict[str, int]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
-    clock: Clock | None = None
+    clock: TraceTimes | None = None
     _names: dict[str, str] = field(default_factory=dict, repr=False)  # kind -> with its example
     _expected: dict[str, str] = field(default_factory=dict, repr=False)
 
@@ -173,7 +173,7 @@ class Table(Generic[Row]):
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class RowLayout:
     """How a line of a file is split into cells.
 
     Parameters
@@ -192,21 +192,21 @@ class Layout:
 
 
 def read_table(
-    source: Source,
+    source: TraceSource,
     columns: Sequence[str],
     parse: Callable[[int, Mapping[str, str]], Row],
     key: str | None = None,
     *,
-    layout: Layout | None = None,
-    clock: Clock | None = None,
+    layout: RowLayout | None = None,
+    clock: TraceTimes | None = None,
     time: str = "",
     allow_malformed: bool = False,
-) -> Table[Row]:
+) -> TraceTable[Row]:
     """Parse a table whose header names at least `columns`, in any order.
 
     Parameters
     ----------
-    source : Source
+    source : TraceSource
         The lines, as `read_source` gives them.
     columns : sequence of str
         Columns that must be there; the others are there for `parse` too.
@@ -214,9 +214,9 @@ def read_table(
         Takes the line number and the cells by column; raises `MalformedError` for a bad row.
     key : str, optional
         Column that must be filled, and differently in every row.
-    layout : Layout, optional
+    layout : RowLayout, optional
         How lines are split; by default at commas, with quotes, below a header.
-    clock : Clock, optional
+    clock : TraceTimes, optional
         What `parse` reads times with; it is shown the column `time` before the first row is parsed.
     time : str
         A column of times.
@@ -230,9 +230,9 @@ def read_table(
         malformed.
     """
     if layout is None:
-        layout = Layout(csv_cells(source.header), source.first + 1, csv_cells)
+        layout = RowLayout(csv_cells(source.header), source.first + 1, csv_cells)
     _check_header(layout.header, columns, source.name)
-    table: Table[Row] = Table()
+    table: TraceTable[Row] = TraceTable()
     rows: list[tuple[int, Mapping[str, str]]] = []
     # Line by line, so that a stray quote or byte spoils only its own row.
     for line, text in enumerate(source.lines[layout.first :], start=layout.first + 1):
@@ -246,12 +246,12 @@ def read_table(
 
 
 def parse_rows(
-    table: Table[Row],
+    table: TraceTable[Row],
     rows: Sequence[tuple[int, Mapping[str, str]]],
     parse: Callable[[int, Mapping[str, str]], Row],
     key: str | None = None,
     *,
-    clock: Clock | None = None,
+    clock: TraceTimes | None = None,
     time: str = "",
 ) -> None:
     """Add to `table` what `parse` makes of numbered `rows`; the rest is as in `read_table`."""
@@ -273,14 +273,14 @@ def parse_rows(
 MOST_KINDS = 3  # of faults, in an error message
 
 
-def check_usable(table: Table[Any], name: str, *, allow_malformed: bool = False) -> None:
+def check_usable(table: TraceTable[Any], name: str, *, allow_malformed: bool = False) -> None:
     """Refuse a file of which no row can be used, or less than half.
 
     Rows without a fault that are no job, such as those of jobs that have not ended, do not count.
 
     Parameters
     ----------
-    table : Table
+    table : TraceTable
         What was read.
     name : str
         The file's.
@@ -378,7 +378,7 @@ def _rows(count: int, what: str = "") -> str:
     return f"{count} {what}row{'' if count == 1 else 's'}"
 
 
-def read_header(source: Source) -> list[str]:
+def read_header(source: TraceSource) -> list[str]:
     """The cells of the first line of a CSV file."""
     return csv_cells(source.header)
 

@@ -54,7 +54,7 @@ SHORTEST_MEDIAN = 1.0
 LONGEST_MEDIAN = 30 * 86400.0
 
 
-class Clock:
+class TraceTimes:
     """Reads the times of one trace, which all have one form: that of most of them.
 
     Parameters
@@ -73,8 +73,8 @@ class Clock:
     Examples
     --------
     >>> from oasis.traces import MachineOptions
-    >>> from oasis.traces.times import Clock
-    >>> clock = Clock(MachineOptions(), is_dated=True)
+    >>> from oasis.traces.times import TraceTimes
+    >>> clock = TraceTimes(MachineOptions(), is_dated=True)
     >>> clock.look_at(["2017-10-09 07:00:00", "2017-10-09 07:10:00"])
     >>> clock.show(clock.read("2017-10-09 07:00:00", "timestamp"))
     '2017-10-09 07:00:00'

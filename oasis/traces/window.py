@@ -129,7 +129,7 @@ def _range(options: Mapping[str, Any], what: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class JobRecord:
     """A job as a trace records it.
 
     Parameters
@@ -169,7 +169,7 @@ class Window:
     """The chosen jobs in order of submission, from time `start` on."""
 
     start: float
-    records: tuple[Record, ...]
+    records: tuple[JobRecord, ...]
     left_out: Mapping[str, int]
 
 
@@ -193,7 +193,7 @@ def check_choice(option: str, wanted: str, there: Iterable[str]) -> None:
         raise InstanceError(option, f"expected {choices}, got {wanted!r}")
 
 
-def select(records: Sequence[Record], options: TraceOptions, start: float | None) -> Window:
+def select(records: Sequence[JobRecord], options: TraceOptions, start: float | None) -> Window:
     """Choose the jobs of the instance.
 
     Parameters
@@ -208,7 +208,7 @@ def select(records: Sequence[Record], options: TraceOptions, start: float | None
     """
     left_out: dict[str, int] = {}
 
-    def narrow(rule: str, kept: list[Record], before: int) -> list[Record]:
+    def narrow(rule: str, kept: list[JobRecord], before: int) -> list[JobRecord]:
         left_out[rule] = before - len(kept)
         return kept
 
@@ -233,7 +233,7 @@ def select(records: Sequence[Record], options: TraceOptions, start: float | None
     return Window(begin, tuple(jobs), left_out)
 
 
-def _keep(jobs: list[Record], options: TraceOptions) -> list[Record]:
+def _keep(jobs: list[JobRecord], options: TraceOptions) -> list[JobRecord]:
     """At most `max_jobs` of `jobs`, in order of submission."""
     count = min(len(jobs), options.max_jobs)
     if options.keep == "largest":
@@ -248,7 +248,7 @@ def _length(options: TraceOptions) -> float:
     return options.arrival_slots * options.slot_seconds
 
 
-def _start(jobs: Sequence[Record], options: TraceOptions) -> float:
+def _start(jobs: Sequence[JobRecord], options: TraceOptions) -> float:
     """Submission of the first job, or of the one that opens the window with the most work."""
     if options.start == "first" or not jobs:
         return jobs[0].submitted if jobs else 0.0

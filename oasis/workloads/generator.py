@@ -40,7 +40,7 @@ SIZES = ("jobs", "worker_servers", "ps_servers", "horizon")
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class GeneratorSettings:
     """The arguments of `generate`, all filled in; the ranges come from the preset."""
 
     preset: str
@@ -65,7 +65,7 @@ class Settings:
         return names | {"parameters": parameters}
 
 
-def resolve(preset: Any, **given: Any) -> Settings:
+def resolve(preset: Any, **given: Any) -> GeneratorSettings:
     """Check the arguments of `generate` and take those that are None from the preset.
 
     Raises
@@ -98,7 +98,7 @@ def resolve(preset: Any, **given: Any) -> Settings:
     given["mix"] = _numbers(given["mix"], "mix", 3)
     if abs(sum(given["mix"]) - 1) > 1e-9:
         raise ValueError(f"mix: expected shares with sum 1, got {describe(given['mix'])}")
-    return Settings(preset=preset, **given)
+    return GeneratorSettings(preset=preset, **given)
 
 
 def _one_of(value: Any, name: str, known: Collection[str]) -> str:
@@ -193,7 +193,7 @@ def generate(
     return _draw(settings)
 
 
-def _draw(settings: Settings) -> Instance:
+def _draw(settings: GeneratorSettings) -> Instance:
     table = PRESETS[settings.preset]
     machines, times, jobs = np.random.default_rng(settings.seed).spawn(3)
     cluster = _cluster(machines, settings)
@@ -206,7 +206,7 @@ def _draw(settings: Settings) -> Instance:
     return Instance(settings.horizon, cluster, _jobs(columns), metadata | settings.metadata())
 
 
-def _cluster(rng: np.random.Generator, settings: Settings) -> Cluster:
+def _cluster(rng: np.random.Generator, settings: GeneratorSettings) -> Cluster:
     sizes = (settings.worker_servers, settings.ps_servers)
     if settings.preset == "testbed":
         workers, ps = testbed_servers(*sizes)
@@ -222,7 +222,7 @@ def _cluster(rng: np.random.Generator, settings: Settings) -> Cluster:
 
 def _work(
     rng: np.random.Generator,
-    settings: Settings,
+    settings: GeneratorSettings,
     arrival: IntArray,
     target: FloatArray,
     cluster: Cluster,

@@ -34,7 +34,7 @@ SAFETY = 1e-9  # relative, on top of a relaxation's bound, for rounding in sums
 UNFINISHED = Solution(Status.INTERRUPTED, None, math.inf, math.inf, {})
 
 
-class Level(NamedTuple):
+class MasterLevel(NamedTuple):
     """Which counts a master has in whole numbers: PuLP's categories of the two kinds of counts."""
 
     phase: Phase
@@ -43,9 +43,9 @@ class Level(NamedTuple):
 
 
 LEVELS = (
-    Level(Phase.MASTER_IN_FRACTIONS, pulp.LpContinuous, pulp.LpContinuous),
-    Level(Phase.MASTER_WITH_WHOLE_PS, pulp.LpContinuous, pulp.LpInteger),
-    Level(Phase.MASTER_IN_WHOLE_COUNTS, pulp.LpInteger, pulp.LpInteger),
+    MasterLevel(Phase.MASTER_IN_FRACTIONS, pulp.LpContinuous, pulp.LpContinuous),
+    MasterLevel(Phase.MASTER_WITH_WHOLE_PS, pulp.LpContinuous, pulp.LpInteger),
+    MasterLevel(Phase.MASTER_IN_WHOLE_COUNTS, pulp.LpInteger, pulp.LpInteger),
 )
 
 

@@ -22,7 +22,7 @@ from oasis.model.schedule import COUNT, SERVER, SLOT, Schedule, placements
 from oasis.solvers.arrays import ArrayModel, GrowingModel, Limits
 from offline.model import constraints
 from offline.model.arrays import GROUPS, OfflineArrays
-from offline.model.capacities import Level, fewer, share_row
+from offline.model.capacities import CapacityLevel, fewer, share_row
 from offline.model.schedule_model import ScheduleModel
 from offline.patterns import Cut
 
@@ -111,7 +111,9 @@ class CountModel(ScheduleModel):
         """
         rows: list[pulp.LpConstraint] = []
         items = np.flatnonzero(counts)
-        levels = [Level(np.array([k]), int(counts[i])) for k, i in enumerate(items.tolist())]
+        levels = [
+            CapacityLevel(np.array([k]), int(counts[i])) for k, i in enumerate(items.tolist())
+        ]
         for slot in slots:
             name = f"less_{len(self._forbidden)}"
             here = [self.jobs[i].units(group)[slot, 0] for i in items.tolist()]

@@ -90,7 +90,7 @@ def close_plan(
     """
     within = model.read(rows).limited(near)
     if known is not None:
-        compared = Comparison.of(within, known, model.size_of)
+        compared = PlanComparison.of(within, known, model.size_of)
         if radius is None:
             within, gap = compared.closest(), params.distance_gap * compared.scale
         else:
@@ -112,7 +112,7 @@ def close_plan(
     return replace(solution, values={**within.fixed, **solution.values})
 
 
-class Comparison(NamedTuple):
+class PlanComparison(NamedTuple):
     """A model that knows how much a plan changes of known counts.
 
     Each unit more or less than in the known plan, in any slot, counts as its size.
@@ -138,7 +138,7 @@ class Comparison(NamedTuple):
     @classmethod
     def of(
         cls, model: ArrayModel, known: Mapping[str, float], size_of: Mapping[str, float]
-    ) -> Comparison:
+    ) -> PlanComparison:
         """Compare the plans of a model with a known one.
 
         Parameters

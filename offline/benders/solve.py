@@ -30,7 +30,7 @@ from offline.heuristics.ruin_and_recreate import DualValues, insert_in_orders, r
 from offline.heuristics.window_search import WindowSearch
 from offline.method import Method
 from offline.model.arrays import OfflineArrays
-from offline.processes import Helper, Message, Partner, Task, has_second_core
+from offline.processes import Helper, Message, Partner, ProcessTask, has_second_core
 from offline.result import OfflineResult
 from offline.state import OnlinePrices, Phase, SolveState, Start, WarmStart
 
@@ -86,7 +86,7 @@ def _run(
         return decomposition.run()
     duals = parts.neighbourhoods.duals
     prices = duals.worker_prices, duals.ps_prices
-    task = Task("schedule search", Phase.REPLANNING, params, seed, prices)
+    task = ProcessTask("schedule search", Phase.REPLANNING, params, seed, prices)
     with Helper(instance, state, task, head_start=0.0) as helper:
         return decomposition.run(helper)
 

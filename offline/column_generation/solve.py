@@ -21,7 +21,7 @@ from offline.heuristics.ruin_and_recreate import DualValues, insert_in_orders, r
 from offline.heuristics.window_search import WindowSearch
 from offline.method import Method
 from offline.model.arrays import OfflineArrays
-from offline.processes import Helper, Message, Partner, Task, has_second_core
+from offline.processes import Helper, Message, Partner, ProcessTask, has_second_core
 from offline.result import OfflineResult
 from offline.state import Phase, SolveState, Start, WarmStart
 
@@ -187,7 +187,7 @@ def _run(
         return _bound_and_improve(heuristics, start)
     assert start.prices is not None
     prices = start.prices.worker, start.prices.ps
-    task = Task("heuristics", Phase.WINDOWS, params, seed, prices)
+    task = ProcessTask("heuristics", Phase.WINDOWS, params, seed, prices)
     with Helper(instance, state, task, head_start=0.0) as helper:
         return _bound_and_improve(heuristics, start, helper)
 

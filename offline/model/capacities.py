@@ -21,7 +21,7 @@ SURE = 1e-14  # relative: more than rounding moves a product, or a sum that `mat
 
 
 @dataclass(frozen=True, slots=True)
-class Level:
+class CapacityLevel:
     """Items, and a number of their units that they must not all reach.
 
     Parameters
@@ -87,7 +87,7 @@ class Cover:
         highest = self.capacity * (1.0 + CAPACITY_TOLERANCE)
         return used(self.amounts, self.counts) > highest * (1.0 + SURE)
 
-    def levels(self, amounts: Sequence[float] | None = None) -> list[Level]:
+    def levels(self, amounts: Sequence[float] | None = None) -> list[CapacityLevel]:
         """Of one of these levels, whatever fits the capacity has fewer units.
 
         Sort the units of the cover by size. What has as many units at least as large as the j-th
@@ -105,12 +105,14 @@ class Cover:
             others: FloatArray = own if amounts is None else np.array(amounts, np.float64)
             sizes = np.unique(own[counts > 0])[::-1].tolist()
             return [
-                Level(np.flatnonzero(others >= size), int(counts[own >= size].sum()))
+                CapacityLevel(np.flatnonzero(others >= size), int(counts[own >= size].sum()))
                 for size in sizes
             ]
         if amounts is not None:
             return []
-        return [Level(np.array([i]), int(counts[i])) for i in np.flatnonzero(counts).tolist()]
+        return [
+            CapacityLevel(np.array([i]), int(counts[i])) for i in np.flatnonzero(counts).tolist()
+        ]
 
 
 Variables = Sequence[pulp.LpVariable]
@@ -276,7 +278,7 @@ def _covers(
 
 def _cut_off(
     covers: Iterable[tuple[Limit, Cover]], limits: Iterable[Limit]
-) -> Iterator[tuple[Variables, list[Level]]]:
+) -> Iterator[tuple[Variables, list[CapacityLevel]]]:
     """Where a cover applies: on all capacities of its size, if rounding did not decide it."""
     everywhere = list(limits)
     for limit, cover in covers:
@@ -291,7 +293,7 @@ def _cut_off(
 def fewer(
     problem: pulp.LpProblem,
     variables: Variables,
-    levels: Iterable[Level],
+    levels: Iterable[CapacityLevel],
     name: str,
 ) -> Iterator[pulp.LpConstraint]:
     """Rows that keep the variables below one of the levels: a binary variable a level says which.

@@ -69,7 +69,7 @@ def as_arrays(rows: Sequence[Row], first: int = 0) -> RowArrays:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class PeriodPart:
     """The variables of a job in one period, by number.
 
     Parameters
@@ -142,7 +142,7 @@ def ps_of_all(c: JobVariables) -> int:
     return int(c.job.ps_needed(c.parallel)) if c.ps else 0
 
 
-def rows_of(c: JobVariables, part: Part, most_taken: float) -> list[Row]:
+def rows_of(c: JobVariables, part: PeriodPart, most_taken: float) -> list[Row]:
     """The rows of a job in one period."""
     parallel, work = float(c.parallel), float(c.work)
     chain = list(part.done.values())
@@ -190,7 +190,7 @@ class PeriodModel:
 
     Attributes
     ----------
-    parts : list of list of Part
+    parts : list of list of PeriodPart
         By period.
     links : list of (int, int)
         Pairs of variables, the first of which is at most the second.
@@ -200,7 +200,7 @@ class PeriodModel:
 
     def __init__(self, master: CountModel, periods: list[range], step: float) -> None:
         self.master, self.periods = master, periods
-        self.parts: list[list[Part]] = []
+        self.parts: list[list[PeriodPart]] = []
         self.links: list[tuple[int, int]] = []
         self.new: list[Row] = []
         self.ratios = np.array([ps_a_worker(c) for c in master.jobs])
@@ -213,7 +213,7 @@ class PeriodModel:
         self._ends: list[int] = []
         self._placed: dict[tuple[str, int, int], Row] = {}
         steps = [utility_steps(c.utility, step) for c in master.jobs]
-        before: dict[int, Part] = {}
+        before: dict[int, PeriodPart] = {}
         for period in periods:
             self._rows.append([])
             self.parts.append([])
@@ -323,8 +323,8 @@ class PeriodModel:
         return at_most(terms, room)
 
     def _part(
-        self, i: int, period: range, steps: Mapping[int, float], before: Part | None
-    ) -> Part | None:
+        self, i: int, period: range, steps: Mapping[int, float], before: PeriodPart | None
+    ) -> PeriodPart | None:
         """The part of a job in a period, with its rows; None if it cannot run there."""
         c, last = self.master.jobs[i], max(steps)
         slots = range(max(period.start, c.job.arrival), min(period.stop, last + 1))
@@ -340,7 +340,7 @@ class PeriodModel:
         }
         most = float(min(c.work, c.parallel * max(0, period.start - c.job.arrival)))
         most_taken = float(min(c.work, c.parallel * (slots.stop - c.job.arrival)))
-        part = Part(
+        part = PeriodPart(
             i,
             done,
             {slot: self._variable(f"y_{name}_{slot}", float(c.parallel)) for slot in slots},
@@ -395,7 +395,7 @@ def keep_rates(model: PeriodModel, values: FloatArray) -> int:
     return len(broken)
 
 
-def broken_rates(c: JobVariables, part: Part, values: FloatArray) -> Iterator[Row]:
+def broken_rates(c: JobVariables, part: PeriodPart, values: FloatArray) -> Iterator[Row]:
     """The rows of one part that a solution breaks clearly."""
     previous = 0.0
     for slot, done in part.done.items():
@@ -408,7 +408,7 @@ def broken_rates(c: JobVariables, part: Part, values: FloatArray) -> Iterator[Ro
         previous = completed
 
 
-def rate_row(c: JobVariables, part: Part, slot: int, values: FloatArray) -> Row:
+def rate_row(c: JobVariables, part: PeriodPart, slot: int, values: FloatArray) -> Row:
     """The row of completions up to `slot` with the smaller term of each minimum in a solution."""
     done = part.done[slot]
     terms = {done: -float(c.work)}

@@ -16,13 +16,13 @@ import pytest
 from experiments.cli.main import main
 from oasis.kubernetes.api.resources import OASIS_JOBS
 from oasis.kubernetes.names import API_VERSION, KIND, NODE_ROLE
-from oasis.kubernetes.objects.oasis_job import Clock
+from oasis.kubernetes.objects.oasis_job import SlotClock
 from tests.background import beside
 from tests.kubernetes.cluster import GPU, Cluster
 from tests.kubernetes.controlplane.waiting import until
 from tests.kubernetes.scene import Scene
 
-CLOCK = Clock(slot_seconds=4.0, startup_seconds=2.5)
+CLOCK = SlotClock(slot_seconds=4.0, startup_seconds=2.5)
 ENDED = {"Completed", "Rejected", "GivenUp"}
 
 

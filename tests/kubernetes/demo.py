@@ -21,7 +21,7 @@ from experiments.evaluation.policies import OASIS, POLICIES
 from oasis.kubernetes.api.resources import NODES, OASIS_JOBS
 from oasis.kubernetes.cluster.nodes import instance_of, places_of, site_of
 from oasis.kubernetes.control.checkpoint import Checkpoint
-from oasis.kubernetes.objects.oasis_job import Clock, parse_job
+from oasis.kubernetes.objects.oasis_job import SlotClock, parse_job
 from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES
 from tests.kubernetes.cluster import Cluster
 from tests.kubernetes.controlplane.build import CONTROLPLANE
@@ -53,7 +53,7 @@ def main() -> int:
         Cluster(plane, NAMESPACE).create_namespace()
         allowed = options.startup_seconds
         half = options.slot_seconds / 2
-        clock = Clock(options.slot_seconds, half if allowed is None else allowed, 0.0)
+        clock = SlotClock(options.slot_seconds, half if allowed is None else allowed, 0.0)
         scene = Scene(plane, NAMESPACE, clock)
         scene.add_nodes(instance.cluster)
         start_up = run_controller(scene, instance, options.policy)
@@ -86,7 +86,7 @@ def run_controller(scene: Scene, instance: oasis.Instance, policy: str) -> float
     with subprocess.Popen(words) as process:
         until(lambda: checkpoint.read() is not None, "the controller is at work", PATIENCE)
         epoch = checkpoint.read()["epoch"]
-        scene.clock = Clock(clock.slot_seconds, clock.startup_seconds, epoch)
+        scene.clock = SlotClock(clock.slot_seconds, clock.startup_seconds, epoch)
         drive(scene, instance, instance.horizon, first=len(early))
         measured = metrics_of(port)
         process.wait(timeout=60.0)
@@ -125,7 +125,7 @@ def report(
     statuses: dict[str, dict[str, Any]],
     instance: oasis.Instance,
     policy: str,
-    clock: Clock,
+    clock: SlotClock,
     start_up: float,
 ) -> int:
     """The table; 0 if the decisions are those of the simulator, and no job is later than it may."""

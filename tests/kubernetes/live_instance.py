@@ -12,7 +12,7 @@ from typing import Any
 import oasis
 from oasis.kubernetes.control.brain import Brain
 from oasis.kubernetes.control.controller import Controller
-from oasis.kubernetes.objects.oasis_job import Clock
+from oasis.kubernetes.objects.oasis_job import SlotClock
 from oasis.simulator.costs import ChangeCosts
 from tests.kubernetes.cluster import Cluster
 from tests.kubernetes.scene import Scene
@@ -85,14 +85,14 @@ def start_up_seconds(controller: Controller) -> float:
     return total / number
 
 
-def delayed(clock: Clock, start_up: float) -> ChangeCosts:
+def delayed(clock: SlotClock, start_up: float) -> ChangeCosts:
     """The simulator's costs of changes where a worker takes `start_up` seconds to start.
 
     What the clock allows for costs nothing; the rest is a part of the worker's first slot.
 
     Examples
     --------
-    >>> delayed(Clock(slot_seconds=10.0, startup_seconds=2.0), start_up=4.0).start  # of a slot
+    >>> delayed(SlotClock(slot_seconds=10.0, startup_seconds=2.0), start_up=4.0).start  # of a slot
     0.25
     """
     part = max(0.0, start_up - clock.startup_seconds) / clock.work_seconds
@@ -137,7 +137,7 @@ def on_the_wall(
     worker-slots that were planned and not worked, by policy.
     """
     epoch = time.time() + 3.0 + slot_seconds
-    clock = Clock(slot_seconds, (1.0 - LEAST) * slot_seconds, epoch)
+    clock = SlotClock(slot_seconds, (1.0 - LEAST) * slot_seconds, epoch)
     last, made = instance.horizon, {}
     with ExitStack() as stack:
         for name, scene in scenes.items():

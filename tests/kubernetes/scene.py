@@ -15,10 +15,10 @@ from oasis.kubernetes.cluster.nodes import job_object, node_objects
 from oasis.kubernetes.cluster.world import by_job
 from oasis.kubernetes.control.brain import Brain
 from oasis.kubernetes.control.controller import Controller
-from oasis.kubernetes.control.settings import Settings
+from oasis.kubernetes.control.settings import ControllerSettings
 from oasis.kubernetes.names import FIELD_MANAGER, HOSTNAME, NODE_ROLE
 from oasis.kubernetes.objects.manifests import rights
-from oasis.kubernetes.objects.oasis_job import Clock
+from oasis.kubernetes.objects.oasis_job import SlotClock
 from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES
 from oasis.kubernetes.objects.schema import custom_resource
 from tests.background import beside
@@ -36,7 +36,7 @@ class Scene:
     Jobs are in `namespace`, leases and checkpoints of the name `name` in `SYSTEM`.
     """
 
-    def __init__(self, plane: ControlPlane, namespace: str, clock: Clock) -> None:
+    def __init__(self, plane: ControlPlane, namespace: str, clock: SlotClock) -> None:
         self.plane, self.namespace, self.clock = plane, namespace, clock
         apply(plane.client, [custom_resource()])
         self.account: Account = plane.service_account(FIELD_MANAGER, SYSTEM, rights(SYSTEM))
@@ -50,7 +50,7 @@ class Scene:
             return False
         return True
 
-    def settings(self, **more: Any) -> Settings:
+    def settings(self, **more: Any) -> ControllerSettings:
         """Those of the controllers here."""
         given = {
             "namespace": SYSTEM,
@@ -61,7 +61,7 @@ class Scene:
             "lease_seconds": 3.0,
             "first_slot_at": self.clock.epoch or None,
         }
-        return Settings(**(given | more))
+        return ControllerSettings(**(given | more))
 
     def add_nodes(self, cluster: oasis.Cluster, more: Mapping[str, str] | None = None) -> None:
         """The servers of `cluster` as nodes, with `more` labels; waits until they are ready."""

@@ -16,11 +16,11 @@ from oasis.kubernetes.api.resources import OASIS_JOBS
 from oasis.kubernetes.cluster.pods import is_ending
 from oasis.kubernetes.control.brain import Brain
 from oasis.kubernetes.control.controller import Controller
-from oasis.kubernetes.objects.oasis_job import Clock
+from oasis.kubernetes.objects.oasis_job import SlotClock
 from tests.kubernetes.controlplane.waiting import until
 from tests.kubernetes.scene import Scene
 
-CLOCK = Clock(slot_seconds=1.0)
+CLOCK = SlotClock(slot_seconds=1.0)
 PATIENCE = 240.0  # seconds of the wall for a slot: not how long one takes, but when to give up
 
 
@@ -58,7 +58,7 @@ class Stepped:
         **settings: Any,
     ) -> None:
         epoch = float(round(time.time()))
-        scene.clock = Clock(CLOCK.slot_seconds, CLOCK.startup_seconds, epoch)
+        scene.clock = SlotClock(CLOCK.slot_seconds, CLOCK.startup_seconds, epoch)
         self._scene, self._arrivals, self._over, self._in_slot = scene, arrivals, over, in_slot
         self._time = epoch - CLOCK.slot_seconds  # no slot has begun
         self._slot, self._startup = -1, startup

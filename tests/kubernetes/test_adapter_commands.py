@@ -9,7 +9,7 @@ import yaml
 
 import oasis
 from experiments.evaluation.live import cluster_policy
-from oasis.kubernetes.objects.oasis_job import Clock
+from oasis.kubernetes.objects.oasis_job import SlotClock
 from tests.kubernetes.adapter import call, wait_phases
 from tests.kubernetes.cluster import Cluster
 from tests.kubernetes.controlplane.waiting import until
@@ -18,7 +18,7 @@ from tests.kubernetes.scene import EXAMPLE, SYSTEM, Scene
 
 def test_every_command_answers_on_a_cluster_at_work(cluster: Cluster, tmp_path: Path) -> None:
     instance = oasis.read(EXAMPLE)
-    scene = Scene(cluster.plane, cluster.namespace, Clock(20.0, 10.0))
+    scene = Scene(cluster.plane, cluster.namespace, SlotClock(20.0, 10.0))
     scene.add_nodes(instance.cluster)
     jobs = {job.id: scene.job(job, instance.slot_seconds) for job in instance.jobs}
     for name in ("j0", "j3", "j4"):

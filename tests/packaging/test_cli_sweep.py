@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from experiments.cli.main import main
-from experiments.sweep import Record, expand, read_config, read_frame
-from experiments.sweep.store import Store
+from experiments.sweep import CellResult, expand, read_config, read_frame
+from experiments.sweep.store import ResultStore
 
 GRID = """
 seeds = [0, 1]
@@ -49,8 +49,8 @@ def call(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
 def fail(grid: Path, k: int) -> None:
     """Record cell `k` as failed."""
     cell = expand(read_config(grid))[k]
-    store = Store.beside(grid.with_suffix(".parquet"))
-    store.save(cell.key, cell.identity, Record("failed", {}, "ValueError: bad luck"))
+    store = ResultStore.beside(grid.with_suffix(".parquet"))
+    store.save(cell.key, cell.identity, CellResult("failed", {}, "ValueError: bad luck"))
 
 
 def test_table_has_a_row_a_point_and_the_file_a_row_a_cell(call, grid: Path) -> None:

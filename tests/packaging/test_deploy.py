@@ -10,7 +10,7 @@ import yaml
 from experiments.cli.commands.kubernetes.install import yaml_text
 from oasis.kubernetes.objects.existing import JOB, parse_existing
 from oasis.kubernetes.objects.manifests import everything
-from oasis.kubernetes.objects.oasis_job import Clock
+from oasis.kubernetes.objects.oasis_job import SlotClock
 from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES
 from oasis.kubernetes.objects.schema import reference
 
@@ -33,7 +33,7 @@ def test_every_document_is_an_object(name: str) -> None:
 def test_the_example_of_an_existing_kind_makes_sense() -> None:
     (found,) = yaml.safe_load_all((DEPLOY / "existing.yaml").read_text(encoding="utf-8"))
     found["metadata"] |= {"namespace": "default", "uid": "u"}
-    spec = parse_existing(found, JOB, Clock(slot_seconds=60.0), DEFAULT_RESOURCES)
+    spec = parse_existing(found, JOB, SlotClock(slot_seconds=60.0), DEFAULT_RESOURCES)
     assert (spec.min_workers, spec.job.chunks) == (1, 8)
 
 

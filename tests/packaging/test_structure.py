@@ -51,3 +51,21 @@ def test_no_module_imports_itself() -> None:
         ]
         found += [f"{name}:{n.lineno}" for n in imports if n.module == name]
     assert found == []
+
+
+def classes(source: str) -> list[str]:
+    """Names of the classes that a module defines, those inside of others included."""
+    return [node.name for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ClassDef)]
+
+
+def test_one_class_name_is_one_class() -> None:
+    """A reader who meets a name knows which class it is, wherever it stands."""
+    places: dict[str, list[str]] = {}
+    for file in modules():
+        for name in classes(file.read_text()):
+            places.setdefault(name, []).append(str(file.relative_to(ROOT)))
+    assert {name: files for name, files in places.items() if len(files) > 1} == {}
+
+
+def test_a_second_class_of_a_name_would_be_seen() -> None:
+    assert classes("class A:\n    class B: ...\nclass A: ...") == ["A", "A", "B"]

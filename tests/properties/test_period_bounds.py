@@ -23,7 +23,7 @@ from offline.heuristics.best_solution import BestSolution, PartialSolution
 from offline.model.arrays import OfflineArrays
 from offline.patterns import CutParams
 from offline.periods.bound import PeriodBound, PeriodParams, PlanningParams
-from offline.periods.model import Part, PeriodModel, rate_row
+from offline.periods.model import PeriodModel, PeriodPart, rate_row
 from offline.periods.planning import Planning
 from offline.state import SolveState
 from tests.strategies import crowded_instances, fewer
@@ -116,7 +116,7 @@ def test_the_best_schedules_keep_all_rows_and_are_worth_no_less(
     assert whole.costs @ values >= optimum.objective * (1 - SLACK) - SLACK
 
 
-def add_rates(model: PeriodModel, number: int, part: Part, rng: np.random.Generator) -> None:
+def add_rates(model: PeriodModel, number: int, part: PeriodPart, rng: np.random.Generator) -> None:
     """Add a row for each completion of a part, as some solution in fractions would want it."""
     point = rng.uniform(size=len(model.whole().names))
     for column in part.workers.values():

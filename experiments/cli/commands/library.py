@@ -20,13 +20,13 @@ from experiments.cli.options import (
     limits_of,
 )
 from experiments.cli.results import errors_name, read_document, write_instance
-from experiments.library import Library, Record
+from experiments.library import Library, LibraryEntry
 from experiments.library.families import problem_named, problems_like
 from oasis.version import __version__
 
 if TYPE_CHECKING:
     from experiments.library.handing_in import HandedIn
-    from experiments.library.improve import Change
+    from experiments.library.improve import Improvement
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -198,20 +198,20 @@ def improve(
     return DONE
 
 
-def _known(library: Library, name: str) -> Record:
+def _known(library: Library, name: str) -> LibraryEntry:
     record = library.find(problem_named(name).name)
     if record is None:
         raise ValueError(f"NAME: nothing is known of {name!r} yet")
     return record
 
 
-def _plain(record: Record) -> dict[str, Any]:
+def _plain(record: LibraryEntry) -> dict[str, Any]:
     row = {**record.to_row(), "value": record.value, "bound": record.bound, "gap": record.gap}
     del row["gap_percent"], row["check"]
     return row
 
 
-def _row(record: Record) -> tuple[str, ...]:
+def _row(record: LibraryEntry) -> tuple[str, ...]:
     numbers = (f"{record.value:.3f}", f"{record.bound:.3f}", console.percent(record.gap))
     return (record.name, *numbers, record.proof, record.value_by)
 
@@ -244,7 +244,7 @@ def _show(found: HandedIn, as_json: bool) -> None:
     console.print_facts(found.problem.name, facts)
 
 
-def _line(change: Change) -> str:
+def _line(change: Improvement) -> str:
     before, after = change.before, change.after
     now = f"{after.name}: {console.number(after.value)}, gap {console.percent(after.gap)}"
     if change.status is None:

@@ -31,7 +31,7 @@ from oasis.model.instance_file import parse_json
 from oasis.simulator import ElasticWorkload, Workload, elastic_from_dict, rigid_workload
 from oasis.traces import PlainTrace, malformed_sentences
 from oasis.traces.plain import EXPECTED, FORMATS, format_of, plain_jobs, reading_options
-from oasis.traces.table import Source, source_of
+from oasis.traces.table import TraceSource, source_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -208,7 +208,7 @@ def _about(trace: PlainTrace, servers: int, gpus: int, placement: str) -> dict[s
     }
 
 
-def _elastic_workload(source: Source, content: bytes) -> ElasticWorkload | None:
+def _elastic_workload(source: TraceSource, content: bytes) -> ElasticWorkload | None:
     """The elastic jobs of a JSON file; None if the file is a trace."""
     kind = source.kind()
     if kind is not None and kind.name in FORMATS:

@@ -93,7 +93,7 @@ def command(
     path = output or config.with_suffix(".parquet")
     where = _engine(engine, scheduler, processes)
     if dry_run:
-        list_cells(cells, sweep.Store.beside(path), as_json)
+        list_cells(cells, sweep.ResultStore.beside(path), as_json)
         return DONE
     reached = None
     try:

@@ -49,7 +49,7 @@ RESTART = (40.0, 60.0)  # seconds, published
 
 
 @dataclass(frozen=True, slots=True)
-class Cluster:
+class MachinePark:
     """Machines that are alike.
 
     Parameters
@@ -62,7 +62,7 @@ class Cluster:
     gpus: int
 
 
-TESTBED, SIMULATED = Cluster(2, 4), Cluster(4, 8)
+TESTBED, SIMULATED = MachinePark(2, 4), MachinePark(4, 8)
 
 
 def exponent(model: Model) -> float:
@@ -136,13 +136,13 @@ def job(
 
 
 def document(
-    cluster: Cluster, jobs: Sequence[dict[str, Any]], restart: float, *, rigid: bool = False
+    cluster: MachinePark, jobs: Sequence[dict[str, Any]], restart: float, *, rigid: bool = False
 ) -> dict[str, Any]:
     """A workload as plain data; a change of a running job costs `restart` seconds.
 
     Parameters
     ----------
-    cluster : Cluster
+    cluster : MachinePark
         The machines.
     jobs : sequence of dict
         As `job` makes them.

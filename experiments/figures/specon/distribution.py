@@ -19,7 +19,7 @@ from experiments.figures.specon.published import SCHEDULES
 from experiments.figures.specon.running import CHOICES, DEFAULT, SPECON, policy_of, shape_of
 from experiments.plotting.canvas import axes, fill, ink
 from oasis.simulator import replay
-from oasis.simulator.state import Progress
+from oasis.simulator.state import JobProgress
 
 SHOWN_POLICIES = (DEFAULT, SPECON)
 WORKERS = SCHEDULES["7"].workers
@@ -35,7 +35,7 @@ def run(case: Case) -> Row:
     """One run, with every stay of a job on a worker as text: job, worker, begin, end, mark."""
     choice = CHOICES[case["policy"]]
     made = as_published("7", 0).workload(WORKERS, 0, **shape_of(choice))
-    policy, settled = policy_of(choice), list[Progress]()
+    policy, settled = policy_of(choice), list[JobProgress]()
     replay(made.workload, policy, on_settled=settled.append, **made.options)
     log = policy.log if isinstance(policy, SpeCon) else []
     marks = {(move.job, move.time): MOVES.get(move.kind, "") for move in log}

@@ -27,7 +27,7 @@ from experiments.figures.specon.models import (
     overhead,
 )
 from experiments.figures.specon.pool import default_times
-from experiments.figures.specon.published import SCHEDULES, Schedule
+from experiments.figures.specon.published import SCHEDULES, PublishedSchedule
 from oasis.simulator import ElasticWorkload
 
 # How far a draw may be from the published makespan, and from the time of the job that is published.
@@ -104,7 +104,7 @@ class Draw:
         return on_workers(jobs, workers, costs=overhead(number), look=look, loss=self.loss)
 
 
-def candidate(schedule: Schedule, seed: int, most_loss: float = LOSS) -> Draw:
+def candidate(schedule: PublishedSchedule, seed: int, most_loss: float = LOSS) -> Draw:
     """Jobs as they might have been, of a median work of 1 s.
 
     Jobs of one kind are alike but for a spread; a kind is a model on one of the two platforms. The
@@ -112,7 +112,7 @@ def candidate(schedule: Schedule, seed: int, most_loss: float = LOSS) -> Draw:
 
     Parameters
     ----------
-    schedule : Schedule
+    schedule : PublishedSchedule
         Which.
     seed : int
         Of the draw.
@@ -141,7 +141,7 @@ def candidate(schedule: Schedule, seed: int, most_loss: float = LOSS) -> Draw:
     return Draw(seed, tuple(arrivals.tolist()), work, names, 1.0, within, most_loss * loss)
 
 
-def scaled(draw: Draw, schedule: Schedule) -> Draw:
+def scaled(draw: Draw, schedule: PublishedSchedule) -> Draw:
     """`draw` with the work that gives the default scheduler its published mean completion time.
 
     Examples
@@ -164,7 +164,7 @@ def scaled(draw: Draw, schedule: Schedule) -> Draw:
     return replace(draw, work=work, median=scale * draw.median)
 
 
-def is_as_published(draw: Draw, schedule: Schedule) -> bool:
+def is_as_published(draw: Draw, schedule: PublishedSchedule) -> bool:
     """Whether the default run of a scaled draw has the published makespan and job's time, nearly.
 
     Examples

@@ -57,7 +57,7 @@ class SpeconRun:
 
 
 @dataclass(frozen=True, slots=True)
-class Schedule:
+class PublishedSchedule:
     """An experiment of section VI, and what is published of it.
 
     Parameters
@@ -88,23 +88,23 @@ class Schedule:
 # scheduler.
 FIG6_MEAN = (15 * 165.7 - 5 * 110.8) / 20 / 0.136
 
-SCHEDULES: Mapping[str, Schedule] = {
-    "5": Schedule(  # section VI-B
+SCHEDULES: Mapping[str, PublishedSchedule] = {
+    "5": PublishedSchedule(  # section VI-B
         *(20, 4, 1000.0, True),
         DefaultRun(275.2, 1260.0, 17, 348.7),
         SpeconRun(1 - 234.7 / 275.2, 1190.0, 11 / 20, 0.376),
     ),
-    "6": Schedule(  # section VI-C2
+    "6": PublishedSchedule(  # section VI-C2
         *(20, 4, 300.0, False),
         DefaultRun(FIG6_MEAN, 1421.0, 14, 1167.8),
         SpeconRun(0.136, 1070.0, 15 / 20, 0.316),
     ),
-    "7": Schedule(
+    "7": PublishedSchedule(
         *(30, 4, 600.0, False),
         DefaultRun(865.7, 1760.0, 5, 1539.6),
         SpeconRun(1 - 800.2 / 865.7, 1498.0, 18 / 30, 0.288),
     ),
-    "12": Schedule(  # section VI-D
+    "12": PublishedSchedule(  # section VI-D
         *(50, 8, 1200.0, False),
         DefaultRun(596.3, 2070.0, 50, 467.5),
         SpeconRun(1 - 553.0 / 596.3, 1840.0, 30 / 50, 0.415),

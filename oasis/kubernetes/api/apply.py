@@ -7,18 +7,18 @@ from collections.abc import Mapping
 from typing import Any
 
 from oasis.kubernetes.api.connection import ApiError
-from oasis.kubernetes.api.resources import Kind, Objects
+from oasis.kubernetes.api.resources import Objects, ResourceKind
 
 _PREFIX = {"v1": "/api/v1"}
 _CLUSTER_WIDE = ("CustomResourceDefinition", "Namespace", "ClusterRole", "ClusterRoleBinding")
 PATIENCE = 30.0
 
 
-def kind_of(body: Mapping[str, Any]) -> Kind:
+def kind_of(body: Mapping[str, Any]) -> ResourceKind:
     """The kind of an object that is installed."""
     version, kind = body["apiVersion"], body["kind"]
     prefix = _PREFIX.get(version, f"/apis/{version}")
-    return Kind(prefix, f"{kind.lower()}s", kind not in _CLUSTER_WIDE)
+    return ResourceKind(prefix, f"{kind.lower()}s", kind not in _CLUSTER_WIDE)
 
 
 def apply_object(objects: Objects, body: Mapping[str, Any]) -> None:

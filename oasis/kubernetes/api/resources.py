@@ -14,7 +14,7 @@ Object = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class ResourceKind:
     """A kind of objects.
 
     Parameters
@@ -41,12 +41,12 @@ class Kind:
         return f"{self.prefix}{within}/{self.plural}{end}{f'/{sub}' if sub else ''}"
 
 
-PODS = Kind("/api/v1", "pods", kept=kept_pod)
-NODES = Kind("/api/v1", "nodes", namespaced=False, kept=kept_node)
-EVENTS = Kind("/api/v1", "events")
-CONFIG_MAPS = Kind("/api/v1", "configmaps")
-OASIS_JOBS = Kind(f"/apis/{names.API_VERSION}", names.PLURAL)
-LEASES = Kind("/apis/coordination.k8s.io/v1", "leases")
+PODS = ResourceKind("/api/v1", "pods", kept=kept_pod)
+NODES = ResourceKind("/api/v1", "nodes", namespaced=False, kept=kept_node)
+EVENTS = ResourceKind("/api/v1", "events")
+CONFIG_MAPS = ResourceKind("/api/v1", "configmaps")
+OASIS_JOBS = ResourceKind(f"/apis/{names.API_VERSION}", names.PLURAL)
+LEASES = ResourceKind("/apis/coordination.k8s.io/v1", "leases")
 
 
 class Objects:
@@ -65,7 +65,7 @@ class Objects:
         self.is_dry = dry_run
         self._write: dict[str, Any] = {"dryRun": "All"} if dry_run else {}
 
-    def get(self, kind: Kind, name: str, namespace: str | None = None) -> Object | None:
+    def get(self, kind: ResourceKind, name: str, namespace: str | None = None) -> Object | None:
         """An object; None if there is none."""
         try:
             return self.connection.request("GET", kind.path(namespace, name))
@@ -76,7 +76,7 @@ class Objects:
 
     def list_all(
         self,
-        kind: Kind,
+        kind: ResourceKind,
         namespace: str | None = None,
         selector: str | None = None,
         kept: Callable[[Mapping[str, Any]], Object] = dict,
@@ -100,7 +100,7 @@ class Objects:
                     raise
 
     def list_if_served(
-        self, kind: Kind, namespace: str | None = None, selector: str | None = None
+        self, kind: ResourceKind, namespace: str | None = None, selector: str | None = None
     ) -> list[Object]:
         """All objects; none if the API server does not know the kind."""
         try:
@@ -110,7 +110,7 @@ class Objects:
                 return []
             raise
 
-    def create(self, kind: Kind, body: Mapping[str, Any]) -> Object:
+    def create(self, kind: ResourceKind, body: Mapping[str, Any]) -> Object:
         """Make an object whose name is given.
 
         If the answer is lost, the object may be there: what is found under the name then is
@@ -148,7 +148,7 @@ class Objects:
         raise AssertionError("unreachable: the last attempt returns or raises")
 
     def delete(
-        self, kind: Kind, found: Mapping[str, Any], grace_seconds: int | None = None
+        self, kind: ResourceKind, found: Mapping[str, Any], grace_seconds: int | None = None
     ) -> None:
         """Delete exactly this object; another one of the same name is left alone."""
         meta = found["metadata"]
@@ -174,7 +174,9 @@ class Objects:
                     return
             raise
 
-    def json_patch(self, kind: Kind, found: Mapping[str, Any], patch: list[Object]) -> Object:
+    def json_patch(
+        self, kind: ResourceKind, found: Mapping[str, Any], patch: list[Object]
+    ) -> Object:
         """Apply a JSON patch, of fields that are known to exist: the server need not check that."""
         meta = found["metadata"]
         return self.connection.request(
@@ -189,7 +191,7 @@ class Objects:
             content_type="application/json-patch+json",
         )
 
-    def merge_patch(self, kind: Kind, body: Mapping[str, Any]) -> Object:
+    def merge_patch(self, kind: ResourceKind, body: Mapping[str, Any]) -> Object:
         """Merge `body` into the object that its metadata names; it may name the uid too."""
         meta = body["metadata"]
         return self.connection.request(
@@ -201,7 +203,7 @@ class Objects:
         )
 
     def apply(
-        self, kind: Kind, body: Mapping[str, Any], sub: str = "", *, force: bool = True
+        self, kind: ResourceKind, body: Mapping[str, Any], sub: str = "", *, force: bool = True
     ) -> Object:
         """Server-side apply with our field manager: what it no longer names is taken away."""
         meta = body["metadata"]
@@ -217,7 +219,7 @@ class Objects:
             content_type="application/apply-patch+yaml",
         )
 
-    def replace(self, kind: Kind, body: Mapping[str, Any]) -> Object:
+    def replace(self, kind: ResourceKind, body: Mapping[str, Any]) -> Object:
         """Replace an object, if it still has the version that `body` names."""
         meta = body["metadata"]
         return self.connection.request(

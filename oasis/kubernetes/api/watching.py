@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from oasis.kubernetes.api.connection import ApiError, LostAnswerError
-from oasis.kubernetes.api.resources import Kind, Object, Objects
+from oasis.kubernetes.api.resources import Object, Objects, ResourceKind
 
 Key = tuple[str, str]
 WATCH_SECONDS = 300
@@ -18,7 +18,7 @@ NEWEST = 1 << 63  # no version is newer
 REFUSED_SECONDS = 30.0  # so long rights may be missing before we give up
 
 
-class Store:
+class ObjectStore:
     """The objects of one kind as they were last seen.
 
     Only a newer version replaces one that is there, so that what an own write answered is not
@@ -26,7 +26,7 @@ class Store:
 
     Examples
     --------
-    >>> store = Store()
+    >>> store = ObjectStore()
     >>> new = {"metadata": {"name": "a", "uid": "1", "resourceVersion": "7"}}
     >>> old = {"metadata": {"name": "a", "uid": "1", "resourceVersion": "5"}}
     >>> store.put(new), store.put(old), len(store.items())
@@ -94,13 +94,13 @@ class Store:
 
 
 class Watcher(threading.Thread):
-    """A thread that keeps a `Store` as the API server has it.
+    """A thread that keeps a `ObjectStore` as the API server has it.
 
     Parameters
     ----------
     objects : Objects
         Reads.
-    kind : Kind
+    kind : ResourceKind
         What is followed.
     on_change : callable
         Called with the event's type and the object after each change, in this thread.
@@ -117,7 +117,7 @@ class Watcher(threading.Thread):
     def __init__(
         self,
         objects: Objects,
-        kind: Kind,
+        kind: ResourceKind,
         on_change: Callable[[str, Object], None],
         stopping: threading.Event,
         namespace: str | None = None,
@@ -125,7 +125,7 @@ class Watcher(threading.Thread):
         optional: bool = False,
     ) -> None:
         super().__init__(name=f"watch-{kind.plural}", daemon=True)
-        self.store = Store()
+        self.store = ObjectStore()
         self.lists = 0
         self.failure: Exception | None = None
         self._refused_since: float | None = None

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from oasis.kubernetes.names import API_VERSION, HOSTNAME, JOB_UID, KIND, NODE_ROLE
-from oasis.kubernetes.objects.oasis_job import Clock, JobSpec
+from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock
 from oasis.kubernetes.objects.quantities import Amounts, ResourceMap, quantity, requests_of, summed
 from oasis.model.cluster import Cluster
 from oasis.model.errors import InstanceError
@@ -224,7 +224,7 @@ Object = dict[str, Any]
 
 def job_object(
     job: Job,
-    clock: Clock,
+    clock: SlotClock,
     resources: ResourceMap,
     *,
     slot_seconds: float,
@@ -238,7 +238,7 @@ def job_object(
     ----------
     job : Job
         The job.
-    clock : Clock
+    clock : SlotClock
         Of the cluster.
     resources : ResourceMap
         Names of the resources there.
@@ -283,13 +283,13 @@ def job_object(
     return {"apiVersion": API_VERSION, "kind": KIND, "metadata": meta, "spec": spec}
 
 
-def utility_object(utility: Utility, clock: Clock) -> Object:
+def utility_object(utility: Utility, clock: SlotClock) -> Object:
     """A utility by slots as one by seconds; the inverse of `parse_utility`.
 
     Examples
     --------
     >>> from oasis.kubernetes.objects.oasis_job import parse_utility
-    >>> clock, utility = Clock(slot_seconds=60.0), Deadline(value=5.0, deadline=10.0)
+    >>> clock, utility = SlotClock(slot_seconds=60.0), Deadline(value=5.0, deadline=10.0)
     >>> parse_utility(utility_object(utility, clock), clock) == utility
     True
     """

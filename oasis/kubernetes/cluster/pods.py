@@ -19,7 +19,7 @@ from oasis.kubernetes.objects.existing import (
     JOBSET_NAME,
     REPLICATED_JOB,
     TRAINJOB,
-    Part,
+    PodSet,
     items_of,
 )
 from oasis.kubernetes.objects.oasis_job import JobSpec
@@ -323,7 +323,7 @@ def matched(
 
 
 def _of_task(
-    task: str, part: Part, tasks: Tasks, places: tuple[Place, ...], pods: Mapping[str, Object]
+    task: str, part: PodSet, tasks: Tasks, places: tuple[Place, ...], pods: Mapping[str, Object]
 ) -> list[WantedPod]:
     alive = {
         name: pods[name]

@@ -19,15 +19,15 @@ from oasis.kubernetes.control.checkpoint import Checkpoint
 from oasis.kubernetes.control.job_reader import JobReader
 from oasis.kubernetes.control.machines import Machines
 from oasis.kubernetes.control.metrics import Metrics
-from oasis.kubernetes.control.settings import Settings
-from oasis.kubernetes.control.statuses import Job
+from oasis.kubernetes.control.settings import ControllerSettings
+from oasis.kubernetes.control.statuses import StatusWriter
 from oasis.kubernetes.objects.conditions import PLACED, error_text
 from oasis.kubernetes.objects.existing import existing_objects, job_items
-from oasis.kubernetes.objects.oasis_job import Clock, JobSpec
+from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock
 from oasis.kubernetes.objects.schema import PHASES, TERMINAL
 from oasis.kubernetes.planning.driver import Driver
-from oasis.kubernetes.planning.entry import Entry, Facts, Outcome
-from oasis.kubernetes.planning.meter import Meter
+from oasis.kubernetes.planning.entry import Decided, Entry, Facts
+from oasis.kubernetes.planning.meter import WorkMeter
 from oasis.kubernetes.planning.policy_state import policy_state, site_text
 from oasis.model.errors import InstanceError
 from oasis.scheduling.capabilities import Explaining, Forecasting, NamingStates, Promising
@@ -49,9 +49,9 @@ class Brain:
     ----------
     policy : Policy
         What decides.
-    settings : Settings
+    settings : ControllerSettings
         How the controller is run.
-    clock : Clock
+    clock : SlotClock
         Slots.
     checkpoint : Checkpoint
         Where it is remembered.
@@ -71,8 +71,8 @@ class Brain:
     def __init__(
         self,
         policy: Policy,
-        settings: Settings,
-        clock: Clock,
+        settings: ControllerSettings,
+        clock: SlotClock,
         checkpoint: Checkpoint,
         metrics: Metrics,
         seen: Seen,
@@ -80,7 +80,7 @@ class Brain:
     ) -> None:
         self.settings, self.clock, self.metrics, self.now = settings, clock, metrics, now
         self._checkpoint = checkpoint
-        self.meter = Meter(clock)
+        self.meter = WorkMeter(clock)
         self.requests = w.Requests()
         self.reader = JobReader(clock, settings.resources, metrics)
         self.done: dict[str, float] = {}
@@ -129,7 +129,7 @@ class Brain:
         )
 
     @property
-    def statuses(self) -> dict[str, Job]:
+    def statuses(self) -> dict[str, StatusWriter]:
         """Statuses by uid of the object."""
         return self.reader.statuses
 
@@ -372,7 +372,7 @@ class Brain:
 
     # -- what is said ------------------------------------------------------------------------------
 
-    def _tell(self, slot: int, outcome: Outcome, now: float) -> None:
+    def _tell(self, slot: int, outcome: Decided, now: float) -> None:
         policy = self.driver.policy
         decisions = policy.decisions if isinstance(policy, Explaining) else {}
         entries = self.driver.by_uid
@@ -407,7 +407,7 @@ class Brain:
         job.completed(entry, slot, now)
         self.metrics.utility.inc(job.status["utility"])
 
-    def _tell_errors(self, outcome: Outcome, now: float) -> None:
+    def _tell_errors(self, outcome: Decided, now: float) -> None:
         """Report what the policy fails for: on the job that causes it, or on all of them."""
         for uid, cause in outcome.failed.items():
             self.reader.fail(uid, cause, "planning", now)

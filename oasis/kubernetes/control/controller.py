@@ -22,7 +22,7 @@ from oasis.kubernetes.control.hands import Hands
 from oasis.kubernetes.control.machines import StartUps
 from oasis.kubernetes.control.memory import awake
 from oasis.kubernetes.control.metrics import Metrics
-from oasis.kubernetes.control.settings import Settings
+from oasis.kubernetes.control.settings import ControllerSettings
 from oasis.kubernetes.objects.existing import EXISTING, SELECTOR
 from oasis.scheduling.policy import Policy
 
@@ -43,7 +43,7 @@ class Controller:
         Reads and writes.
     policy : callable
         Makes the policy; one that was never used is needed at each takeover.
-    settings : Settings
+    settings : ControllerSettings
         How it is run.
     identity : str
         Our name among the controllers that share a lease.
@@ -58,7 +58,7 @@ class Controller:
         self,
         objects: Objects,
         policy: Callable[[], Policy],
-        settings: Settings,
+        settings: ControllerSettings,
         identity: str,
         metrics: Metrics | None = None,
         now: Callable[[], float] = time.time,

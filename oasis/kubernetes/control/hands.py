@@ -12,10 +12,10 @@ from oasis.kubernetes import names
 from oasis.kubernetes.acting import Action, Create, Delete, Open, Switch, action_word
 from oasis.kubernetes.api.connection import ApiError, LostAnswerError
 from oasis.kubernetes.api.resources import EVENTS, OASIS_JOBS, PODS, Objects
-from oasis.kubernetes.api.watching import Store
+from oasis.kubernetes.api.watching import ObjectStore
 from oasis.kubernetes.cluster.pods import is_gated
 from oasis.kubernetes.control.metrics import Metrics
-from oasis.kubernetes.control.statuses import Job
+from oasis.kubernetes.control.statuses import StatusWriter
 from oasis.kubernetes.objects.conditions import time_text
 from oasis.kubernetes.objects.existing import is_scheduled
 
@@ -32,13 +32,13 @@ class Hands:
     ----------
     objects : Objects
         Writes.
-    store : Store
+    store : ObjectStore
         Of pods; it learns at once what a write answered.
     writers : int
         Requests in flight at a time.
     metrics : Metrics
         Counts.
-    others : mapping of str to Store, optional
+    others : mapping of str to ObjectStore, optional
         Stores of the kinds that are suspended and resumed, by plural.
 
     Attributes
@@ -50,10 +50,10 @@ class Hands:
     def __init__(
         self,
         objects: Objects,
-        store: Store,
+        store: ObjectStore,
         writers: int,
         metrics: Metrics,
-        others: Mapping[str, Store] | None = None,
+        others: Mapping[str, ObjectStore] | None = None,
     ) -> None:
         self._objects, self._store, self._metrics = objects, store, metrics
         self._others = others or {}
@@ -72,7 +72,7 @@ class Hands:
         wait(begun)  # once: to be woken by each of thousands takes time
         return [failure for done in begun if (failure := done.result()) is not None]
 
-    def write_statuses(self, jobs: Iterable[Job]) -> None:
+    def write_statuses(self, jobs: Iterable[StatusWriter]) -> None:
         """Write each status that changed, and the events that say why."""
         begun = [self._pool.submit(self._write, job) for job in jobs if job.status != job.written]
         wait(begun)
@@ -129,7 +129,7 @@ class Hands:
                 raise
             return found
 
-    def _write(self, job: Job) -> Exception | None:
+    def _write(self, job: StatusWriter) -> Exception | None:
         wanted = dict(job.status)
         try:
             if job.kind is None:
@@ -164,7 +164,7 @@ def _switch_patch(action: Switch) -> dict[str, Any]:
     return {"metadata": meta, "spec": spec}
 
 
-def _event(job: Job, kind: str, reason: str, message: str, at: float) -> dict[str, Any]:
+def _event(job: StatusWriter, kind: str, reason: str, message: str, at: float) -> dict[str, Any]:
     """The event; its name follows from what it says, so that it is made once."""
     meta = job.meta
     content = "\0".join((reason, message, str(at)))

@@ -8,7 +8,7 @@ from typing import Any
 
 from oasis.kubernetes import names
 from oasis.kubernetes.control.metrics import Metrics
-from oasis.kubernetes.control.statuses import Job
+from oasis.kubernetes.control.statuses import StatusWriter
 from oasis.kubernetes.objects.conditions import VALID, error_text
 from oasis.kubernetes.objects.existing import (
     ExistingKind,
@@ -17,7 +17,7 @@ from oasis.kubernetes.objects.existing import (
     parse_existing,
     version_of,
 )
-from oasis.kubernetes.objects.oasis_job import Clock, JobSpec, parse_job
+from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock, parse_job
 from oasis.kubernetes.objects.quantities import ResourceMap
 from oasis.kubernetes.objects.schema import TERMINAL
 from oasis.kubernetes.planning.driver import Driver
@@ -35,7 +35,7 @@ class JobReader:
 
     Parameters
     ----------
-    clock : Clock
+    clock : SlotClock
         Slots.
     resources : ResourceMap
         Turns requests into demands.
@@ -44,7 +44,7 @@ class JobReader:
 
     Attributes
     ----------
-    statuses : dict of str to Job
+    statuses : dict of str to StatusWriter
         By uid of the object.
     specs : dict of str to JobSpec
         Jobs that make sense, by uid.
@@ -53,11 +53,11 @@ class JobReader:
     """
 
     def __init__(
-        self, clock: Clock, resources: ResourceMap, metrics: Metrics | None = None
+        self, clock: SlotClock, resources: ResourceMap, metrics: Metrics | None = None
     ) -> None:
         self._clock, self._resources = clock, resources
         self._metrics = metrics or Metrics()
-        self.statuses: dict[str, Job] = {}
+        self.statuses: dict[str, StatusWriter] = {}
         self.specs: dict[str, JobSpec] = {}
         self.complete: set[str] = set()
         self._first: dict[str, int] = {}  # versions in which jobs were first seen, by uid
@@ -111,7 +111,7 @@ class JobReader:
         uid = item["metadata"]["uid"]
         job = self.statuses.get(uid)
         if job is None:
-            job = self.statuses[uid] = Job(item, self._clock, kind)
+            job = self.statuses[uid] = StatusWriter(item, self._clock, kind)
         job.meta = item["metadata"]
         if job.phase in TERMINAL or self._is_stopped(job, item):
             return None
@@ -120,7 +120,7 @@ class JobReader:
         self._read_one(job, item, policy, now)
         return self.specs.get(uid)
 
-    def _is_stopped(self, job: Job, item: Mapping[str, Any]) -> bool:
+    def _is_stopped(self, job: StatusWriter, item: Mapping[str, Any]) -> bool:
         """Whether the job failed, and was not edited since, be it under a former controller."""
         uid = job.meta["uid"]
         version = self._versions[uid] = version_of(item, job.kind)
@@ -180,10 +180,12 @@ class JobReader:
         for kind, item in job_items(seen):
             uid = item["metadata"]["uid"]
             if uid in unwritten:
-                self.statuses[uid] = Job(item, self._clock, kind)
+                self.statuses[uid] = StatusWriter(item, self._clock, kind)
                 self.statuses[uid].status = dict(unwritten[uid])
 
-    def _read_one(self, job: Job, item: Mapping[str, Any], policy: Policy, now: float) -> None:
+    def _read_one(
+        self, job: StatusWriter, item: Mapping[str, Any], policy: Policy, now: float
+    ) -> None:
         """Read what is new or was edited; what makes no sense is told on the object."""
         uid, kind = job.meta["uid"], job.kind
         try:
@@ -201,7 +203,7 @@ class JobReader:
             self.specs.pop(uid, None)
             job.invalid(str(error), now)
 
-    def _is_over(self, job: Job, item: Mapping[str, Any], live: bool, now: float) -> bool:
+    def _is_over(self, job: StatusWriter, item: Mapping[str, Any], live: bool, now: float) -> bool:
         """Whether the controller of its kind says that a job has ended, and no more is to be done.
 
         One that is complete leaves at the next boundary, where its utility is told; one that failed

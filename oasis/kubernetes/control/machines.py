@@ -11,8 +11,8 @@ from oasis.kubernetes import names
 from oasis.kubernetes.cluster.nodes import Place, foreign_use, is_usable, places_of, site_of
 from oasis.kubernetes.cluster.pods import is_working
 from oasis.kubernetes.control.metrics import Metrics
-from oasis.kubernetes.control.settings import Settings
-from oasis.kubernetes.objects.oasis_job import Clock
+from oasis.kubernetes.control.settings import ControllerSettings
+from oasis.kubernetes.objects.oasis_job import SlotClock
 from oasis.kubernetes.objects.quantities import Amounts
 from oasis.scheduling.site import Site
 
@@ -41,7 +41,7 @@ class Machines:
     shapes: Mapping[str, Mapping[str, str]]
 
     @classmethod
-    def of(cls, seen: Seen, settings: Settings, clock: Clock) -> Machines:
+    def of(cls, seen: Seen, settings: ControllerSettings, clock: SlotClock) -> Machines:
         """The machines that the nodes are now.
 
         Raises
@@ -101,7 +101,7 @@ class StartUps:
 
     Parameters
     ----------
-    clock : Clock
+    clock : SlotClock
         When slots begin, in seconds.
     metrics : Metrics
         Where it is noted.
@@ -111,7 +111,7 @@ class StartUps:
     Examples
     --------
     >>> metrics = Metrics()
-    >>> starts = StartUps(Clock(60.0, epoch=1000.0), metrics, pods=())
+    >>> starts = StartUps(SlotClock(60.0, epoch=1000.0), metrics, pods=())
     >>> pod = {"metadata": {"uid": "p", "annotations": {names.SLOT: "2"}}}
     >>> starts.note([pod], working={"p"}, at=1127.5)
     >>> starts.note([pod], working={"p"}, at=1140.0)  # it works since it was seen first
@@ -119,7 +119,9 @@ class StartUps:
     7.5
     """
 
-    def __init__(self, clock: Clock, metrics: Metrics, pods: Iterable[Mapping[str, Any]]) -> None:
+    def __init__(
+        self, clock: SlotClock, metrics: Metrics, pods: Iterable[Mapping[str, Any]]
+    ) -> None:
         self._clock, self._metrics = clock, metrics
         self._known = {pod["metadata"]["uid"] for pod in pods if is_working(pod)}
 

@@ -15,9 +15,9 @@ from oasis.kubernetes.cluster.pods import condition
 from oasis.kubernetes.control.brain import FORMAT, Brain
 from oasis.kubernetes.control.checkpoint import Checkpoint
 from oasis.kubernetes.control.metrics import Metrics
-from oasis.kubernetes.control.settings import Settings
+from oasis.kubernetes.control.settings import ControllerSettings
 from oasis.kubernetes.objects.conditions import ADMITTED
-from oasis.kubernetes.objects.oasis_job import Clock, JobSpec
+from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock
 from oasis.kubernetes.planning.policy_state import site_text
 from oasis.scheduling.policy import Policy
 
@@ -27,7 +27,7 @@ log = logging.getLogger("oasis.kubernetes")
 def awake(
     objects: Objects,
     make: Callable[[], Policy],
-    settings: Settings,
+    settings: ControllerSettings,
     metrics: Metrics,
     seen: Mapping[str, list[Any]],
     now: Callable[[], float] = time.time,
@@ -40,7 +40,7 @@ def awake(
         Reads and writes the checkpoint.
     make : callable
         Makes a policy that was never used.
-    settings : Settings
+    settings : ControllerSettings
         How the controller is run.
     metrics : Metrics
         What is measured.
@@ -56,7 +56,7 @@ def awake(
 def restored(
     found: Mapping[str, Any] | None,
     make: Callable[[], Policy],
-    settings: Settings,
+    settings: ControllerSettings,
     metrics: Metrics,
     seen: Mapping[str, list[Any]],
     checkpoint: Checkpoint,
@@ -74,7 +74,7 @@ def restored(
     ):
         found = None
     epoch = _epoch(seen, settings, now()) if found is None else found["epoch"]
-    clock = Clock(settings.slot_seconds, settings.startup_seconds, epoch)
+    clock = SlotClock(settings.slot_seconds, settings.startup_seconds, epoch)
     brain = Brain(make(), settings, clock, checkpoint, metrics, seen, now)
     if found is None:
         _from_objects(brain, brain.read_specs(seen, now()))
@@ -112,7 +112,7 @@ def _go_on(
         )
 
 
-def _epoch(seen: Mapping[str, list[Any]], settings: Settings, now: float) -> float:
+def _epoch(seen: Mapping[str, list[Any]], settings: ControllerSettings, now: float) -> float:
     """When slot 0 began, if no checkpoint says so: the present slot is later than all in statuses.
 
     Only an ``OasisJob`` has a say in it, whose status nobody but we may write. The others keep

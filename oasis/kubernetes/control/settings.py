@@ -54,7 +54,7 @@ def handler(form: str) -> logging.Handler:
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class ControllerSettings:
     """What distinguishes one controller from another.
 
     Parameters
@@ -87,7 +87,7 @@ class Settings:
 
     Examples
     --------
-    >>> Settings(slot_seconds=60.0).name
+    >>> ControllerSettings(slot_seconds=60.0).name
     'oasis-scheduler'
     """
 

@@ -27,7 +27,7 @@ from oasis.kubernetes.objects.conditions import (
     without_condition,
 )
 from oasis.kubernetes.objects.existing import ExistingKind
-from oasis.kubernetes.objects.oasis_job import Clock, job_id
+from oasis.kubernetes.objects.oasis_job import SlotClock, job_id
 from oasis.kubernetes.objects.schema import PHASES
 from oasis.kubernetes.planning.entry import Entry
 from oasis.model.decision import Decision
@@ -40,14 +40,14 @@ Status = dict[str, Any]
 STOPPED = frozenset({"Invalid", "Failed"})  # phases of jobs that nothing is done for until an edit
 
 
-class Job:
+class StatusWriter:
     """One object's status, changed step by step.
 
     Parameters
     ----------
     found : mapping
         The object.
-    clock : Clock
+    clock : SlotClock
         Slots.
     kind : ExistingKind or None
         What it is; None: an ``OasisJob``. The status of other kinds is an annotation.
@@ -61,7 +61,7 @@ class Job:
     """
 
     def __init__(
-        self, found: Mapping[str, Any], clock: Clock, kind: ExistingKind | None = None
+        self, found: Mapping[str, Any], clock: SlotClock, kind: ExistingKind | None = None
     ) -> None:
         self.meta, self.kind = found["metadata"], kind
         known = status_of(found, kind)

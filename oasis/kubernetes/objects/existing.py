@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from oasis.kubernetes import names
-from oasis.kubernetes.api.resources import Kind
+from oasis.kubernetes.api.resources import ResourceKind
 from oasis.kubernetes.objects.oasis_job import (
     DEFAULT_GRACE,
     ON_REJECTION,
-    Clock,
     JobSpec,
+    SlotClock,
     choice,
     demands_of,
     job_id,
@@ -34,7 +34,7 @@ SELECTOR = f"{names.SCHEDULED}=true"
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class PodSet:
     """Pods of one template.
 
     Parameters
@@ -69,7 +69,7 @@ class ExistingKind:
     ----------
     name, api_version : str
         Of the kind.
-    where : Kind
+    where : ResourceKind
         Path of its objects.
     parts : callable
         The templates of an object.
@@ -81,43 +81,43 @@ class ExistingKind:
 
     name: str
     api_version: str
-    where: Kind
-    parts: Callable[[Object], list[Part]]
+    where: ResourceKind
+    parts: Callable[[Object], list[PodSet]]
     ends: tuple[str, str]
     elastic: bool = False
 
 
-def _job_parts(found: Object) -> list[Part]:
+def _job_parts(found: Object) -> list[PodSet]:
     spec = found["spec"]
     count = int(spec.get("parallelism", 1))
     completions = int(spec.get("completions") or count)
-    return [Part("", count, completions, spec["template"], "spec.template")]
+    return [PodSet("", count, completions, spec["template"], "spec.template")]
 
 
-def _jobset_parts(found: Object) -> list[Part]:
+def _jobset_parts(found: Object) -> list[PodSet]:
     parts = []
     for k, entry in enumerate(found["spec"].get("replicatedJobs") or ()):
         job = entry["template"]["spec"]
         replicas, each = int(entry.get("replicas", 1)), int(job.get("parallelism", 1))
         completions = replicas * int(job.get("completions") or each)
         path = f"spec.replicatedJobs[{k}].template.spec.template"
-        parts.append(Part(entry["name"], replicas * each, completions, job["template"], path))
+        parts.append(PodSet(entry["name"], replicas * each, completions, job["template"], path))
     return parts
 
 
-def _trainjob_parts(found: Object) -> list[Part]:
+def _trainjob_parts(found: Object) -> list[PodSet]:
     """Its template is that of its runtime; the resources of a node are its own."""
     trainer = found["spec"].get("trainer") or {}
     container = {"resources": trainer.get("resourcesPerNode") or {}}
     template = {"spec": {"containers": [container]}}
     count = int(trainer.get("numNodes") or 1)
-    return [Part("", count, count, template, "spec.trainer", gated=False)]
+    return [PodSet("", count, count, template, "spec.trainer", gated=False)]
 
 
 JOB = ExistingKind(
     "Job",
     "batch/v1",
-    Kind("/apis/batch/v1", "jobs"),
+    ResourceKind("/apis/batch/v1", "jobs"),
     _job_parts,
     ("Complete", "Failed"),
     elastic=True,
@@ -125,14 +125,14 @@ JOB = ExistingKind(
 JOBSET = ExistingKind(
     "JobSet",
     "jobset.x-k8s.io/v1alpha2",
-    Kind("/apis/jobset.x-k8s.io/v1alpha2", "jobsets"),
+    ResourceKind("/apis/jobset.x-k8s.io/v1alpha2", "jobsets"),
     _jobset_parts,
     ("Completed", "Failed"),
 )
 TRAINJOB = ExistingKind(
     "TrainJob",
     "trainer.kubeflow.org/v1alpha1",
-    Kind("/apis/trainer.kubeflow.org/v1alpha1", "trainjobs"),
+    ResourceKind("/apis/trainer.kubeflow.org/v1alpha1", "trainjobs"),
     _trainjob_parts,
     ("Complete", "Failed"),
 )
@@ -233,7 +233,7 @@ def ended(found: Object, kind: ExistingKind) -> tuple[bool, str | None]:
     return False, None
 
 
-def tasks_of(parts: Sequence[Part], notes: Object) -> tuple[Part, Part | None]:
+def tasks_of(parts: Sequence[PodSet], notes: Object) -> tuple[PodSet, PodSet | None]:
     """Which template is that of the workers, and which that of the parameter servers.
 
     Raises
@@ -289,7 +289,7 @@ DIGITS = 16  # of the largest count
 
 
 def parse_existing(
-    found: Object, kind: ExistingKind, clock: Clock, resources: ResourceMap
+    found: Object, kind: ExistingKind, clock: SlotClock, resources: ResourceMap
 ) -> JobSpec:
     """Read an object of another kind than ours.
 
@@ -303,7 +303,7 @@ def parse_existing(
         The object.
     kind : ExistingKind
         What it is.
-    clock : Clock
+    clock : SlotClock
         Turns seconds into slots.
     resources : ResourceMap
         Turns requests into demands.

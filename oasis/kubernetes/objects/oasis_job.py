@@ -20,7 +20,7 @@ ON_REJECTION = ("fail", "retry")
 
 
 @dataclass(frozen=True, slots=True)
-class Clock:
+class SlotClock:
     """Slots of wall clock.
 
     Parameters
@@ -36,7 +36,7 @@ class Clock:
 
     Examples
     --------
-    >>> clock = Clock(slot_seconds=60.0, startup_seconds=10.0, epoch=1000.0)
+    >>> clock = SlotClock(slot_seconds=60.0, startup_seconds=10.0, epoch=1000.0)
     >>> clock.slot(1119.0), clock.begin(1), clock.work_seconds
     (1, 1060.0, 50.0)
     """
@@ -151,14 +151,14 @@ def job_id(kind: str, namespace: str, name: str) -> str:
     return f"{namespace}/{name}" if kind == KIND else f"{namespace}/{kind.lower()}/{name}"
 
 
-def parse_job(found: Mapping[str, Any], clock: Clock, resources: ResourceMap) -> JobSpec:
+def parse_job(found: Mapping[str, Any], clock: SlotClock, resources: ResourceMap) -> JobSpec:
     """Read an ``OasisJob``.
 
     Parameters
     ----------
     found : mapping
         The object.
-    clock : Clock
+    clock : SlotClock
         Turns seconds into slots.
     resources : ResourceMap
         Turns requests into demands.
@@ -220,7 +220,7 @@ def parse_job(found: Mapping[str, Any], clock: Clock, resources: ResourceMap) ->
     )
 
 
-def parse_utility(data: Any, clock: Clock, path: str = "utility") -> Utility:
+def parse_utility(data: Any, clock: SlotClock, path: str = "utility") -> Utility:
     """The utility of an ``OasisJob``, whose times are seconds, by the delay in slots.
 
     `path` is its place, for messages.
@@ -228,7 +228,7 @@ def parse_utility(data: Any, clock: Clock, path: str = "utility") -> Utility:
     Examples
     --------
     >>> data = {"kind": "deadline", "value": 5, "deadlineSeconds": 600}
-    >>> parse_utility(data, Clock(slot_seconds=60.0))
+    >>> parse_utility(data, SlotClock(slot_seconds=60.0))
     Deadline(value=5.0, deadline=10.0)
     """
     seconds = clock.slot_seconds
@@ -276,7 +276,7 @@ def _workers(data: Any) -> tuple[Mapping[str, Any], int, int | None, int]:
         return data, minimum, initial, maximum
 
 
-def parse_work(data: Any, maximum: int, clock: Clock, path: str = "work") -> dict[str, Any]:
+def parse_work(data: Any, maximum: int, clock: SlotClock, path: str = "work") -> dict[str, Any]:
     """Work of the model, as fields of `Job`: by minibatches, or by worker-seconds.
 
     Parameters
@@ -285,7 +285,7 @@ def parse_work(data: Any, maximum: int, clock: Clock, path: str = "work") -> dic
         What ``spec.work`` is.
     maximum : int
         Most workers, the chunks of the model.
-    clock : Clock
+    clock : SlotClock
         Slots.
     path : str
         Its place, for messages.
@@ -297,7 +297,7 @@ def parse_work(data: Any, maximum: int, clock: Clock, path: str = "work") -> dic
 
     Examples
     --------
-    >>> parse_work({"workerSeconds": 240}, 2, Clock(slot_seconds=60.0))["minibatch_time"]
+    >>> parse_work({"workerSeconds": 240}, 2, SlotClock(slot_seconds=60.0))["minibatch_time"]
     2.0
     """
     with located_at(path):

@@ -12,7 +12,7 @@ from typing import Any
 
 from oasis.kubernetes.cluster.nodes import check_groups
 from oasis.kubernetes.objects.oasis_job import DEFAULT_GRACE, ON_REJECTION, RESIZE, JobSpec
-from oasis.kubernetes.planning.entry import Entry, Facts, Outcome
+from oasis.kubernetes.planning.entry import Decided, Entry, Facts
 from oasis.kubernetes.planning.policy_state import policy_state, restore_policy
 from oasis.kubernetes.planning.view import ClusterView
 from oasis.model.errors import OasisError, PolicyError
@@ -82,18 +82,18 @@ class Driver:
         """Live jobs by the uid of their object."""
         return {entry.spec.uid: entry for entry in self.entries.values()}
 
-    def boundary(self, slot: int, facts: Facts) -> Outcome:
+    def boundary(self, slot: int, facts: Facts) -> Decided:
         """Begin `slot`: take in what happened, and ask the policy.
 
         An error of the policy, or a plan that cannot be carried out, does not end this. The job
         that causes it is looked for: the first one in order of arrival with which the policy
-        fails. It is left out and told in `Outcome.failed`, and the others are planned. If leaving
-        out jobs does not help, all jobs hold what they held before, `Outcome.error` tells why, and
+        fails. It is left out and told in `Decided.failed`, and the others are planned. If leaving
+        out jobs does not help, all jobs hold what they held before, `Decided.error` tells why, and
         the policy is asked again at the next boundary, then after two slots, four, and so on.
         """
         self._pass(slot, facts)
         if self.again_at is not None and slot < self.again_at:
-            return Outcome(error=self._error, again_at=self.again_at)
+            return Decided(error=self._error, again_at=self.again_at)
         saved = self._saved()
         failed: dict[str, Exception] = {}
         while (outcome := self._attempt(facts, failed)).error is not None:
@@ -121,13 +121,13 @@ class Driver:
 
     def _attempt(
         self, facts: Facts, failed: Mapping[str, Exception], *, ask: bool = False
-    ) -> Outcome:
+    ) -> Decided:
         """Decide without the jobs that `failed`; everything is to be rolled back on an error.
 
         With `ask` the policy is asked even if nothing happened.
         """
         assert self.slot is not None
-        outcome = Outcome(failed=dict(failed))
+        outcome = Decided(failed=dict(failed))
         if self._begins_anew:
             self._arrive_again += self.entries.values()
             self.entries.clear()
@@ -155,7 +155,7 @@ class Driver:
 
     # -- what happened -----------------------------------------------------------------------------
 
-    def _leave(self, facts: Facts, view: ClusterView, outcome: Outcome) -> list[Entry]:
+    def _leave(self, facts: Facts, view: ClusterView, outcome: Decided) -> list[Entry]:
         """Take out what completed, was deleted or was edited; edited jobs come back as new ones."""
         anew, self._arrive_again = self._arrive_again, []
         anew = [entry for entry in anew if entry.spec.uid in facts.specs]
@@ -185,7 +185,7 @@ class Driver:
             del self.retries[uid]
         return sorted(anew, key=lambda entry: entry.arrived)
 
-    def _is_done(self, entry: Entry, spec: JobSpec | None, facts: Facts, outcome: Outcome) -> bool:
+    def _is_done(self, entry: Entry, spec: JobSpec | None, facts: Facts, outcome: Decided) -> bool:
         """Whether a job is complete: by the work that its owner wants now, if that was edited."""
         uid = entry.spec.uid
         if uid in outcome.failed:
@@ -213,7 +213,7 @@ class Driver:
                 view.evicted.append(entry.job)
 
     def _arrive(
-        self, facts: Facts, slot: int, view: ClusterView, anew: list[Entry], outcome: Outcome
+        self, facts: Facts, slot: int, view: ClusterView, anew: list[Entry], outcome: Decided
     ) -> None:
         """Let jobs arrive; one that cannot be described to the policy is left out, and told."""
         known = {entry.spec.uid for entry in (*self.entries.values(), *anew)} | self.settled
@@ -272,7 +272,7 @@ class Driver:
 
     # -- what is decided ---------------------------------------------------------------------------
 
-    def _ask(self, view: ClusterView, outcome: Outcome) -> None:
+    def _ask(self, view: ClusterView, outcome: Decided) -> None:
         plan = self.policy.decide(view)
         self._check(plan, view)
         self._wake_at = plan.wake_at
@@ -289,7 +289,7 @@ class Driver:
         late = self.policy.late if isinstance(self.policy, Promising) else frozenset[int]()
         outcome.late += [e.spec.uid for e in self.entries.values() if e.job.index in late]
 
-    def _hold(self, entry: Entry, allocation: Allocation, slot: int, outcome: Outcome) -> None:
+    def _hold(self, entry: Entry, allocation: Allocation, slot: int, outcome: Decided) -> None:
         if allocation == entry.allocation:
             return
         entry.allocation = allocation
@@ -299,7 +299,7 @@ class Driver:
             entry.waiting_since = slot
         outcome.changed.append(entry.spec.uid)
 
-    def _reject(self, entry: Entry, reason: str, outcome: Outcome) -> None:
+    def _reject(self, entry: Entry, reason: str, outcome: Decided) -> None:
         uid = entry.spec.uid
         if entry.admitted:
             outcome.given_up[uid] = reason
@@ -408,11 +408,11 @@ class Driver:
         places = {uid: k for k, uid in enumerate(self.by_uid)}
         return lambda uid: places.get(uid, len(places))
 
-    def _put_off(self, slot: int, error: Exception) -> Outcome:
+    def _put_off(self, slot: int, error: Exception) -> Decided:
         """Keep all as it is, and ask the policy again later, and later still each time."""
         self.again_at = slot + min(LONGEST_WAIT, 2**self._errors)
         self._error, self._errors = error, self._errors + 1
-        return Outcome(error=error, again_at=self.again_at)
+        return Decided(error=error, again_at=self.again_at)
 
     # -- what lasts --------------------------------------------------------------------------------
 

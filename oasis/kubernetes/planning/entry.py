@@ -149,7 +149,7 @@ class Facts:
 
 
 @dataclass(slots=True)
-class Outcome:
+class Decided:
     """What a boundary decided, by uid.
 
     Attributes

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from oasis.kubernetes.objects.oasis_job import Clock
+from oasis.kubernetes.objects.oasis_job import SlotClock
 
 
 @dataclass(slots=True)
@@ -18,7 +18,7 @@ class _Gang:
     last_idle: float = 0.0
 
 
-class Meter:
+class WorkMeter:
     """Work of each job, worker by worker.
 
     A worker is credited for the time in which its gang was complete, but never with more than a
@@ -27,19 +27,19 @@ class Meter:
 
     Parameters
     ----------
-    clock : Clock
+    clock : SlotClock
         Slots, and the seconds of work in one.
 
     Examples
     --------
-    >>> meter = Meter(Clock(slot_seconds=10.0, startup_seconds=2.0))
+    >>> meter = WorkMeter(SlotClock(slot_seconds=10.0, startup_seconds=2.0))
     >>> meter.note("j", ["w0", "w1"], at=1.0)
     >>> meter.note("j", ["w0"], at=5.0)
     >>> meter.close(at=10.0)
     {'j': 1.5}
     """
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: SlotClock) -> None:
         self._clock = clock
         self._gangs: dict[str, _Gang] = {}
 

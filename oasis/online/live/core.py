@@ -19,7 +19,7 @@ from oasis.model.job import Job
 from oasis.model.schedule import SLOT, Schedule
 from oasis.model.validation import LARGEST_SIZE, describe, integer
 from oasis.online.live.answers import Completion
-from oasis.online.recourse.live_job import LiveJob, Record, grid_of
+from oasis.online.recourse.live_job import LiveJob, PromiseRecord, grid_of
 
 Arrays = Mapping[str, npt.NDArray[np.generic]]
 Server = tuple[str, int]  # group and index
@@ -35,13 +35,13 @@ class Events:
         Jobs that completed.
     gone : list of str
         Jobs that were given up.
-    record : Record
+    record : PromiseRecord
         What became of promises and of work that was begun.
     """
 
     completed: list[Completion] = field(default_factory=list)
     gone: list[str] = field(default_factory=list)
-    record: Record = field(default_factory=Record)
+    record: PromiseRecord = field(default_factory=PromiseRecord)
 
 
 class Core(ABC):

@@ -17,7 +17,7 @@ from oasis.online.prices import PriceBounds
 from oasis.online.recourse.admission import DEFAULT_FLOOR, AdmissionRule, AtPrices
 from oasis.online.recourse.futures import DEFAULT_SAMPLES
 from oasis.online.recourse.learned import LearnedPrices
-from oasis.online.recourse.live_job import LiveJob, Record
+from oasis.online.recourse.live_job import LiveJob, PromiseRecord
 from oasis.online.recourse.params import Commitment, RecourseParams
 from oasis.online.recourse.planner import Planner
 from oasis.online.recourse.rules import RuleName, admission_rule, check_unused, rule_name
@@ -166,7 +166,7 @@ class RecourseCore(Core):
     def _drained(self, events: Events, gone: Iterable[int], names: Mapping[int, str]) -> Events:
         """`events` with the record of this call, which begins anew."""
         events.gone += [names[key] for key in gone]
-        events.record, self.planner.record = self.planner.record, Record()
+        events.record, self.planner.record = self.planner.record, PromiseRecord()
         return events
 
     @property

@@ -197,7 +197,7 @@ def dominant_share(job: Job, cluster: Cluster) -> float:
 
 
 @dataclass(slots=True)
-class Record:
+class PromiseRecord:
     """Counts over one run.
 
     Parameters

@@ -13,7 +13,7 @@ from oasis.model.cluster import Cluster
 from oasis.model.job import Job
 from oasis.online.recourse.admission import AdmissionRule
 from oasis.online.recourse.futures import SampledFutures
-from oasis.online.recourse.live_job import LiveJob, Record, grid_of
+from oasis.online.recourse.live_job import LiveJob, PromiseRecord, grid_of
 from oasis.online.recourse.params import Commitment, RecourseParams, check_commitment
 from oasis.online.recourse.working_plan import WorkingPlan
 
@@ -108,7 +108,7 @@ class Planner:
     ----------
     plan : WorkingPlan
         Live jobs with their schedules from the present slot on.
-    record : Record
+    record : PromiseRecord
         What became of promises and of work that was begun.
     rounds_done : int
         Rounds of ruin and recreate in the last decision.
@@ -139,7 +139,7 @@ class Planner:
         if self.admission is not None:
             self.admission.reset(cluster, horizon, patience)
         self.plan = WorkingPlan(cluster, horizon, self.params, rolling=patience is not None)
-        self.record = Record()
+        self.record = PromiseRecord()
         self.rounds_done = 0
         self.rounds_given: int | None = None
         self._cluster, self._horizon, self._patience = cluster, horizon, patience

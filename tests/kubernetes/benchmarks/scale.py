@@ -27,7 +27,7 @@ from typing import Any
 
 from oasis.kubernetes.api.resources import NODES, Objects
 from oasis.kubernetes.names import HOSTNAME, NODE_ROLE
-from oasis.kubernetes.objects.oasis_job import Clock
+from oasis.kubernetes.objects.oasis_job import SlotClock
 from tests.kubernetes.adapter import elastic
 from tests.kubernetes.benchmarks.processor import (
     Sampler,
@@ -67,8 +67,8 @@ class Scale:
     followers_last: bool = True
 
     @property
-    def clock(self) -> Clock:
-        return Clock(self.slot_seconds, 0.9 * self.slot_seconds)
+    def clock(self) -> SlotClock:
+        return SlotClock(self.slot_seconds, 0.9 * self.slot_seconds)
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from oasis.scheduling.job import NOTHING, Allocation, FixedPs, PolicyJob
 from oasis.scheduling.placement import BestFit, RoundRobin, Spread
 from oasis.scheduling.policy import Plan, View
 from oasis.scheduling.site import Machine, Site
-from oasis.simulator.state import Progress, State, StateView
+from oasis.simulator.state import JobProgress, State, StateView
 
 # Eight GPUs and sixteen cores for workers, eight cores for parameter servers.
 SITE = Site(
@@ -185,7 +185,7 @@ class Desk:
                 max_workers=workers,
                 index=self.index,
             )
-            self.state.jobs[self.index] = Progress(made)
+            self.state.jobs[self.index] = JobProgress(made)
             view.arrived.append(made)
             self.index += 1
         plan = self.policy.decide(view)

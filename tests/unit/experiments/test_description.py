@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import oasis
-from experiments.evaluation.description import Load, describe_instance, is_wide, run_alone
+from experiments.evaluation.description import OfferedLoad, describe_instance, is_wide, run_alone
 from experiments.plotting.servers import plot_load
 from oasis import Cluster, Constant, Instance, Job, Server
 from tests.strategies import instances
@@ -92,7 +92,7 @@ def test_loads_begin_with_the_scarcest() -> None:
 
 
 def test_a_resource_that_is_wanted_but_not_there() -> None:
-    load = Load("worker", "gpu", 0.0, np.array([0.0, 2.0]))
+    load = OfferedLoad("worker", "gpu", 0.0, np.array([0.0, 2.0]))
     assert load.mean == np.inf
     assert (load.to_dict()["mean"], load.to_dict()["peak_slot"]) == (None, 1)
 

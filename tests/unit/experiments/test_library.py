@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 import oasis
-from experiments.library import FAMILIES, PROBLEMS, Library, Record
+from experiments.library import FAMILIES, PROBLEMS, Library, LibraryEntry
 from experiments.library.families import UTILITIES, problem_named, problems_like, with_utilities
 from experiments.library.handing_in import handed_in
-from experiments.library.improve import JOURNAL, RECOURSE, Change, Effort, improve, keep
+from experiments.library.improve import JOURNAL, RECOURSE, Effort, Improvement, improve, keep
 from experiments.library.store import (
     COLUMNS,
     PassJournal,
@@ -48,8 +48,8 @@ def library(filled: Path, tmp_path: Path) -> Library:
     return Library(tmp_path)
 
 
-def record(**changes: object) -> Record:
-    plain = Record(NAME, "testbed, few jobs", "f" * 16, 8.0, 10.0, "a", "2026-01-31", "b",
+def record(**changes: object) -> LibraryEntry:
+    plain = LibraryEntry(NAME, "testbed, few jobs", "f" * 16, 8.0, 10.0, "a", "2026-01-31", "b",
                    "2026-01-31", "0" * 16)  # fmt: skip
     return replace(plain, **changes)  # type: ignore[arg-type]
 
@@ -99,7 +99,7 @@ def test_names_and_families_are_found_by_patterns() -> None:
 def test_a_row_comes_back_as_it_was() -> None:
     row = record(value=1 / 3).to_row()
     assert tuple(row) == COLUMNS
-    assert Record.from_row(row).to_row() == row
+    assert LibraryEntry.from_row(row).to_row() == row
     assert (record().proof, record(bound=8.0).proof) == ("open", "optimal")
 
 
@@ -107,7 +107,7 @@ def test_a_row_comes_back_as_it_was() -> None:
 def test_a_row_that_has_changed_is_refused(column: str) -> None:
     row = record().to_row()
     with pytest.raises(OasisError, match=NAME if column != "name" else "x"):
-        Record.from_row({**row, column: f"{row[column]}x"})
+        LibraryEntry.from_row({**row, column: f"{row[column]}x"})
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_a_row_that_has_changed_is_refused(column: str) -> None:
 )
 def test_a_corrupted_value_or_bound_is_caught(column: str, text: str, message: str) -> None:
     with pytest.raises(OasisError, match=message):
-        Record.from_row({**record().to_row(), column: text})
+        LibraryEntry.from_row({**record().to_row(), column: text})
 
 
 def test_numbers_are_rounded_so_that_a_bound_stays_one() -> None:
@@ -221,7 +221,7 @@ def test_rows_out_of_place_are_refused(library: Library) -> None:
     library.table.write_text(text + text.splitlines()[1] + "\n")
     with pytest.raises(OasisError, match="expected one row, in its family"):
         library.records()
-    known = replace(Record.from_row(record().to_row()), family="testbed")
+    known = replace(LibraryEntry.from_row(record().to_row()), family="testbed")
     library.table.write_text(text)
     library.put(known)
     with pytest.raises(OasisError, match="expected one row, in its family"):
@@ -242,7 +242,7 @@ def test_a_pass_goes_on_where_it_was_ended(library: Library) -> None:
     effort = replace(QUICK, work_limit=0.4)
     library.table.unlink()
     first = next(steps := improve(library, effort))
-    assert isinstance(first, Change)
+    assert isinstance(first, Improvement)
     assert (first.before, first.after.name) == (None, NAME)
     journal = library.directory / JOURNAL
     next(steps)  # the first is done once the second begins

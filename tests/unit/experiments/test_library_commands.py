@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from experiments.cli.commands.library import _line, _plain, _row
-from experiments.library import Record
-from experiments.library.improve import Change
+from experiments.library import LibraryEntry
+from experiments.library.improve import Improvement
 from oasis.solvers import Status
 
-KNOWN = Record(
+KNOWN = LibraryEntry(
     *("n", "f", "0" * 16, 8.0, 10.0, "recourse", "2026-01-31"),
     *("benders: configuration LP", "2026-01-31", "1" * 16),
 )
@@ -17,11 +17,11 @@ KNOWN = Record(
 
 def test_a_line_says_what_has_become_of_an_instance() -> None:
     after = replace(KNOWN, value=9.0)
-    assert _line(Change(None, KNOWN, Status.TIME_LIMIT)) == "n: 8, gap 25%, time_limit"
-    changed = _line(Change(KNOWN, after, Status.GAP_LIMIT))
+    assert _line(Improvement(None, KNOWN, Status.TIME_LIMIT)) == "n: 8, gap 25%, time_limit"
+    changed = _line(Improvement(KNOWN, after, Status.GAP_LIMIT))
     assert changed == "n: 9, gap 11.1% (was 8, gap 25%), gap_limit"
     proven = replace(KNOWN, bound=8.0)
-    assert _line(Change(proven, proven, None)) == "n: 8, gap 0%, proven before"
+    assert _line(Improvement(proven, proven, None)) == "n: 8, gap 0%, proven before"
 
 
 def test_rows_show_the_numbers_and_who_has_found_them() -> None:

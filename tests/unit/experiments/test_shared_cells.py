@@ -14,8 +14,8 @@ from experiments.sweep.cells import expand
 from experiments.sweep.config import SweepConfig
 from experiments.sweep.run import SweepProgress, run_sweep
 from experiments.sweep.sources import drawn, read
-from experiments.sweep.store import FAILED, Record, Store, repeatable
-from experiments.sweep.task import Case, Figures, Options, Task
+from experiments.sweep.store import FAILED, CellResult, ResultStore, repeatable
+from experiments.sweep.task import Case, CellTask, Figures, Options
 from experiments.sweep.tasks import TASKS, optimum, ratio
 from tests.sweeping import small
 
@@ -45,7 +45,7 @@ def used(case: Case) -> Figures:
 
 COUNTING = {
     **TASKS,
-    "used": Task("used", used, FolderOptions, shared=Task("s", solved, FolderOptions)),
+    "used": CellTask("used", used, FolderOptions, shared=CellTask("s", solved, FolderOptions)),
 }
 
 
@@ -72,7 +72,7 @@ def test_shared_task_runs_once_an_instance_and_seed(tmp_path: Path) -> None:
 def test_recorded_solves_are_not_repeated(tmp_path: Path) -> None:
     output = tmp_path / "o.parquet"
     first = run_sweep(config(tmp_path), output, tasks=COUNTING)
-    store = Store.beside(output)
+    store = ResultStore.beside(output)
     for cell in expand(config(tmp_path), tasks=COUNTING):
         store.path(cell.key).unlink()
     again = run_sweep(config(tmp_path), output, tasks=COUNTING)
@@ -194,4 +194,4 @@ def test_a_shared_cell_has_no_policy_to_make() -> None:
     assert cell.identity["policy"] is None
     with pytest.raises(ValueError, match="a shared cell has no policy"):
         cell.make_case().make_policy()
-    assert Record(FAILED).figures == {}
+    assert CellResult(FAILED).figures == {}

@@ -20,7 +20,7 @@ from experiments.sweep.config import SweepConfig, explain, read_config, sweep_co
 from experiments.sweep.executors import Local
 from experiments.sweep.fingerprint import fingerprint
 from experiments.sweep.run import SweepProgress, SweepResult, run_sweep
-from experiments.sweep.store import Store, read_frame, repeatable
+from experiments.sweep.store import ResultStore, read_frame, repeatable
 from experiments.sweep.summary import summarise
 from experiments.sweep.task import MEASURED
 from experiments.sweep.tasks import TASKS
@@ -267,11 +267,13 @@ def test_damaged_record_is_noted_and_its_cell_run_again(tmp_path: Path, damage: 
     config, output = _one(), tmp_path / "out.parquet"
     before = run_sweep(config, output).frame
     (cell,) = expand(config)
-    path = Store.beside(output).path(cell.key)
+    path = ResultStore.beside(output).path(cell.key)
     if damage == "changed":
         text = path.read_text(encoding="utf-8").replace('"admitted": ', '"admitted": 1')
     elif damage == "other":
-        Store.beside(output).save(cell.key, {**cell.identity, "seed": 9}, _record(cell, output))
+        ResultStore.beside(output).save(
+            cell.key, {**cell.identity, "seed": 9}, _record(cell, output)
+        )
         text = path.read_text(encoding="utf-8")
     else:
         text = damage
@@ -285,7 +287,7 @@ def test_damaged_record_is_noted_and_its_cell_run_again(tmp_path: Path, damage: 
 
 
 def _record(cell: Any, output: Path) -> Any:
-    return Store.beside(output).load(cell.key, cell.identity)
+    return ResultStore.beside(output).load(cell.key, cell.identity)
 
 
 def test_failing_cell_is_recorded_and_the_rest_goes_on(tmp_path: Path) -> None:
@@ -473,7 +475,7 @@ def test_output_that_cannot_be_written_is_refused_before_anything_runs(tmp_path:
     task = {"name": "counted", "folder": str(tmp_path)}
     folder, taken = tmp_path / "folder", tmp_path / "taken.parquet"
     folder.mkdir()
-    Store.beside(taken).directory.symlink_to(tmp_path / "gone" / "away")
+    ResultStore.beside(taken).directory.symlink_to(tmp_path / "gone" / "away")
     with pytest.raises(IsADirectoryError, match="Is a directory"):
         run_sweep(small(task=task), folder, tasks=FATES)
     with pytest.raises(FileExistsError):

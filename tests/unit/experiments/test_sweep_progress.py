@@ -17,7 +17,7 @@ from experiments.cli.sweep_progress import describe, sweep_progress
 from experiments.sweep.cells import Cell
 from experiments.sweep.executors import check_cluster
 from experiments.sweep.run import SweepProgress, run_sweep
-from experiments.sweep.store import Record, Store
+from experiments.sweep.store import CellResult, ResultStore
 from experiments.sweep.worker import execute
 from oasis.model.errors import OasisError
 from tests.sweeping import small
@@ -72,22 +72,22 @@ def test_an_interrupted_sweep_counts_the_record_that_it_had_just_written(
     """Ctrl-C may come when a record is written and nobody has been told of it yet."""
 
     class OneByOne:
-        def run(self, cells: Sequence[Cell]) -> Generator[tuple[Cell, Record]]:
+        def run(self, cells: Sequence[Cell]) -> Generator[tuple[Cell, CellResult]]:
             for cell in cells:
                 yield cell, execute(cell)
 
-    save = Store.save
+    save = ResultStore.save
     saved: list[Any] = []
     told: list[SweepProgress] = []
 
-    def save_then_stop(store: Store, *given: Any) -> None:
+    def save_then_stop(store: ResultStore, *given: Any) -> None:
         save(store, *given)
         saved.append(given)
         if len(saved) == 3:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(Store, "save", save_then_stop)
+    monkeypatch.setattr(ResultStore, "save", save_then_stop)
     with pytest.raises(KeyboardInterrupt):
         run_sweep(small(), tmp_path / "small.parquet", executor=OneByOne(), on_progress=told.append)
-    assert len(list(Store.beside(tmp_path / "small.parquet").directory.glob("*.json"))) == 3
+    assert len(list(ResultStore.beside(tmp_path / "small.parquet").directory.glob("*.json"))) == 3
     assert told[-1].done == 3

@@ -6,17 +6,17 @@ from collections.abc import Mapping
 from typing import Any
 
 from oasis.kubernetes.cluster.nodes import job_object, node_objects, places_of, site_of
-from oasis.kubernetes.objects.oasis_job import Clock, JobSpec, parse_job
+from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock, parse_job
 from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES
 from oasis.kubernetes.planning.driver import Driver
 from oasis.kubernetes.planning.entry import Facts
 from oasis.model.instance import Instance
 from oasis.scheduling.job import TrainingCurve
 
-CLOCK = Clock(slot_seconds=2.0, startup_seconds=0.5)
+CLOCK = SlotClock(slot_seconds=2.0, startup_seconds=0.5)
 
 
-def specs_of(instance: Instance, clock: Clock = CLOCK) -> dict[str, tuple[JobSpec, int]]:
+def specs_of(instance: Instance, clock: SlotClock = CLOCK) -> dict[str, tuple[JobSpec, int]]:
     """The jobs of an instance as they are read back from their objects, with their arrivals."""
     found = {}
     for job in instance.jobs_by_arrival():
@@ -26,7 +26,7 @@ def specs_of(instance: Instance, clock: Clock = CLOCK) -> dict[str, tuple[JobSpe
     return found
 
 
-def site_for(instance: Instance, horizon: int | None, clock: Clock = CLOCK) -> Any:
+def site_for(instance: Instance, horizon: int | None, clock: SlotClock = CLOCK) -> Any:
     """The site of the nodes that an instance's servers become."""
     nodes = {
         node["metadata"]["name"]: node for node in node_objects(instance.cluster, DEFAULT_RESOURCES)

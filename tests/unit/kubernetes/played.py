@@ -12,7 +12,7 @@ from oasis.kubernetes.api.resources import Objects
 from oasis.kubernetes.control.brain import Brain
 from oasis.kubernetes.control.memory import awake
 from oasis.kubernetes.control.metrics import Metrics
-from oasis.kubernetes.control.settings import Settings
+from oasis.kubernetes.control.settings import ControllerSettings
 from oasis.kubernetes.objects.conditions import time_text
 from tests.unit.kubernetes.fake_api import FakeConnection
 
@@ -69,7 +69,7 @@ class Played:
 
     def __init__(self, policy: Callable[[], Any], **settings: Any) -> None:
         self.policy, self.metrics = policy, Metrics()
-        self.settings = Settings(slot_seconds=SLOT, first_slot_at=EPOCH, **settings)
+        self.settings = ControllerSettings(slot_seconds=SLOT, first_slot_at=EPOCH, **settings)
         self.objects = Objects(FakeConnection())  # type: ignore[arg-type]
         self.nodes = [node("n0", "worker", 4), node("n1", "worker", 4), node("p0", "ps", 0)]
         self.jobs: dict[str, dict[str, Any]] = {}  # by uid

@@ -16,15 +16,15 @@ from baselines import FIFO
 from oasis.kubernetes import names
 from oasis.kubernetes.acting import Switch, described
 from oasis.kubernetes.api.resources import Objects
-from oasis.kubernetes.api.watching import Store
+from oasis.kubernetes.api.watching import ObjectStore
 from oasis.kubernetes.cluster.pods import claimed, claims_of
 from oasis.kubernetes.control.brain import Brain
 from oasis.kubernetes.control.checkpoint import Checkpoint
 from oasis.kubernetes.control.hands import Hands
 from oasis.kubernetes.control.memory import awake
 from oasis.kubernetes.control.metrics import Metrics
-from oasis.kubernetes.control.settings import Settings
-from oasis.kubernetes.control.statuses import Job, status_of
+from oasis.kubernetes.control.settings import ControllerSettings
+from oasis.kubernetes.control.statuses import StatusWriter, status_of
 from oasis.kubernetes.objects.conditions import read_status
 from oasis.kubernetes.objects.existing import (
     JOB,
@@ -35,12 +35,12 @@ from oasis.kubernetes.objects.existing import (
     items_of,
     job_items,
 )
-from oasis.kubernetes.objects.oasis_job import Clock
+from oasis.kubernetes.objects.oasis_job import SlotClock
 from oasis.model.errors import InstanceError
 from tests.unit.kubernetes.fake_api import FakeConnection
 from tests.unit.kubernetes.test_existing_jobs import job, jobset, pod, read
 
-SETTINGS = Settings(slot_seconds=60.0, ps_share=Fraction(1, 4))
+SETTINGS = ControllerSettings(slot_seconds=60.0, ps_share=Fraction(1, 4))
 NODE = {
     "metadata": {
         "name": "n0",
@@ -74,7 +74,7 @@ def cluster(**items: list[dict[str, Any]]) -> dict[str, list[Any]]:
 def at_work(seen: dict[str, list[Any]]) -> Brain:
     """A controller that has decided once on what is there."""
     checkpoint = Checkpoint(Objects(FakeConnection()), "ns", "c")  # type: ignore[arg-type]
-    clock = Clock(60.0, 0.0, time.time() - 1)
+    clock = SlotClock(60.0, 0.0, time.time() - 1)
     brain = Brain(FIFO(), SETTINGS, clock, checkpoint, Metrics(), seen)
     assert brain.boundary_if_due(time.time(), seen)
     return brain
@@ -110,8 +110,8 @@ def test_an_answer_without_our_label_does_not_bring_an_object_back() -> None:
         def merge_patch(self, kind: Any, body: Any) -> dict[str, Any]:
             return answer
 
-    found, store = stored(job(2), 5), Store()
-    hands = Hands(Answering(), Store(), 1, Metrics(), {"jobs": store})  # type: ignore[arg-type]
+    found, store = stored(job(2), 5), ObjectStore()
+    hands = Hands(Answering(), ObjectStore(), 1, Metrics(), {"jobs": store})  # type: ignore[arg-type]
     switch = Switch("u", found, JOB, suspend=True)
     for version, labels, kept in ((6, found["metadata"]["labels"], 1), (8, {}, 0)):
         answer = stored(job(2), version)
@@ -133,7 +133,7 @@ def test_who_is_worker_stays_as_it_was_read_until_the_object_is_read_again() -> 
     edited["metadata"]["annotations"][names.SERVERS] = "bogus"
     assert words(brain, cluster(jobsets=[edited])) == [("resume", "ns/jobset/job-u")]
     brain.note("u", {}, time.time())
-    brain.clock = Clock(60.0, 0.0, brain.clock.epoch - 60.0)
+    brain.clock = SlotClock(60.0, 0.0, brain.clock.epoch - 60.0)
     assert brain.boundary_if_due(time.time(), cluster(jobsets=[edited]))
     assert brain.statuses["u"].phase == "Invalid"
     assert words(brain, cluster(jobsets=[edited])) == []
@@ -207,14 +207,14 @@ def test_a_status_that_we_cannot_have_written_counts_for_nothing(
 def test_a_status_as_we_write_it_is_read_as_it_was_written() -> None:
     seen = cluster(jobs=[stored(job(2))])
     brain = at_work(seen)
-    brain.clock = Clock(60.0, 0.0, brain.clock.epoch - 60.0)
+    brain.clock = SlotClock(60.0, 0.0, brain.clock.epoch - 60.0)
     assert brain.boundary_if_due(time.time(), seen)
     written = brain.statuses["u"].body()["metadata"]["annotations"]
     assert json.loads(written[names.STATUS])["phase"] == "Running"
     found = stored(job(2))
     found["metadata"]["annotations"] |= written
     assert status_of(found, JOB) == brain.statuses["u"].status
-    assert Job(found, brain.clock, JOB).written == brain.statuses["u"].status
+    assert StatusWriter(found, brain.clock, JOB).written == brain.statuses["u"].status
 
 
 def test_an_annotation_does_not_move_the_slots_of_the_cluster() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from oasis.kubernetes import names
 from oasis.kubernetes.api.kept import kept_node, kept_pod, without_fields
-from oasis.kubernetes.api.resources import NODES, OASIS_JOBS, PODS, Kind, Objects
+from oasis.kubernetes.api.resources import NODES, OASIS_JOBS, PODS, Objects, ResourceKind
 from oasis.kubernetes.cluster import pods as p
 from oasis.kubernetes.cluster import world as w
 from oasis.kubernetes.cluster.nodes import allocatable, has_ended, is_ours, is_usable, places_of
@@ -148,7 +148,7 @@ def test_of_a_node_everything_is_kept_that_is_read() -> None:
 
 def test_each_kind_knows_what_is_kept_of_it_and_lists_it_so() -> None:
     assert (PODS.kept, NODES.kept, OASIS_JOBS.kept) == (kept_pod, kept_node, without_fields)
-    assert Kind("/api/v1", "others").kept is without_fields
+    assert ResourceKind("/api/v1", "others").kept is without_fields
     found = without_fields(pod(gated=True))
     managers = [{"manager": "kubelet"}, {"manager": names.FIELD_MANAGER}]
     assert found["metadata"].pop("managedFields") == managers

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from baselines import SpeCon, registry
-from oasis.kubernetes.objects.oasis_job import Clock, JobSpec, parse_job
+from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock, parse_job
 from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES
 from oasis.kubernetes.planning.driver import Driver
 from oasis.kubernetes.planning.entry import OBSERVED_MOST, Entry
@@ -19,7 +19,7 @@ from oasis.simulator import Observation, replay
 from tests.decisions import Logged, workload_of
 from tests.unit.kubernetes.fakes import FakeCluster
 
-CLOCK = Clock(slot_seconds=40.0, startup_seconds=10.0)
+CLOCK = SlotClock(slot_seconds=40.0, startup_seconds=10.0)
 GPUS = 4
 
 

@@ -7,8 +7,8 @@ import logging
 import sys
 
 from oasis.kubernetes.control.settings import JsonFormatter, handler
-from oasis.kubernetes.control.statuses import Job
-from oasis.kubernetes.objects.oasis_job import Clock
+from oasis.kubernetes.control.statuses import StatusWriter
+from oasis.kubernetes.objects.oasis_job import SlotClock
 
 
 def record(**more: object) -> logging.LogRecord:
@@ -40,7 +40,7 @@ def test_lines_for_people_are_the_default() -> None:
 
 
 def test_what_is_told_on_a_job_is_logged_with_its_fields(caplog) -> None:  # type: ignore[no-untyped-def]
-    job = Job({"metadata": {"namespace": "ns", "name": "a", "uid": "u"}}, Clock(60.0))
+    job = StatusWriter({"metadata": {"namespace": "ns", "name": "a", "uid": "u"}}, SlotClock(60.0))
     with caplog.at_level(logging.INFO, "oasis.kubernetes"):
         job.say("Placed", "True", "Planned", "2 workers", 0.0)
         job.say("Placed", "True", "Planned", "3 workers", 1.0)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oasis.kubernetes.objects.oasis_job import Clock
-from oasis.kubernetes.planning.meter import Meter
+from oasis.kubernetes.objects.oasis_job import SlotClock
+from oasis.kubernetes.planning.meter import WorkMeter
 
 
 @given(
@@ -16,8 +16,8 @@ from oasis.kubernetes.planning.meter import Meter
 def test_at_most_what_ran_and_a_worker_slot_a_slot(
     changes: list[tuple[float, set[str]]], startup: float
 ) -> None:
-    clock = Clock(slot_seconds=10.0, startup_seconds=startup)
-    meter, ran, credited = Meter(clock), 0.0, 0.0
+    clock = SlotClock(slot_seconds=10.0, startup_seconds=startup)
+    meter, ran, credited = WorkMeter(clock), 0.0, 0.0
     changes = sorted(changes, key=lambda change: change[0])
     at, working = 0.0, set()
     boundaries = [10.0, 20.0, 30.0, 40.0]
@@ -36,7 +36,7 @@ def test_at_most_what_ran_and_a_worker_slot_a_slot(
 
 
 def test_what_was_broken_and_is_whole_again_is_told() -> None:
-    meter = Meter(Clock(slot_seconds=10.0))
+    meter = WorkMeter(SlotClock(slot_seconds=10.0))
     meter.note("j", ["a"], 0.0)
     meter.note("j", [], 3.0)
     meter.note("j", ["b"], 7.5)
@@ -50,7 +50,7 @@ def test_what_was_broken_and_is_whole_again_is_told() -> None:
 
 def test_a_worker_that_the_plan_took_away_earns_nothing_in_the_slot() -> None:
     """It may run a little longer; what is noted is that it ceased when the slot began."""
-    meter = Meter(Clock(slot_seconds=10.0, startup_seconds=9.0))
+    meter = WorkMeter(SlotClock(slot_seconds=10.0, startup_seconds=9.0))
     meter.note("j", ["a", "b"], 0.0)
     assert meter.close(10.0) == {"j": 2.0}
     meter.note("j", ["a"], 10.0)

@@ -17,7 +17,7 @@ from oasis.kubernetes.api.resources import Objects
 from oasis.kubernetes.cluster.nodes import NodesError
 from oasis.kubernetes.control.brain import Brain
 from oasis.kubernetes.control.controller import Controller
-from oasis.kubernetes.control.settings import Settings
+from oasis.kubernetes.control.settings import ControllerSettings
 from oasis.kubernetes.names import NODE_ROLE
 from tests.unit.kubernetes.fake_api import FakeConnection
 from tests.unit.kubernetes.test_existing_edits import NODE, SETTINGS, cluster
@@ -35,7 +35,9 @@ class Seeing(Controller):
 
     def __init__(self) -> None:
         objects = Objects(FakeConnection())  # type: ignore[arg-type]
-        super().__init__(objects, FIFO, Settings(slot_seconds=60.0), "one", now=lambda: EPOCH)
+        super().__init__(
+            objects, FIFO, ControllerSettings(slot_seconds=60.0), "one", now=lambda: EPOCH
+        )
         self.lease: Any = SimpleNamespace(is_held=True, failure=None)
         self.sees: dict[str, list[Any]] = cluster()
         for watcher in self.watchers.values():

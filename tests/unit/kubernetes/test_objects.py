@@ -9,11 +9,11 @@ import pytest
 
 import oasis
 from oasis.kubernetes.cluster.nodes import job_object, utility_object
-from oasis.kubernetes.objects.oasis_job import Clock, parse_job, parse_utility
+from oasis.kubernetes.objects.oasis_job import SlotClock, parse_job, parse_utility
 from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES, quantity, requests_of, written
 from oasis.model.errors import InstanceError
 
-CLOCK = Clock(slot_seconds=60.0, startup_seconds=10.0)
+CLOCK = SlotClock(slot_seconds=60.0, startup_seconds=10.0)
 
 
 def plain() -> dict[str, Any]:

@@ -13,12 +13,12 @@ from oasis.kubernetes import names
 from oasis.kubernetes.api.connection import ApiError, parsed_error
 from oasis.kubernetes.api.lease import Lease
 from oasis.kubernetes.api.resources import LEASES, PODS, Objects
-from oasis.kubernetes.api.watching import Store
+from oasis.kubernetes.api.watching import ObjectStore
 from oasis.kubernetes.cluster.nodes import foreign_use, is_usable, natural, places_of, site_of
 from oasis.kubernetes.cluster.world import Report, owner_uid, reported
 from oasis.kubernetes.control.checkpoint import PART, Checkpoint
-from oasis.kubernetes.control.settings import Settings
-from oasis.kubernetes.control.statuses import Job
+from oasis.kubernetes.control.settings import ControllerSettings
+from oasis.kubernetes.control.statuses import StatusWriter
 from oasis.kubernetes.objects.conditions import decision_message, with_condition
 from oasis.kubernetes.objects.manifests import everything
 from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES
@@ -128,7 +128,7 @@ def test_the_store_keeps_the_newest_and_forgets_what_a_list_lacks() -> None:
     def item(name: str, version: int) -> dict[str, Any]:
         return {"metadata": {"name": name, "uid": name, "resourceVersion": str(version)}}
 
-    store = Store()
+    store = ObjectStore()
     assert store.put(item("a", 5))
     assert not store.put(item("a", 4))
     store.put(item("mine", 9))
@@ -142,7 +142,7 @@ def test_what_gets_its_label_back_is_seen_again() -> None:
     def item(version: int) -> dict[str, Any]:
         return {"metadata": {"name": "a", "uid": "a", "resourceVersion": str(version)}}
 
-    store = Store()
+    store = ObjectStore()
     store.put(item(5))
     store.drop(item(6))
     assert not store.put(item(6))
@@ -161,7 +161,7 @@ def test_a_condition_keeps_its_time_while_its_status_stays() -> None:
 
 
 def test_statuses_tell_news_once() -> None:
-    job = Job({"metadata": {"name": "j", "namespace": "d", "generation": 2}}, CLOCK)
+    job = StatusWriter({"metadata": {"name": "j", "namespace": "d", "generation": 2}}, CLOCK)
     job.rejected("payoff not positive: too dear", None, None, 0.0)
     job.rejected("payoff not positive: too dear", None, None, 9.0)
     assert [(kind, reason) for kind, reason, _, _ in job.news] == [("Warning", "PayoffNonPositive")]
@@ -250,7 +250,7 @@ def test_errors_of_the_server_are_read_as_status_or_as_text() -> None:
 
 def test_settings_and_manifests() -> None:
     with pytest.raises(InstanceError, match="slot_seconds: expected a finite number > 0"):
-        Settings(slot_seconds=0)
+        ControllerSettings(slot_seconds=0)
     made = everything("there", "image:1", ["--policy=fifo"])
     container = made[-1]["spec"]["template"]["spec"]["containers"][0]
     assert container["args"][-1] == "--policy=fifo"

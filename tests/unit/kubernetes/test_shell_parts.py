@@ -17,8 +17,8 @@ from oasis.kubernetes.api.connection import ApiError
 from oasis.kubernetes.api.resources import PODS, Objects
 from oasis.kubernetes.control.hands import Hands
 from oasis.kubernetes.control.metrics import Metrics
-from oasis.kubernetes.control.statuses import Job
-from oasis.kubernetes.objects.oasis_job import Clock
+from oasis.kubernetes.control.statuses import StatusWriter
+from oasis.kubernetes.objects.oasis_job import SlotClock
 from oasis.kubernetes.objects.schema import reference, rows
 from oasis.kubernetes.planning.entry import Entry
 from oasis.kubernetes.planning.policy_state import policy_state, site_text
@@ -229,9 +229,9 @@ def test_a_status_that_cannot_be_written_does_not_keep_others_from_theirs(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     connection, metrics = FakeConnection(), Metrics()
-    clock = Clock(60.0)
+    clock = SlotClock(60.0)
     jobs = [
-        Job({"metadata": {"name": name, "namespace": "ns", "uid": name}}, clock)
+        StatusWriter({"metadata": {"name": name, "namespace": "ns", "uid": name}}, clock)
         for name in ("odd", "other")
     ]
     jobs[0].body = None  # type: ignore[assignment, method-assign]

@@ -12,11 +12,11 @@ from experiments.evaluation.policies import POLICIES
 from oasis.kubernetes import names
 from oasis.kubernetes.control.machines import StartUps
 from oasis.kubernetes.control.metrics import Metrics
-from oasis.kubernetes.objects.oasis_job import Clock
+from oasis.kubernetes.objects.oasis_job import SlotClock
 from tests.kubernetes.demo import report
 from tests.kubernetes.live_instance import delayed, late_jobs
 
-CLOCK = Clock(slot_seconds=60.0, startup_seconds=15.0, epoch=1000.0)
+CLOCK = SlotClock(slot_seconds=60.0, startup_seconds=15.0, epoch=1000.0)
 
 
 def pod(uid: str, slot: str | None, ready: bool = True) -> dict[str, Any]:

@@ -15,10 +15,10 @@ from oasis.kubernetes.api.resources import Objects
 from oasis.kubernetes.control.brain import Brain
 from oasis.kubernetes.control.checkpoint import Checkpoint
 from oasis.kubernetes.control.metrics import Metrics
-from oasis.kubernetes.control.settings import Settings
-from oasis.kubernetes.control.statuses import Job
+from oasis.kubernetes.control.settings import ControllerSettings
+from oasis.kubernetes.control.statuses import StatusWriter
 from oasis.kubernetes.objects.conditions import IN_STATE
-from oasis.kubernetes.objects.oasis_job import Clock
+from oasis.kubernetes.objects.oasis_job import SlotClock
 from oasis.scheduling.job import PolicyJob
 from tests.unit.kubernetes.fake_api import FakeConnection
 from tests.unit.kubernetes.test_existing_edits import SETTINGS, cluster, job, stored
@@ -43,9 +43,11 @@ class Moody(FIFO):
         assert state == {}
 
 
-def brain_of(policy: Any, seen: dict[str, list[Any]], settings: Settings = SETTINGS) -> Brain:
+def brain_of(
+    policy: Any, seen: dict[str, list[Any]], settings: ControllerSettings = SETTINGS
+) -> Brain:
     checkpoint = Checkpoint(Objects(FakeConnection()), "ns", "c")  # type: ignore[arg-type]
-    return Brain(policy, settings, Clock(60.0, 0.0, EPOCH), checkpoint, Metrics(), seen)
+    return Brain(policy, settings, SlotClock(60.0, 0.0, EPOCH), checkpoint, Metrics(), seen)
 
 
 def boundary(brain: Brain, slot: int, seen: dict[str, list[Any]]) -> None:
@@ -112,7 +114,7 @@ def test_a_policy_without_the_method_says_nothing() -> None:
 
 @pytest.mark.parametrize("end", ["given_up", "completed"])
 def test_it_goes_when_the_job_ends(end: str) -> None:
-    made = Job({"metadata": {"name": "j", "namespace": "d"}}, CLOCK)
+    made = StatusWriter({"metadata": {"name": "j", "namespace": "d"}}, CLOCK)
     made.in_state("starving", 0.0)
     assert [reason for _, reason, _, _ in made.news] == ["Starving"]
     if end == "given_up":

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from oasis import SolverError
 from oasis.solvers import Solution, Status, highs
-from offline.model.capacities import Level, Limit, fewer, solve_within
+from offline.model.capacities import CapacityLevel, Limit, fewer, solve_within
 
 HALF = 0.5 * (1.0 + 1.0013e-9)  # of a capacity: two are forgiven by HiGHS, not by `fits`
 BY_ROUNDING = 0.5 * (1.0 + 1.001e-9) * (1 + 2**-52)  # the same, but by the last bit alone
@@ -116,7 +116,7 @@ def test_variables_of_the_rows_that_cut_off_have_names_of_their_own() -> None:
 
 @given(st.lists(st.integers(1, 4), min_size=1, max_size=3))
 def test_rows_of_levels_let_through_what_is_below_one_of_them(counts: list[int]) -> None:
-    levels = [Level(np.arange(k + 1), n) for k, n in enumerate(counts)]
+    levels = [CapacityLevel(np.arange(k + 1), n) for k, n in enumerate(counts)]
     for values in product(range(3), repeat=len(counts)):
         problem = pulp.LpProblem("levels", pulp.LpMaximize)
         units = [problem.add_variable(f"n_{k}", 0, 2, pulp.LpInteger) for k in range(len(counts))]

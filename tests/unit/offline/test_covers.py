@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from oasis.model.rounding import CAPACITY_TOLERANCE
-from offline.model.capacities import Cover, Level, fits, used
+from offline.model.capacities import CapacityLevel, Cover, fits, used
 
 SIZES = st.sampled_from([1 / 2, 1 / 3, 2 / 3, 0.1, 0.314159, 0.685841, 0.25])
 HAIRS = st.sampled_from([0.0, 1e-9, CAPACITY_TOLERANCE, 1.2e-9, 2e-9, 1e-3])
@@ -28,7 +28,7 @@ def overfull(draw: st.DrawFn) -> tuple[list[float], list[int], float]:
     return amounts, counts, capacity
 
 
-def below_some_level(levels: list[Level], counts: tuple[int, ...]) -> bool:
+def below_some_level(levels: list[CapacityLevel], counts: tuple[int, ...]) -> bool:
     return any(not level.is_reached(np.array(counts)) for level in levels)
 
 

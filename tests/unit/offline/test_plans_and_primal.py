@@ -23,7 +23,7 @@ from offline.benders import plans
 from offline.benders import primal as module
 from offline.benders.master import CountModel
 from offline.benders.params import BendersParams, PrimalParams
-from offline.benders.plans import Comparison, close_plan, whole_plan
+from offline.benders.plans import PlanComparison, close_plan, whole_plan
 from offline.benders.primal import PrimalHeuristic
 from offline.benders.slot_model import Fill
 from offline.benders.subproblem import Separation, adjusted
@@ -176,7 +176,7 @@ def test_the_size_of_a_unit_is_its_largest_share_of_all_servers() -> None:
 def test_the_scale_of_distances_is_what_the_known_plan_takes() -> None:
     made = model(*THREE)
     known = made.values_of({name: Schedule(name, [[0, 0, 1]], []) for name in "ab"})
-    compared = Comparison.of(made.read(), known, made.size_of)
+    compared = PlanComparison.of(made.read(), known, made.size_of)
     assert compared.scale == pytest.approx(4.0 / 6.0)
 
 

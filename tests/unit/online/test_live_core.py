@@ -22,7 +22,7 @@ from oasis.online.live.core import Core, Events, live_to_dict, planned_utility, 
 from oasis.online.live.irrevocable import OasisCore
 from oasis.online.live.with_recourse import WAITS, RecourseCore
 from oasis.online.prices import PriceBounds
-from oasis.online.recourse.live_job import Record
+from oasis.online.recourse.live_job import PromiseRecord
 
 CLUSTER = Cluster(
     ("gpu",), (Server("w", {"gpu": 2.0}, 2),), (Server("p", {"gpu": 1.0}),), slot_seconds=1.0
@@ -304,7 +304,7 @@ def test_what_a_call_did_to_each_job_is_told_apart() -> None:
         "placed": (schedule("placed", 4), 32.0),
         "new": (schedule("new", 2), 64.0),
     }
-    events = Events([Completion("done", 0, 16.0)], ["late"], Record(broken=["delayed"]))
+    events = Events([Completion("done", 0, 16.0)], ["late"], PromiseRecord(broken=["delayed"]))
     assert change_between(before, after, "new", events) == Change(
         moved=("moved",),
         delayed=(Delay("delayed", 1, 3),),
@@ -346,7 +346,7 @@ def test_calls_are_counted_by_kind(call: str, decision: Decision | None, expecte
 
 
 def test_what_happened_is_added_to_the_totals() -> None:
-    record = Record(given_up=["b"], wasted=3, done=9, broken=["a", "b"], cut_short=1)
+    record = PromiseRecord(given_up=["b"], wasted=3, done=9, broken=["a", "b"], cut_short=1)
     events = Events([Completion("a", 4, 2.5), Completion("c", 4, 0.5)], ["b", "d"], record)
     first = counted(Totals(), "advance", None, events)
     assert first == Totals(

@@ -17,7 +17,7 @@ from oasis.online.recourse.live_job import (
     LEAST_SHARE,
     NEVER,
     LiveJob,
-    Record,
+    PromiseRecord,
     dominant_share,
     grid_of,
 )
@@ -203,27 +203,27 @@ def test_a_live_job_is_never_smaller_than_the_job(job: Job, cluster: Cluster, fl
 
 
 def test_a_completed_job_is_done_not_wasted() -> None:
-    record, made = Record(), planned()
+    record, made = PromiseRecord(), planned()
     made.run_until(9)
     record.leave(made, completed=True)
     assert (record.done, record.wasted, record.given_up) == (6, 0, [])
 
 
 def test_a_job_given_up_after_it_ran_is_named_with_its_waste() -> None:
-    record, made = Record(), planned()
+    record, made = PromiseRecord(), planned()
     made.run_until(5)
     record.leave(made, completed=False)
     assert (record.done, record.wasted, record.given_up) == (4, 4, ["j"])
 
 
 def test_a_job_given_up_before_it_ran_wastes_nothing() -> None:
-    record = Record()
+    record = PromiseRecord()
     record.leave(live(), completed=False)
-    assert record == Record()
+    assert record == PromiseRecord()
 
 
 def test_plain_data_of_a_record_are_copies() -> None:
-    record = Record(given_up=["a"], wasted=2, done=5, broken=["b"], cut_short=1)
+    record = PromiseRecord(given_up=["a"], wasted=2, done=5, broken=["b"], cut_short=1)
     plain = record.to_dict()
     assert plain == {
         "given_up_after_start": ["a"],
@@ -237,6 +237,6 @@ def test_plain_data_of_a_record_are_copies() -> None:
 
 
 def test_records_share_no_lists() -> None:
-    one, other = Record(), Record()
+    one, other = PromiseRecord(), PromiseRecord()
     one.broken.append("a")
     assert other.broken == []

@@ -13,7 +13,7 @@ from oasis.scheduling.job import NOTHING, Allocation, PolicyJob
 from oasis.scheduling.policy import Plan
 from oasis.scheduling.site import Machine, Site
 from oasis.simulator.execution import check
-from oasis.simulator.state import Progress, State
+from oasis.simulator.state import JobProgress, State
 
 BOTH = frozenset({"worker", "ps"})
 MACHINES = (
@@ -44,7 +44,7 @@ def state(partial_gangs: bool = False, **held: Allocation) -> State:
     made = State(Site(("gpu", "cpu"), MACHINES, partial_gangs=partial_gangs))
     made.now = 5.0
     for k in range(2):
-        progress = made.jobs[k] = Progress(job(k))
+        progress = made.jobs[k] = JobProgress(job(k))
         if f"j{k}" in held:
             made.hold(progress, held[f"j{k}"], coupled=False)
     made.lose(2)

@@ -8,11 +8,11 @@ from baselines import FIFO
 from oasis.simulator.elastic import elastic_from_window
 from oasis.simulator.run import replay
 from oasis.traces.mapping import MachineOptions
-from oasis.traces.window import Record, Window
+from oasis.traces.window import JobRecord, Window
 
 RECORDS = (
-    Record("a", 100.0, 60.0, 4, 4, {"gpu": 1.0}),
-    Record("b", 130.0, 30.0, 1, 1, {"gpu": 1.0}),
+    JobRecord("a", 100.0, 60.0, 4, 4, {"gpu": 1.0}),
+    JobRecord("b", 130.0, 30.0, 1, 1, {"gpu": 1.0}),
 )
 
 

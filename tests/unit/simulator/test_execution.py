@@ -7,11 +7,11 @@ import pytest
 from oasis.scheduling.job import NOTHING, Allocation, PolicyJob
 from oasis.scheduling.policy import Plan
 from oasis.scheduling.site import Machine, Site
-from oasis.simulator.costs import Change, ChangeCosts
+from oasis.simulator.costs import ChangeCosts, GangChange
 from oasis.simulator.events import COMPLETION, INFINITY, SAVED, Agenda
 from oasis.simulator.execution import Execution
 from oasis.simulator.speed import Linear, ScalingTable, Speed
-from oasis.simulator.state import Checkpoints, Progress, State
+from oasis.simulator.state import Checkpoints, JobProgress, State
 
 MACHINES = (Machine("n0", (4.0,)), Machine("n1", (4.0,)))
 SITE = Site(("gpu",), MACHINES)
@@ -42,7 +42,9 @@ class Run:
         for k in range(jobs):
             made = PolicyJob(f"j{k}", 0.0, 60.0, ((0, 1),), max_workers=4, index=k)
             interval = costs.checkpoint_interval
-            self.state.jobs[k] = Progress(made, Checkpoints(interval, 60.0) if interval else None)
+            self.state.jobs[k] = JobProgress(
+                made, Checkpoints(interval, 60.0) if interval else None
+            )
 
     def do(self, now: float, rejected: dict[int, str] | None = None, **held: Allocation) -> bool:
         """Carry out a plan at `now` that gives ``j0``, ``j1``, .. what they are to hold."""
@@ -50,7 +52,7 @@ class Run:
         changes = {int(name[1:]): allocation for name, allocation in held.items()}
         return self.execution.carry_out(Plan(changes, rejected or {}))
 
-    def job(self, index: int = 0) -> Progress:
+    def job(self, index: int = 0) -> JobProgress:
         return self.state.jobs[index]
 
     def due(self) -> list[tuple[float, int, int]]:
@@ -110,11 +112,13 @@ def test_jobs_exchange_machines_in_one_plan() -> None:
 @pytest.mark.parametrize(
     ("second", "ready", "change"),
     [
-        (FOUR, 10.0 + 7.0, Change.RESIZE),
-        (ELSEWHERE, 10.0 + 3.0, Change.MIGRATE),
+        (FOUR, 10.0 + 7.0, GangChange.RESIZE),
+        (ELSEWHERE, 10.0 + 3.0, GangChange.MIGRATE),
     ],
 )
-def test_each_change_costs_its_own_time(second: Allocation, ready: float, change: Change) -> None:
+def test_each_change_costs_its_own_time(
+    second: Allocation, ready: float, change: GangChange
+) -> None:
     run = Run(costs=ChangeCosts(start=1.0, resume=5.0, resize=7.0, migrate=3.0))
     run.do(0.0, j0=TWO)
     assert run.job().ready == 1.0
@@ -127,7 +131,7 @@ def test_a_resumed_job_pays_for_resuming() -> None:
     run.do(0.0, j0=TWO)
     run.do(4.0, j0=NOTHING)
     run.do(10.0, j0=FOUR)
-    assert (run.job().ready, run.job().changes) == (15.0, (Change.RESUME,))
+    assert (run.job().ready, run.job().changes) == (15.0, (GangChange.RESUME,))
     assert run.job().started == 0.0
 
 
@@ -229,7 +233,7 @@ def test_jobs_that_share_a_machine_get_their_speeds_together() -> None:
 def test_an_incomplete_gang_holds_its_machines_and_does_no_work() -> None:
     run = Run(site=Site(("gpu",), MACHINES, partial_gangs=True))
     made = PolicyJob("j0", 0.0, 60.0, ((0, 1),), min_workers=3, max_workers=4, index=0)
-    run.state.jobs[0] = Progress(made)
+    run.state.jobs[0] = JobProgress(made)
     run.do(0.0, j0=TWO)
     assert (run.job().started, run.job().rate, run.due()) == (None, 0.0, [])
     assert run.state.free == [(2,), (4,)]

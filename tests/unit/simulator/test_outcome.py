@@ -12,12 +12,12 @@ from oasis.model.decision import Decision
 from oasis.model.schedule import Schedule
 from oasis.scheduling.job import Allocation, PolicyJob
 from oasis.scheduling.site import Machine, Site
-from oasis.simulator.costs import Change, ChangeCosts
+from oasis.simulator.costs import ChangeCosts, GangChange
 from oasis.simulator.elastic import ElasticWorkload
 from oasis.simulator.outcome import JobTimes, Outcome
 from oasis.simulator.result import Run
 from oasis.simulator.speed import Linear
-from oasis.simulator.state import Progress
+from oasis.simulator.state import JobProgress
 from oasis.simulator.workload import Workload
 
 SITE = Site(
@@ -52,10 +52,10 @@ def outcome(*jobs: JobTimes, **changes: Any) -> Outcome:
 
 
 def test_waiting_is_what_is_left_of_the_time_from_arrival_to_end() -> None:
-    progress = Progress(PolicyJob("a", 2.0, 60.0, ((0, 1),)))
+    progress = JobProgress(PolicyJob("a", 2.0, 60.0, ((0, 1),)))
     progress.started, progress.end = 3.0, 20.0
     progress.running, progress.overhead, progress.remaining = 12.0, 1.5, 0.0
-    progress.changes = (Change.RESUME, Change.RESIZE, Change.RESUME, Change.MIGRATE)
+    progress.changes = (GangChange.RESUME, GangChange.RESIZE, GangChange.RESUME, GangChange.MIGRATE)
     progress.lost = 4.0
     found = JobTimes.of(progress)
     assert (found.waiting, found.running, found.overhead) == (4.5, 12.0, 1.5)
@@ -66,7 +66,7 @@ def test_waiting_is_what_is_left_of_the_time_from_arrival_to_end() -> None:
 
 
 def test_a_job_that_never_ended_is_measured_to_where_it_was_followed() -> None:
-    progress = Progress(PolicyJob("a", 2.0, 60.0, ((0, 1),)))
+    progress = JobProgress(PolicyJob("a", 2.0, 60.0, ((0, 1),)))
     progress.since, progress.started = 10.0, 3.0
     progress.running, progress.remaining = 5.0, 50.0
     found = JobTimes.of(progress)
@@ -76,12 +76,12 @@ def test_a_job_that_never_ended_is_measured_to_where_it_was_followed() -> None:
 
 
 def test_a_job_that_never_began_was_not_given_up() -> None:
-    found = JobTimes.of(Progress(PolicyJob("a", 2.0, 60.0, ((0, 1),))))
+    found = JobTimes.of(JobProgress(PolicyJob("a", 2.0, 60.0, ((0, 1),))))
     assert (found.start, found.is_given_up, found.work_done) == (None, False, 0.0)
 
 
 def test_rounding_leaves_no_negative_waiting() -> None:
-    progress = Progress(PolicyJob("a", 0.0, 1.0, ((0, 1),)))
+    progress = JobProgress(PolicyJob("a", 0.0, 1.0, ((0, 1),)))
     progress.end, progress.running = 0.3, 0.1 + 0.2
     assert JobTimes.of(progress).waiting == 0.0
 

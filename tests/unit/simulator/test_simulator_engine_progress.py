@@ -10,7 +10,7 @@ import pytest
 from oasis.simulator import NOTHING, Allocation, Machine, Plan, PolicyJob, Site, View
 from oasis.simulator.events import Outage
 from oasis.simulator.run import replay
-from oasis.simulator.state import Progress
+from oasis.simulator.state import JobProgress
 from oasis.simulator.workload import Workload
 
 ON_A, ON_B = Allocation(((0, 1),)), Allocation(((1, 1),))
@@ -66,7 +66,7 @@ def test_an_evicted_job_keeps_its_progress_and_does_not_end_by_itself() -> None:
 def test_job_that_is_done_has_no_work_left() -> None:
     settled: list[tuple[str, float, float | None]] = []
 
-    def settle(progress: Progress) -> None:
+    def settle(progress: JobProgress) -> None:
         settled.append((progress.job.id, progress.remaining, progress.end))
 
     plan = Plan({0: ON_A}, {1: "no"})

@@ -13,7 +13,7 @@ from oasis.scheduling.job import NOTHING, Allocation, PolicyJob, TrainingCurve
 from oasis.scheduling.site import Machine, Site
 from oasis.simulator.observation import Observation, Samples
 from oasis.simulator.outcome import MachineUse
-from oasis.simulator.state import Checkpoints, Progress, State, StateView
+from oasis.simulator.state import Checkpoints, JobProgress, State, StateView
 
 MACHINES = (Machine("n0", (4.0, 8.0)), Machine("n1", (4.0, 8.0)))
 SITE = Site(("gpu", "cpu"), MACHINES)
@@ -37,8 +37,8 @@ def job(name: str = "a", index: int = 0, arrival: float = 0.0) -> PolicyJob:
     )
 
 
-def started(state: State, made: PolicyJob, held: Allocation = NOTHING) -> Progress:
-    progress = state.jobs[made.index] = Progress(made)
+def started(state: State, made: PolicyJob, held: Allocation = NOTHING) -> JobProgress:
+    progress = state.jobs[made.index] = JobProgress(made)
     if held != NOTHING:
         state.hold(progress, held, coupled=False)
     return progress
@@ -221,8 +221,8 @@ def test_nobody_looks_at_a_job_without_an_observation() -> None:
 # -- progress of one job ---------------------------------------------------------------------------
 
 
-def working(rate: float = 2.0, ready: float = 0.0, **options: object) -> Progress:
-    progress = Progress(job(), **options)  # type: ignore[arg-type]
+def working(rate: float = 2.0, ready: float = 0.0, **options: object) -> JobProgress:
+    progress = JobProgress(job(), **options)  # type: ignore[arg-type]
     progress.allocation, progress.complete = TWO_AND_ONE, True
     progress.rate, progress.ready = rate, ready
     return progress
@@ -297,7 +297,7 @@ def test_a_written_checkpoint_starts_the_interval_anew() -> None:
 def test_samples_are_taken_at_the_ticks_of_the_clock_at_work() -> None:
     made = replace(job(), curve=TrainingCurve(((0.0, 1.0), (1.0, 0.0))))
     samples = Samples(made, Observation(interval=10.0))
-    progress = Progress(made, samples=samples)
+    progress = JobProgress(made, samples=samples)
     progress.allocation, progress.complete, progress.rate = TWO_AND_ONE, True, 1.5
     progress.advance(25.0)
     assert progress.observed_at(25.0) == [(0.0, 1.0), (10.0, 0.75), (20.0, 0.5)]

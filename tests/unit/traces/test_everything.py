@@ -18,7 +18,7 @@ from oasis.traces.options import TraceOptions
 from oasis.traces.plain_instance import PLAIN
 from oasis.traces.swf import SWF, SwfOptions
 from oasis.traces.window import (
-    Record,
+    JobRecord,
     Window,
     kept_line,
     kept_sentence,
@@ -161,8 +161,8 @@ def test_a_server_that_holds_no_worker_names_the_option(file: Path) -> None:
 
 def test_the_busiest_moment_is_that_of_the_recorded_runs_where_they_are_known() -> None:
     rows = [("a", 0.0, 3600.0, 4, 4, {"gpu": 1.0}), ("b", 0.0, 3600.0, 4, 4, {"gpu": 1.0})]
-    at_once = [Record(*row) for row in rows]
-    in_turn = [Record(*rows[0], started=0.0), Record(*rows[1], started=3600.0)]
+    at_once = [JobRecord(*row) for row in rows]
+    in_turn = [JobRecord(*rows[0], started=0.0), JobRecord(*rows[1], started=3600.0)]
     assert busiest(at_once, lambda record: record.workers) == 8
     assert busiest(in_turn, lambda record: record.workers) == 4
     options = TraceOptions(slot_seconds=1800.0)

@@ -18,7 +18,7 @@ from oasis.traces.plain_instance import PLAIN, PlainOptions, read_plain_instance
 from oasis.traces.plain_job import PlainJob
 from oasis.traces.slurm import SLURM, SlurmOptions, read_slurm
 from oasis.traces.swf import SWF, SwfOptions, read_swf
-from oasis.traces.table import Source, Table, read_source
+from oasis.traces.table import TraceSource, TraceTable, read_source
 from oasis.traces.times import OTHERS, WANTED
 
 PLAIN_ROWS = "id,submitted,duration,gpus\na,100,7200,4\nb,1900,3600,2\nc,2000,5400,8\n"
@@ -236,7 +236,7 @@ def test_bytes_that_are_no_utf8_are_told_apart(tmp_path: Path) -> None:
     path = tmp_path / "jobs.csv"
     path.write_bytes(b"id,gpus\nM\xfcller,4\nM\xe4ller,2")
     lines = ("id,gpus", "M\\xfcller,4", "M\\xe4ller,2")
-    assert read_source(path) == Source("jobs.csv", lines)
+    assert read_source(path) == TraceSource("jobs.csv", lines)
 
 
 def test_an_empty_file_has_no_header(tmp_path: Path) -> None:
@@ -247,9 +247,9 @@ def test_an_empty_file_has_no_header(tmp_path: Path) -> None:
 
 
 def test_a_kind_of_trace_of_ones_own(tmp_path: Path) -> None:
-    def read(source: Source, _: MachineOptions) -> Table[TraceRow]:
+    def read(source: TraceSource, _: MachineOptions) -> TraceTable[TraceRow]:
         jobs = [PlainJob(name, 0.0, 3600.0, 2) for name in source.lines]
-        return Table([TraceRow(job, {}) for job in jobs])
+        return TraceTable([TraceRow(job, {}) for job in jobs])
 
     trace = JobTrace("names", read, {"trace": "names"})
     path = tmp_path / "names.txt"

@@ -11,15 +11,15 @@ import pytest
 from oasis import InstanceError
 from oasis.traces.job_table import chosen_rows
 from oasis.traces.plain_job import PlainJob
-from oasis.traces.runs import Run, add_jobs
+from oasis.traces.runs import JobRun, add_jobs
 from oasis.traces.slurm import SLURM, SlurmOptions, json_rows, layout_of
-from oasis.traces.table import Source, Table
+from oasis.traces.table import TraceSource, TraceTable
 
 AT = "2024-03-01T0{}:00:00".format
 
 
-def table_of(rows: str, **options: Any) -> Table[Any]:
-    source = Source("jobs.txt", tuple(rows.strip("\n").splitlines()))
+def table_of(rows: str, **options: Any) -> TraceTable[Any]:
+    source = TraceSource("jobs.txt", tuple(rows.strip("\n").splitlines()))
     return SLURM.table(source, SlurmOptions(**options))
 
 
@@ -243,8 +243,8 @@ JobID|Submit|ElapsedRaw|State|AllocTRES
 
 
 def test_runs_are_added_in_the_order_of_the_file() -> None:
-    table: Table[Any] = Table()
-    runs = [Run("b", 3, 0.0, 60.0, 1, {}), Run("a", 2, 0.0, 60.0, 1, {})]
+    table: TraceTable[Any] = TraceTable()
+    runs = [JobRun("b", 3, 0.0, 60.0, 1, {}), JobRun("a", 2, 0.0, 60.0, 1, {})]
     add_jobs(table, [[run] for run in runs], "joined")
     assert [row.job.id for row in table.rows] == ["a", "b"]
 
@@ -339,7 +339,7 @@ def test_cells_that_are_cut_off_are_named() -> None:
     message = r"^row 3: Submit is cut off \(\+\): print it with sacct --parsable2, or wider: Subm"
     with pytest.raises(InstanceError, match=message):
         facts(fixed(10))
-    table = Source("jobs.txt", tuple(fixed(10).splitlines()))
+    table = TraceSource("jobs.txt", tuple(fixed(10).splitlines()))
     assert layout_of(table).split(table.lines[2])[5] == "cpu=16,gr+"
 
 
@@ -425,7 +425,7 @@ def test_json() -> None:
 def test_json_of_another_kind_is_refused() -> None:
     for text, message in (("{", "expected JSON"), ('{"jobs": 3}', "expected the list of jobs")):
         with pytest.raises(InstanceError, match=message):
-            json_rows(Source("jobs.json", (text,)))
+            json_rows(TraceSource("jobs.json", (text,)))
 
 
 # --- odd sites ------------------------------------------------------------------------------------
@@ -552,5 +552,5 @@ JobID|Submit|Start|End|ElapsedRaw|State|AllocTRES
 
 def test_blank_lines_above_the_header_of_sacct_are_no_header() -> None:
     text = f"JobID|Submit|Elapsed|AllocTRES\n7|{AT(8)}|01:00:00|gres/gpu=2"
-    source = Source("jobs.txt", ("", " ", *text.splitlines()))
+    source = TraceSource("jobs.txt", ("", " ", *text.splitlines()))
     assert SLURM.table(source, SlurmOptions()).rows[0].job.id == "7"

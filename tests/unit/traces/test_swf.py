@@ -8,15 +8,15 @@ import pytest
 
 from oasis import InstanceError
 from oasis.traces.swf import SWF, SwfOptions
-from oasis.traces.table import Source, Table
+from oasis.traces.table import TraceSource, TraceTable
 
 
 def line(job: int, submitted: float, took: float, gpus: int, status: int, wait: float = 0) -> str:
     return f"{job} {submitted} {wait} {took} {gpus} -1 -1 {gpus} 7200 -1 {status} 3 1 -1 1 -1 -1 -1"
 
 
-def table_of(*lines: str, **options: Any) -> Table[Any]:
-    return SWF.table(Source("log.swf", lines), SwfOptions(**options))
+def table_of(*lines: str, **options: Any) -> TraceTable[Any]:
+    return SWF.table(TraceSource("log.swf", lines), SwfOptions(**options))
 
 
 def facts(*lines: str, **options: Any) -> dict[str, tuple[float, float, int]]:

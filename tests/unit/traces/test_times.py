@@ -9,14 +9,14 @@ import pytest
 from oasis import InstanceError
 from oasis.traces.mapping import MachineOptions
 from oasis.traces.plain_instance import PLAIN, PlainOptions
-from oasis.traces.table import MalformedError, Source
-from oasis.traces.times import EPOCH, LOCAL, RELATIVE, ZONED, Clock, Durations, elapsed_seconds
+from oasis.traces.table import MalformedError, TraceSource
+from oasis.traces.times import EPOCH, LOCAL, RELATIVE, ZONED, Durations, TraceTimes, elapsed_seconds
 
 NOON = 1507532400.0  # 2017-10-09 07:00:00 UTC
 
 
-def clock(*texts: str, is_dated: bool = True, **options: Any) -> Clock:
-    made = Clock(MachineOptions(**options), is_dated=is_dated)
+def clock(*texts: str, is_dated: bool = True, **options: Any) -> TraceTimes:
+    made = TraceTimes(MachineOptions(**options), is_dated=is_dated)
     made.look_at(texts)
     return made
 
@@ -167,7 +167,7 @@ def test_times_that_clocks_show_twice_are_counted() -> None:
     ]
     rows = ["id,submitted,duration,gpus", *(f"{k},{text},60,1" for k, text in enumerate(texts))]
     options = PlainOptions(time_zone="Europe/Berlin")
-    assert PLAIN.table(Source("a.csv", tuple(rows)), options).notes == made.notes()
+    assert PLAIN.table(TraceSource("a.csv", tuple(rows)), options).notes == made.notes()
 
 
 @pytest.mark.parametrize(

@@ -13,14 +13,14 @@ from oasis.traces.openb import OpenbOptions
 from oasis.traces.options import TraceOptions
 from oasis.traces.philly import PhillyOptions
 from oasis.traces.table import malformed_lines, read_source, read_table, real
-from oasis.traces.window import Record, select
+from oasis.traces.window import JobRecord, select
 from oasis.workloads import generate
 
 HOUR = 3600.0
 
 
 def record(name, submitted=0.0, duration=2 * HOUR, gpus=2):
-    return Record(name, submitted, duration, gpus, gpus, {"gpu": 1.0})
+    return JobRecord(name, submitted, duration, gpus, gpus, {"gpu": 1.0})
 
 
 def names(records, begin=None, **options):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from oasis.model.cluster import Cluster, Server
 from oasis.model.resources import BANDWIDTH
-from oasis.workloads.generator import Settings, resolve
+from oasis.workloads.generator import GeneratorSettings, resolve
 from oasis.workloads.presets import DECAY, MIX, PRESETS, PRIORITY, RESOURCES, fitting
 from oasis.workloads.work import (
     MAX_ROUNDS,
@@ -140,7 +140,7 @@ GIVEN: dict[str, Any] = {
 }
 
 
-def settings(preset: str = "paper", **changes: Any) -> Settings:
+def settings(preset: str = "paper", **changes: Any) -> GeneratorSettings:
     return resolve(preset, **(GIVEN | changes))
 
 

@@ -10,7 +10,7 @@ import typer
 
 import oasis
 from oasis.kubernetes.names import BANDWIDTH
-from oasis.kubernetes.objects.oasis_job import Clock
+from oasis.kubernetes.objects.oasis_job import SlotClock
 from oasis.kubernetes.objects.quantities import ResourceMap
 
 if TYPE_CHECKING:
@@ -126,6 +126,6 @@ def memory_of(objects: Objects, system: str, name: str) -> dict[str, Any]:
     return memory
 
 
-def clock_of(memory: dict[str, Any]) -> Clock:
+def clock_of(memory: dict[str, Any]) -> SlotClock:
     """The slots of the controller."""
-    return Clock(memory["slot_seconds"], memory["startup_seconds"], memory["epoch"])
+    return SlotClock(memory["slot_seconds"], memory["startup_seconds"], memory["epoch"])

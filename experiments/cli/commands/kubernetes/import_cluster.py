@@ -30,7 +30,7 @@ from experiments.cli.results import write_instance
 from oasis.kubernetes.cluster.nodes import foreign_use, instance_of, places_of, site_of
 from oasis.kubernetes.names import KIND
 from oasis.kubernetes.objects.existing import EXISTING, SELECTOR, job_items, parse_existing
-from oasis.kubernetes.objects.oasis_job import Clock, JobSpec, job_id, parse_job
+from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock, job_id, parse_job
 from oasis.kubernetes.objects.quantities import ResourceMap
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def command(
     Example: oasis kubernetes import -o now.json && oasis compare now.json
     """
     with naming_flags(("slot_seconds", "startup_seconds")):
-        clock = Clock(slot_seconds, startup_seconds)
+        clock = SlotClock(slot_seconds, startup_seconds)
     resources = resource_map(gpu, bandwidth, storage)
     objects = connect(kubeconfig, context)
     from oasis.kubernetes.api.resources import NODES, PODS  # noqa: PLC0415 (needs an extra)
@@ -85,7 +85,7 @@ def command(
 
 
 def _jobs_there(
-    objects: Objects, namespace: str | None, clock: Clock, resources: ResourceMap
+    objects: Objects, namespace: str | None, clock: SlotClock, resources: ResourceMap
 ) -> Iterator[tuple[int | None, str, JobSpec]]:
     """Slot of arrival, if a controller has read it, time of creation, and what the owner wants."""
     from oasis.kubernetes.api.resources import OASIS_JOBS  # noqa: PLC0415 (needs an extra)

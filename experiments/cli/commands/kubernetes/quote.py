@@ -35,7 +35,7 @@ from experiments.cli.options import AsJson
 from experiments.cli.results import errors_name
 from oasis.kubernetes.names import API_VERSION, BANDWIDTH, KIND
 from oasis.kubernetes.objects.conditions import decision_message, reason_word, time_text
-from oasis.kubernetes.objects.oasis_job import Clock, parse_job
+from oasis.kubernetes.objects.oasis_job import SlotClock, parse_job
 from oasis.model.file_kinds import kind_of, read_content, refuse_other
 from oasis.model.rest import later
 
@@ -133,7 +133,7 @@ def scheduler_of(memory: dict[str, Any]) -> oasis.LiveScheduler:
         return oasis.LiveScheduler.load(path)
 
 
-def _show(job_id: str, quote: Any, clock: Clock) -> None:
+def _show(job_id: str, quote: Any, clock: SlotClock) -> None:
     decision, change = quote.decision, quote.change
     verdict = "would be admitted" if decision.admitted else "would be rejected"
     facts = []

@@ -35,7 +35,7 @@ from experiments.cli.options import AsJson, Set, choose_options, known, known_po
 from experiments.cli.results import errors_name
 from experiments.evaluation.live import cluster_policy, read_bounds
 from experiments.evaluation.policies import OASIS, POLICIES
-from oasis.kubernetes.control.settings import LOG_FORMATS, Settings, handler
+from oasis.kubernetes.control.settings import LOG_FORMATS, ControllerSettings, handler
 from oasis.kubernetes.names import BANDWIDTH
 
 if TYPE_CHECKING:
@@ -121,13 +121,13 @@ def command(
             of = read_bounds(bounds, horizon or lookahead)
     make = cluster_policy(policy, options, lookahead=lookahead, horizon=horizon, bounds=of)
     with naming_flags(
-        tuple(Settings.__dataclass_fields__),
+        tuple(ControllerSettings.__dataclass_fields__),
         namespace="--system-namespace",
         name="--controller-name",
         watched="--namespace",
         node_selector="--nodes",
     ):
-        settings = Settings(
+        settings = ControllerSettings(
             namespace=namespace,
             name=name,
             slot_seconds=slot_seconds,
@@ -159,10 +159,10 @@ def command(
     _run(controller, stop_after)
 
 
-def _check_clock(settings: Settings) -> None:
-    from oasis.kubernetes.objects.oasis_job import Clock  # noqa: PLC0415 (beside its only use)
+def _check_clock(settings: ControllerSettings) -> None:
+    from oasis.kubernetes.objects.oasis_job import SlotClock  # noqa: PLC0415 (beside its only use)
 
-    Clock(settings.slot_seconds, settings.startup_seconds)
+    SlotClock(settings.slot_seconds, settings.startup_seconds)
 
 
 def _run(controller: Controller, stop_after: int | None) -> None:
