@@ -85,7 +85,7 @@ def read_source(path: str | os.PathLike[str]) -> TraceSource:
     ...     path = Path(directory, "jobs.csv.gz")
     ...     _ = path.write_bytes(gzip.compress(b"id,gpus\r\na,4\r\n\r\n"))
     ...     read_source(path)
-    Source(name='jobs.csv.gz', lines=('id,gpus', 'a,4'))
+    TraceSource(name='jobs.csv.gz', lines=('id,gpus', 'a,4'))
     """
     return source_of(path, read_content(path))
 
@@ -96,7 +96,7 @@ def source_of(path: str | os.PathLike[str], content: bytes) -> TraceSource:
     Examples
     --------
     >>> source_of("jobs.csv", b"id,gpus\r\na,4\n")
-    Source(name='jobs.csv', lines=('id,gpus', 'a,4'))
+    TraceSource(name='jobs.csv', lines=('id,gpus', 'a,4'))
     """
     name = "standard input" if str(path) == STANDARD_INPUT else Path(path).name
     text = content.decode("utf-8-sig", errors="backslashreplace")

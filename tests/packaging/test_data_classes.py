@@ -17,7 +17,7 @@ import offline
 MUTABLE = {
     "Container",
     "Entry",
-    "Outcome",
+    "Decided",
     "Requests",
     "Steps",
     "Events",
@@ -27,12 +27,12 @@ MUTABLE = {
     "MergedServers",
     "PatternPool",
     "Plan",
-    "Record",
+    "PromiseRecord",
     "Row",
     "ServerGroup",
     "StabilityCentre",
     "Turn",
-    "Table",
+    "TraceTable",
 }
 WITH_DICT = {"Run"}  # has a cached property
 
