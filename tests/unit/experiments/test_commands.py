@@ -37,7 +37,7 @@ from experiments.cli.commands.kubernetes import (
 from experiments.cli.main import main
 from experiments.cli.version import print_version
 from experiments.evaluation import live as cluster_policies
-from experiments.figures.studies import commitment, families, floor
+from experiments.figures import FIGURES, studies
 from experiments.plotting.cluster_plan import plot_cluster_plan
 
 WHOLE = whole_app()
@@ -167,12 +167,12 @@ def test_bounds_of_a_cluster_come_from_what_was_learned(tmp_path: Path) -> None:
 
 
 def test_families_of_the_studies() -> None:
-    settings = floor.FIGURE.settings(scale=0.1)
-    assert len(floor.grid(settings)["instances"]) == 5
-    assert families.calibrated(settings, 100, 50, 300)["worker_servers"] == 5
-    assert families.family({"instance.preset": "testbed"}) == "testbed, 12 jobs"
-    assert commitment.label({"policy.name": "rrh"}) == "rrh"
-    for figure in (floor.FIGURE, commitment.FIGURE):
+    settings = FIGURES["floor"].settings(scale=0.1)
+    assert len(studies.floor_grid(settings)["instances"]) == 5
+    assert studies.calibrated(settings, 100, 50, 300)["worker_servers"] == 5
+    assert studies.family({"instance.preset": "testbed"}) == "testbed, 12 jobs"
+    assert studies.policy_label({"policy.name": "rrh"}) == "rrh"
+    for figure in studies.FIGURES:
         with pytest.raises(ValueError, match=r"^jobs, servers: expected neither"):
             figure.grid(figure.settings(jobs=(10,)))
         with pytest.raises(ValueError, match=r"^policies: expected none"):

@@ -16,26 +16,24 @@ from experiments.figures import EXPERIMENTS
 from experiments.figures.dragon import study as study_figures
 from experiments.figures.dragon import table1 as table1_figures
 from experiments.figures.dragon.models import (
+    AS_CODED,
     BATCH,
+    DEFAULT,
+    DRAGON,
     EXPOSED,
     FIG6_FACTORS,
     FIG7,
     FIG8,
     LINK_GBPS,
+    LOCALITY,
     MODELS,
     TESTBED,
+    by_policy,
     document,
     exponent,
     job,
-    speedup,
-)
-from experiments.figures.dragon.running import (
-    AS_CODED,
-    DEFAULT,
-    DRAGON,
-    LOCALITY,
-    by_policy,
     measure,
+    speedup,
     use_by_time,
 )
 from experiments.figures.dragon.study import INTENSITIES, gap, mean_run, study
