@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from experiments.cli.main import main
-from experiments.report.again import commands_of
+from experiments.report.sections import commands_of
 from oasis import InstanceError
 from oasis.traces import read_philly_plain, read_plain
 

@@ -39,10 +39,8 @@ from experiments.evaluation.tables import (
     solve_facts,
 )
 from experiments.plotting.canvas import as_written, new_figure, shorten
-from experiments.report.again import commands_of, not_options, text_of
-from experiments.report.page import report_page
-from experiments.report.section import MOST_ROWS, Section, inline_svg, table
-from experiments.report.sections import proofs_of, section_of
+from experiments.report.section import MOST_ROWS, Section, inline_svg, report_page, table
+from experiments.report.sections import commands_of, not_options, proofs_of, section_of, text_of
 from oasis.simulator import generate_elastic
 from offline import BendersParams, solve
 

@@ -20,11 +20,10 @@ from pyarrow import parquet
 import oasis
 from experiments.cli.main import main
 from experiments.figures import FIGURES
-from experiments.plotting.means import MOST_POINTS, means_page, plot_means
-from experiments.report.page import report_page
-from experiments.report.sweeps import is_table, read_sweep, sweep_section
+from experiments.plotting.comparison import MOST_POINTS, means_page, plot_means
+from experiments.report.section import report_page
+from experiments.report.sweeps import grid_of, is_table, read_sweep, sweep_section, toml_of
 from experiments.sweep import expand, run_sweep, summarise, sweep_config
-from experiments.sweep.grid import grid_of, toml_of
 from experiments.sweep.summary import columns_of, label, notes_of, rows_of
 
 SMALL = {"preset": "testbed", "jobs": [3, 4], "worker_servers": 3, "ps_servers": 2, "horizon": 8}
