@@ -11,7 +11,6 @@ from experiments.figures.figure import (
     PublishedFigure,
     Reproduction,
     reproduce,
-    reproduce_direct,
 )
 from experiments.figures.settings import FigureSettings
 from experiments.figures.specon import distribution, saving, schedules
@@ -38,5 +37,4 @@ __all__ = [
     "PublishedFigure",
     "Reproduction",
     "reproduce",
-    "reproduce_direct",
 ]
