@@ -10,6 +10,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from tests.builders import exit_code as call
+
 pytest.importorskip("matplotlib", reason="needs the plot extra")
 pytest.importorskip("pyarrow", reason="needs the sweep extra")
 
@@ -18,7 +20,6 @@ from matplotlib.patches import Rectangle
 from pyarrow import parquet
 from scipy import stats
 
-from experiments.cli.main import main
 from experiments.figures import EXPERIMENTS, FIGURES
 from experiments.figures.figure import (
     PublishedFigure,
@@ -49,12 +50,6 @@ def cell(policy="oasis", seed=0, utility=1.0, **more):
         "finished": 2,
         **more,
     }
-
-
-def call(*arguments):
-    with pytest.raises(SystemExit) as exit_info:
-        main([str(argument) for argument in arguments])
-    return exit_info.value.code
 
 
 # --- numbers ------------------------------------------------------------------------------------

@@ -5,17 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 
-from oasis.model.cluster import Cluster, Server
+from oasis.model.cluster import Cluster
 from oasis.model.decision import Decision
 from oasis.model.errors import InstanceError
-from oasis.model.job import Job
 from oasis.model.schedule import Schedule
-from oasis.model.utility import Constant, Deadline
+from oasis.model.utility import Constant
 from oasis.online.live.answers import Change, Completion, Delay, Progress, Totals
 from oasis.online.live.calls import CALLS, Planned, carry_out, change_between, counted
 from oasis.online.live.core import Core, Events, live_to_dict, planned_utility, restricted
@@ -23,16 +23,11 @@ from oasis.online.live.irrevocable import OasisCore
 from oasis.online.live.with_recourse import WAITS, RecourseCore
 from oasis.online.prices import PriceBounds
 from oasis.online.recourse.live_job import PromiseRecord
+from tests import builders
 
-CLUSTER = Cluster(
-    ("gpu",), (Server("w", {"gpu": 2.0}, 2),), (Server("p", {"gpu": 1.0}),), slot_seconds=1.0
-)
+CLUSTER = builders.cluster(gpus=2.0, servers=2)
 LOOKAHEAD = 8
-
-
-def job(name: str, arrival: int, slots: int, value: float, latest: int = 99) -> Job:
-    """Needs all four GPUs for `slots` slots; worth `value` up to delay `latest`."""
-    return Job(name, arrival, slots, 4, 1, 1.0, 0.0, {"gpu": 1.0}, {}, Deadline(value, latest))
+job = partial(builders.job, workers=4)  # all four GPUs unless it says otherwise
 
 
 def recourse(**options: Any) -> RecourseCore:

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from oasis.model.cluster import Cluster, Server
 from oasis.model.errors import InstanceError, OasisError
-from oasis.model.job import Job
-from oasis.model.utility import Deadline
 from oasis.online.live.answers import Totals
 from oasis.online.live.irrevocable import OasisCore
 from oasis.online.live.journal import (
@@ -26,14 +24,10 @@ from oasis.online.live.journal import (
 )
 from oasis.online.live.scheduler import CORES, INTERRUPTED, LastingCalls
 from oasis.online.live.with_recourse import RecourseCore
+from tests import builders
 
-CLUSTER = Cluster(
-    ("gpu",), (Server("w", {"gpu": 2.0}, 2),), (Server("p", {"gpu": 1.0}),), slot_seconds=1.0
-)
-
-
-def job(name: str, arrival: int, slots: int, value: float) -> Job:
-    return Job(name, arrival, slots, 4, 1, 1.0, 0.0, {"gpu": 1.0}, {}, Deadline(value, 9.0))
+CLUSTER = builders.cluster(gpus=2.0, servers=2)
+job = partial(builders.job, latest=9.0, workers=4)  # all four GPUs, worth something until delay 9
 
 
 def lasting() -> LastingCalls:
