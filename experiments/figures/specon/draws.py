@@ -299,6 +299,7 @@ def as_published(figure: str, number: int, most_loss: float = LOSS) -> Draw:
     >>> as_published("5", 1).seed > as_published("5", 0).seed
     True
     """
+    # Draws are searched once per process; figures ask for the same ones many times.
     found, more = _search(figure, most_loss)
     while len(found) <= number:
         found.append(next(more))

@@ -198,6 +198,7 @@ def run(
         _check_clock(settings)
     log_format = known(log_format, LOG_FORMATS, "--log-format")
     logging.basicConfig(level=logging.INFO, handlers=[handler(log_format)])
+    # All options are read before anything is asked of the cluster: a wrong one costs no request.
     objects = connect(kubeconfig, context, dry_run=dry_run)
     from oasis.kubernetes.control.controller import Controller  # noqa: PLC0415 (needs an extra)
     from oasis.kubernetes.control.metrics import Metrics  # noqa: PLC0415 (needs an extra)
