@@ -5,18 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 
 from oasis.driver.service import CALLS, Events, Service, carry_out, counted
-from oasis.model.cluster import Cluster, Server
+from oasis.model.cluster import Cluster
 from oasis.model.decision import Decision
 from oasis.model.errors import InstanceError
-from oasis.model.job import Job
 from oasis.model.schedule import Schedule
-from oasis.model.utility import Constant, Deadline
+from oasis.model.utility import Constant
 from oasis.online.answers import (
     Change,
     Completion,
@@ -30,16 +30,11 @@ from oasis.online.oasis import OASiS
 from oasis.online.prices import PriceBounds
 from oasis.online.recourse.policy import WAITS, Recourse
 from oasis.online.rolling import restricted
+from tests import builders
 
-CLUSTER = Cluster(
-    ("gpu",), (Server("w", {"gpu": 2.0}, 2),), (Server("p", {"gpu": 1.0}),), slot_seconds=1.0
-)
+CLUSTER = builders.cluster(gpus=2.0, servers=2)
 LOOKAHEAD = 8
-
-
-def job(name: str, arrival: int, slots: int, value: float, latest: int = 99) -> Job:
-    """Needs all four GPUs for `slots` slots; worth `value` up to delay `latest`."""
-    return Job(name, arrival, slots, 4, 1, 1.0, 0.0, {"gpu": 1.0}, {}, Deadline(value, latest))
+job = partial(builders.job, workers=4)  # all four GPUs unless it says otherwise
 
 
 def recourse(**options: Any) -> Service:
