@@ -9,7 +9,7 @@ import numpy as np
 
 from oasis.model.errors import InstanceError, located_at
 from oasis.model.job import Job
-from oasis.model.resources import ResourceVector, as_array, check_known
+from oasis.model.resources import BANDWIDTH, ResourceVector, as_array, check_known
 from oasis.model.rounding import FloatArray
 from oasis.model.summary import Facts, Summarised
 from oasis.model.validation import (
@@ -76,7 +76,8 @@ class Cluster(Summarised):
     resources : tuple of str
         Names of the R resource types.
     worker_servers, ps_servers : tuple of Server
-        H machines that host workers and K machines that host parameter servers.
+        H machines that host workers and K machines that host parameter servers; K may be 0, for
+        jobs that need none (`Job.needs_ps`).
     slot_seconds : float
         Length of one slot; bandwidth times this is what one slot can transfer.
 
@@ -136,13 +137,16 @@ class Cluster(Summarised):
         path = f"{group}_servers"
         servers = tuple(getattr(self, path))
         object.__setattr__(self, path, servers)
-        if not servers:
+        if not servers and group == "worker":  # jobs may do without parameter servers
             raise InstanceError(path, "expected at least one server")
         for k, server in enumerate(servers):
             with located_at(f"{path}[{k}].capacity"):
                 check_known(server.capacity, self.resources)
         rows = [as_array(server.capacity, self.resources) for server in servers]
-        capacity = np.repeat(np.array(rows), [server.count for server in servers], axis=0)
+        each = np.array(rows, dtype=np.float64).reshape(-1, len(self.resources))
+        capacity = np.repeat(
+            each, np.array([server.count for server in servers], dtype=int), axis=0
+        )
         capacity.flags.writeable = False
         object.__setattr__(self, f"{group}_capacity", capacity)
         ids = tuple(name for server in servers for name in server.ids)
@@ -158,10 +162,17 @@ class Cluster(Summarised):
                 seen |= names
 
     def check(self, job: Job) -> None:
-        """Raise `InstanceError` if `job` names an unknown resource or can never end its work."""
+        """Raise `InstanceError` if `job` can never run here.
+
+        It names an unknown resource, needs parameter servers where no machine hosts any, or its
+        work is too much to count.
+        """
         for name in ("worker", "ps"):
             with located_at(name):
                 check_known(getattr(job, name), self.resources)
+        if job.needs_ps and not self.ps_ids:
+            expected = "expected 0, as there is no server in ps_servers"
+            raise InstanceError(f"worker.{BANDWIDTH}", f"{expected}, got {job.bandwidth:g}")
         job.work(self.slot_seconds)  # raises InstanceError if the work is too much to count
 
 

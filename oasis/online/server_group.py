@@ -58,7 +58,7 @@ class ServerGroup:
         price: PriceFunction,
     ) -> ServerGroup:
         """A group with nothing committed: one column for each entry of `servers`."""
-        copies = np.array([server.count for server in servers])
+        copies = np.array([server.count for server in servers], dtype=np.int64)
         first = np.cumsum(copies) - copies
         columns = np.ascontiguousarray(capacity[first].T)
         used = np.zeros((len(columns), horizon, len(first)))
@@ -98,7 +98,7 @@ class ServerGroup:
         with np.errstate(over="ignore"):  # the quotient by a tiny demand is inf, which `most` caps
             free /= demand[:, None]
         units = free.min(axis=0, initial=float(most))
-        units += SPARE_MARGIN * (units + int(self.copies[-1] + self.server[-1]))
+        units += SPARE_MARGIN * (units + self._servers)
         np.minimum(units, most, out=units)
         at_most: IntArray = np.maximum(units, 0.0, out=units).astype(np.int64)
         return at_most
@@ -282,9 +282,14 @@ class ServerGroup:
             self.spare[:, left:] = (self.capacity @ self.copies + self._margin)[:, None]
 
     @property
+    def _servers(self) -> int:
+        """Number of servers; 0 where no machine hosts parameter servers."""
+        return int(self.copies[-1] + self.server[-1]) if len(self.copies) else 0
+
+    @property
     def _is_open(self) -> bool:
         """Whether every server has a column of its own."""
-        return len(self.copies) == int(self.copies[-1] + self.server[-1])
+        return len(self.copies) == self._servers
 
     def _column(self, servers: IntArray) -> IntArray:
         if self._is_open:

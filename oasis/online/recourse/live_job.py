@@ -44,7 +44,7 @@ def grid_of(cluster: Cluster) -> dict[str, float]:
     2^-51 of the largest server. Counts are rounded with a tolerance of 1e-9 (see `rounding`)
     of their own server, so that this loses no task unless servers differ by a factor of millions.
     """
-    largest = np.maximum(cluster.worker_capacity.max(axis=0), cluster.ps_capacity.max(axis=0))
+    largest = np.concatenate([cluster.worker_capacity, cluster.ps_capacity]).max(axis=0)
     _, exponent = np.frexp(np.maximum(largest, np.finfo(float).tiny * 2.0**60))
     return {
         name: float(np.ldexp(1.0, int(power) + 1 - MANTISSA))
