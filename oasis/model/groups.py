@@ -62,6 +62,15 @@ class TaskGroup(StrEnum):
     WORKER = "worker"
     PS = "ps"
 
+    @classmethod
+    def _missing_(cls, value: object) -> TaskGroup:
+        raise ValueError(f"group: expected one of {', '.join(cls)}, got {value!r}")
+
+    @property
+    def tasks(self) -> str:
+        """What its tasks are called in sentences."""
+        return "workers" if self is TaskGroup.WORKER else "parameter servers"
+
     @property
     def hosts(self) -> str:
         """What the machines of the group are called in sentences."""
