@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from oasis.model.errors import InstanceError, located_at
+from oasis.model.groups import GROUPS, TaskGroup
 from oasis.model.job import Job
-from oasis.model.resources import BANDWIDTH, ResourceVector, as_array, check_known
+from oasis.model.resources import ResourceVector, as_array, check_known
 from oasis.model.rounding import FloatArray
 from oasis.model.summary import Facts, Summarised
 from oasis.model.validation import (
@@ -122,7 +123,7 @@ class Cluster(Summarised):
         seconds = number(self.slot_seconds, "slot_seconds", above=True, maximum=LARGEST_AMOUNT)
         amount(seconds, "slot_seconds")
         object.__setattr__(self, "slot_seconds", seconds)
-        for group in ("worker", "ps"):
+        for group in GROUPS:
             self._expand(group)
         self._check_server_ids()
 
@@ -133,11 +134,11 @@ class Cluster(Summarised):
         names = ", ".join(self.resources)
         return "Cluster", [("servers", servers), ("resources", names), ("slots of", slot)]
 
-    def _expand(self, group: str) -> None:
+    def _expand(self, group: TaskGroup) -> None:
         path = f"{group}_servers"
-        servers = tuple(getattr(self, path))
+        servers = tuple(group.servers(self))
         object.__setattr__(self, path, servers)
-        if not servers and group == "worker":  # jobs may do without parameter servers
+        if not servers and group is TaskGroup.WORKER:  # jobs may do without parameter servers
             raise InstanceError(path, "expected at least one server")
         for k, server in enumerate(servers):
             with located_at(f"{path}[{k}].capacity"):
@@ -154,25 +155,19 @@ class Cluster(Summarised):
 
     def _check_server_ids(self) -> None:
         seen: set[str] = set()
-        for path in ("worker_servers", "ps_servers"):
-            for k, server in enumerate(getattr(self, path)):
+        for group in GROUPS:
+            for k, server in enumerate(group.servers(self)):
                 names = {server.id, *server.ids}
                 if seen & names:
-                    raise InstanceError(f"{path}[{k}].id", f"duplicate server id {server.id!r}")
+                    path = f"{group}_servers[{k}].id"
+                    raise InstanceError(path, f"duplicate server id {server.id!r}")
                 seen |= names
 
     def check(self, job: Job) -> None:
-        """Raise `InstanceError` if `job` can never run here.
-
-        It names an unknown resource, needs parameter servers where no machine hosts any, or its
-        work is too much to count.
-        """
-        for name in ("worker", "ps"):
-            with located_at(name):
-                check_known(getattr(job, name), self.resources)
-        if job.needs_ps and not self.ps_ids:
-            expected = "expected 0, as there is no server in ps_servers"
-            raise InstanceError(f"worker.{BANDWIDTH}", f"{expected}, got {job.bandwidth:g}")
+        """Raise `InstanceError` if `job` names an unknown resource or can never end its work."""
+        for group in GROUPS:
+            with located_at(group):
+                check_known(group.of(job), self.resources)
         job.work(self.slot_seconds)  # raises InstanceError if the work is too much to count
 
 

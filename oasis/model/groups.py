@@ -69,36 +69,37 @@ class TaskGroup(StrEnum):
     @property
     def tasks(self) -> str:
         """What its tasks are called in sentences."""
-        return "workers" if self is TaskGroup.WORKER else "parameter servers"
+        return "workers" if self is _WORKER else "parameter servers"
 
     @property
     def hosts(self) -> str:
         """What the machines of the group are called in sentences."""
-        return "worker servers" if self is TaskGroup.WORKER else "parameter-server hosts"
+        return "worker servers" if self is _WORKER else "parameter-server hosts"
 
     def of(self, owner: PerGroup[T_co]) -> T_co:
         """The entry of this group: the demand of one task of a job, the prices of its machines."""
-        return owner.worker if self is TaskGroup.WORKER else owner.ps
+        return owner.worker if self is _WORKER else owner.ps
 
     def placed(self, owner: Placed[T_co]) -> T_co:
         """Where the tasks of this group are: the rows of a schedule, a part of an allocation."""
-        return owner.workers if self is TaskGroup.WORKER else owner.ps
+        return owner.workers if self is _WORKER else owner.ps
 
     def servers(self, cluster: Cluster) -> tuple[Server, ...]:
         """The machines that host the group, identical ones together."""
-        return cluster.worker_servers if self is TaskGroup.WORKER else cluster.ps_servers
+        return cluster.worker_servers if self is _WORKER else cluster.ps_servers
 
     def ids(self, cluster: Cluster) -> tuple[str, ...]:
         """Names of the machines that host the group."""
-        return cluster.worker_ids if self is TaskGroup.WORKER else cluster.ps_ids
+        return cluster.worker_ids if self is _WORKER else cluster.ps_ids
 
     def capacity(self, cluster: Cluster) -> FloatArray:
         """Capacities of the machines that host the group, (H, R) or (K, R)."""
-        return cluster.worker_capacity if self is TaskGroup.WORKER else cluster.ps_capacity
+        return cluster.worker_capacity if self is _WORKER else cluster.ps_capacity
 
     def count(self, job: Job, workers: npt.ArrayLike) -> IntArray:
         """Tasks of the group that go with each count of workers of a job; (6)."""
-        return np.asarray(workers) if self is TaskGroup.WORKER else job.ps_needed(workers)
+        return np.asarray(workers) if self is _WORKER else job.ps_needed(workers)
 
 
 GROUPS = tuple(TaskGroup)
+_WORKER = TaskGroup.WORKER  # a name of the module is looked up faster than a member of an enum

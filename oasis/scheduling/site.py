@@ -15,6 +15,7 @@ import numpy as np
 
 from oasis.model.cluster import Cluster, Server
 from oasis.model.errors import InstanceError
+from oasis.model.groups import GROUPS, TaskGroup
 from oasis.model.job import Job
 from oasis.model.rounding import TOLERANCE, IntArray
 from oasis.model.schedule import SLOT, Schedule
@@ -22,7 +23,6 @@ from oasis.model.summary import Facts, Summarised
 from oasis.scheduling.job import Allocation, PolicyJob, Tasks
 
 FINE = 1 << 40  # grid for amounts that are no whole numbers: 9e-13 of a unit
-GROUPS = ("worker", "ps")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Machine:
         Its name in messages.
     amounts : tuple of float
         Capacity of each resource, in its unit.
-    hosts : frozenset of {"worker", "ps"}
+    hosts : frozenset of TaskGroup
         Which tasks it may run: one kind in the paper's model, both in a Kubernetes cluster.
     grid : int
         Grid units in one unit.
@@ -112,8 +112,7 @@ class Site(Summarised):
             for group in GROUPS
         }
         object.__setattr__(self, "_hosts", hosts)
-        servers = set(hosts["ps"])
-        both = tuple(machine for machine in hosts["worker"] if machine in servers)
+        both = tuple(sorted(set.intersection(*map(set, hosts.values()))))
         object.__setattr__(self, "_both", both)
 
     def summary(self) -> tuple[str, Facts]:
@@ -235,20 +234,20 @@ def cluster_of(site: Site) -> Cluster:
         (group,) = machine.hosts
         capacity = dict(zip(site.resources, machine.amounts, strict=True))
         servers[group].append(Server(machine.id, capacity))
-    worker, ps = (tuple(servers[group]) for group in GROUPS)
-    return Cluster(site.resources, worker, ps, site.unit_seconds)
+    groups = (tuple(servers[group]) for group in GROUPS)
+    return Cluster(site.resources, *groups, slot_seconds=site.unit_seconds)
 
 
 def allocations(schedule: Schedule, site: Site) -> dict[int, Allocation]:
     """What a job holds in each slot in which it runs, by slot; the machines are those of `site`."""
     workers = _tasks_by_slot(schedule.workers, 0)
-    ps = _tasks_by_slot(schedule.ps, len(site.machines_for("worker")))
+    ps = _tasks_by_slot(schedule.ps, len(site.machines_for(TaskGroup.WORKER)))
     return {slot: Allocation(tasks, ps.get(slot, ())) for slot, tasks in workers.items()}
 
 
 def allocation_in(schedule: Schedule, slot: int, site: Site) -> Allocation:
     """What a job holds in one slot; `NOTHING` if it does not run there."""
-    first_ps = len(site.machines_for("worker"))
+    first_ps = len(site.machines_for(TaskGroup.WORKER))
     return Allocation(_tasks_in(schedule.workers, slot, 0), _tasks_in(schedule.ps, slot, first_ps))
 
 

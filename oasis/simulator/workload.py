@@ -7,11 +7,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from oasis.model.errors import InstanceError
+from oasis.model.groups import GROUPS
 from oasis.model.instance import Instance, expect_instance
 from oasis.model.summary import Facts, Summarised
 from oasis.model.validation import LARGEST_COUNT, describe, integer
 from oasis.scheduling.job import PolicyJob
-from oasis.scheduling.site import GROUPS, Machine, Site, grid_for, policy_job
+from oasis.scheduling.site import Machine, Site, grid_for, policy_job
 from oasis.traces.plain_job import PlainJob
 
 
@@ -48,16 +49,14 @@ class Workload(Summarised):
         """The instance in units of slots; allocations change only between slots."""
         expect_instance(instance)
         cluster = instance.cluster
-        capacities = (cluster.worker_capacity.tolist(), cluster.ps_capacity.tolist())
-        rows = [row for group in capacities for row in group]
-        rows += [list(d.values()) for job in instance.jobs for d in (job.worker, job.ps)]
+        tables = {group: group.capacity(cluster).tolist() for group in GROUPS}
+        rows = [row for table in tables.values() for row in table]
+        rows += [list(group.of(job).values()) for job in instance.jobs for group in GROUPS]
         grid = grid_for(amount for row in rows for amount in row)
         machines = tuple(
             Machine(name, tuple(row), frozenset({group}), grid)
-            for group, ids, table in zip(
-                GROUPS, (cluster.worker_ids, cluster.ps_ids), capacities, strict=True
-            )
-            for name, row in zip(ids, table, strict=True)
+            for group, table in tables.items()
+            for name, row in zip(group.ids(cluster), table, strict=True)
         )
         site = Site(cluster.resources, machines, cluster.slot_seconds, True, instance.horizon)
         ordered = enumerate(instance.jobs_by_arrival())

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 import oasis
 from experiments.evaluation.policies import POLICIES, entry_of
-from oasis import Instance, Job, LiveScheduler, PriceBounds, Server
+from oasis import Cluster, Instance, Job, LiveScheduler, PriceBounds, Server
 from oasis.online.recourse import RecourseParams
 from oasis.solvers import TRUST, Status
 from offline import METHODS, learn_prices, solve
@@ -259,8 +259,25 @@ def test_a_job_that_needs_parameter_servers_is_refused_by_name(
     with pytest.raises(oasis.InstanceError) as caught:
         replace(instance, jobs=(*instance.jobs[:last], needs))
     assert str(caught.value) == f"jobs[{last}].worker.{BANDWIDTH}: {found}"
-    schedulers = (oasis.OASiS.from_instance(instance), live("none", instance))
-    for scheduler in schedulers:
-        with pytest.raises(oasis.InstanceError) as caught:
-            scheduler.submit(needs)
-        assert str(caught.value) == f"worker.{BANDWIDTH}: {found}"
+
+
+@given(bare(all_instances()))
+def test_a_scheduler_finds_no_room_for_parameter_servers_without_a_machine(
+    instance: Instance,
+) -> None:
+    """Which machines there are may change in the life of a cluster: such a job has no schedule."""
+    job = instance.jobs_by_arrival()[-1]
+    needs = replace(job, worker={BANDWIDTH: 1.5}, ps={"cpu": 0.1, BANDWIDTH: 2.0})
+    assert not oasis.OASiS.from_instance(instance).submit(needs).admitted
+    for kind in (*COMMITMENTS, "oasis"):
+        scheduler = live(kind, instance)
+        scheduler.advance(job.arrival)
+        assert scheduler.submit(needs).schedule is None
+    roomy = Cluster(("cpu", BANDWIDTH), (Server("w", {"cpu": 9.0, BANDWIDTH: 9.0}),), (), 1.0)
+    prices = PriceBounds.from_jobs([], roomy, 9, may_know_nothing=True)
+    rich = replace(needs, arrival=0, utility=oasis.Constant(10.0))
+    decision = oasis.OASiS(roomy, 9, prices).quote(rich)
+    assert decision.rejection is None
+    assert decision.reason is not None
+    assert decision.reason.startswith("no room: 0 of ")
+    assert decision.reason.endswith("of the ps servers")

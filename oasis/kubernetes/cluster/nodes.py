@@ -13,11 +13,12 @@ from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock
 from oasis.kubernetes.objects.quantities import Amounts, ResourceMap, quantity, requests_of, summed
 from oasis.model.cluster import Cluster
 from oasis.model.errors import InstanceError
+from oasis.model.groups import GROUPS, TaskGroup
 from oasis.model.instance import Instance
 from oasis.model.job import Job
 from oasis.model.utility import Constant, Deadline, Piecewise, Sigmoid, Utility
 from oasis.model.validation import describe
-from oasis.scheduling.site import FINE, GROUPS, Machine, Site, cluster_of
+from oasis.scheduling.site import FINE, Machine, Site, cluster_of
 
 ROLES = ("worker", "ps", "both")
 ENDED = ("Succeeded", "Failed")
@@ -165,12 +166,12 @@ def site_of(
     Raises
     ------
     NodesError
-        If one group has no machine.
+        If no machine takes workers. Without one for parameter servers, jobs that need some find no
+        room, and all others run.
     """
-    for group in GROUPS:
-        if not any(group in place.hosts for place in places):
-            expected = f"expected one with the label {NODE_ROLE}={group}, found none"
-            raise NodesError("nodes", expected)
+    if not any(TaskGroup.WORKER in place.hosts for place in places):
+        expected = f"expected one with the label {NODE_ROLE}={TaskGroup.WORKER}, found none"
+        raise NodesError("nodes", expected)
     machines = tuple(
         Machine(
             place.id,
