@@ -60,7 +60,9 @@ class Pools:
     def __init__(self, site: Site) -> None:
         self._site, size = site, len(site.resources)
         shared = any(len(machine.hosts) == len(GROUPS) for machine in site.machines)
-        self._offsets = {group: 0 if shared else k * size for k, group in enumerate(GROUPS)}
+        self._offsets: dict[str, int] = {
+            group: 0 if shared else k * size for k, group in enumerate(GROUPS)
+        }
         self._size = size if shared else size * len(GROUPS)
         self.totals = self.sums([machine.amounts for machine in site.machines])
 

@@ -55,7 +55,7 @@ class TaskGroup(StrEnum):
     >>> [(str(group), len(group.ids(instance.cluster))) for group in GROUPS]
     [('worker', 7), ('ps', 2)]
     >>> job = instance.jobs[0]
-    >>> TaskGroup.PS.of(job) == job.ps, TaskGroup.PS.count(job, [1, 7]).tolist()
+    >>> TaskGroup.PS.of(job) == job.ps, TaskGroup.PS.needed(job, [1, 7]).tolist()
     (True, [1, 4])
     """
 
@@ -96,7 +96,7 @@ class TaskGroup(StrEnum):
         """Capacities of the machines that host the group, (H, R) or (K, R)."""
         return cluster.worker_capacity if self is _WORKER else cluster.ps_capacity
 
-    def count(self, job: Job, workers: npt.ArrayLike) -> IntArray:
+    def needed(self, job: Job, workers: npt.ArrayLike) -> IntArray:
         """Tasks of the group that go with each count of workers of a job; (6)."""
         return np.asarray(workers) if self is _WORKER else job.ps_needed(workers)
 

@@ -207,7 +207,7 @@ class RoundRobin(TaskByTask):
     name = "round-robin"
 
     def __init__(self) -> None:
-        self._after = dict.fromkeys(GROUPS, 0)
+        self._after: dict[str, int] = dict.fromkeys(GROUPS, 0)
 
     def next_machine(
         self, room: Room, machines: Sequence[int], demand: Demand, group: str

@@ -234,8 +234,8 @@ def cluster_of(site: Site) -> Cluster:
         (group,) = machine.hosts
         capacity = dict(zip(site.resources, machine.amounts, strict=True))
         servers[group].append(Server(machine.id, capacity))
-    groups = (tuple(servers[group]) for group in GROUPS)
-    return Cluster(site.resources, *groups, slot_seconds=site.unit_seconds)
+    worker, ps = (tuple(servers[group]) for group in GROUPS)
+    return Cluster(site.resources, worker, ps, site.unit_seconds)
 
 
 def allocations(schedule: Schedule, site: Site) -> dict[int, Allocation]:

@@ -92,7 +92,7 @@ def _row(load: dict[str, object]) -> tuple[str, ...]:
     mean, peak, capacity = load["mean"], load["peak"], load["capacity"]
     return (
         str(load["resource"]),
-        TaskGroup(load["group"]).hosts,
+        TaskGroup(str(load["group"])).hosts,
         f"{capacity:g}",
         "-" if mean is None else f"{mean:.3g} x",
         "-" if peak is None else f"{peak:.3g} x",

@@ -7,6 +7,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from oasis.model import rounding
+from oasis.model.groups import GROUPS
 from oasis.model.instance import Instance, expect_instance
 from oasis.model.job import Job
 from oasis.model.summary import called
@@ -169,7 +170,7 @@ class Recourse:
         if not site.slotted or site.horizon is None:
             raise ValueError("policy recourse needs slots and a horizon, as an instance has them")
         self._servers = [
-            (group, k) for group in ("worker", "ps") for k in range(len(site.machines_for(group)))
+            (group, k) for group in GROUPS for k in range(len(site.machines_for(group)))
         ]
         self._site = site
         self.planner = Planner(
