@@ -18,8 +18,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import oasis
+from experiments.evaluation.live import cluster_policy
 from experiments.evaluation.policies import POLICIES, entry_of
 from oasis import Cluster, Instance, Job, LiveScheduler, PriceBounds, Server
+from oasis.driver.driver import Driver
 from oasis.online.recourse import RecourseParams
 from oasis.solvers import TRUST, Status
 from offline import METHODS, learn_prices, solve
@@ -43,6 +45,7 @@ from tests.strategies import (
     of,
     small_instances,
 )
+from tests.unit.kubernetes.fakes import FakeCluster, site_for, specs_of
 
 COMMITMENTS = ("none", "start", "arrival")
 
@@ -281,3 +284,22 @@ def test_a_scheduler_finds_no_room_for_parameter_servers_without_a_machine(
     assert decision.reason is not None
     assert decision.reason.startswith("no room: 0 of ")
     assert decision.reason.endswith("of the ps servers")
+
+
+def on_a_cluster(instance: Instance, name: str) -> tuple[Any, ...]:
+    """What a policy decides on a cluster in memory, one machine of which is down for a while."""
+    bounds = PriceBounds.from_instance(instance)
+    make = cluster_policy(name, {}, lookahead=instance.horizon + 1, bounds=lambda _: bounds)
+    cluster = FakeCluster(Driver(make(), site_for(instance, None)), specs_of(instance))
+    cluster.down = {slot: {0} for slot in range(1, 3)}
+    cluster.run(3 * instance.horizon)
+    return cluster.completed, cluster.rejected, cluster.history
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_a_cluster_needs_no_node_for_parameter_servers(name: str) -> None:
+    sizes = {"jobs": 5, "worker_servers": 3, "horizon": 8}
+    instance = oasis.generate("testbed", **sizes, ps_servers=0, seed=2)
+    found = on_a_cluster(instance, name)
+    assert found[0]
+    assert found == on_a_cluster(with_unused(instance), name)
