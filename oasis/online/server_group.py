@@ -91,6 +91,8 @@ class ServerGroup:
         """
         if self.spare is None:
             return np.full(len(slots), most)
+        if not len(self.copies):  # no machine hosts parameter servers
+            return np.zeros(len(slots), dtype=np.int64)
         free = self.spare.take(slots, axis=1)
         asked = demand > 0
         if not asked.all():
@@ -98,7 +100,7 @@ class ServerGroup:
         with np.errstate(over="ignore"):  # the quotient by a tiny demand is inf, which `most` caps
             free /= demand[:, None]
         units = free.min(axis=0, initial=float(most))
-        units += SPARE_MARGIN * (units + self._servers)
+        units += SPARE_MARGIN * (units + int(self.copies[-1] + self.server[-1]))
         np.minimum(units, most, out=units)
         at_most: IntArray = np.maximum(units, 0.0, out=units).astype(np.int64)
         return at_most
@@ -282,14 +284,10 @@ class ServerGroup:
             self.spare[:, left:] = (self.capacity @ self.copies + self._margin)[:, None]
 
     @property
-    def _servers(self) -> int:
-        """Number of servers; 0 where no machine hosts parameter servers."""
-        return int(self.copies[-1] + self.server[-1]) if len(self.copies) else 0
-
-    @property
     def _is_open(self) -> bool:
         """Whether every server has a column of its own."""
-        return len(self.copies) == self._servers
+        columns = len(self.copies)  # none where no machine hosts parameter servers
+        return not columns or columns == int(self.copies[-1] + self.server[-1])
 
     def _column(self, servers: IntArray) -> IntArray:
         if self._is_open:
