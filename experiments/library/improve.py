@@ -20,9 +20,9 @@ from experiments.library.store import (
     rounded_up,
 )
 from oasis.certify.verify import verify
+from oasis.driver.journal import JournalLock
 from oasis.model.instance import Instance
 from oasis.model.schedule import Schedule
-from oasis.online.live.journal import JournalLock
 from oasis.online.recourse.policy import Recourse
 from oasis.simulator import simulate
 from oasis.solvers import SolveProgress, Status

@@ -12,7 +12,7 @@ from oasis.model.instance import Instance, expect_instance
 from oasis.model.summary import Facts, Summarised
 from oasis.model.validation import LARGEST_COUNT, describe, integer
 from oasis.scheduling.job import PolicyJob
-from oasis.scheduling.site import Machine, Site, grid_for, policy_job
+from oasis.scheduling.site import Machine, Site, grid_for, policy_job, site_of
 from oasis.traces.plain_job import PlainJob
 
 
@@ -49,16 +49,10 @@ class Workload(Summarised):
         """The instance in units of slots; allocations change only between slots."""
         expect_instance(instance)
         cluster = instance.cluster
-        tables = {group: group.capacity(cluster).tolist() for group in GROUPS}
-        rows = [row for table in tables.values() for row in table]
-        rows += [list(group.of(job).values()) for job in instance.jobs for group in GROUPS]
-        grid = grid_for(amount for row in rows for amount in row)
-        machines = tuple(
-            Machine(name, tuple(row), frozenset({group}), grid)
-            for group, table in tables.items()
-            for name, row in zip(group.ids(cluster), table, strict=True)
-        )
-        site = Site(cluster.resources, machines, cluster.slot_seconds, True, instance.horizon)
+        amounts = [group.capacity(cluster).ravel() for group in GROUPS]
+        demands = [group.of(job).values() for job in instance.jobs for group in GROUPS]
+        grid = grid_for(amount for row in (*amounts, *demands) for amount in row)
+        site = site_of(cluster, instance.horizon, grid)
         ordered = enumerate(instance.jobs_by_arrival())
         return cls(site, tuple(policy_job(job, site, index) for index, job in ordered))
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import base64
-import tempfile
 import time
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -33,11 +30,11 @@ from experiments.cli.commands.kubernetes.cluster import (
 )
 from experiments.cli.options import AsJson
 from experiments.cli.results import errors_name
+from oasis.driver.live import KNOWN
 from oasis.kubernetes.names import API_VERSION, BANDWIDTH, KIND
 from oasis.kubernetes.objects.conditions import decision_message, reason_word, time_text
 from oasis.kubernetes.objects.oasis_job import SlotClock, parse_job
 from oasis.model.file_kinds import kind_of, read_content, refuse_other
-from oasis.model.rest import later
 
 
 def command(
@@ -67,23 +64,14 @@ def command(
     clock = clock_of(memory)
     with errors_name(file):
         spec = parse_job(found, clock, resource_map(gpu, bandwidth, storage))
-    scheduler = scheduler_of(memory)
-    now = max(clock.slot(time.time()) + 1, scheduler.now)
-    scheduler.advance(now)
+    policy = remembered(memory)
+    now = max(clock.slot(time.time()) + 1, memory["driver"]["slot"])
     with errors_name(file):
-        quote = scheduler.quote(_arriving(spec.job, now, memory["parameters"]))
+        quote = policy.foresee(replace(spec.job, arrival=now), now)
     if as_json:
         console.print_json(quote.to_dict())
         return
     _show(spec.id, quote, clock)
-
-
-def _arriving(job: oasis.Job, now: int, parameters: Mapping[str, Any]) -> oasis.Job:
-    """`job` as it arrives in slot `now`; what completes beyond the horizon is worth nothing."""
-    utility, horizon = job.utility, parameters["horizon"]
-    if horizon is not None:
-        utility = later(utility, 0, parameters["reach"], max(0, horizon - now))
-    return replace(job, arrival=now, utility=utility)
 
 
 def read_object(file: Path) -> dict[str, Any]:
@@ -113,24 +101,21 @@ def read_object(file: Path) -> dict[str, Any]:
     return found
 
 
-def scheduler_of(memory: dict[str, Any]) -> oasis.LiveScheduler:
-    """The scheduler that the controller remembers.
+def remembered(memory: dict[str, Any]) -> oasis.OASiS | oasis.Recourse:
+    """The policy that the controller remembers, to be asked.
 
     Raises
     ------
     OasisError
-        If its policy is none that plans ahead.
+        If it is none that plans ahead.
     """
-    state = memory["state"]
-    if "scheduler" not in state:
+    making = memory["making"]
+    if making is None or making["lookahead"] is None:
         raise oasis.OasisError(
             f"policy {memory['policy']} gives no quotes: it does not plan ahead, as oasis and "
             "recourse without --horizon do"
         )
-    with tempfile.TemporaryDirectory() as directory:
-        path = Path(directory, "scheduler")
-        path.write_bytes(base64.b64decode(state["scheduler"]))
-        return oasis.LiveScheduler.load(path)
+    return KNOWN[memory["policy"]].remembered(making, memory["state"])
 
 
 def _show(job_id: str, quote: Any, clock: SlotClock) -> None:
