@@ -24,7 +24,6 @@ from oasis.model.errors import InstanceError
 from oasis.model.job import Job
 from oasis.model.rounding import FloatArray
 from oasis.model.utility import Utility
-from oasis.online.live.policy import LivePolicy
 from oasis.online.prices import PriceBounds
 from oasis.scheduling.book import NEVER_FITS, EmptyCluster
 from oasis.scheduling.job import NOTHING, Allocation, PolicyJob
@@ -198,10 +197,7 @@ class ElasticModel:
 
 
 class SlotView:
-    """What the scheduler in slots sees at the beginning of a slot.
-
-    It has what `oasis.online.live.policy.LivePolicy` needs.
-    """
+    """What the scheduler in slots sees at the beginning of a slot, as far as it looks."""
 
     def __init__(self, policy: Slotted, view: View, now: int) -> None:
         self._policy, self._view = policy, view
@@ -251,7 +247,7 @@ class Slotted:
 
     Parameters
     ----------
-    policy : LivePolicy
+    policy : Policy
         What plans.
     model : ElasticModel
         How it sees the machines and the jobs.
@@ -260,7 +256,7 @@ class Slotted:
     slotted = False
     told_remaining = True
 
-    def __init__(self, policy: LivePolicy, model: ElasticModel) -> None:
+    def __init__(self, policy: Policy, model: ElasticModel) -> None:
         self.name, self.model, self._policy = policy.name, model, policy
 
     @property
@@ -291,7 +287,7 @@ class Slotted:
         self._slot = max(self._slot, math.ceil(view.now / self.model.length - 1e-9))
         if view.now >= self._slot * self.model.length:
             self._enter(plan)
-            answer = self._policy.decide(SlotView(self, view, self._slot))
+            answer = self._policy.decide(cast(View, SlotView(self, view, self._slot)))
             self._clear()
             for index, reason in answer.rejected.items():
                 plan.rejected[index] = reason
@@ -418,15 +414,8 @@ def elastic_policy(
         return entry_of(name).make(None, options)
     model = ElasticModel(made, slot_seconds)
     slots = slots_needed(made, slot_seconds)
-    bounds: Callable[[oasis.Cluster], PriceBounds] | None = None
-    if name == OASIS:
-        found = _bounds(model, slots, options)
-
-        def bounds(_: oasis.Cluster) -> PriceBounds:
-            return found
-
-    live = planning_policy(name, options, slots, reach=4 * slots, bounds=bounds)
-    return cast(Policy, Slotted(live, model))
+    bounds = _bounds(model, slots, options) if name == OASIS else None
+    return Slotted(planning_policy(name, options, slots, bounds=bounds), model)
 
 
 def _bounds(model: ElasticModel, slots: int, options: Mapping[str, Any]) -> PriceBounds:

@@ -24,11 +24,11 @@ from experiments.library.store import (
     rounded_up,
 )
 from oasis.certify.verify import verify
+from oasis.driver.journal import JournalLock
 from oasis.model.document import entry, mapping, text
 from oasis.model.errors import OasisError
 from oasis.model.instance import Instance
 from oasis.model.schedule import Schedule, schedules_by_job
-from oasis.online.live.journal import JournalLock
 from oasis.online.recourse.policy import Recourse
 from oasis.simulator import simulate
 from oasis.simulator.result import result_from_dict

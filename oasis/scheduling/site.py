@@ -239,6 +239,37 @@ def cluster_of(site: Site) -> Cluster:
     return Cluster(site.resources, worker, ps, site.unit_seconds)
 
 
+def site_of(cluster: Cluster, horizon: int | None = None, grid: int = FINE) -> Site:
+    """The servers of `cluster` as the machines of a site in slots; the inverse of `cluster_of`.
+
+    Parameters
+    ----------
+    cluster : Cluster
+        Worker servers come first, then the hosts of parameter servers, in their order.
+    horizon : int, optional
+        Number of slots; none: time does not end.
+    grid : int
+        As `grid_for` gives it where all jobs are known; where they are not, the fine one is safe.
+
+    Examples
+    --------
+    >>> import oasis
+    >>> cluster = oasis.generate("testbed", jobs=1, seed=1).cluster
+    >>> site_of(cluster).machines[0].id, cluster_of(site_of(cluster)).ps_ids == cluster.ps_ids
+    ('w0', True)
+    """
+    groups = (
+        ("worker", cluster.worker_ids, cluster.worker_capacity),
+        ("ps", cluster.ps_ids, cluster.ps_capacity),
+    )
+    machines = tuple(
+        Machine(name, tuple(row.tolist()), frozenset({group}), grid)
+        for group, ids, table in groups
+        for name, row in zip(ids, table, strict=True)
+    )
+    return Site(cluster.resources, machines, cluster.slot_seconds, slotted=True, horizon=horizon)
+
+
 def allocations(schedule: Schedule, site: Site) -> dict[int, Allocation]:
     """What a job holds in each slot in which it runs, by slot; the machines are those of `site`."""
     workers = _tasks_by_slot(schedule.workers, 0)

@@ -11,10 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from oasis.model.errors import InstanceError, OasisError
-from oasis.online.live.answers import Totals
-from oasis.online.live.irrevocable import OasisCore
-from oasis.online.live.journal import (
+from oasis.driver.journal import (
     KIND,
     Contents,
     Journal,
@@ -22,8 +19,10 @@ from oasis.online.live.journal import (
     encoded,
     read_journal,
 )
-from oasis.online.live.scheduler import CORES, INTERRUPTED, LastingCalls
-from oasis.online.live.with_recourse import RecourseCore
+from oasis.driver.live import INTERRUPTED, LastingCalls
+from oasis.model.errors import InstanceError, OasisError
+from oasis.online.answers import Totals
+from oasis.online.recourse.policy import Recourse
 from tests import builders
 
 CLUSTER = builders.cluster(gpus=2.0, servers=2)
@@ -31,19 +30,15 @@ job = partial(builders.job, latest=9.0, workers=4)  # all four GPUs, worth somet
 
 
 def lasting() -> LastingCalls:
-    return LastingCalls(RecourseCore(CLUSTER, 8))
+    return LastingCalls(Recourse(lookahead=8), CLUSTER)
 
 
 def submit(calls: LastingCalls, name: str, slots: int = 1) -> Any:
-    return calls._call("submit", job=job(name, calls.core.now, slots, 5.0))
+    return calls._call("submit", job=job(name, calls.service.now, slots, 5.0))
 
 
 def jobs_of(calls: LastingCalls) -> list[str]:
-    return [live.job.id for live in calls.core.live.values()]
-
-
-def test_each_kind_of_core_is_known_by_its_name() -> None:
-    assert {"recourse": RecourseCore, "oasis": OasisCore} == CORES
+    return [entry.job.id for entry in calls.service.live]
 
 
 def test_accepted_calls_are_numbered_and_refused_ones_are_not() -> None:
@@ -63,7 +58,7 @@ def test_what_was_loaded_answers_as_the_saved_one(tmp_path: Path) -> None:
     calls.save(tmp_path / "state")
     again = LastingCalls.load(tmp_path / "state")
     assert (again.calls, again.totals, jobs_of(again)) == (1, Totals(submitted=1), ["a"])
-    assert again.core.planned() == calls.core.planned()
+    assert again.service.planned() == calls.service.planned()
     assert submit(again, "b").to_dict() == submit(calls, "b").to_dict()
 
 
@@ -104,7 +99,7 @@ def test_reopening_repeats_the_calls_of_the_journal(tmp_path: Path) -> None:
     submit(calls, "b")
     again = LastingCalls.reopen(path)
     assert (again.calls, again.totals) == (calls.calls, calls.totals)
-    assert again.core.planned() == calls.core.planned()
+    assert again.service.planned() == calls.service.planned()
     assert again.notes == ()
     submit(again, "c")
     assert jobs_of(LastingCalls.reopen(path)) == ["a", "b", "c"]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -40,6 +38,7 @@ from experiments.cli.commands.kubernetes.cluster import (
 from experiments.cli.console import note
 from experiments.cli.options import AsJson, Output, Picture, ResultFile, known, naming_flags
 from experiments.cli.results import deliver, errors_name, write_instance
+from oasis.driver.live import KNOWN
 from oasis.kubernetes.cluster.nodes import foreign_use, instance_of, places_of, site_of
 from oasis.kubernetes.names import API_VERSION, BANDWIDTH, KIND
 from oasis.kubernetes.objects.conditions import decision_message, reason_word, time_text
@@ -47,7 +46,6 @@ from oasis.kubernetes.objects.existing import EXISTING, SELECTOR, job_items, par
 from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock, job_id, parse_job
 from oasis.kubernetes.objects.quantities import ResourceMap
 from oasis.model.file_kinds import kind_of, read_content, refuse_other
-from oasis.model.rest import later
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -295,23 +293,14 @@ def quote(
     clock = clock_of(memory)
     with errors_name(file):
         spec = parse_job(found, clock, resource_map(gpu, bandwidth, storage))
-    scheduler = scheduler_of(memory)
-    now = max(clock.slot(time.time()) + 1, scheduler.now)
-    scheduler.advance(now)
+    policy = remembered(memory)
+    now = max(clock.slot(time.time()) + 1, memory["driver"]["slot"])
     with errors_name(file):
-        quote = scheduler.quote(_arriving(spec.job, now, memory["parameters"]))
+        quote = policy.foresee(replace(spec.job, arrival=now), now)
     if as_json:
         console.print_json(quote.to_dict())
         return
     _show_quote(spec.id, quote, clock)
-
-
-def _arriving(job: oasis.Job, now: int, parameters: Mapping[str, Any]) -> oasis.Job:
-    """`job` as it arrives in slot `now`; what completes beyond the horizon is worth nothing."""
-    utility, horizon = job.utility, parameters["horizon"]
-    if horizon is not None:
-        utility = later(utility, 0, parameters["reach"], max(0, horizon - now))
-    return replace(job, arrival=now, utility=utility)
 
 
 def read_object(file: Path) -> dict[str, Any]:
@@ -341,24 +330,21 @@ def read_object(file: Path) -> dict[str, Any]:
     return found
 
 
-def scheduler_of(memory: dict[str, Any]) -> oasis.LiveScheduler:
-    """The scheduler that the controller remembers.
+def remembered(memory: dict[str, Any]) -> oasis.OASiS | oasis.Recourse:
+    """The policy that the controller remembers, to be asked.
 
     Raises
     ------
     OasisError
-        If its policy is none that plans ahead.
+        If it is none that plans ahead.
     """
-    state = memory["state"]
-    if "scheduler" not in state:
+    making = memory["making"]
+    if making is None or making["lookahead"] is None:
         raise oasis.OasisError(
             f"policy {memory['policy']} gives no quotes: it does not plan ahead, as oasis and "
             "recourse without --horizon do"
         )
-    with tempfile.TemporaryDirectory() as directory:
-        path = Path(directory, "scheduler")
-        path.write_bytes(base64.b64decode(state["scheduler"]))
-        return oasis.LiveScheduler.load(path)
+    return KNOWN[memory["policy"]].remembered(making, memory["state"])
 
 
 def _show_quote(job_id: str, quote: Any, clock: SlotClock) -> None:

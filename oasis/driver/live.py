@@ -10,39 +10,50 @@ from numbers import Integral
 from pathlib import Path
 from typing import Any, Self
 
-from oasis.model.cluster import Cluster
+from oasis.driver.journal import Journal, JournalLock, checksum, read_journal
+from oasis.driver.service import Answer, Service, carry_out
+from oasis.model.cluster import Cluster, expect_cluster
 from oasis.model.decision import Decision
 from oasis.model.errors import OasisError
 from oasis.model.files import read_archive, write_archive
-from oasis.model.instance_file import cluster_from_dict, job_from_dict, job_to_dict
+from oasis.model.instance_file import (
+    cluster_from_dict,
+    cluster_to_dict,
+    job_from_dict,
+    job_to_dict,
+)
 from oasis.model.job import Job
 from oasis.model.schedule import Schedule
-from oasis.model.validation import integer
-from oasis.online.live.answers import Change, Progress, Quote, Totals
-from oasis.online.live.calls import Answer, carry_out
-from oasis.online.live.core import Core, restricted
-from oasis.online.live.irrevocable import OasisCore
-from oasis.online.live.journal import Journal, JournalLock, checksum, read_journal
-from oasis.online.live.with_recourse import RecourseCore
+from oasis.model.validation import integer, number
+from oasis.online.answers import Change, Progress, Quote, Totals
+from oasis.online.oasis import OASiS
 from oasis.online.prices import PriceBounds
 from oasis.online.recourse.admission import DEFAULT_FLOOR
 from oasis.online.recourse.futures import DEFAULT_SAMPLES
 from oasis.online.recourse.learned import LearnedPrices, learned_from
 from oasis.online.recourse.params import Commitment, RecourseParams
+from oasis.online.recourse.policy import Recourse
 from oasis.online.recourse.rules import RuleName
+from oasis.online.rolling import restricted
+from oasis.scheduling.capabilities import PlanningAhead, Promising
+from oasis.scheduling.policy import Policy
+from oasis.scheduling.policy_check import parameters_of
 
 SNAPSHOT = "oasis-live-scheduler 1"
 INTERRUPTED = "a call was interrupted; reopen the journal"
-CORES: dict[str, type[Core]] = {core.name: core for core in (RecourseCore, OasisCore)}
+FAILED = "the policy failed in a call; reopen the journal, or make another scheduler"
+KNOWN: dict[str, type[Recourse] | type[OASiS]] = {Recourse.name: Recourse, OASiS.name: OASiS}
 
 
 class LastingCalls:
-    """Calls to a core that can be saved, and kept in a journal before they are answered.
+    """Calls to a service that can be saved, and kept in a journal before they are answered.
 
     Parameters
     ----------
-    core : Core
-        What plans.
+    policy : Policy
+        What decides: any policy of slots.
+    cluster : Cluster
+        Servers and the length of a slot.
 
     Attributes
     ----------
@@ -50,8 +61,8 @@ class LastingCalls:
         Those of `oasis.LiveScheduler`.
     """
 
-    def __init__(self, core: Core) -> None:
-        self.core = core
+    def __init__(self, policy: Policy, cluster: Cluster) -> None:
+        self.service = Service(policy, cluster)
         self.totals = Totals()
         self.calls = 0
         self.last_change = Change()
@@ -69,21 +80,21 @@ class LastingCalls:
         self._unusable = INTERRUPTED
         try:
             answer = self._made(call, arguments)
-        except OasisError:  # refused before anything changed
-            self._unusable = None
-            raise
-        except BaseException:
-            self._release()
+        except BaseException as error:
+            if isinstance(error, OasisError) and not self.service.has_failed:
+                self._unusable = None  # refused before anything changed
+            else:
+                self._release()
             raise
         entry = {"call": call, "arguments": plain, "number": self.calls}
-        entry |= {"rounds": self.core.rounds_done, "answer": _sum_of(answer)}
+        entry |= {"rounds": self.service.rounds_done, "answer": _sum_of(answer)}
         with self._released_on_failure():
             self._journal.append(entry)
         self._unusable = None
         return answer
 
     def _made(self, call: str, arguments: Mapping[str, Any]) -> Answer:
-        effect = carry_out(self.core, self.totals, call, arguments)
+        effect = carry_out(self.service, self.totals, call, arguments)
         self.totals, self.last_change = effect.totals, effect.change
         self.calls += 1
         return effect.answer
@@ -91,6 +102,8 @@ class LastingCalls:
     def _check_usable(self) -> None:
         if self._unusable is not None:
             raise OasisError(self._unusable)
+        if self.service.has_failed:
+            raise OasisError(FAILED)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the whole state to `path`, a NumPy archive; it appears whole or not at all.
@@ -99,32 +112,52 @@ class LastingCalls:
         ------
         InstanceError
             If a live job has a utility that the file format does not know.
+        OasisError
+            If the policy holds something that cannot be written down.
         """
         self._check_usable()
-        state, arrays = self.core.state()
+        policy = self.service.policy
         header = {
-            "core": self.core.name,
-            **self.core.to_dict(),
-            "state": state,
+            "policy": policy.name,
+            "parameters": parameters_of(policy),
+            "making": policy.making if isinstance(policy, PlanningAhead) else None,
+            "cluster": cluster_to_dict(self.service.cluster),
+            "state": self.service.state(),
             "totals": self.totals.to_dict(),
             "calls": self.calls,
         }
-        write_archive(path, SNAPSHOT, header, arrays, durable=True)
+        write_archive(path, SNAPSHOT, header, {}, durable=True)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
+    def load(cls, path: str | os.PathLike[str], policy: Policy | None = None) -> Self:
         """Read what `save` wrote; it goes on as the saved one would have, bit for bit.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file.
+        policy : Policy, optional
+            One of the same making that was never used; OASiS and recourse are made by themselves.
 
         Raises
         ------
         OasisError
-            If the file is no saved live scheduler.
+            If the file is no saved live scheduler, or was saved with another policy.
         """
-        header, arrays = read_archive(path, SNAPSHOT)
-        cluster = cluster_from_dict(header["cluster"])
-        core = CORES[header["core"]].made_with(cluster, header["parameters"])
-        core.restore_state(header["state"], arrays)
-        scheduler = cls(core)
+        header, _ = read_archive(path, SNAPSHOT)
+        name, making = header["policy"], header["making"]
+        if policy is None:
+            if making is None or name not in KNOWN:
+                expected = f"expected one like the one that was saved, {name!r}, got none"
+                raise OasisError(f"{os.fspath(path)}: policy: {expected}")
+            policy = KNOWN[name].made(making)
+        scheduler = cls(policy, cluster_from_dict(header["cluster"]))
+        found = policy.name, json.loads(json.dumps(parameters_of(policy)))
+        if found != (name, header["parameters"]):
+            saved = f"{name!r} with {header['parameters']}"
+            got = f"{found[0]!r} with {found[1]}"
+            raise OasisError(f"{os.fspath(path)}: policy: expected {saved}, got {got}")
+        scheduler.service.restore(header["state"])
         scheduler.totals = Totals.from_dict(header["totals"])
         scheduler.calls = header["calls"]
         return scheduler
@@ -151,8 +184,10 @@ class LastingCalls:
             self._journal = Journal.begin(path, self.calls)
 
     @classmethod
-    def reopen(cls, path: str | os.PathLike[str]) -> Self:
+    def reopen(cls, path: str | os.PathLike[str], policy: Policy | None = None) -> Self:
         """Continue where the journal at `path` ends, bit for bit; a torn last line is dropped.
+
+        `policy` is as for `load`.
 
         Raises
         ------
@@ -163,12 +198,12 @@ class LastingCalls:
         Path(_snapshot_of(path)).stat()  # where there is no journal, no lock is left behind
         lock = JournalLock(path)
         try:
-            scheduler = cls.load(_snapshot_of(path))
+            scheduler = cls.load(_snapshot_of(path), policy)
             contents = read_journal(path)
             for entry in contents.entries:
                 if entry["number"] > scheduler.calls:
                     scheduler._repeat(entry, os.fspath(path))
-            scheduler.core.rounds_given = None
+            scheduler.service.repeat_rounds(None)
             scheduler.notes = (contents.note,) if contents.note else ()
             scheduler._journal = Journal.resume(path, contents)
         except BaseException:
@@ -184,7 +219,7 @@ class LastingCalls:
         arguments = dict(entry["arguments"])
         if "job" in arguments:
             arguments["job"] = job_from_dict(arguments["job"])
-        self.core.rounds_given = entry["rounds"]
+        self.service.repeat_rounds(entry["rounds"])
         if _sum_of(self._made(entry["call"], arguments)) != entry["answer"]:
             raise OasisError(f"{path}: call {entry['number']} does not give the recorded answer")
 
@@ -238,18 +273,21 @@ def _sum_of(answer: Answer) -> str:
 
 
 class LiveScheduler(LastingCalls):
-    """Recourse, or OASiS, on a horizon that rolls: it runs for years in bounded memory.
+    """A policy in service, on a horizon that rolls: it runs for years in bounded memory.
 
     Slots are absolute, counted from 0. The present slot is `now`; it has not begun, and whatever
-    is decided may use it. The plan reaches `lookahead` slots ahead. Jobs that ended leave nothing
-    but counts (`totals`).
+    is decided may use it. The plan of recourse and of OASiS reaches `lookahead` slots ahead. Jobs
+    that ended leave nothing but counts (`totals`).
 
-    Use `LiveScheduler.recourse` or `LiveScheduler.oasis` to make one.
+    `LiveScheduler.recourse` and `LiveScheduler.oasis` make one of these two; any other policy, such
+    as one of `baselines` or of your own, runs unchanged in ``LiveScheduler(policy, cluster)``.
 
     Parameters
     ----------
-    core : Core
-        What plans.
+    policy : Policy
+        What decides. One that does not plan ahead is asked at every event.
+    cluster : Cluster
+        Servers and the length of a slot.
 
     Attributes
     ----------
@@ -279,8 +317,7 @@ class LiveScheduler(LastingCalls):
     """
 
     def __repr__(self) -> str:
-        kind = "oasis" if isinstance(self.core, OasisCore) else "recourse"
-        totals = self.totals
+        kind, totals = self.service.policy.name, self.totals
         counts = f"{len(self.jobs)} jobs live, {totals.submitted} submitted"
         return f"<LiveScheduler: {kind}, slot {self.now}, {counts}, {totals.completed} completed>"
 
@@ -320,21 +357,21 @@ class LiveScheduler(LastingCalls):
             Who is admitted under commitment on arrival, as for `oasis.Recourse`, where the last
             is called ``admission_floor``. Slot 0 is the first slot of a day.
         """
-        core = RecourseCore(
-            cluster,
-            lookahead,
+        expect_cluster(cluster)
+        policy = Recourse(
             commitment,
+            lookahead=lookahead,
             patience=patience,
             params=params,
-            seed=seed,
-            seconds=seconds,
+            seed=integer(seed, "seed"),
+            seconds=None if seconds is None else number(seconds, "seconds"),
             admission=admission,
             prices=learned_from(prices, "prices"),
             bounds=bounds,
             samples=samples,
-            min_utility_fraction=min_utility_fraction,
+            admission_floor=min_utility_fraction,
         )
-        return cls(core)
+        return cls(policy, cluster)
 
     @classmethod
     def oasis(
@@ -358,38 +395,42 @@ class LiveScheduler(LastingCalls):
         bounds : PriceBounds
             U and L, estimated from past jobs with the horizon `lookahead`.
         """
-        return cls(OasisCore(cluster, lookahead, bounds, patience=patience))
+        expect_cluster(cluster)
+        return cls(OASiS.rolling(lookahead, bounds, patience=patience), cluster)
 
     # -- looking -----------------------------------------------------------------------------------
 
     @property
     def now(self) -> int:
         """The present slot, which has not begun."""
-        return self.core.now
+        return self.service.now
+
+    @property
+    def policy(self) -> Policy:
+        """What decides."""
+        return self.service.policy
 
     @property
     def cluster(self) -> Cluster:
         """The servers; schedules name them by index (`Cluster.worker_ids`, `Cluster.ps_ids`)."""
-        return self.core.cluster
+        return self.service.cluster
 
     @property
     def jobs(self) -> tuple[str, ...]:
         """Live jobs, planned or waiting, in order of arrival."""
-        return tuple(live.job.id for live in self.core.live.values())
+        return tuple(entry.job.id for entry in self.service.live)
 
     def plan(self, slots: int | None = None) -> dict[str, Schedule]:
         """What runs where from the present slot on, by job.
+
+        A policy that does not plan ahead has decided on the present slot alone.
 
         Parameters
         ----------
         slots : int, optional
             Look only so many slots ahead; jobs that run in none of them are left out.
         """
-        planned = {
-            live.job.id: live.schedule
-            for live in self.core.live.values()
-            if live.schedule is not None
-        }
+        planned = self.service.schedules()
         if slots is None:
             return planned
         end = self.now + integer(slots, "slots", minimum=1)
@@ -398,7 +439,8 @@ class LiveScheduler(LastingCalls):
 
     def promised(self, job_id: str) -> int | None:
         """The slot by which a live job must complete; None if nothing was promised."""
-        return self.core.find(job_id).promise
+        entry, policy = self.service.find(job_id), self.service.policy
+        return policy.promised(entry.job) if isinstance(policy, Promising) else None
 
     def quote(self, job: Job) -> Quote:
         """How `submit` would decide on `job` now, and what it would do to others.
@@ -406,8 +448,7 @@ class LiveScheduler(LastingCalls):
         Nothing changes. With a limit in seconds `submit` may still decide otherwise.
         """
         self._check_usable()
-        copy = LiveScheduler(self.core.copy())
-        return Quote(copy.submit(job), copy.last_change)
+        return self.service.quote(job)
 
     # -- calls -------------------------------------------------------------------------------------
 

@@ -1,12 +1,16 @@
-"""What a live scheduler answers, as plain data."""
+"""What a scheduler with a rolling horizon answers, as plain data."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from oasis.model.decision import Decision
+from oasis.model.schedule import Schedule
+
+Planned = Mapping[str, tuple[Schedule | None, float]]  # schedule and planned utility, by job id
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,3 +232,58 @@ class Totals:
     def from_dict(cls, data: Mapping[str, Any]) -> Totals:
         """Rebuild from `to_dict`."""
         return cls(**data)
+
+
+def change_between(
+    before: Planned,
+    after: Planned,
+    own: str | None,
+    *,
+    completed: Iterable[Completion] = (),
+    gone: Iterable[str] = (),
+    broken: Iterable[str] = (),
+) -> Change:
+    """What happened to all jobs but `own` between two plans.
+
+    Parameters
+    ----------
+    before, after : mapping of str to (Schedule or None, float)
+        Schedule and planned utility of each live job, by its id.
+    own : str or None
+        The job in question.
+    completed : iterable of Completion
+        Jobs that left with what they earned.
+    gone, broken : iterable of str
+        Jobs that were given up, and jobs whose promise was broken.
+
+    Examples
+    --------
+    >>> change_between({"a": (None, 2.0)}, {"a": (None, 0.5)}, None).utility
+    -1.5
+    """
+    found: dict[str, list[Any]] = {name: [] for name in ("moved", "delayed", "displaced", "placed")}
+    for name, (old, _) in before.items():
+        if name == own or name not in after:
+            continue
+        new = after[name][0]
+        if new is old or new == old:
+            continue
+        if new is None:
+            found["displaced"].append(name)
+        elif old is None:
+            found["placed"].append(name)
+        elif new.completion > old.completion:
+            found["delayed"].append(Delay(name, old.completion, new.completion))
+        else:
+            found["moved"].append(name)
+    gain = math.fsum(
+        [utility for _, utility in after.values()]
+        + [done.utility for done in completed]
+        + [-utility for _, utility in before.values()]
+    )
+    return Change(
+        **{name: tuple(jobs) for name, jobs in found.items()},
+        given_up=tuple(name for name in gone if name != own),
+        broken=tuple(broken),
+        utility=gain,
+    )
