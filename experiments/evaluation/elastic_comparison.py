@@ -19,8 +19,8 @@ from experiments.evaluation.comparison import (
 )
 from experiments.evaluation.live import planning_policy
 from experiments.evaluation.policies import OASIS, POLICIES, RECOURSE, entry_of
-from oasis.model.cluster import Cluster, Server
 from oasis.model.errors import InstanceError
+from oasis.model.groups import TaskGroup
 from oasis.model.job import Job
 from oasis.model.rounding import FloatArray
 from oasis.model.utility import Utility
@@ -30,12 +30,10 @@ from oasis.scheduling.job import NOTHING, Allocation, PolicyJob
 from oasis.scheduling.placement import BestFit, Room
 from oasis.scheduling.policy import Plan, Policy, View
 from oasis.scheduling.policy_check import parameters_of, report_of
-from oasis.scheduling.site import Machine, Site, policy_job
+from oasis.scheduling.site import Machine, Site, cluster_of, policy_job
 from oasis.simulator import Outcome, replay
 from oasis.simulator.elastic import ElasticWorkload
 from offline.elastic_bound import ElasticBound, best_rates, elastic_bound, slots_needed
-
-NO_SERVERS = "no-parameter-servers"  # the model needs a machine for them; ours go beside workers
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,21 +140,11 @@ class ElasticModel:
                 raise InstanceError(f"jobs[{k}].utility", expected)
         self.made, self.length = made, float(slot_seconds)
         real = made.workload.site
-        machines = [
-            Machine(machine.id, machine.amounts, frozenset({"worker"}), machine.grid)
+        machines = tuple(
+            Machine(machine.id, machine.amounts, frozenset({TaskGroup.WORKER}), machine.grid)
             for machine in real.machines
-        ]
-        nothing = (0.0,) * len(real.resources)
-        machines.append(Machine(NO_SERVERS, nothing, frozenset({"ps"}), real.grid))
-        self.site = Site(real.resources, tuple(machines), self.length, slotted=True)
-
-    def cluster(self) -> Cluster:
-        """The machines as the cluster of an instance."""
-        *workers, servers = (
-            Server(machine.id, dict(zip(self.site.resources, machine.amounts, strict=True)))
-            for machine in self.site.machines
         )
-        return Cluster(self.site.resources, tuple(workers), (servers,), self.length)
+        self.site = Site(real.resources, machines, self.length, slotted=True)
 
     def jobs(self) -> list[Job]:
         """The model's jobs, each arriving in the first slot that begins after it came."""
@@ -212,10 +200,8 @@ class SlotView:
 
     def capacity(self) -> list[tuple[int, ...]]:
         """Of each machine that is there."""
-        *machines, servers = self._policy.model.site.machines
-        down = self._view.down()
-        rows = [(0,) * len(m.capacity) if k in down else m.capacity for k, m in enumerate(machines)]
-        return [*rows, servers.capacity]
+        machines, down = self._policy.model.site.machines, self._view.down()
+        return [(0,) * len(m.capacity) if k in down else m.capacity for k, m in enumerate(machines)]
 
     def down(self) -> Set[int]:
         """Machines that are not there."""
@@ -425,7 +411,7 @@ def _bounds(model: ElasticModel, slots: int, options: Mapping[str, Any]) -> Pric
             raise ValueError(f"oasis.{option}: expected none on elastic jobs")
     return PriceBounds.from_jobs(
         model.jobs(),
-        model.cluster(),
+        cluster_of(model.site),
         slots,
         min_utility_fraction=whole["min_utility_fraction"],
         normalize=whole["normalize"],

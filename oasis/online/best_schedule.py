@@ -8,6 +8,7 @@ import numpy as np
 
 from oasis.model.cluster import Cluster
 from oasis.model.decision import Decision, Rejection
+from oasis.model.groups import GROUPS
 from oasis.model.job import Job
 from oasis.model.rounding import FloatArray
 from oasis.model.schedule import Schedule
@@ -134,10 +135,7 @@ def best_schedule(
     (8, 0.0, 28.05)
     """
     cluster.check(job)
-    shapes = {
-        "worker": (horizon, *cluster.worker_capacity.shape),
-        "ps": (horizon, *cluster.ps_capacity.shape),
-    }
+    shapes = {str(group): (horizon, *group.capacity(cluster).shape) for group in GROUPS}
     arrays = {
         "worker_prices": np.asarray(worker_prices, dtype=np.float64),
         "ps_prices": np.asarray(ps_prices, dtype=np.float64),

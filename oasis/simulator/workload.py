@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from oasis.model.errors import InstanceError
+from oasis.model.groups import GROUPS
 from oasis.model.instance import Instance, expect_instance
 from oasis.model.summary import Facts, Summarised
 from oasis.model.validation import LARGEST_COUNT, describe, integer
@@ -48,8 +49,8 @@ class Workload(Summarised):
         """The instance in units of slots; allocations change only between slots."""
         expect_instance(instance)
         cluster = instance.cluster
-        amounts = [cluster.worker_capacity.ravel(), cluster.ps_capacity.ravel()]
-        demands = [d.values() for job in instance.jobs for d in (job.worker, job.ps)]
+        amounts = [group.capacity(cluster).ravel() for group in GROUPS]
+        demands = [group.of(job).values() for job in instance.jobs for group in GROUPS]
         grid = grid_for(amount for row in (*amounts, *demands) for amount in row)
         site = site_of(cluster, instance.horizon, grid)
         ordered = enumerate(instance.jobs_by_arrival())

@@ -163,7 +163,7 @@ def resolve(preset: Any, **given: Any) -> GeneratorSettings:
         if given[name] is None:
             given[name] = getattr(defaults, name)
     for name in SIZES:
-        given[name] = integer(given[name], name, minimum=1)
+        given[name] = integer(given[name], name, minimum=0 if name == "ps_servers" else 1)
     given["slot_seconds"] = number(given["slot_seconds"], "slot_seconds", above=True)
     given["seed"] = integer(given["seed"], "seed")
     has_counts = given["counts"] is not None
@@ -221,7 +221,9 @@ def generate(
         ``paper`` draws every parameter as printed, ``calibrated`` refits tau within the same ranges
         so that every job can meet its target alone, ``testbed`` is section V-B.
     jobs, worker_servers, ps_servers, horizon : int, optional
-        I, H, K and T; left out, the preset's.
+        I, H, K and T; left out, the preset's. With K = 0 no job has parameter servers: its workers
+        reserve no bandwidth, and `minibatch_time` includes the exchange of gradients (all-reduce),
+        so that the job is as much work as with K > 0.
     seed : int
         Machines, arrivals and jobs draw from streams of their own, so that more machines leave
         the arrivals (and, but for ``testbed``, the jobs) as they are.
@@ -286,6 +288,8 @@ def _draw(settings: GeneratorSettings) -> Instance:
     arrival = draw_arrivals(times, settings.arrivals, settings.jobs, weights)
     columns = utilities(jobs, table, settings.priority, settings.mix, arrival.size)
     columns |= {"arrival": arrival} | _work(jobs, settings, arrival, columns["target"], cluster)
+    if not settings.ps_servers:
+        columns |= work.all_reduced(columns, settings.slot_seconds)
     metadata = {"generator": "oasis.generate", "version": __version__}
     return Instance(settings.horizon, cluster, _jobs(columns), metadata | settings.metadata())
 

@@ -9,6 +9,7 @@ from typing import Any, Self
 
 from oasis.model.decision import Decision
 from oasis.model.errors import OasisError
+from oasis.model.groups import GROUPS
 from oasis.model.instance import Instance, expect_instance
 from oasis.model.instance_file import (
     cluster_from_dict,
@@ -252,7 +253,7 @@ class Recourse:
         if not site.slotted:
             raise ValueError("policy recourse needs slots")
         self._servers = [
-            (group, k) for group in ("worker", "ps") for k in range(len(site.machines_for(group)))
+            (group, k) for group in GROUPS for k in range(len(site.machines_for(group)))
         ]
         self._site = site
         self._cluster = cluster_of(site)

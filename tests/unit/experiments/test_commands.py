@@ -193,3 +193,43 @@ def test_list_of_figures_says_what_each_shows(capsys: pytest.CaptureFixture[str]
     assert stopped.value.code == 0
     assert "floor" in [figure["name"] for figure in listed]
     assert [figure["name"] for figure in listed if not figure["title"].strip()] == []
+
+
+ON_NO_SERVERS = (
+    ("describe", "i.json", "--plot", "d.svg"),
+    ("run", "i.json", "-o", "run.json", "--plot", "r.svg"),
+    ("run", "i.json", "--policy", "recourse"),
+    ("verify", "i.json", "run.json"),
+    ("quote", "i.json", "job.json", "--plot", "q.svg"),
+    ("quote", "i.json", "job.json", "--policy", "recourse"),
+    ("solve", "i.json", "--time-limit", "5", "-o", "solve.json"),
+    ("ratio", "i.json", "--time-limit", "5", "-o", "ratio.json", "--plot", "ratio.svg"),
+    ("compare", "i.json", "--policies", "oasis,fifo,dorm", "-o", "compare.json"),
+    ("learn", "i.json", "-o", "prices.json"),
+    ("run", "i.json", "--bounds", "prices.json"),
+    ("report", "run.json", "ratio.json", "compare.json", "solve.json", "-o", "report.html"),
+    ("sweep", "grid.toml", "--processes", "1"),
+)
+
+
+def test_every_command_takes_an_instance_without_parameter_servers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    made = ("generate", "--preset", "testbed", "--ps-servers", "0", "--jobs", "5", "-o", "i.json")
+    assert said(capsys, *made)[0] == 0
+    data = json.loads(Path("i.json").read_text())
+    data["jobs"] = [
+        {name: value for name, value in job.items() if name != "ps"} for job in data["jobs"]
+    ]
+    Path("i.json").write_text(
+        json.dumps({name: value for name, value in data.items() if name != "ps_servers"})
+    )
+    job = data["jobs"][0] | {"id": "another", "arrival": data["horizon"] - 1}
+    Path("job.json").write_text(json.dumps(job))
+    instances = '[[instances]]\npreset = "testbed"\njobs = 3\nps_servers = 0\n'
+    Path("grid.toml").write_text(instances + '[[policies]]\nname = "oasis"\n')
+    for words in ON_NO_SERVERS:
+        code, _, errors = said(capsys, *words)
+        assert code == 0, (words, errors)
+    assert "ps servers used" not in said(capsys, "run", "i.json")[1]
