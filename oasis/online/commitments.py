@@ -8,6 +8,7 @@ from typing import Any
 
 from oasis.model.cluster import Cluster
 from oasis.model.decision import Decision
+from oasis.model.groups import TaskGroup
 from oasis.model.instance_file import cluster_to_dict
 from oasis.model.job import Job
 from oasis.model.schedule import SERVER, Schedule
@@ -195,5 +196,5 @@ class Commitments:
 def _uses(live: LiveJob, group: str, server: int) -> bool:
     if live.schedule is None:
         return False
-    rows = live.schedule.workers if group == "worker" else live.schedule.ps
+    rows = TaskGroup(group).placed(live.schedule)
     return bool((rows[:, SERVER] == server).any())
