@@ -11,7 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 import oasis
-from experiments.evaluation.comparison import SLOT_SECONDS, Comparison, until_interrupted
+from experiments.evaluation.comparison import (
+    SLOT_SECONDS,
+    Comparison,
+    measured,
+    until_interrupted,
+)
 from experiments.evaluation.live import planning_policy
 from experiments.evaluation.policies import OASIS, POLICIES, RECOURSE, entry_of
 from oasis.model.errors import InstanceError
@@ -433,25 +438,16 @@ def elastic_figures(
     Restarts are all changes of a running or paused job: resumed, resized, moved.
     """
     jobs, utility = outcome.jobs, utility_of(made, outcome)
-    count = len(jobs)
+    changed = measured(outcome, "restarts", "resizes", "migrations")
     return {
         "total_utility": utility,
         "of_bound": _share(utility, bound),
         "admitted": sum(job.refusal is None or job.start is not None for job in jobs),
-        "finished": len(outcome.completions),
-        "unfinished": outcome.unfinished,
-        "mean_completion": outcome.mean_completion,
-        "p95_completion": outcome.completion_quantile(0.95),
-        "mean_waiting": math.fsum(job.waiting for job in jobs) / count,
-        "mean_running": math.fsum(job.running for job in jobs) / count,
-        "mean_overhead": math.fsum(job.overhead for job in jobs) / count,
-        "restarts": sum(job.restarts + job.resizes + job.migrations for job in jobs),
-        "makespan": outcome.makespan,
-        "wasted_share": outcome.wasted_share,
-        "use": outcome.use,
-        "policy_calls": outcome.calls,
-        "policy_seconds": outcome.policy_seconds,
-        "simulator_seconds": outcome.simulator_seconds,
+        **measured(outcome, "finished", "unfinished", "mean_completion", "p95_completion"),
+        **measured(outcome, "mean_waiting", "mean_running", "mean_overhead"),
+        "restarts": sum(changed.values()),
+        **measured(outcome, "makespan", "wasted_share", "use"),
+        **measured(outcome, "policy_calls", "policy_seconds", "simulator_seconds"),
     }
 
 

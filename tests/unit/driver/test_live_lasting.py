@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,20 +20,13 @@ from oasis.driver.journal import (
     read_journal,
 )
 from oasis.driver.live import INTERRUPTED, LastingCalls
-from oasis.model.cluster import Cluster, Server
 from oasis.model.errors import InstanceError, OasisError
-from oasis.model.job import Job
-from oasis.model.utility import Deadline
 from oasis.online.answers import Totals
 from oasis.online.recourse.policy import Recourse
+from tests import builders
 
-CLUSTER = Cluster(
-    ("gpu",), (Server("w", {"gpu": 2.0}, 2),), (Server("p", {"gpu": 1.0}),), slot_seconds=1.0
-)
-
-
-def job(name: str, arrival: int, slots: int, value: float) -> Job:
-    return Job(name, arrival, slots, 4, 1, 1.0, 0.0, {"gpu": 1.0}, {}, Deadline(value, 9.0))
+CLUSTER = builders.cluster(gpus=2.0, servers=2)
+job = partial(builders.job, latest=9.0, workers=4)  # all four GPUs, worth something until delay 9
 
 
 def lasting() -> LastingCalls:

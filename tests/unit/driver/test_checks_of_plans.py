@@ -14,6 +14,7 @@ from oasis.scheduling.job import NOTHING, Allocation, PolicyJob
 from oasis.scheduling.policy import Plan
 from oasis.scheduling.site import Machine, Site
 from oasis.simulator.state import JobProgress, State
+from tests import builders
 
 BOTH = frozenset({"worker", "ps"})
 MACHINES = (
@@ -21,22 +22,10 @@ MACHINES = (
     Machine("n1", (4.0, 8.0), frozenset({"worker"})),
     Machine("n2", (4.0, 8.0), BOTH),
 )
-WORKER, PS = ((0, 1), (1, 2)), ((1, 1),)
 
 
 def job(index: int) -> PolicyJob:
-    """Two to four workers, and a parameter server for every two of them."""
-    return PolicyJob(
-        f"j{index}",
-        0.0,
-        60.0,
-        WORKER,
-        PS,
-        min_workers=2,
-        max_workers=4,
-        ps_per_worker=0.5,
-        index=index,
-    )
+    return builders.gang(f"j{index}", index)
 
 
 def state(partial_gangs: bool = False, **held: Allocation) -> State:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,27 +15,18 @@ from oasis import (
     Constant,
     Deadline,
     InstanceError,
-    Job,
     OasisError,
     Piecewise,
-    Server,
     Utility,
 )
 from oasis.driver.live import LiveScheduler
 from oasis.online.answers import Change, Completion, Delay, Progress
 from oasis.online.prices import PriceBounds
 from oasis.online.recourse.params import RecourseParams
+from tests import builders
 
-CLUSTER = Cluster(
-    ("gpu",), (Server("w", {"gpu": 2.0}, 2),), (Server("p", {"gpu": 1.0}),), slot_seconds=1.0
-)
-
-
-def job(name: str, arrival: int, slots: int, value: float, latest: int, workers: int = 4) -> Job:
-    """Needs `workers` GPUs for `slots` slots; worth `value` up to delay `latest`."""
-    return Job(
-        name, arrival, slots, workers, 1, 1.0, 0.0, {"gpu": 1.0}, {}, Deadline(value, latest)
-    )
+CLUSTER = builders.cluster(gpus=2.0, servers=2)
+job = partial(builders.job, workers=4)  # all four GPUs unless it says otherwise
 
 
 def recourse(lookahead: int = 8, **options: Any) -> LiveScheduler:
