@@ -15,6 +15,7 @@ from oasis.model.cluster import Cluster
 from oasis.model.decision import Decision, Explanation
 from oasis.model.errors import InstanceError, OasisError
 from oasis.model.files import read_archive, write_archive
+from oasis.model.groups import GROUPS
 from oasis.model.instance import Instance, expect_instance
 from oasis.model.instance_file import cluster_from_dict, cluster_to_dict
 from oasis.model.job import Job
@@ -321,9 +322,7 @@ class OASiS:
             self.bounds = found if isinstance(found, PriceBounds) else found(self.cluster)
             self._held = Commitments(self.cluster, self.horizon, self.bounds, service.patience)
             self._servers = [
-                (group, k)
-                for group in ("worker", "ps")
-                for k in range(len(site.machines_for(group)))
+                (group, k) for group in GROUPS for k in range(len(site.machines_for(group)))
             ]
             self._begin(service)
 

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from oasis.model.decision import Decision
 from oasis.model.errors import OasisError
-from oasis.model.groups import GROUPS
+from oasis.model.groups import GROUPS, TaskGroup
 from oasis.model.instance import Instance, expect_instance
 from oasis.model.instance_file import (
     cluster_from_dict,
@@ -167,7 +167,7 @@ class Recourse:
         self.decided: dict[int, Decision] = {}
         self.late: set[int] = set()
         self.withdrawn: list[int] = []
-        self._lost: set[tuple[str, int]] = set()
+        self._lost: set[tuple[TaskGroup, int]] = set()
         self.rounds_given: int | None = None
 
     @classmethod
@@ -538,7 +538,8 @@ class Recourse:
         plan.now = state["now"]
         arrays = rolling.arrays_from_text(state["arrays"])
         plan.ledger = Ledger.restored(self._cluster, arrays, state["origin"])
-        for group, index in state["lost"]:
+        for name, index in state["lost"]:
+            group = TaskGroup(name)
             self._lost.add((group, index))
             planner.set_capacity(group, index, holds=False)
         for entry in state["live"]:
