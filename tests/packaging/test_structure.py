@@ -148,13 +148,13 @@ def test_a_second_class_of_a_name_would_be_seen() -> None:
 def defining(*methods: str) -> dict[str, str]:
     """Classes of the product that define all these methods, and their files; no protocols."""
     found = {}
-    for file in modules():
-        for node in ast.walk(ast.parse(file.read_text())):
+    for file in product_files():
+        for node in ast.walk(parse(file)):
             if not isinstance(node, ast.ClassDef) or "Protocol" in map(ast.unparse, node.bases):
                 continue
             own = {member.name for member in node.body if isinstance(member, ast.FunctionDef)}
             if own.issuperset(methods):
-                found[node.name] = str(file.relative_to(ROOT))
+                found[node.name] = place(file)
     return found
 
 
@@ -172,8 +172,8 @@ def test_there_is_one_view_and_one_check_of_plans() -> None:
         "BooksView": "oasis/driver/books.py"
     }
     refusing = [
-        str(file.relative_to(ROOT))
-        for file in modules()
+        place(file)
+        for file in product_files()
         if "more than is free" in file.read_text()  # what a plan is refused with
     ]
     assert refusing == ["oasis/driver/books.py"]
