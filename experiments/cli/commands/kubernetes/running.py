@@ -41,8 +41,8 @@ from oasis.kubernetes.names import BANDWIDTH
 from oasis.kubernetes.objects.manifests import IMAGE, everything
 
 if TYPE_CHECKING:
-    from oasis.kubernetes.control.brain import Brain
     from oasis.kubernetes.control.controller import Controller
+    from oasis.kubernetes.control.reconciler import Reconciler
 
 
 def install(
@@ -229,8 +229,8 @@ def _run(controller: Controller, stop_after: int | None) -> None:
         for number in (signal.SIGTERM, signal.SIGINT)
     }
 
-    def over(brain: Brain | None) -> bool:
-        slot = None if brain is None else brain.driver.slot
+    def over(reconciler: Reconciler | None) -> bool:
+        slot = None if reconciler is None else reconciler.driver.slot
         return bool(asked) or (stop_after is not None and slot is not None and slot >= stop_after)
 
     try:

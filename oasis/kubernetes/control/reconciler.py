@@ -50,7 +50,7 @@ LITTLE = 1e-6  # worker-slots that are nothing but rounding
 STUCK = 0.5  # of a slot: so long a pod may be without room before its gang is withdrawn
 
 
-class Brain:
+class Reconciler:
     """A controller that is at work.
 
     Parameters
