@@ -12,6 +12,7 @@ from typing import Any
 from baselines.counts import on_node
 from baselines.fair_shares import MachineShares
 from baselines.gangs import Changes, GangQueue, Held, RunningJobs, add_worker, drop_worker
+from oasis.model.errors import InputError
 from oasis.scheduling import (
     Allocation,
     BasePolicy,
@@ -77,7 +78,7 @@ class Weights:
 
     def __init__(self, site: Site, form: str = RATIO) -> None:
         if form not in (RATIO, DIFFERENCE):
-            raise ValueError(f"form: expected {RATIO} or {DIFFERENCE}, got {form!r}")
+            raise InputError("form", f"expected {RATIO} or {DIFFERENCE}", form)
         self.form = form
         self._shares = MachineShares(site, "worker")
 
@@ -316,7 +317,7 @@ class Kod2(BasePolicy):
         self, starve_limit: float = 600.0, *, form: str = RATIO, printed: bool = False
     ) -> None:
         if not 0 <= starve_limit < math.inf:
-            raise ValueError(f"starve_limit: expected seconds >= 0, got {starve_limit}")
+            raise InputError("starve_limit", "expected seconds >= 0", starve_limit)
         Weights(Site((), ()), form)  # refuses a form that there is not
         self.starve_limit, self.form, self.printed = float(starve_limit), form, printed
 

@@ -15,7 +15,7 @@ from experiments.evaluation.comparison import SLOT_SECONDS, Comparison, until_in
 from experiments.evaluation.live import planning_policy
 from experiments.evaluation.policies import OASIS, POLICIES, RECOURSE, entry_of
 from oasis.model.cluster import Cluster, Server
-from oasis.model.errors import InstanceError
+from oasis.model.errors import InputError, InstanceError
 from oasis.model.job import Job
 from oasis.model.rounding import FloatArray
 from oasis.model.utility import Utility
@@ -129,7 +129,7 @@ class ElasticModel:
 
     def __init__(self, made: ElasticWorkload, slot_seconds: float) -> None:
         if not slot_seconds > 0:
-            raise ValueError(f"slot_seconds: expected a time > 0, got {slot_seconds}")
+            raise InputError("slot_seconds", "expected a time > 0", slot_seconds)
         for k, job in enumerate(made.workload.jobs):
             if not job.has_utility:
                 expected = (
@@ -428,7 +428,7 @@ def _bounds(model: ElasticModel, slots: int, options: Mapping[str, Any]) -> Pric
     whole = POLICIES[OASIS].resolve(options)
     for option in ("granularity", "bounds"):
         if option in options:
-            raise ValueError(f"oasis.{option}: expected none on elastic jobs")
+            raise InputError(f"oasis.{option}", "expected none on elastic jobs")
     return PriceBounds.from_jobs(
         model.jobs(),
         model.cluster(),

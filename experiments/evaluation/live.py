@@ -9,6 +9,7 @@ from typing import Any
 
 import oasis
 from experiments.evaluation.policies import OASIS, POLICIES, RECOURSE, SEED, entry_of
+from oasis.model.errors import InputError
 from oasis.model.instance_file import instance_from_dict, read_json
 from oasis.online.live.answers import Quote
 from oasis.online.live.policy import LivePolicy
@@ -100,7 +101,7 @@ def planning_policy(
     'recourse'
     """
     if name == OASIS and bounds is None:
-        raise ValueError("bounds: expected U and L of OASiS, got None")
+        raise InputError("bounds", "expected U and L of OASiS, got None")
     if name == RECOURSE:
         POLICIES[RECOURSE].resolve(options)  # says what is wrong before there is a cluster
 
@@ -179,13 +180,14 @@ def cluster_policy(
     """
     if name == OASIS:
         if bounds is None:
-            raise oasis.OasisError(
-                "--bounds: expected a file with U and L, or with past jobs: a cluster has no "
-                "instance to take them from"
+            raise oasis.InputError(
+                "--bounds",
+                "expected a file with U and L, or with past jobs: a cluster has no "
+                "instance to take them from",
             )
         others = sorted(set(options) - {"scale"})
         if others:
-            raise oasis.OasisError(f"--set oasis.{others[0]}: is part of the bounds on a cluster")
+            raise oasis.InputError(f"--set oasis.{others[0]}", "is part of the bounds on a cluster")
         reach = horizon or lookahead
         return lambda: planning_policy(
             OASIS, options, reach, reach=max(REACH, 2 * reach), bounds=bounds, horizon=horizon

@@ -21,6 +21,7 @@ from experiments.plotting.canvas import (
     legend_below,
     shorten,
 )
+from oasis.model.errors import InputError
 
 if TYPE_CHECKING:
     from experiments.evaluation.comparison import Comparison
@@ -126,7 +127,7 @@ def plot_comparison(
     """
     known = measures_of(comparison)
     if measure is not None and measure not in known:
-        raise ValueError(f"measure: expected one of {', '.join(known)}, got {measure!r}")
+        raise InputError("measure", f"expected one of {', '.join(known)}", measure)
     shown = known[measure or next(iter(known))]
     rows = comparison.policies
     ax = axes(ax, 6.4, 1.2 + 0.4 * len(rows))

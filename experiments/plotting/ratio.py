@@ -24,6 +24,7 @@ from experiments.plotting.canvas import (
     shorten,
 )
 from experiments.plotting.servers import TITLES
+from oasis.model.errors import InputError
 from oasis.model.instance import Instance
 
 if TYPE_CHECKING:
@@ -254,7 +255,7 @@ def plot_rents(
         "ps": (bound.ps_prices * cluster.ps_capacity).sum(axis=1),
     }
     if group not in rents:
-        raise ValueError(f"group: expected one of {', '.join(rents)}, got {group!r}")
+        raise InputError("group", f"expected one of {', '.join(rents)}", group)
     highest = max(float(values.max()) for values in rents.values())
     capacity = cluster.worker_capacity if group == "worker" else cluster.ps_capacity
     shown = np.where(capacity.any(axis=0), rents[group], np.nan)

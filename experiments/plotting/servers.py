@@ -24,6 +24,7 @@ from experiments.plotting.canvas import (
     slot_axis,
     step_of,
 )
+from oasis.model.errors import InputError
 from oasis.model.instance import Instance
 from oasis.model.rounding import FloatArray
 from oasis.model.schedule import Schedule, committed
@@ -70,7 +71,7 @@ class Group:
         """
         held = [name for r, name in enumerate(self.resources) if self.capacity[:, r].any()]
         if resource not in held:
-            raise ValueError(f"resource: expected one of {', '.join(held)}, got {resource!r}")
+            raise InputError("resource", f"expected one of {', '.join(held)}", resource)
         return self.resources.index(resource)
 
     def shares(self) -> FloatArray:
@@ -97,7 +98,7 @@ def group_of(instance: Instance, schedules: Mapping[str, Schedule], group: str) 
         If there is no such group.
     """
     if group not in TITLES:
-        raise ValueError(f"group: expected one of {', '.join(TITLES)}, got {group!r}")
+        raise InputError("group", f"expected one of {', '.join(TITLES)}", group)
     cluster = instance.cluster
     worker, ps = committed(instance, schedules)
     if group == "worker":
@@ -266,7 +267,7 @@ def plot_prices(
     'server'
     """
     if run.bounds is None:
-        raise ValueError(f"policy {run.policy} has no prices")
+        raise InputError("", f"policy {run.policy} has no prices")
     ax = axes(ax)
     servers = group_of(instance, run.schedules, group)
     resource = resource or servers.busiest()

@@ -14,13 +14,13 @@ from typing import Any
 from pydantic import ValidationError
 
 from experiments.evaluation.policies import SEED, entry_of, make_policy
-from experiments.sweep.config import SweepConfig, explain
+from experiments.sweep.config import SweepConfig, explained
 from experiments.sweep.fingerprint import fingerprint
 from experiments.sweep.sources import InstanceSource, drawn, read
 from experiments.sweep.task import Case, CellTask, Options
 from experiments.sweep.tasks import TASKS
 from oasis.model.choices import choice
-from oasis.model.errors import OasisError
+from oasis.model.errors import InputError
 from oasis.model.instance import Instance
 from oasis.simulator import Policy, Scheduler
 from oasis.version import __version__
@@ -124,7 +124,7 @@ class PolicyMaker:
         """Make a fresh policy with the options and the seed of the cell."""
         name = self.cell.policy
         if name is None:
-            raise ValueError(f"task {self.cell.task.name}: a shared cell has no policy")
+            raise InputError(f"task {self.cell.task.name}", "a shared cell has no policy")
         seed = {SEED: self.cell.seed} if SEED in entry_of(name).options else {}
         return make_policy(name, self.instance, **seed | dict(self.cell.policy_options))
 
@@ -181,14 +181,11 @@ def expand(
 def _task(config: SweepConfig, tasks: Mapping[str, CellTask]) -> tuple[CellTask, Options]:
     given = dict(config.task)
     name = given.pop("name", "run")
-    try:
-        task = tasks[choice(name, tasks)]
-    except ValueError as error:
-        raise OasisError(f"task.name: {error}") from None
+    task = tasks[choice(name, tasks, "task.name")]
     try:
         return task, task.options.model_validate(given)
     except ValidationError as error:
-        raise OasisError(explain(error, given, "task")) from None
+        raise explained(error, given, "task") from None
 
 
 def _sources(grids: Iterable[Any], base: Path) -> Iterator[InstanceSource]:
@@ -213,5 +210,5 @@ def _check_distinct(key: str, points: Iterable[Mapping[str, Any]]) -> None:
         text = json.dumps(dict(point), sort_keys=True)
         if text in seen:
             parts = ", ".join(f"{name} = {value}" for name, value in point.items())
-            raise OasisError(f"{key}: expected each point once, got {parts} again")
+            raise InputError(key, f"expected each point once, got {parts} again")
         seen.add(text)

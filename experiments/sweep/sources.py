@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Protocol
 import oasis
 from experiments.evaluation.options import GenerateOptions
 from experiments.evaluation.provenance import instance_digest
-from oasis.model.errors import OasisError
+from oasis.model.errors import located_at, readable
 from oasis.model.instance import Instance
 from oasis.workloads.arrivals import read_counts
 from oasis.workloads.generator import resolve
@@ -74,14 +74,11 @@ class Read:
 def drawn(point: Mapping[str, Any], base: Path, path: str) -> Drawn:
     """Check arguments of `oasis.generate`; `path` is the table they are from."""
     given = dict(point)
-    try:
+    with located_at(path):
         if "counts" in given:
-            given["counts"] = read_counts(base / given["counts"]).tolist()
+            with readable("counts"):
+                given["counts"] = read_counts(base / given["counts"]).tolist()
         settings = resolve(**asdict(GenerateOptions()) | given).metadata()
-    except OSError as error:
-        raise OasisError(f"{path}.counts: {error.strerror}: {error.filename}") from None
-    except ValueError as error:
-        raise OasisError(f"{path}.{error}") from None
     del settings["seed"]
     labels = {"preset": settings["preset"], **settings["parameters"]}
     labels["counts"] = point.get("counts")
@@ -90,11 +87,7 @@ def drawn(point: Mapping[str, Any], base: Path, path: str) -> Drawn:
 
 def read(name: str, base: Path, path: str) -> Read:
     """Read an instance file; `path` is the key it is from."""
-    try:
+    with readable(path), located_at(path), located_at(source=name):
         instance = oasis.read(base / name)
-    except OSError as error:
-        raise OasisError(f"{path}: {error.strerror}: {error.filename}") from None
-    except oasis.InstanceError as error:
-        raise OasisError(f"{path}: {name}: {error}") from None
     identity = {"kind": "read", "sha256": instance_digest(instance)}
     return Read({"file": name}, identity, instance)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from oasis.model.errors import InstanceError, located_at
+from oasis.model.errors import InstanceError, describe, located_at
 from oasis.model.job import Job
 from oasis.model.resources import ResourceVector, as_array, check_known
 from oasis.model.rounding import FloatArray
@@ -17,7 +17,6 @@ from oasis.model.validation import (
     LARGEST_SIZE,
     amount,
     check_unique,
-    describe,
     integer,
     number,
     text,

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from oasis.model.cluster import Cluster, Server
-from oasis.model.errors import InstanceError, located_at
+from oasis.model.errors import InstanceError, describe, located_at
 from oasis.model.job import Job
 from oasis.model.summary import Facts, Summarised
-from oasis.model.validation import LARGEST_SIZE, check_unique, describe, integer
+from oasis.model.validation import LARGEST_SIZE, check_unique, integer
 
 __all__ = ["Cluster", "Instance", "Job", "Server", "expect_instance"]
 
@@ -61,7 +61,7 @@ class Instance(Summarised):
                 self.cluster.check(job)
                 if job.arrival >= self.horizon:
                     last = self.horizon - 1
-                    raise InstanceError("arrival", f"expected 0..{last}, got {job.arrival}")
+                    raise InstanceError("arrival", f"expected 0..{last}", job.arrival)
         check_unique([job.id for job in self.jobs], "jobs", "job id", ".id")
 
     @property

@@ -14,7 +14,7 @@ from oasis.model.file_kinds import INSTANCE, kind_of, kind_of_data, read_content
 from oasis.model.files import write_text
 from oasis.model.instance import Cluster, Instance, Job, Server, expect_instance
 from oasis.model.utility import Constant, Deadline, Piecewise, Sigmoid, Utility
-from oasis.model.validation import check_keys, check_list, describe
+from oasis.model.validation import check_keys, check_list
 
 FORMAT, VERSION = "oasis-instance", 1
 UTILITIES: dict[str, type[Any]] = {
@@ -110,12 +110,12 @@ def instance_from_dict(data: Any) -> Instance:
     """Build an instance from the plain data of an instance file."""
     check_keys(data, _TOP, optional=("metadata",))
     if data["format"] != FORMAT:
-        raise InstanceError("format", f"expected {FORMAT!r}, got {describe(data['format'])}")
+        raise InstanceError("format", f"expected {FORMAT!r}", data["format"])
     if type(data["version"]) is not int or data["version"] != VERSION:
-        raise InstanceError("version", f"expected {VERSION}, got {describe(data['version'])}")
+        raise InstanceError("version", f"expected {VERSION}", data["version"])
     metadata = data.get("metadata", {})
     if not isinstance(metadata, Mapping):
-        raise InstanceError("metadata", f"expected an object, got {describe(metadata)}")
+        raise InstanceError("metadata", "expected an object", metadata)
     try:
         json.dumps(metadata, allow_nan=False)
     except ValueError:
@@ -195,12 +195,12 @@ def _kind(utility: Utility) -> str:
 
 def _utility(data: Any) -> Utility:
     if not isinstance(data, Mapping):
-        raise InstanceError("", f"expected an object with a kind, got {describe(data)}")
+        raise InstanceError("", "expected an object with a kind", data)
     if "kind" not in data:
-        raise InstanceError("kind", f"expected an object with a kind, got {describe(data)}")
+        raise InstanceError("kind", "expected an object with a kind", data)
     if not isinstance(data["kind"], str) or data["kind"] not in UTILITIES:
         expected = f"expected one of {', '.join(UTILITIES)}"
-        raise InstanceError("kind", f"{expected}, got {describe(data['kind'])}")
+        raise InstanceError("kind", expected, data["kind"])
     cls = UTILITIES[data["kind"]]
     names = tuple(f.name for f in fields(cls))
     check_keys(data, ("kind", *names))

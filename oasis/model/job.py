@@ -14,7 +14,7 @@ from oasis.model.resources import BANDWIDTH, ResourceVector
 from oasis.model.rounding import IntArray
 from oasis.model.summary import Facts, Summarised
 from oasis.model.utility import Utility, is_utility
-from oasis.model.validation import LARGEST_AMOUNT, describe, integer, number, text
+from oasis.model.validation import LARGEST_AMOUNT, integer, number, text
 
 GBIT_PER_MB = 8e-3
 MOST_WORK = 1e300  # worker-slots: no horizon is that long, but sums of it are still finite
@@ -91,9 +91,7 @@ class Job(Summarised):
             object.__setattr__(self, name, integer(getattr(self, name), name, minimum=1))
         least = integer(self.min_workers, "min_workers", minimum=1)
         if least > self.chunks:
-            raise InstanceError(
-                "min_workers", f"expected at most chunks ({self.chunks}), got {least}"
-            )
+            raise InstanceError("min_workers", f"expected at most chunks ({self.chunks})", least)
         object.__setattr__(self, "min_workers", least)
         for name in ("minibatch_time", "gradient_mb"):
             value = number(getattr(self, name), name, maximum=LARGEST_AMOUNT)
@@ -102,17 +100,17 @@ class Job(Summarised):
             with located_at(name):
                 object.__setattr__(self, name, ResourceVector.of(getattr(self, name)))
         if not is_utility(self.utility):
-            raise InstanceError("utility", f"expected a utility, got {describe(self.utility)}")
+            raise InstanceError("utility", "expected a utility", self.utility)
         if self.minibatch_time == 0 and self.gradient_mb == 0:
             raise InstanceError(
                 "minibatch_time", "expected > 0 for a job without gradients to send"
             )
         if self.bandwidth == 0 and self.gradient_mb > 0:
-            found = "expected > 0 for a job with gradients to send, got 0"
-            raise InstanceError(f"worker.{BANDWIDTH}", found)
+            found = "expected > 0 for a job with gradients to send"
+            raise InstanceError(f"worker.{BANDWIDTH}", found, self.bandwidth)
         if self.bandwidth > self.ps_bandwidth:
             found = f"expected at most ps.{BANDWIDTH} ({self.ps_bandwidth:g})"
-            raise InstanceError(f"worker.{BANDWIDTH}", f"{found}, got {self.bandwidth:g}")
+            raise InstanceError(f"worker.{BANDWIDTH}", found, self.bandwidth)
 
     def summary(self) -> tuple[str, Facts]:
         """Name, arrival, numbers of workers, mini-batches, demand of a worker and utility."""

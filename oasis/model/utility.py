@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from oasis.model.errors import InstanceError
 from oasis.model.rounding import FloatArray
-from oasis.model.validation import LARGEST_AMOUNT, describe, number
+from oasis.model.validation import LARGEST_AMOUNT, number
 
 
 @runtime_checkable
@@ -189,9 +189,7 @@ class Piecewise:
         for name, check in (("delays", number), ("values", _worth)):
             points = getattr(self, name)
             if not isinstance(points, (list, tuple)) or not points:
-                raise InstanceError(
-                    name, f"expected a non-empty list of numbers, got {describe(points)}"
-                )
+                raise InstanceError(name, "expected a non-empty list of numbers", points)
             checked = tuple(check(v, f"{name}[{k}]") for k, v in enumerate(points))
             object.__setattr__(self, name, checked)
         if len(self.delays) != len(self.values):

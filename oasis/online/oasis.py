@@ -11,12 +11,12 @@ from typing import Any
 
 from oasis.model.cluster import Cluster
 from oasis.model.decision import Decision, Explanation
-from oasis.model.errors import InstanceError
+from oasis.model.errors import InputError, InstanceError, describe
 from oasis.model.files import read_archive, write_archive
 from oasis.model.instance import Instance, expect_instance
 from oasis.model.instance_file import cluster_from_dict, cluster_to_dict
 from oasis.model.job import Job
-from oasis.model.validation import describe, integer
+from oasis.model.validation import integer
 from oasis.online.best_schedule import BestSchedule, found_by, result_of
 from oasis.online.ledger import Ledger, Past
 from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION, PriceBounds
@@ -79,7 +79,7 @@ class OASiS:
                 expected = f"expected oasis.{kind.__name__}, as OASiS.from_instance makes it"
                 raise TypeError(f"{name}: {expected}, got {describe(value)}")
         if bounds.worker.log_lower.shape != (len(cluster.resources),):
-            raise ValueError(f"bounds: expected one for each of {', '.join(cluster.resources)}")
+            raise InputError("bounds", f"expected one for each of {', '.join(cluster.resources)}")
         self.cluster = cluster
         self.horizon = integer(horizon, "horizon", minimum=1)
         self.bounds = bounds
@@ -121,7 +121,7 @@ class OASiS:
             learned.check_resources(instance.cluster.resources, instance.slot_seconds)
             own = learned.bounds
         if not 0 < scale < math.inf:
-            raise ValueError(f"scale: expected a finite number > 0, got {scale}")
+            raise InputError("scale", "expected a finite number > 0", scale)
         if scale != 1.0:
             own = own.scaled(scale)
         scheduler = cls(instance.cluster, instance.horizon, own, granularity=granularity)

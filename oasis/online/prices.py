@@ -10,6 +10,7 @@ import numpy as np
 
 from oasis.model import document
 from oasis.model.cluster import Cluster
+from oasis.model.errors import InputError
 from oasis.model.instance import Instance, expect_instance
 from oasis.model.job import Job
 from oasis.model.resources import as_array
@@ -197,8 +198,8 @@ class PriceBounds(Summarised):
         ValueError: jobs: expected at least one: without any, nothing is known of prices
         """
         if not 0 <= min_utility_fraction < 1:
-            raise ValueError(
-                f"min_utility_fraction: expected 0 <= phi < 1, got {min_utility_fraction}"
+            raise InputError(
+                "min_utility_fraction", f"expected 0 <= phi < 1, got {min_utility_fraction}"
             )
         worker, ps = [], []
         given = 0
@@ -212,7 +213,9 @@ class PriceBounds(Summarised):
             if job.needs_ps:
                 ps.append((*entry, as_array(job.ps, cluster.resources)))
         if not given and not may_know_nothing:
-            raise ValueError("jobs: expected at least one: without any, nothing is known of prices")
+            raise InputError(
+                "jobs", "expected at least one: without any, nothing is known of prices"
+            )
         return cls(
             _price_function(worker, cluster.worker_capacity.sum(axis=0), horizon, normalize),
             _price_function(ps, cluster.ps_capacity.sum(axis=0), horizon, normalize),
@@ -223,7 +226,7 @@ class PriceBounds(Summarised):
     def scaled(self, factor: float) -> PriceBounds:
         """Bounds with U/L multiplied by `factor` > 0, as in the paper's Fig. 6."""
         if not 0 < factor < np.inf:
-            raise ValueError(f"factor: expected a finite number > 0, got {factor}")
+            raise InputError("factor", "expected a finite number > 0", factor)
         return replace(
             self,
             worker=self.worker.scaled(factor),

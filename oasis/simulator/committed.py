@@ -7,6 +7,7 @@ from time import perf_counter
 from typing import Any, Protocol, runtime_checkable
 
 from oasis.model.decision import Decision
+from oasis.model.errors import InputError
 from oasis.model.job import Job
 from oasis.model.schedule import Schedule
 from oasis.online.prices import PriceBounds
@@ -76,7 +77,9 @@ class Committed:
         plan = Plan()
         for job in view.arrived:
             if job.source is None:
-                raise ValueError(f"policy {self.name} needs jobs of an instance, not plain ones")
+                raise InputError(
+                    "", f"policy {self.name} needs jobs of an instance, not plain ones"
+                )
             decision = self._submit(job.source)
             if decision.schedule is None:
                 plan.rejected[job.index] = REFUSAL

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
+from oasis.model.errors import InputError
 from oasis.scheduling.job import Allocation, PolicyJob
 
 
@@ -99,10 +100,10 @@ class ChangeCosts:
     def __post_init__(self) -> None:
         for name in ("start", "resume", "resize", "migrate", "save"):
             if not 0.0 <= getattr(self, name) < float("inf"):
-                raise ValueError(f"{name}: expected a time >= 0, got {getattr(self, name)}")
+                raise InputError(name, f"expected a time >= 0, got {getattr(self, name)}")
         if self.checkpoint_interval is not None and not self.checkpoint_interval > 0:
             expected = f"expected a time > 0 or None, got {self.checkpoint_interval}"
-            raise ValueError(f"checkpoint_interval: {expected}")
+            raise InputError("checkpoint_interval", expected)
 
     def overhead(
         self, job: PolicyJob, before: Allocation, after: Allocation, started: bool

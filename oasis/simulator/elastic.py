@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from oasis.model.errors import InstanceError, located_at
+from oasis.model.errors import InstanceError, describe, located_at
 from oasis.model.file_kinds import ELASTIC
 from oasis.model.files import write_text
 from oasis.model.instance_file import UTILITIES, packaged_schema, read_json
@@ -22,7 +22,6 @@ from oasis.model.validation import (
     check_keys,
     check_list,
     check_unique,
-    describe,
     integer,
     number,
     text,
@@ -176,9 +175,9 @@ def elastic_from_dict(data: Any) -> ElasticWorkload:
     """
     check_keys(data, TOP, ("partial_gangs", "share_links", "costs", "observation"))
     if data["format"] != FORMAT:
-        raise InstanceError("format", f"expected {FORMAT!r}, got {describe(data['format'])}")
+        raise InstanceError("format", f"expected {FORMAT!r}", data["format"])
     if type(data["version"]) is not int or data["version"] != VERSION:
-        raise InstanceError("version", f"expected {VERSION}, got {describe(data['version'])}")
+        raise InstanceError("version", f"expected {VERSION}", data["version"])
     resources = tuple(
         text(name, f"resources[{k}]") for k, name in enumerate(_filled(data, "resources"))
     )
@@ -325,13 +324,11 @@ def _curve(data: Any) -> TrainingCurve:
     points = []
     for k, point in enumerate(check_list(data, "curve")):
         if len(check_list(point, f"curve[{k}]")) != 2:
-            raise InstanceError(f"curve[{k}]", f"expected [share, value], got {describe(point)}")
+            raise InstanceError(f"curve[{k}]", "expected [share, value]", point)
         share, value = (number(part, f"curve[{k}]", minimum=-math.inf) for part in point)
         points.append((share, value))
-    try:
+    with located_at("curve"):
         return TrainingCurve(tuple(points))
-    except ValueError as error:
-        raise InstanceError("curve", str(error).removeprefix("points: ")) from None
 
 
 def _utility(data: Any) -> Utility:
@@ -339,7 +336,7 @@ def _utility(data: Any) -> Utility:
         kind = data.get("kind") if isinstance(data, Mapping) else None
         if not isinstance(kind, str) or kind not in UTILITIES:
             expected = f"expected one of {', '.join(UTILITIES)}"
-            raise InstanceError("kind", f"{expected}, got {describe(kind)}")
+            raise InstanceError("kind", expected, kind)
         names = tuple(f.name for f in fields(UTILITIES[kind]))
         check_keys(data, ("kind", *names))
         utility: Utility = UTILITIES[kind](**{name: data[name] for name in names})
@@ -385,7 +382,7 @@ def _time(value: Any, path: str, *, above: bool = False) -> float:
 def _flag(data: Mapping[str, Any], name: str, default: bool) -> bool:
     value = data.get(name, default)
     if not isinstance(value, bool):
-        raise InstanceError(name, f"expected true or false, got {describe(value)}")
+        raise InstanceError(name, "expected true or false", value)
     return value
 
 

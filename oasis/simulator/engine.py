@@ -11,8 +11,7 @@ from array import array
 from collections.abc import Iterable
 from time import perf_counter
 
-from oasis.model.errors import PolicyError
-from oasis.model.validation import describe
+from oasis.model.errors import PolicyError, describe
 from oasis.scheduling.book import EmptyCluster
 from oasis.scheduling.capabilities import is_told
 from oasis.scheduling.job import PolicyJob

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from oasis.model.errors import InputError
 from oasis.scheduling.job import PolicyJob
 
 Piece = tuple[float, float, float, float]  # begin and end of a time at work, work left, rate
@@ -37,9 +38,9 @@ class Observation:
 
     def __post_init__(self) -> None:
         if not 0 < self.interval < math.inf:
-            raise ValueError(f"interval: expected a time > 0, got {self.interval}")
+            raise InputError("interval", "expected a time > 0", self.interval)
         if not 0 <= self.noise < math.inf:
-            raise ValueError(f"noise: expected a number >= 0, got {self.noise}")
+            raise InputError("noise", "expected a number >= 0", self.noise)
 
 
 class Samples:

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from oasis.model.errors import InputError
 from oasis.model.rounding import FloatArray, IntArray
 
 Counts: TypeAlias = str | os.PathLike[str] | npt.ArrayLike
@@ -46,7 +47,7 @@ def slot_weights(
         weights = np.diff(rounds * cumulative[-1] + total)
     weights[last_arrival + 1 :] = 0.0
     if not weights.sum() > 0:
-        raise ValueError("counts: expected an arrival within the horizon, got only zeros")
+        raise InputError("counts", "expected an arrival within the horizon, got only zeros")
     shares: FloatArray = weights / weights.sum()
     return shares
 
@@ -65,11 +66,11 @@ def read_counts(counts: Counts) -> FloatArray:
         try:
             values = np.array(counts, dtype=np.float64)
         except (TypeError, ValueError):
-            raise ValueError("counts: expected a path or an array of numbers") from None
+            raise InputError("counts", "expected a path or an array of numbers") from None
     if values.ndim != 1 or not values.size:
-        raise ValueError(f"counts: expected a non-empty row of counts, got shape {values.shape}")
+        raise InputError("counts", f"expected a non-empty row of counts, got shape {values.shape}")
     if not (np.isfinite(values) & (values >= 0)).all():
-        raise ValueError("counts: expected finite numbers >= 0")
+        raise InputError("counts", "expected finite numbers >= 0")
     return values
 
 
@@ -86,15 +87,15 @@ def _read_file(path: Path) -> list[int]:
         header = next(rows, [])
         if header != HEADER:
             expected = ",".join(HEADER)
-            raise ValueError(f"counts: line 1: expected the header {expected}, got {header}")
+            raise InputError("counts", f"line 1: expected the header {expected}, got {header}")
         for row in rows:
             try:
                 hour, count = map(int, row)
             except ValueError:
                 expected = "expected an hour and a whole number of submits"
-                raise ValueError(f"counts: line {rows.line_num}: {expected}, got {row}") from None
+                raise InputError("counts", f"line {rows.line_num}: {expected}, got {row}") from None
             if hour != len(submits):
                 expected = f"expected hour {len(submits)}"
-                raise ValueError(f"counts: line {rows.line_num}: {expected}, got {hour}")
+                raise InputError("counts", f"line {rows.line_num}: {expected}, got {hour}")
             submits.append(count)
     return submits

@@ -19,16 +19,18 @@ from experiments.cli.options import (
     WorkLimit,
     limits_of,
 )
-from experiments.cli.results import errors_name, read_document, write_instance
+from experiments.cli.results import read_document, write_instance
+from experiments.cli.verbose import CommandGroup
 from experiments.library import Library, LibraryEntry
 from experiments.library.families import problem_named, problems_like
+from oasis.model.errors import InputError, located_at
 from oasis.version import __version__
 
 if TYPE_CHECKING:
     from experiments.library.handing_in import HandedIn
     from experiments.library.improve import Improvement
 
-app = typer.Typer(
+app = CommandGroup(
     no_args_is_help=True,
     help="200 instances, each with the best schedules and the best bound that are known of it.",
 )
@@ -122,7 +124,7 @@ def check(
     from experiments.library.handing_in import handed_in  # noqa: PLC0415 (needs an extra)
 
     data = read_document(file)
-    with errors_name(file):
+    with located_at(source=file):
         found = handed_in(_library(directory), data, name)
     _show(found, as_json)
 
@@ -143,9 +145,9 @@ def add(
     from experiments.library.improve import keep, sole_writer  # noqa: PLC0415
 
     library, data = _library(directory), read_document(file)
-    with errors_name(file):
+    with located_at(source=file):
         found = handed_in(library, data, name)
-    with sole_writer(library), errors_name(file):
+    with sole_writer(library), located_at(source=file):
         keep(library, found.problem, found.instance, found.result)
     _show(found, as_json)
 
@@ -201,7 +203,7 @@ def improve(
 def _known(library: Library, name: str) -> LibraryEntry:
     record = library.find(problem_named(name).name)
     if record is None:
-        raise ValueError(f"NAME: nothing is known of {name!r} yet")
+        raise InputError("NAME", f"nothing is known of {name!r} yet")
     return record
 
 

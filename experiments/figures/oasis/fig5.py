@@ -18,6 +18,7 @@ from experiments.plotting.canvas import (
     legend_below,
     paper,
 )
+from oasis.model.errors import InputError
 
 TITLE = "Fig. 5: competitive ratio of OASiS"
 SHOWN = {
@@ -42,8 +43,9 @@ def grid(settings: FigureSettings) -> dict[str, Any]:
     ValueError
         If the settings ask for other machines or policies.
     """
-    if settings.servers is not None or settings.policies is not None:
-        raise ValueError("servers, policies: expected neither, Fig. 5 varies its own")
+    for name in ("servers", "policies"):
+        if getattr(settings, name) is not None:
+            raise InputError(name, "expected none, Fig. 5 varies its own")
     instances = [
         {
             "preset": settings.preset,

@@ -18,6 +18,7 @@ from experiments.plotting.canvas import (
     legend_below,
     paper,
 )
+from oasis.model.errors import InputError
 
 TITLE = "Fig. 6: OASiS with misjudged U/L"
 SHOWN = {
@@ -40,7 +41,7 @@ def grid(settings: FigureSettings) -> dict[str, Any]:
         If the settings ask for other policies.
     """
     if settings.policies is not None:
-        raise ValueError("policies: expected none, Fig. 6 is of OASiS alone")
+        raise InputError("policies", "expected none, Fig. 6 is of OASiS alone")
     instances = {
         "preset": settings.preset,
         "jobs": settings.job_counts((100, 200, 300, PUBLISHED_JOBS)),

@@ -11,6 +11,7 @@ from experiments.figures.figure import PublishedFigure, Row
 from experiments.figures.oasis.fig3 import SHOWN
 from experiments.figures.oasis.utility_bars import FIG8, draw_utilities, utility_rows
 from experiments.figures.settings import FigureSettings
+from oasis.model.errors import InputError
 
 TITLE = "Fig. 8: total utility on the testbed"
 JOBS = 12
@@ -25,8 +26,12 @@ def instances(settings: FigureSettings) -> dict[str, Any]:
     ValueError
         If the settings ask for others.
     """
-    if settings.preset != TESTBED or settings.servers is not None:
-        raise ValueError("preset, servers: expected neither, the testbed has its own")
+    for name, value, own in (
+        ("preset", settings.preset, TESTBED),
+        ("servers", settings.servers, None),
+    ):
+        if value != own:
+            raise InputError(name, "expected none, the testbed has its own", value)
     return {"preset": TESTBED, "jobs": settings.job_counts((JOBS,))}
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from experiments.figures.figure import Row
 from experiments.figures.settings import FigureSettings
+from oasis.model.errors import InputError
 
 
 def testbed() -> dict[str, Any]:
@@ -27,10 +28,9 @@ def calibrated(settings: FigureSettings, jobs: int, servers: int, horizon: int) 
 
 def refuse_what_is_fixed(settings: FigureSettings) -> None:
     """Raise `ValueError` for settings that a study fixes itself: policies and sizes."""
-    if settings.policies is not None:
-        raise ValueError("policies: expected none, the study has policies of its own")
-    if settings.jobs is not None or settings.servers is not None:
-        raise ValueError("jobs, servers: expected neither, the study has families of its own")
+    for name in ("policies", "jobs", "servers"):
+        if getattr(settings, name) is not None:
+            raise InputError(name, "expected none, the study has its own")
 
 
 def family(cell: Row) -> str:

@@ -12,7 +12,7 @@ from oasis.kubernetes.objects.quantities import ResourceMap, requests_of
 from oasis.model.errors import InstanceError, located_at
 from oasis.model.job import Job
 from oasis.model.utility import Constant, Deadline, Piecewise, Sigmoid, Utility
-from oasis.model.validation import check_keys, describe, integer, number
+from oasis.model.validation import check_keys, integer, number
 
 DEFAULT_GRACE = 30
 RESIZE = ("elastic", "restart")
@@ -241,7 +241,7 @@ def parse_utility(data: Any, clock: SlotClock, path: str = "utility") -> Utility
     with located_at(path):
         kind = data.get("kind") if isinstance(data, Mapping) else None
         if kind not in kinds:
-            raise InstanceError("kind", f"expected one of {', '.join(kinds)}, got {describe(kind)}")
+            raise InstanceError("kind", f"expected one of {', '.join(kinds)}", kind)
         check_keys(data, ("kind", *kinds[kind]))
         if kind == "sigmoid":
             decay = number(data["decayPerSecond"], "decayPerSecond") * seconds
@@ -254,9 +254,7 @@ def parse_utility(data: Any, clock: SlotClock, path: str = "utility") -> Utility
             return Constant(data["value"])
         given = data["delaysSeconds"]
         if not isinstance(given, list) or not given:
-            raise InstanceError(
-                "delaysSeconds", f"expected a list of numbers, got {describe(given)}"
-            )
+            raise InstanceError("delaysSeconds", "expected a list of numbers", given)
         delays = [number(d, f"delaysSeconds[{k}]") / seconds for k, d in enumerate(given)]
         return Piecewise(tuple(delays), data["values"])
 
@@ -272,7 +270,7 @@ def _workers(data: Any) -> tuple[Mapping[str, Any], int, int | None, int]:
         if initial is not None:
             initial = integer(initial, "initial", minimum=1)
             if not minimum <= initial <= maximum:
-                raise InstanceError("initial", f"expected {minimum}..{maximum}, got {initial}")
+                raise InstanceError("initial", f"expected {minimum}..{maximum}", initial)
         return data, minimum, initial, maximum
 
 
@@ -339,7 +337,7 @@ def demands_of(
 
 def _template(data: Any, path: str) -> Mapping[str, Any]:
     if not isinstance(data, Mapping) or not isinstance(data.get("spec"), Mapping):
-        raise InstanceError(path, f"expected a pod template with a spec, got {describe(data)}")
+        raise InstanceError(path, "expected a pod template with a spec", data)
     if not data["spec"].get("containers"):
         raise InstanceError(f"{path}.spec.containers", "expected at least one container")
     for name in ("nodeName", "schedulingGates"):
@@ -362,5 +360,5 @@ def choice(value: Any, among: tuple[str, ...], path: str) -> str:
     'retry'
     """
     if value not in among:
-        raise InstanceError(path, f"expected one of {', '.join(among)}, got {describe(value)}")
+        raise InstanceError(path, f"expected one of {', '.join(among)}", value)
     return str(value)

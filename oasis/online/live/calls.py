@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from oasis.model.decision import Decision
-from oasis.model.errors import InstanceError
+from oasis.model.errors import InstanceError, describe
 from oasis.model.job import Job
 from oasis.model.schedule import Schedule
-from oasis.model.validation import describe, integer
+from oasis.model.validation import integer
 from oasis.online.live.answers import Change, Delay, Progress, Totals
 from oasis.online.live.core import Core, Events
 

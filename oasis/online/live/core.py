@@ -13,11 +13,11 @@ import numpy.typing as npt
 
 from oasis.model.cluster import Cluster, expect_cluster
 from oasis.model.decision import Decision
-from oasis.model.errors import InstanceError
+from oasis.model.errors import InstanceError, describe
 from oasis.model.instance_file import cluster_to_dict, job_from_dict, job_to_dict
 from oasis.model.job import Job
 from oasis.model.schedule import SLOT, Schedule
-from oasis.model.validation import LARGEST_SIZE, describe, integer
+from oasis.model.validation import LARGEST_SIZE, integer
 from oasis.online.live.answers import Completion
 from oasis.online.recourse.live_job import LiveJob, PromiseRecord, grid_of
 

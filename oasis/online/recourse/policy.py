@@ -7,6 +7,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from oasis.model import rounding
+from oasis.model.errors import InputError
 from oasis.model.instance import Instance, expect_instance
 from oasis.model.job import Job
 from oasis.model.summary import called
@@ -99,7 +100,7 @@ class Recourse:
     ) -> None:
         check_commitment(commitment)
         if seconds is not None and not seconds >= 0:
-            raise ValueError(f"seconds: expected a number >= 0, got {seconds!r}")
+            raise InputError("seconds", "expected a number >= 0", seconds)
         self.commitment: Commitment = commitment
         self.params = params or RecourseParams()
         if rounds is not None:
@@ -167,7 +168,9 @@ class Recourse:
     def reset(self, site: Site) -> None:
         """Begin a new run on `site`."""
         if not site.slotted or site.horizon is None:
-            raise ValueError("policy recourse needs slots and a horizon, as an instance has them")
+            raise InputError(
+                "", "policy recourse needs slots and a horizon, as an instance has them"
+            )
         self._servers = [
             (group, k) for group in ("worker", "ps") for k in range(len(site.machines_for(group)))
         ]
@@ -233,5 +236,5 @@ class Recourse:
 
 def _source(job: Job | None, policy: str) -> Job:
     if job is None:
-        raise ValueError(f"policy {policy} needs jobs of an instance, not plain ones")
+        raise InputError("", f"policy {policy} needs jobs of an instance, not plain ones")
     return job

@@ -16,7 +16,7 @@ from scipy import stats
 import oasis
 from baselines import FIFO
 from experiments.sweep.cells import expand
-from experiments.sweep.config import SweepConfig, explain, read_config, sweep_config
+from experiments.sweep.config import SweepConfig, explained, read_config, sweep_config
 from experiments.sweep.executors import Local
 from experiments.sweep.fingerprint import fingerprint
 from experiments.sweep.run import SweepProgress, SweepResult, run_sweep
@@ -444,8 +444,12 @@ def test_wrong_configuration_is_refused_by_key(change: dict[str, Any], message: 
 def test_a_wrong_table_is_explained_in_one_line_with_its_place() -> None:
     with pytest.raises(ValidationError) as caught:
         SweepConfig.model_validate(SMALL | {"seeds": ["one"]})
-    assert explain(caught.value, {"seeds": ["one"]}, "grid") == (
-        "grid.seeds[0]: expected integer, got 'one'"
+    error = explained(caught.value, {"seeds": ["one"]}, "grid")
+    assert str(error) == "grid.seeds[0]: expected integer, got 'one'"
+    assert (error.field, error.expected, error.got) == (
+        "grid.seeds[0]",
+        "expected integer",
+        "'one'",
     )
 
 

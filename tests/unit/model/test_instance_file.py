@@ -213,12 +213,12 @@ def test_the_path_of_a_bad_field_goes_down_to_the_resource() -> None:
     plain["jobs"][0]["worker"]["gpu"] = "one"
     with pytest.raises(InstanceError) as caught:
         instance_from_dict(plain)
-    assert caught.value.path == "jobs[0].worker.gpu"
+    assert caught.value.field == "jobs[0].worker.gpu"
     plain["jobs"] = []
     plain["worker_servers"][1]["capacity"]["gpu"] = -2
     with pytest.raises(InstanceError) as caught:
         instance_from_dict(plain)
-    assert caught.value.path == "worker_servers[1].capacity.gpu"
+    assert caught.value.field == "worker_servers[1].capacity.gpu"
 
 
 @pytest.mark.parametrize(

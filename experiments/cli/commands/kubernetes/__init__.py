@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import typer
-
 from experiments.cli.commands.kubernetes import (
     explain,
     import_cluster,
@@ -13,8 +11,9 @@ from experiments.cli.commands.kubernetes import (
     run,
     status,
 )
+from experiments.cli.verbose import CommandGroup
 
-app = typer.Typer(
+app = CommandGroup(
     no_args_is_help=True,
     help="Schedule training jobs on a Kubernetes cluster: OasisJobs are admitted and placed by "
     "any policy of the registry, as `oasis run` does in simulation.\n\n"

@@ -84,7 +84,7 @@ def _found(name: str, namespace: str, kind: str, objects: Objects) -> dict[str, 
         if item["metadata"]["name"] == wanted:
             return item
     expected = f"expected a job of kind {kind} in namespace {namespace}"
-    raise oasis.OasisError(f"NAME: {expected}, got {name!r}")
+    raise oasis.InputError("NAME", expected, name)
 
 
 def explained(found: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -32,10 +32,10 @@ from experiments.cli.commands.kubernetes.cluster import (
     resource_map,
 )
 from experiments.cli.options import AsJson
-from experiments.cli.results import errors_name
 from oasis.kubernetes.names import API_VERSION, BANDWIDTH, KIND
 from oasis.kubernetes.objects.conditions import decision_message, reason_word, time_text
 from oasis.kubernetes.objects.oasis_job import SlotClock, parse_job
+from oasis.model.errors import located_at
 from oasis.model.file_kinds import kind_of, read_content, refuse_other
 from oasis.model.rest import later
 
@@ -65,12 +65,12 @@ def command(
     objects = connect(kubeconfig, context)
     memory = memory_of(objects, namespace, name)
     clock = clock_of(memory)
-    with errors_name(file):
+    with located_at(source=file):
         spec = parse_job(found, clock, resource_map(gpu, bandwidth, storage))
     scheduler = scheduler_of(memory)
     now = max(clock.slot(time.time()) + 1, scheduler.now)
     scheduler.advance(now)
-    with errors_name(file):
+    with located_at(source=file):
         quote = scheduler.quote(_arriving(spec.job, now, memory["parameters"]))
     if as_json:
         console.print_json(quote.to_dict())
@@ -96,19 +96,19 @@ def read_object(file: Path) -> dict[str, Any]:
     """
     import yaml  # noqa: PLC0415 (needs an extra)
 
-    with errors_name(file):
+    with located_at(source=file):
         content = read_content(file)
         text = content.decode("utf-8", errors="replace")
         refuse_other(kind_of(text), ("kubernetes", "csv"), f"an {KIND}", str(file))
-    try:
-        found = yaml.safe_load(content.decode("utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise oasis.OasisError(f"{file}: expected YAML: {error}") from None
-    if not isinstance(found, dict) or found.get("kind") != KIND:
-        raise oasis.OasisError(f"{file}: kind: expected {KIND} of {API_VERSION}")
-    meta = found.get("metadata")
-    if not isinstance(meta, dict) or not isinstance(meta.get("name"), str):
-        raise oasis.OasisError(f"{file}: metadata.name: expected a name")
+        try:
+            found = yaml.safe_load(content.decode("utf-8"))
+        except (yaml.YAMLError, UnicodeDecodeError) as error:
+            raise oasis.InputError("", f"expected YAML: {error}") from None
+        if not isinstance(found, dict) or found.get("kind") != KIND:
+            raise oasis.InputError("kind", f"expected {KIND} of {API_VERSION}")
+        meta = found.get("metadata")
+        if not isinstance(meta, dict) or not isinstance(meta.get("name"), str):
+            raise oasis.InputError("metadata.name", "expected a name")
     found["metadata"] = {"namespace": "default", "uid": "quoted", "generation": 1, **meta}
     return found
 
@@ -123,9 +123,9 @@ def scheduler_of(memory: dict[str, Any]) -> oasis.LiveScheduler:
     """
     state = memory["state"]
     if "scheduler" not in state:
-        raise oasis.OasisError(
-            f"policy {memory['policy']} gives no quotes: it does not plan ahead, as oasis and "
-            "recourse without --horizon do"
+        raise oasis.InputError(
+            f"policy {memory['policy']} gives no quotes",
+            "it does not plan ahead, as oasis and recourse without --horizon do",
         )
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory, "scheduler")
