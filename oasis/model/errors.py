@@ -285,7 +285,8 @@ def readable(field: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise InputError(field, f"{error.strerror}: {error.filename}") from None
+        with located_at(field), located_at(source=error.filename or ""):
+            raise InstanceError("", error.strerror or str(error)) from None
 
 
 class located_at:  # noqa: N801 (used like a function; a generator would take three times as long)

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from oasis.model.errors import InstanceError, describe, located_at
+from oasis.model.errors import InputError, InstanceError, describe, located_at
 from oasis.model.file_kinds import ELASTIC
 from oasis.model.files import write_text
 from oasis.model.instance_file import UTILITIES, packaged_schema, read_json
@@ -327,8 +327,10 @@ def _curve(data: Any) -> TrainingCurve:
             raise InstanceError(f"curve[{k}]", "expected [share, value]", point)
         share, value = (number(part, f"curve[{k}]", minimum=-math.inf) for part in point)
         points.append((share, value))
-    with located_at("curve"):
+    try:
         return TrainingCurve(tuple(points))
+    except InputError as error:
+        raise InstanceError("curve", error.detail) from None
 
 
 def _utility(data: Any) -> Utility:
