@@ -34,7 +34,7 @@ def check_line(line: str) -> str:
     --------
     >>> check_line("backfill")
     Traceback (most recent call last):
-    ValueError: line: expected strict or fit, got 'backfill'
+    oasis.model.errors.InputError: line: expected strict or fit, got 'backfill'
     """
     if line not in (STRICT, FIT):
         raise InputError("line", f"expected {STRICT} or {FIT}", line)

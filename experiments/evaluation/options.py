@@ -84,7 +84,7 @@ class Option:
         (1.0, 2.5)
         >>> Option("seed", int, 0).check(True)
         Traceback (most recent call last):
-        ValueError: expected an integer, got True
+        oasis.model.errors.InputError: expected an integer, got True
         """
         if value is None and _takes_none(self.kind):
             return None

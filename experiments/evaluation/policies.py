@@ -78,9 +78,9 @@ def import_policy(name: str) -> type[Policy]:
     --------
     >>> import_policy("baselines.queues:FIFO")().name
     'fifo'
-    >>> import_policy("baselines.queues:LIFO")
+    >>> import_policy("baselines.queues:LIFO")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    ValueError: expected a policy in module baselines.queues, got no LIFO; did you mean 'FIFO'?
+    oasis.model.errors.InputError: expected a policy in ..., got no LIFO; did you mean 'FIFO'?
     """
     module_name, _, attribute = name.rpartition(":")
     if not module_name or not attribute:

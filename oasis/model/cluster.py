@@ -9,18 +9,18 @@ import numpy as np
 
 from oasis.model.errors import InstanceError, describe, located_at
 from oasis.model.job import Job
-from oasis.model.resources import ResourceVector, as_array, check_known
+from oasis.model.records import AMOUNTS, Amount, ListOf, Named, RecordOf, Text, Whole, check, entry
+from oasis.model.resources import as_array, check_known
 from oasis.model.rounding import FloatArray
 from oasis.model.summary import Facts, Summarised
-from oasis.model.validation import (
-    LARGEST_AMOUNT,
-    LARGEST_SIZE,
-    amount,
-    check_unique,
-    integer,
-    number,
-    text,
-)
+from oasis.model.validation import LARGEST_SIZE, check_unique
+
+COUNT, COUNT_MEANING = Whole(1, LARGEST_SIZE), "So many identical servers, named ID#0, ID#1, ..."
+
+
+def server_ids(name: str, count: int) -> tuple[str, ...]:
+    """Names of `count` identical machines that are called `name` together."""
+    return (name,) if count == 1 else tuple(f"{name}#{k}" for k in range(count))
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,24 +46,20 @@ class Server:
     4.0
     """
 
-    id: str
-    capacity: Mapping[str, float]
-    count: int = 1
+    id: str = entry(Text(), "Name; unique among all servers.")
+    capacity: Mapping[str, float] = entry(AMOUNTS, "What one server has.")
+    count: int = entry(COUNT, COUNT_MEANING, 1)
 
     def __post_init__(self) -> None:
-        text(self.id, "id")
-        with located_at("capacity"):
-            object.__setattr__(self, "capacity", ResourceVector.of(self.capacity))
-        object.__setattr__(
-            self, "count", integer(self.count, "count", minimum=1, maximum=LARGEST_SIZE)
-        )
+        check(self)
 
     @property
     def ids(self) -> tuple[str, ...]:
         """Identifiers of the machines, ``w0#0``, ``w0#1``, ... for a group."""
-        if self.count == 1:
-            return (self.id,)
-        return tuple(f"{self.id}#{k}" for k in range(self.count))
+        return server_ids(self.id, self.count)
+
+
+_SERVERS = ListOf(Named("server", RecordOf(Server)), "expected at least one server")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -102,24 +98,21 @@ class Cluster(Summarised):
            [ 4., 32.]])
     """
 
-    resources: tuple[str, ...]
-    worker_servers: tuple[Server, ...]
-    ps_servers: tuple[Server, ...]
-    slot_seconds: float
+    resources: tuple[str, ...] = entry(
+        ListOf(Text(), "expected at least one resource", unique=True),
+        "Resource types; bandwidth_gbps is the one that the model itself uses.",
+    )
+    worker_servers: tuple[Server, ...] = entry(_SERVERS, "Servers for workers.")
+    ps_servers: tuple[Server, ...] = entry(_SERVERS, "Servers for parameter servers.")
+    slot_seconds: float = entry(Amount(above=True), "Length of a slot in seconds.")
     worker_capacity: FloatArray = field(init=False, repr=False, compare=False)
     ps_capacity: FloatArray = field(init=False, repr=False, compare=False)
     worker_ids: tuple[str, ...] = field(init=False, repr=False, compare=False)
     ps_ids: tuple[str, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        names = tuple(text(name, f"resources[{k}]") for k, name in enumerate(self.resources))
-        object.__setattr__(self, "resources", names)
-        if not names:
-            raise InstanceError("resources", "expected at least one resource")
-        check_unique(names, "resources", "resource")
-        seconds = number(self.slot_seconds, "slot_seconds", above=True, maximum=LARGEST_AMOUNT)
-        amount(seconds, "slot_seconds")
-        object.__setattr__(self, "slot_seconds", seconds)
+        check(self)
+        check_unique(self.resources, "resources", "resource")
         for group in ("worker", "ps"):
             self._expand(group)
         self._check_server_ids()
@@ -133,10 +126,7 @@ class Cluster(Summarised):
 
     def _expand(self, group: str) -> None:
         path = f"{group}_servers"
-        servers = tuple(getattr(self, path))
-        object.__setattr__(self, path, servers)
-        if not servers:
-            raise InstanceError(path, "expected at least one server")
+        servers = getattr(self, path)
         for k, server in enumerate(servers):
             with located_at(f"{path}[{k}].capacity"):
                 check_known(server.capacity, self.resources)

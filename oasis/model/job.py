@@ -9,14 +9,16 @@ import numpy as np
 import numpy.typing as npt
 
 from oasis.model import rounding
-from oasis.model.errors import InstanceError, located_at
-from oasis.model.resources import BANDWIDTH, ResourceVector
+from oasis.model.errors import InstanceError
+from oasis.model.records import AMOUNTS, Number, Text, Whole, check, entry
+from oasis.model.resources import BANDWIDTH
 from oasis.model.rounding import IntArray
 from oasis.model.summary import Facts, Summarised
-from oasis.model.utility import Utility, is_utility
-from oasis.model.validation import LARGEST_AMOUNT, integer, number, text
+from oasis.model.utility import UTILITY, Utility
+from oasis.model.validation import LARGEST_AMOUNT
 
 GBIT_PER_MB = 8e-3
+SIZE = Number(maximum=LARGEST_AMOUNT)
 MOST_WORK = 1e300  # worker-slots: no horizon is that long, but sums of it are still finite
 
 
@@ -72,35 +74,31 @@ class Job(Summarised):
     array([1, 1, 2])
     """
 
-    id: str
-    arrival: int
-    epochs: int
-    chunks: int
-    minibatches: int
-    minibatch_time: float
-    gradient_mb: float
-    worker: Mapping[str, float]
-    ps: Mapping[str, float]
-    utility: Utility
-    min_workers: int = 1
+    id: str = entry(Text(), "Name; unique among the jobs.")
+    arrival: int = entry(Whole(), "Slot of arrival a_i, counted from 0; less than the horizon.")
+    epochs: int = entry(Whole(1), "E_i.")
+    chunks: int = entry(Whole(1), "N_i: chunks of data; also the most workers at once.")
+    minibatches: int = entry(Whole(1), "M_i: mini-batches of a chunk.")
+    minibatch_time: float = entry(SIZE, "tau_i: slots to train one mini-batch.")
+    gradient_mb: float = entry(
+        SIZE, "e_i: megabytes (10^6 bytes) sent, and again received, for each mini-batch."
+    )
+    worker: Mapping[str, float] = entry(
+        AMOUNTS, "w_i: what one worker needs; its bandwidth_gbps is b_i."
+    )
+    ps: Mapping[str, float] = entry(
+        AMOUNTS, "s_i: what one parameter server needs; its bandwidth_gbps is B_i."
+    )
+    utility: Utility = entry(UTILITY)
+    min_workers: int = entry(
+        Whole(1), "In each slot the job has so many workers or more, or none; at most chunks.", 1
+    )
 
     def __post_init__(self) -> None:
-        text(self.id, "id")
-        object.__setattr__(self, "arrival", integer(self.arrival, "arrival"))
-        for name in ("epochs", "chunks", "minibatches"):
-            object.__setattr__(self, name, integer(getattr(self, name), name, minimum=1))
-        least = integer(self.min_workers, "min_workers", minimum=1)
+        check(self)
+        least = self.min_workers
         if least > self.chunks:
             raise InstanceError("min_workers", f"expected at most chunks ({self.chunks})", least)
-        object.__setattr__(self, "min_workers", least)
-        for name in ("minibatch_time", "gradient_mb"):
-            value = number(getattr(self, name), name, maximum=LARGEST_AMOUNT)
-            object.__setattr__(self, name, value)
-        for name in ("worker", "ps"):
-            with located_at(name):
-                object.__setattr__(self, name, ResourceVector.of(getattr(self, name)))
-        if not is_utility(self.utility):
-            raise InstanceError("utility", "expected a utility", self.utility)
         if self.minibatch_time == 0 and self.gradient_mb == 0:
             raise InstanceError(
                 "minibatch_time", "expected > 0 for a job without gradients to send"

@@ -195,7 +195,7 @@ class PriceBounds(Summarised):
         >>> instance = oasis.generate("testbed", jobs=3, seed=1)
         >>> oasis.PriceBounds.from_jobs([], instance.cluster, instance.horizon)
         Traceback (most recent call last):
-        ValueError: jobs: expected at least one: without any, nothing is known of prices
+        oasis.model.errors.InputError: jobs: expected at least one job
         """
         if not 0 <= min_utility_fraction < 1:
             raise InputError(
@@ -213,9 +213,7 @@ class PriceBounds(Summarised):
             if job.needs_ps:
                 ps.append((*entry, as_array(job.ps, cluster.resources)))
         if not given and not may_know_nothing:
-            raise InputError(
-                "jobs", "expected at least one: without any, nothing is known of prices"
-            )
+            raise InputError("jobs", "expected at least one job")
         return cls(
             _price_function(worker, cluster.worker_capacity.sum(axis=0), horizon, normalize),
             _price_function(ps, cluster.ps_capacity.sum(axis=0), horizon, normalize),

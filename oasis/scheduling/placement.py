@@ -425,7 +425,7 @@ def check_placement(name: str | None) -> str | None:
     'spread'
     >>> check_placement("worst-fit")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    ValueError: placement: expected one of best-fit, ..., minimum-on-one-node, got 'worst-fit'
+    oasis.model.errors.InputError: placement: expected one of best-fit, ..., got 'worst-fit'
     """
     if name is not None and name not in PLACEMENTS:
         raise InputError("placement", f"expected one of {', '.join(PLACEMENTS)}", name)

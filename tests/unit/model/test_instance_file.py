@@ -16,7 +16,6 @@ from oasis.model.errors import InstanceError
 from oasis.model.instance import Instance
 from oasis.model.instance_file import (
     FORMAT,
-    UTILITIES,
     VERSION,
     cluster_from_dict,
     cluster_to_dict,
@@ -27,7 +26,7 @@ from oasis.model.instance_file import (
     read_json,
 )
 from oasis.model.job import Job
-from oasis.model.utility import Constant, Piecewise, Sigmoid
+from oasis.model.utility import UTILITIES, Constant, Piecewise, Sigmoid
 from tests.strategies import clusters, fewer, instances, jobs
 
 JOB = Job(
