@@ -115,8 +115,8 @@ def _row_parser(option: Option) -> Callable[[str], Any]:
     def parse(text: str) -> Any:
         try:
             return option.parse(text)
-        except ValueError as error:
-            raise typer.BadParameter(str(error)) from None
+        except InputError as error:
+            raise typer.BadParameter(error.detail) from None
 
     return parse
 

@@ -222,10 +222,7 @@ def read_bounds(path: Path, lookahead: int) -> Bounds:
         learned = LearnedPrices.read(path).bounds
         return lambda _: learned
     if isinstance(found, Mapping) and {"worker", "ps", "normalize"} <= found.keys():
-        try:
-            bounds = PriceBounds.from_dict(found)
-        except (KeyError, TypeError, ValueError) as error:
-            raise oasis.InstanceError("", f"expected bounds as JSON: {error}") from None
+        bounds = PriceBounds.from_dict(found)
         return lambda _: bounds
     past = instance_from_dict(found)
 

@@ -17,6 +17,13 @@ from oasis.model.validation import check_keys, integer, number
 DEFAULT_GRACE = 30
 RESIZE = ("elastic", "restart")
 ON_REJECTION = ("fail", "retry")
+UTILITY_FIELDS = {  # by kind; as in an instance, but in seconds
+    "sigmoid": ("priority", "decayPerSecond", "targetSeconds"),
+    "constant": ("value",),
+    "deadline": ("value", "deadlineSeconds"),
+    "piecewise": ("delaysSeconds", "values"),
+}
+BY_MINIBATCH = ("epochs", "chunks", "minibatches", "minibatchSeconds")  # what work consists of
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,17 +239,10 @@ def parse_utility(data: Any, clock: SlotClock, path: str = "utility") -> Utility
     Deadline(value=5.0, deadline=10.0)
     """
     seconds = clock.slot_seconds
-    kinds = {
-        "sigmoid": ("priority", "decayPerSecond", "targetSeconds"),
-        "constant": ("value",),
-        "deadline": ("value", "deadlineSeconds"),
-        "piecewise": ("delaysSeconds", "values"),
-    }
     with located_at(path):
         kind = data.get("kind") if isinstance(data, Mapping) else None
-        if kind not in kinds:
-            raise InstanceError("kind", f"expected one of {', '.join(kinds)}", kind)
-        check_keys(data, ("kind", *kinds[kind]))
+        kind = choice(kind, tuple(UTILITY_FIELDS), "kind")
+        check_keys(data, ("kind", *UTILITY_FIELDS[kind]))
         if kind == "sigmoid":
             decay = number(data["decayPerSecond"], "decayPerSecond") * seconds
             target = number(data["targetSeconds"], "targetSeconds") / seconds
@@ -304,7 +304,7 @@ def parse_work(data: Any, maximum: int, clock: SlotClock, path: str = "work") ->
             seconds = number(data["workerSeconds"], "workerSeconds", above=True)
             slots = seconds / clock.work_seconds / maximum
             return {"epochs": 1, "minibatches": 1, "minibatch_time": slots, "gradient_mb": 0.0}
-        check_keys(data, ("epochs", "chunks", "minibatches", "minibatchSeconds"), ("gradientMb",))
+        check_keys(data, BY_MINIBATCH, ("gradientMb",))
         # N_i also caps the workers of the model: the chunks beyond `maximum` become minibatches
         chunks = integer(data["chunks"], "chunks", minimum=1)
         if chunks < maximum:

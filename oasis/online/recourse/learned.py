@@ -17,6 +17,7 @@ from oasis.model.file_kinds import PRICES
 from oasis.model.files import write_text
 from oasis.model.instance_file import job_from_dict, job_to_dict, read_json
 from oasis.model.job import Job
+from oasis.model.records import Fixed
 from oasis.model.resources import as_array
 from oasis.model.rounding import FloatArray
 from oasis.model.schedule import COUNT, SLOT, Schedule
@@ -179,10 +180,8 @@ class LearnedPrices(Summarised):
     def from_dict(cls, data: Any) -> LearnedPrices:
         """Rebuild from `to_dict`, bit for bit; everything is checked."""
         check_keys(data, (*_TOP, *_REST))
-        if data["format"] != FORMAT:
-            raise InstanceError("format", f"expected {FORMAT!r}", data["format"])
-        if type(data["version"]) is not int or data["version"] != VERSION:
-            raise InstanceError("version", f"expected {VERSION}", data["version"])
+        for name, value in (("format", FORMAT), ("version", VERSION)):
+            Fixed(value).check(data[name], name)
         size = integer(data["slots_per_day"], "slots_per_day", minimum=1, maximum=LARGEST_SIZE)
         resources = tuple(check_list(data["resources"], "resources"))
         for k, name in enumerate(resources):
