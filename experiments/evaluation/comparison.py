@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 import oasis
 from experiments.evaluation.intervals import interval_of, scale_of
@@ -17,7 +17,7 @@ from oasis.model.files import frame
 from oasis.model.instance import Instance, expect_instance
 from oasis.model.summary import Facts, Summarised
 from oasis.scheduling.policy_check import parameters_of, report_of
-from oasis.simulator import Outcome, Policy, Scheduler, Workload, replay
+from oasis.simulator import Outcome, Policy, Workload, replay
 from oasis.simulator.result import Run
 
 SLOT_SECONDS = 600.0  # length of the slots of OASiS and recourse on elastic jobs
@@ -203,7 +203,7 @@ def figures(run: Run) -> dict[str, Any]:
 
 def compare(
     instance: Instance,
-    policies: Mapping[str, Callable[[], Policy | Scheduler]],
+    policies: Mapping[str, Callable[[], Policy]],
     *,
     on_decision: Callable[[str], None] | None = None,
 ) -> Comparison:
@@ -342,7 +342,7 @@ def changes(outcome: Outcome) -> dict[str, Any]:
 
 
 def _plain_policy(name: str, options: Mapping[str, Any]) -> Policy:
-    return cast(Policy, entry_of(name, PLAIN).make(None, options))
+    return entry_of(name, PLAIN).make(None, options)
 
 
 def replayed_figures(policy: Policy, outcome: Outcome) -> dict[str, Any]:
@@ -377,7 +377,7 @@ AVERAGED = (
 
 def compare_over_seeds(
     instance: Instance,
-    policies: Mapping[str, Callable[[int | None], Policy | Scheduler]],
+    policies: Mapping[str, Callable[[int | None], Policy]],
     seeds: Mapping[str, Sequence[int]],
     *,
     on_decision: Callable[[str], None] | None = None,

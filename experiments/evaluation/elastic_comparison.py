@@ -410,7 +410,7 @@ def elastic_policy(
     'dragon'
     """
     if name not in (OASIS, RECOURSE):
-        return cast(Policy, entry_of(name).make(None, options))
+        return entry_of(name).make(None, options)
     model = ElasticModel(made, slot_seconds)
     slots = slots_needed(made, slot_seconds)
     bounds: Callable[[oasis.Cluster], PriceBounds] | None = None

@@ -199,7 +199,7 @@ def cluster_policy(
     entry = entry_of(name)
     if horizon is None and SEED in entry.options:
         options = {SEED: None, **options}
-    return lambda: entry.make(None, options)  # type: ignore[return-value]
+    return lambda: entry.make(None, options)
 
 
 def read_bounds(path: Path, lookahead: int) -> Bounds:

@@ -22,7 +22,7 @@ from experiments.sweep.tasks import TASKS
 from oasis.model.choices import choice
 from oasis.model.errors import InputError
 from oasis.model.instance import Instance
-from oasis.simulator import Policy, Scheduler
+from oasis.simulator import Policy
 from oasis.version import __version__
 
 
@@ -120,7 +120,7 @@ class PolicyMaker:
     cell: Cell
     instance: Instance = field(repr=False)
 
-    def __call__(self) -> Policy | Scheduler:
+    def __call__(self) -> Policy:
         """Make a fresh policy with the options and the seed of the cell."""
         name = self.cell.policy
         if name is None:

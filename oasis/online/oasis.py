@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from copy import deepcopy
 from functools import partial
+from time import perf_counter
 from typing import Any
 
 from oasis.model.cluster import Cluster
@@ -16,6 +17,7 @@ from oasis.model.files import read_archive, write_archive
 from oasis.model.instance import Instance, expect_instance
 from oasis.model.instance_file import cluster_from_dict, cluster_to_dict
 from oasis.model.job import Job
+from oasis.model.schedule import Schedule
 from oasis.model.validation import integer
 from oasis.online.best_schedule import BestSchedule, found_by, result_of
 from oasis.online.ledger import Ledger, Past
@@ -23,8 +25,12 @@ from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION, PriceBounds
 from oasis.online.recourse.learned import LearnedPrices, learned_from
 from oasis.online.rejection import explanation
 from oasis.online.search import Granularity, Search, check_granularity
+from oasis.scheduling.job import NOTHING, Allocation
+from oasis.scheduling.policy import Plan, View
+from oasis.scheduling.site import Site, allocations
 
 CHECKPOINT = "oasis-scheduler 1"
+REFUSAL = "not admitted; the decision says why"  # finding the reason may take time
 
 
 class OASiS:
@@ -45,7 +51,17 @@ class OASiS:
     Notes
     -----
     Decisions are irrevocable: `submit` commits resources for the whole life of an admitted job.
-    Jobs are submitted in order of arrival.
+    Jobs are submitted in order of arrival. As a policy (`oasis.simulate`) it submits what arrives
+    and carries out, slot by slot, what it decided.
+
+    Attributes
+    ----------
+    decisions : list of Decision
+        One for each job, in order of arrival.
+    decision_seconds : list of float
+        The measured time of each decision that it made as a policy.
+    on_decision : callable or None
+        Called for each of these decisions.
 
     References
     ----------
@@ -64,6 +80,8 @@ class OASiS:
     """
 
     name = "oasis"
+    slotted = False
+    told_remaining = True
 
     def __init__(
         self,
@@ -85,10 +103,13 @@ class OASiS:
         self.bounds = bounds
         self.granularity: Granularity = granularity
         self.decisions: list[Decision] = []
+        self.decision_seconds: list[float] = []
+        self.on_decision: Callable[[Decision], None] | None = None
         self.now = 0
         self._bounds_from: str | None = None
         self._ids: set[str] = set()
         self._past = Past(partial(Ledger.idle, cluster, horizon, bounds), bounds)
+        self._due: dict[int, dict[int, Allocation]] = {}  # slot -> job -> what it holds from there
 
     @property
     def ledger(self) -> Ledger:
@@ -191,6 +212,45 @@ class OASiS:
             raise InstanceError("arrival", f"{expected}, got {job.arrival} (job {job.id!r})")
         if job.id in self._ids:
             raise InstanceError("id", f"expected a new job, got {job.id!r} again")
+
+    def reset(self, site: Site) -> None:
+        """Carry out on `site` what is decided from now on; what was committed stays committed."""
+        self._site = site
+        self._due = {}
+        self.decision_seconds = []
+
+    def decide(self, view: View) -> Plan:
+        """Submit what has arrived and carry out what was decided for this slot."""
+        plan = Plan()
+        for job in view.arrived:
+            if job.source is None:
+                raise InputError(
+                    "", f"policy {self.name} needs jobs of an instance, not plain ones"
+                )
+            begin = perf_counter()
+            decision = self.submit(job.source)
+            self.decision_seconds.append(perf_counter() - begin)
+            if self.on_decision is not None:
+                self.on_decision(decision)
+            if decision.schedule is None:
+                plan.rejected[job.index] = REFUSAL
+            else:
+                self._note(job.index, decision.schedule)
+        active = {job.index for job in view.jobs()}
+        due = self._due.pop(int(view.now), {})
+        plan.changes = {index: what for index, what in due.items() if index in active}
+        plan.wake_at = min(self._due, default=None)
+        return plan
+
+    def _note(self, index: int, schedule: Schedule) -> None:
+        """Enter the changes that `schedule` asks for, slot by slot."""
+        planned = allocations(schedule, self._site)
+        held = NOTHING
+        for slot, allocation in planned.items():
+            if allocation != held:
+                self._due.setdefault(slot, {})[index] = held = allocation
+            if slot + 1 not in planned:
+                self._due.setdefault(slot + 1, {})[index] = held = NOTHING
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the whole state to `path`, a NumPy archive; it appears whole or not at all.

@@ -6,7 +6,7 @@ A policy has an ability if it has the members; nothing is registered.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any, Protocol, runtime_checkable
 
 from oasis.model.decision import Decision
@@ -111,6 +111,25 @@ class Explaining(Protocol):
     """
 
     decisions: Mapping[int, Decision]
+
+
+@runtime_checkable
+class Settling(Protocol):
+    """Settles the whole life of a job at its arrival, once and for all, as OASiS does.
+
+    Attributes
+    ----------
+    decisions : sequence of Decision
+        One for each job, in order of arrival.
+    decision_seconds : sequence of float
+        The measured time of each decision of this run.
+    on_decision : callable or None
+        To be called for each decision.
+    """
+
+    decisions: Sequence[Decision]
+    decision_seconds: Sequence[float]
+    on_decision: Callable[[Decision], None] | None
 
 
 @runtime_checkable

@@ -34,7 +34,7 @@ from experiments.evaluation.tables import (
     unfinished_notes,
 )
 from oasis.model.errors import InputError, located_at
-from oasis.simulator import ElasticWorkload, Policy, Scheduler
+from oasis.simulator import ElasticWorkload, Policy
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -206,5 +206,5 @@ def _seeds(name: str, chosen: Mapping[str, Any], count: int) -> list[int]:
 
 def _make(
     name: str, instance: oasis.Instance, chosen: Mapping[str, Any], seed: int | None
-) -> Policy | Scheduler:
+) -> Policy:
     return entry_of(name).make(instance, chosen if seed is None else {**chosen, SEED: seed})

@@ -14,12 +14,13 @@ from baselines.fair_shares import Fairness, Portions, Shares, fair_shares
 from baselines.preemptive import Ordered
 from baselines.queues import FIT, STRICT
 from baselines.registry import ALL, CONTROLLERS, POLICIES, QUEUES, make
+from oasis.driver.books import BooksView
 from oasis.model.rounding import FloatArray
 from oasis.scheduling.job import NOTHING, Allocation, FixedPs, PolicyJob
 from oasis.scheduling.placement import BestFit, RoundRobin, Spread
 from oasis.scheduling.policy import Plan, View
 from oasis.scheduling.site import Machine, Site
-from oasis.simulator.state import JobProgress, State, StateView
+from oasis.simulator.state import JobProgress, State
 
 # Eight GPUs and sixteen cores for workers, eight cores for parameter servers.
 SITE = Site(
@@ -171,7 +172,7 @@ class Desk:
 
     def ask(self, arrive: Mapping[str, int] | None = None, finish: str = "") -> Plan:
         """Jobs of so many workers arrive, some finish, and the policy is asked and obeyed."""
-        view = StateView(self.state, "by-name", told_remaining=False)
+        view = BooksView(self.state, "by-name", told_remaining=False)
         for progress in [p for p in self.state.jobs.values() if p.job.id in finish.split()]:
             self.state.hold(progress, NOTHING, coupled=False)
             view.finished.append(self.state.jobs.pop(progress.job.index).job)

@@ -9,8 +9,8 @@ import pytest
 
 import oasis
 from baselines import FIFO, SRTF
+from oasis.driver.driver import Driver
 from oasis.kubernetes.cluster.nodes import instance_of
-from oasis.kubernetes.planning.driver import Driver
 from oasis.online.live.policy import LivePolicy
 from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION, PriceBounds
 from tests.unit.kubernetes.fakes import FakeCluster, site_for, specs_of

@@ -11,13 +11,13 @@ import pytest
 
 import oasis
 from oasis import Cluster, Constant, Instance, Job, LiveScheduler, Server
+from oasis.driver.driver import Driver
 from oasis.kubernetes import names
 from oasis.kubernetes.cluster.nodes import job_object
 from oasis.kubernetes.control.job_reader import check_plannable
 from oasis.kubernetes.objects.existing import JOB, parse_existing
 from oasis.kubernetes.objects.oasis_job import JobSpec, parse_job
 from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES
-from oasis.kubernetes.planning.driver import Driver
 from oasis.model.schedule import COUNT, SLOT
 from oasis.online.live.policy import LivePolicy
 from tests.unit.kubernetes.fakes import CLOCK, FakeCluster, site_for, specs_of

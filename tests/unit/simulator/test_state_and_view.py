@@ -8,12 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from oasis.driver.books import BooksView
 from oasis.model.errors import PolicyError
 from oasis.scheduling.job import NOTHING, Allocation, PolicyJob, TrainingCurve
 from oasis.scheduling.site import Machine, Site
 from oasis.simulator.observation import Observation, Samples
 from oasis.simulator.outcome import MachineUse
-from oasis.simulator.state import Checkpoints, JobProgress, State, StateView
+from oasis.simulator.state import Checkpoints, JobProgress, State
 
 MACHINES = (Machine("n0", (4.0, 8.0)), Machine("n1", (4.0, 8.0)))
 SITE = Site(("gpu", "cpu"), MACHINES)
@@ -176,7 +177,7 @@ def test_a_view_tells_who_runs_and_who_waits_since_when() -> None:
     started(state, job("runs", 0), TWO_AND_ONE)
     started(state, job("waits", 1, arrival=2.0))
     state.now = 7.0
-    view = StateView(state, "mine", told_remaining=False)
+    view = BooksView(state, "mine", told_remaining=False)
     assert view.now == 7.0
     assert [made.id for made in view.jobs()] == ["runs", "waits"]
     assert [made.id for made in view.running()] == ["runs"]
@@ -191,7 +192,7 @@ def test_free_and_capacity_are_copies_to_plan_on() -> None:
     state = State(SITE)
     started(state, job(), TWO_AND_ONE)
     state.lose(1)
-    view = StateView(state, "mine", told_remaining=False)
+    view = BooksView(state, "mine", told_remaining=False)
     assert view.free() == [(2, 4), (0, 0)]
     assert view.capacity() == [(4, 8), (0, 0)]
     view.free()[0] = (99, 99)
@@ -204,9 +205,9 @@ def test_work_left_is_told_only_to_those_who_declare_it() -> None:
     progress = started(state, job("a"), TWO_AND_ONE)
     progress.rate = 2.0
     state.now = 10.0
-    assert StateView(state, "told", told_remaining=True).remaining(progress.job) == 40.0
+    assert BooksView(state, "told", told_remaining=True).remaining(progress.job) == 40.0
     with pytest.raises(PolicyError) as caught:
-        StateView(state, "mine", told_remaining=False).remaining(progress.job)
+        BooksView(state, "mine", told_remaining=False).remaining(progress.job)
     assert str(caught.value) == (
         "policy mine [job a]: asked for the work left without declaring told_remaining"
     )
@@ -215,7 +216,7 @@ def test_work_left_is_told_only_to_those_who_declare_it() -> None:
 def test_nobody_looks_at_a_job_without_an_observation() -> None:
     state = State(SITE)
     progress = started(state, job())
-    assert StateView(state, "mine", told_remaining=False).observed(progress.job) is None
+    assert BooksView(state, "mine", told_remaining=False).observed(progress.job) is None
 
 
 # -- progress of one job ---------------------------------------------------------------------------

@@ -1,6 +1,7 @@
-"""Drives a policy slot by slot with what was seen on the cluster, as the simulator does on events.
+"""Drives a policy slot by slot: facts go in at each boundary between slots, decisions come out.
 
-No input or output here: facts go in at each boundary between slots, decisions come out.
+It knows neither a cluster nor a file. A world, such as the pods of a cluster or the calls of a
+service, says what happened, and carries out what was decided.
 """
 
 from __future__ import annotations
@@ -8,29 +9,26 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Generic
 
-from oasis.kubernetes.cluster.nodes import check_groups
-from oasis.kubernetes.objects.oasis_job import DEFAULT_GRACE, ON_REJECTION, RESIZE, JobSpec
-from oasis.kubernetes.planning.entry import Decided, Entry, Facts
-from oasis.kubernetes.planning.policy_state import policy_state, restore_policy
-from oasis.kubernetes.planning.view import ClusterView
-from oasis.model.errors import OasisError, PolicyError
-from oasis.model.instance_file import job_from_dict
+from oasis.driver.books import BooksView, check_plan
+from oasis.driver.entry import Decided, Entry, Facts, Spec, Submitted
+from oasis.driver.policy_state import policy_state, restore_policy
+from oasis.model.errors import OasisError
 from oasis.model.job import Job
 from oasis.model.rest import rest_of
 from oasis.model.rounding import TOLERANCE
-from oasis.scheduling.capabilities import PlanningInModel, Promising, Withdrawing, is_told
+from oasis.scheduling.capabilities import Promising, Withdrawing, is_told
 from oasis.scheduling.job import NOTHING, Allocation, FixedPs, PolicyJob
 from oasis.scheduling.placement import Room
-from oasis.scheduling.policy import Plan, Policy
+from oasis.scheduling.policy import Policy
 from oasis.scheduling.site import Site, policy_job
 
 REACH = 1000  # delays, in slots, that the utility of a job that is planned anew is known for
 LONGEST_WAIT = 64  # slots between two attempts of a rejected job
 
 
-class Driver:
+class Driver(Generic[Spec]):
     """Asks a policy at each boundary and keeps what it answered.
 
     Parameters
@@ -54,22 +52,18 @@ class Driver:
     def __init__(self, policy: Policy, site: Site) -> None:
         self.policy = policy
         self.slot: int | None = None
-        self.entries: dict[int, Entry] = {}
+        self.entries: dict[int, Entry[Spec]] = {}
         self.retries: dict[str, tuple[int, int, int]] = {}  # uid: arrived, due, attempts
-        self.settled: set[str] = (
-            set()
-        )  # uids of jobs that ended, as long as their objects are there
+        self.settled: set[str] = set()  # uids of jobs that ended, as long as the world has them
         self.down: set[int] = set()
         self.again_at: int | None = None  # the slot up to which nothing is decided after an error
         self._error: Exception | None = None
         self._errors = 0  # boundaries in a row at which the policy failed
-        self._arrive_again: list[Entry] = []
+        self._arrive_again: list[Entry[Spec]] = []
         self._next = 0
         self._begin(site)
 
     def _begin(self, site: Site) -> None:
-        if isinstance(self.policy, PlanningInModel):
-            check_groups(site)
         self.policy.reset(site)
         self.site = site
         self.down.clear()
@@ -78,11 +72,52 @@ class Driver:
         self._wake_at: float | None = None
 
     @property
-    def by_uid(self) -> dict[str, Entry]:
+    def by_uid(self) -> dict[str, Entry[Spec]]:
         """Live jobs by the uid of their object."""
         return {entry.spec.uid: entry for entry in self.entries.values()}
 
-    def boundary(self, slot: int, facts: Facts) -> Decided:
+    @property
+    def now(self) -> float:
+        """The slot of the last boundary."""
+        return float(self.slot or 0)
+
+    @property
+    def jobs(self) -> Mapping[int, Entry[Spec]]:
+        """Live jobs by index, as `oasis.driver.books.Books` have them."""
+        return self.entries
+
+    @property
+    def free(self) -> list[tuple[int, ...]]:
+        """What the entries leave of each machine; nothing of those that are down."""
+        room = Room(self.site, BooksView(self, self.policy.name, told_remaining=False).capacity())
+        for entry in self.entries.values():
+            for tasks, demand in (
+                (entry.allocation.workers, entry.job.worker),
+                (entry.allocation.ps, entry.job.ps),
+            ):
+                for machine, count in tasks:
+                    room.take(machine, demand, count)
+        return room.free
+
+    def step(self, slot: int, facts: Facts[Spec]) -> Decided[Spec]:
+        """Take in what happened in or before `slot` and ask the policy; an error ends it.
+
+        Raises
+        ------
+        Exception
+            What the policy raised, or why its plan cannot be carried out, or why a job cannot be
+            described to it. What was taken in is then not taken back.
+        """
+        self._pass(slot, facts)
+        outcome = self._attempt(facts, {})
+        for error in (outcome.error, *outcome.failed.values()):
+            if error is not None:
+                raise error
+        for entry in self.entries.values():
+            entry.settle()
+        return outcome
+
+    def boundary(self, slot: int, facts: Facts[Spec]) -> Decided[Spec]:
         """Begin `slot`: take in what happened, and ask the policy.
 
         An error of the policy, or a plan that cannot be carried out, does not end this. The job
@@ -108,7 +143,7 @@ class Driver:
         self._keep_policy()
         return outcome
 
-    def _pass(self, slot: int, facts: Facts) -> None:
+    def _pass(self, slot: int, facts: Facts[Spec]) -> None:
         """Let time pass up to the beginning of `slot`; nothing is decided."""
         passed = 0 if self.slot is None else slot - self.slot
         self.slot = slot
@@ -120,22 +155,21 @@ class Driver:
                 entry.observe(slot, loss)
 
     def _attempt(
-        self, facts: Facts, failed: Mapping[str, Exception], *, ask: bool = False
-    ) -> Decided:
+        self, facts: Facts[Spec], failed: Mapping[str, Exception], *, ask: bool = False
+    ) -> Decided[Spec]:
         """Decide without the jobs that `failed`; everything is to be rolled back on an error.
 
         With `ask` the policy is asked even if nothing happened.
         """
         assert self.slot is not None
-        outcome = Decided(failed=dict(failed))
+        outcome: Decided[Spec] = Decided(failed=dict(failed))
         if self._begins_anew:
             self._arrive_again += self.entries.values()
             self.entries.clear()
         if failed:
             specs = {uid: spec for uid, spec in facts.specs.items() if uid not in failed}
             facts = replace(facts, specs=specs, ended=facts.ended - failed.keys())
-        told, name = self._told, self.policy.name
-        view = ClusterView(self.site, self.slot, self.entries, self.down, told, name)
+        view = BooksView(self, self.policy.name, self._told)
         try:
             anew = self._leave(facts, view, outcome)
             self._machines(facts, view)
@@ -155,7 +189,9 @@ class Driver:
 
     # -- what happened -----------------------------------------------------------------------------
 
-    def _leave(self, facts: Facts, view: ClusterView, outcome: Decided) -> list[Entry]:
+    def _leave(
+        self, facts: Facts[Spec], view: BooksView, outcome: Decided[Spec]
+    ) -> list[Entry[Spec]]:
         """Take out what completed, was deleted or was edited; edited jobs come back as new ones."""
         anew, self._arrive_again = self._arrive_again, []
         anew = [entry for entry in anew if entry.spec.uid in facts.specs]
@@ -185,7 +221,9 @@ class Driver:
             del self.retries[uid]
         return sorted(anew, key=lambda entry: entry.arrived)
 
-    def _is_done(self, entry: Entry, spec: JobSpec | None, facts: Facts, outcome: Decided) -> bool:
+    def _is_done(
+        self, entry: Entry[Spec], spec: Spec | None, facts: Facts[Spec], outcome: Decided[Spec]
+    ) -> bool:
         """Whether a job is complete: by the work that its owner wants now, if that was edited."""
         uid = entry.spec.uid
         if uid in outcome.failed:
@@ -201,7 +239,7 @@ class Driver:
         is_little = entry.remaining <= TOLERANCE * max(1.0, entry.work)
         return (has_run and is_little) or uid in facts.ended
 
-    def _machines(self, facts: Facts, view: ClusterView) -> None:
+    def _machines(self, facts: Facts[Spec], view: BooksView) -> None:
         view.lost += sorted(facts.down - self.down)
         view.returned += sorted(self.down - facts.down)
         self.down.clear()
@@ -213,7 +251,12 @@ class Driver:
                 view.evicted.append(entry.job)
 
     def _arrive(
-        self, facts: Facts, slot: int, view: ClusterView, anew: list[Entry], outcome: Decided
+        self,
+        facts: Facts[Spec],
+        slot: int,
+        view: BooksView,
+        anew: list[Entry[Spec]],
+        outcome: Decided[Spec],
     ) -> None:
         """Let jobs arrive; one that cannot be described to the policy is left out, and told."""
         known = {entry.spec.uid for entry in (*self.entries.values(), *anew)} | self.settled
@@ -228,7 +271,7 @@ class Driver:
             except Exception as error:  # noqa: BLE001 (whatever is wrong with it, it is told)
                 outcome.failed[entry.spec.uid] = error
 
-    def _enter(self, entry: Entry, slot: int, view: ClusterView) -> None:
+    def _enter(self, entry: Entry[Spec], slot: int, view: BooksView) -> None:
         """Let a job arrive in `slot`, be it for the first time or with what is left of it."""
         spec = entry.spec
         entry.work = policy_job(spec.job, self.site).work
@@ -238,7 +281,7 @@ class Driver:
             source = rest_of(source, left, slot, REACH)
         fixed = spec.initial_workers
         if entry.given is not None:  # whoever draws counts would draw another
-            fixed = min(max(entry.given, spec.min_workers), source.chunks)
+            fixed = min(max(entry.given, spec.job.min_workers), source.chunks)
         self._show(entry, self.as_seen(spec, source, self._next, fixed))
         entry.allocation = NOTHING
         entry.waiting_since = slot
@@ -246,14 +289,14 @@ class Driver:
         self.entries[entry.job.index] = entry
         view.arrived.append(entry.job)
 
-    def as_seen(self, spec: JobSpec, source: Job, index: int, fixed: int | None) -> PolicyJob:
+    def as_seen(self, spec: Spec, source: Job, index: int, fixed: int | None) -> PolicyJob:
         """The job as a policy sees it that is told its work."""
         job = policy_job(source, self.site)
         if spec.ps_count is not None:
             job = replace(job, ps_per_worker=0.0, ps_rule=FixedPs(spec.ps_count))
         return replace(job, index=index, initial_workers=fixed)
 
-    def _show(self, entry: Entry, job: PolicyJob) -> None:
+    def _show(self, entry: Entry[Spec], job: PolicyJob) -> None:
         """Note `job` as the policy sees it: without its work, unless it is told that."""
         entry.left = job.work
         entry.job = job if self._told else job.untold(self.policy.name)
@@ -262,7 +305,7 @@ class Driver:
     def _told(self) -> bool:
         return is_told(self.policy)
 
-    def _is_due(self, slot: int, view: ClusterView) -> bool:
+    def _is_due(self, slot: int, view: BooksView) -> bool:
         happened = view.arrived or view.finished or view.evicted or view.lost or view.returned
         woken = self._wake_at is not None and slot >= self._wake_at
         return bool(happened or woken or self.policy.slotted or self._withdrawn())
@@ -272,9 +315,9 @@ class Driver:
 
     # -- what is decided ---------------------------------------------------------------------------
 
-    def _ask(self, view: ClusterView, outcome: Decided) -> None:
+    def _ask(self, view: BooksView, outcome: Decided[Spec]) -> None:
         plan = self.policy.decide(view)
-        self._check(plan, view)
+        check_plan(plan, self, self.policy.name)
         self._wake_at = plan.wake_at
         for index, reason in plan.rejected.items():
             self._reject(self.entries.pop(index), str(reason), outcome)
@@ -289,7 +332,9 @@ class Driver:
         late = self.policy.late if isinstance(self.policy, Promising) else frozenset[int]()
         outcome.late += [e.spec.uid for e in self.entries.values() if e.job.index in late]
 
-    def _hold(self, entry: Entry, allocation: Allocation, slot: int, outcome: Decided) -> None:
+    def _hold(
+        self, entry: Entry[Spec], allocation: Allocation, slot: int, outcome: Decided[Spec]
+    ) -> None:
         if allocation == entry.allocation:
             return
         entry.allocation = allocation
@@ -299,7 +344,7 @@ class Driver:
             entry.waiting_since = slot
         outcome.changed.append(entry.spec.uid)
 
-    def _reject(self, entry: Entry, reason: str, outcome: Decided) -> None:
+    def _reject(self, entry: Entry[Spec], reason: str, outcome: Decided[Spec]) -> None:
         uid = entry.spec.uid
         if entry.admitted:
             outcome.given_up[uid] = reason
@@ -314,22 +359,6 @@ class Driver:
             due = self.slot + min(LONGEST_WAIT, 2**attempts)
             self.retries[uid] = (entry.arrived, due, attempts + 1)
             outcome.retried[uid] = due
-
-    def _check(self, plan: Plan, view: ClusterView) -> None:
-        """Raise `PolicyError` unless `plan` can be carried out as it is."""
-        for index in (*plan.changes, *plan.rejected):
-            if index not in self.entries:
-                raise PolicyError(self.policy.name, "expected an unfinished job", job=str(index))
-        room = Room(self.site, view.free(), view.down())
-        for index in (*plan.changes, *plan.rejected):
-            room.release(self.entries[index].job, self.entries[index].allocation)
-        for index, allocation in plan.changes.items():
-            job = self.entries[index].job
-            if allocation != NOTHING and not job.works_with(allocation):
-                detail = f"an incomplete gang of {allocation.worker_count} workers"
-                raise PolicyError(self.policy.name, detail, job=job.id)
-            if not room.hold(job, allocation):
-                raise PolicyError(self.policy.name, "more than is free", job=job.id)
 
     # -- what went wrong ---------------------------------------------------------------------------
 
@@ -365,7 +394,7 @@ class Driver:
 
     def _find_cause(
         self,
-        facts: Facts,
+        facts: Facts[Spec],
         failed: Mapping[str, Exception],
         saved: Mapping[str, Any],
         error: Exception,
@@ -408,7 +437,7 @@ class Driver:
         places = {uid: k for k, uid in enumerate(self.by_uid)}
         return lambda uid: places.get(uid, len(places))
 
-    def _put_off(self, slot: int, error: Exception) -> Decided:
+    def _put_off(self, slot: int, error: Exception) -> Decided[Spec]:
         """Keep all as it is, and ask the policy again later, and later still each time."""
         self.again_at = slot + min(LONGEST_WAIT, 2**self._errors)
         self._error, self._errors = error, self._errors + 1
@@ -428,13 +457,18 @@ class Driver:
             "entries": [entry.state() for entry in self.entries.values()],
         }
 
-    def remember(self, spec: JobSpec, arrived: int, done: float, given: int | None = None) -> None:
+    def remember(self, spec: Spec, arrived: int, done: float, given: int | None = None) -> None:
         """Let a job that was accepted before arrive once more at the next boundary."""
         entry = Entry(spec, _NO_JOB, arrived, 0.0, done, admitted=True, given=given)
         self._arrive_again.append(entry)
 
     def restore(
-        self, state: Mapping[str, Any], specs: Mapping[str, JobSpec], *, remake: bool = False
+        self,
+        state: Mapping[str, Any],
+        specs: Mapping[str, Spec],
+        as_it_was: Callable[[Mapping[str, Any], Spec | None], Spec],
+        *,
+        remake: bool = False,
     ) -> None:
         """Go on from `state`.
 
@@ -442,7 +476,10 @@ class Driver:
         ----------
         state : mapping
             From `state`.
-        specs : mapping of str to JobSpec
+        as_it_was : callable
+            Makes, of the state of an entry and of the spec that is there now, if there is one, the
+            spec that the policy knows.
+        specs : mapping of str to Spec
             The jobs that are there, by uid. One that is gone, or that was edited, is taken over as
             it was: at the next boundary it leaves like any other.
         remake : bool
@@ -464,7 +501,9 @@ class Driver:
             return
         self.down.update(state["down"])
         for found in state["entries"]:
-            spec = _as_it_was(found, specs.get(found["uid"]))
+            spec = specs.get(found["uid"])
+            if spec is None or spec.generation != found["generation"]:
+                spec = as_it_was(found, spec)
             entry = Entry(spec, _NO_JOB, found["arrived"], policy_job(spec.job, self.site).work)
             source = replace(spec.job, arrival=entry.arrived)
             if found["since"] != entry.arrived or found["left"] != entry.work:
@@ -487,35 +526,7 @@ class Driver:
         self.kept_policy = state
 
 
-def _as_it_was(found: Mapping[str, Any], spec: JobSpec | None) -> JobSpec:
-    """The spec that the policy knows of a job; its templates are those of now, if it is there."""
-    if spec is not None and spec.generation == found["generation"]:
-        return spec
-    known = {
-        "generation": found["generation"],
-        "job": job_from_dict(found["spec"]),
-        "initial_workers": found["initial"],
-        "fixed_ps": found["ps_count"],
-    }
-    if spec is not None:
-        return replace(spec, **known)
-    namespace, _, name = known["job"].id.rpartition("/")
-    return JobSpec(
-        uid=found["uid"],
-        namespace=namespace,
-        name=name,
-        worker={},
-        ps=None,
-        worker_requests={},
-        ps_requests={},
-        resize=RESIZE[0],
-        grace_seconds=DEFAULT_GRACE,
-        on_rejection=ON_REJECTION[0],
-        **known,
-    )
-
-
-def _differs(one: JobSpec, other: JobSpec) -> bool:
+def _differs(one: Submitted, other: Submitted) -> bool:
     """Whether an edit changes what a policy plans with."""
     if one.generation == other.generation:
         return False

@@ -1,25 +1,69 @@
-"""One job as the adapter follows it, from its arrival to its end."""
+"""What a driver in slots keeps of a job, what it is told, and what it answers."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Generic, Protocol, TypeVar
 
-from oasis.kubernetes.objects.oasis_job import JobSpec
 from oasis.model.instance_file import job_to_dict
+from oasis.model.job import Job
 from oasis.scheduling.job import NOTHING, Allocation, PolicyJob
 
 OBSERVED_MOST = 100
 
 
-@dataclass(slots=True, eq=False)
-class Entry:
-    """A live job.
+class Submitted(Protocol):
+    """A job as its owner wants it: what a world gives to the driver, and may edit later.
 
     Attributes
     ----------
-    spec : JobSpec
+    uid : str
+        What tells it from all others, also from a later job of the same name.
+    generation : int
+        It changes with every edit.
+    job : Job
+        The job of the model, arriving in slot 0.
+    initial_workers : int or None
+        Workers that its owner asked for.
+    ps_count : int or None
+        So many parameter servers beside any number of workers; None: by bandwidth.
+    resize : {"elastic", "restart"}
+        Whether tasks come and go one by one, or all of them are started again.
+    on_rejection : {"fail", "retry"}
+        What becomes of it if the policy does not admit it.
+    is_existing : bool
+        Whether somebody else says when it is complete, whatever work is counted.
+    """
+
+    @property
+    def uid(self) -> str: ...
+    @property
+    def generation(self) -> int: ...
+    @property
+    def job(self) -> Job: ...
+    @property
+    def initial_workers(self) -> int | None: ...
+    @property
+    def ps_count(self) -> int | None: ...
+    @property
+    def resize(self) -> str: ...
+    @property
+    def on_rejection(self) -> str: ...
+    @property
+    def is_existing(self) -> bool: ...
+
+
+Spec = TypeVar("Spec", bound=Submitted)
+
+
+@dataclass(slots=True, eq=False)
+class Entry(Generic[Spec]):
+    """A live job: one `Tracked` on the books of a driver in slots.
+
+    Attributes
+    ----------
+    spec : Submitted
         What its owner wants.
     job : PolicyJob
         As the policy sees it.
@@ -51,7 +95,7 @@ class Entry:
         What its training reported of its loss: slot and value, the latest `OBSERVED_MOST`.
     """
 
-    spec: JobSpec
+    spec: Spec
     job: PolicyJob
     arrived: int
     work: float
@@ -89,7 +133,29 @@ class Entry:
         least = min(1.0, self.work) if self.spec.is_existing else 0.0
         return max(least, self.work - self.done)
 
-    def copy(self) -> Entry:
+    @property
+    def seen(self) -> PolicyJob:
+        """The job as the policy sees it."""
+        return self.job
+
+    @property
+    def complete(self) -> bool:
+        """Whether it holds what it needs; an incomplete gang is never planned."""
+        return bool(self.allocation.workers)
+
+    def remaining_at(self, now: float) -> float:
+        """Worker-slots left; `now` is the slot up to which they are counted."""
+        return self.remaining
+
+    def held_at(self, now: float) -> float:
+        """Slots in which it held something."""
+        return float(self.held)
+
+    def observed_at(self, now: float) -> Sequence[tuple[float, float]]:
+        """What its training reported so far; every job may, so it is never None."""
+        return self.observed
+
+    def copy(self) -> Entry[Spec]:
         """The same, to be changed on its own."""
         return replace(self, observed=list(self.observed))
 
@@ -124,12 +190,12 @@ def _tasks(allocation: Allocation) -> list[tuple[int, int]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
-    """What happened on the cluster since the last boundary.
+class Facts(Generic[Spec]):
+    """What happened since the last boundary.
 
     Parameters
     ----------
-    specs : mapping of str to JobSpec
+    specs : mapping of str to Submitted
         Every unfinished job there is, by uid; those that are new in order of arrival.
     done : mapping of str to float
         Worker-slots done in all, by uid.
@@ -141,7 +207,7 @@ class Facts:
         Machines that cannot be used now.
     """
 
-    specs: Mapping[str, JobSpec]
+    specs: Mapping[str, Spec]
     done: Mapping[str, float] = field(default_factory=dict)
     losses: Mapping[str, float] = field(default_factory=dict)
     ended: frozenset[str] = frozenset()
@@ -149,7 +215,7 @@ class Facts:
 
 
 @dataclass(slots=True)
-class Decided:
+class Decided(Generic[Spec]):
     """What a boundary decided, by uid.
 
     Attributes
@@ -187,7 +253,7 @@ class Decided:
     retried: dict[str, int] = field(default_factory=dict)
     changed: list[str] = field(default_factory=list)
     late: list[str] = field(default_factory=list)
-    entries: dict[str, Entry] = field(default_factory=dict)
+    entries: dict[str, Entry[Spec]] = field(default_factory=dict)
     failed: dict[str, Exception] = field(default_factory=dict)
     error: Exception | None = None
     again_at: int | None = None
