@@ -35,7 +35,7 @@ def live_recourse(
 
     Raises
     ------
-    OptionError
+    InputError
         If an option does not exist or has a wrong value.
 
     Examples
@@ -90,7 +90,7 @@ def planning_policy(
 
     Raises
     ------
-    OptionError
+    InputError
         If an option of recourse does not exist or has a wrong value.
     ValueError
         If OASiS has no bounds.

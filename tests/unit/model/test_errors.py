@@ -165,7 +165,7 @@ def parses_an_error(tree: ast.AST) -> list[int]:
             looked_at: list[ast.AST] = []
             if isinstance(node, ast.Attribute | ast.Subscript):  # str(error).partition, args[0]
                 looked_at = [node.value]
-            elif isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.In | ast.NotIn):
+            elif isinstance(node, ast.Compare) and type(node.ops[0]).__name__.endswith("In"):
                 looked_at = node.comparators  # "no" in str(error)
             elif isinstance(node, ast.Call) and ast.unparse(node.func).startswith("re."):
                 looked_at = list(node.args)
