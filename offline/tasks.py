@@ -17,8 +17,6 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import numpy as np
-
 from oasis.certify.verify import verify
 from oasis.model.errors import OasisError
 from oasis.model.instance import Instance
@@ -32,7 +30,7 @@ from offline.column_generation.params import ConfigurationParams
 from offline.column_generation.solve import search_beside_bound
 from offline.model.milp import MILP, CompactParams
 from offline.processes import Message, Partner, plain
-from offline.state import OnlinePrices, SolveState, WarmStart
+from offline.state import OnlinePrices, SolveState, WarmStart, read_prices
 
 OTHERS = "another process"  # found what this one was told of
 SAID_BEFORE = 1e-9  # relative: a bound that is lower by less than this is not sent
@@ -73,8 +71,7 @@ class Child:
         self.instance = instance_from_dict(problem["instance"])
         schedules, prices = schedules_by_job(problem["schedules"]), None
         if problem.get("prices") is not None:
-            workers, ps = map(np.array, problem["prices"])
-            prices = OnlinePrices(workers, ps, schedules)
+            prices = OnlinePrices(*read_prices(problem["prices"], self.instance), schedules)
         self.start = WarmStart(schedules, prices)
         read_params, self._work = TASKS[problem["task"]]
         self.params = read_params(problem["params"])

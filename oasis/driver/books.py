@@ -11,9 +11,10 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any, Protocol
 
 from oasis.model.errors import PolicyError
+from oasis.model.groups import GROUPS
 from oasis.scheduling.job import NOTHING, Allocation, Demand, PolicyJob, Tasks
 from oasis.scheduling.policy import Plan
-from oasis.scheduling.site import GROUPS, Site
+from oasis.scheduling.site import Site
 
 
 class Tracked(Protocol):
@@ -317,11 +318,9 @@ def _refuse_load(plan: Plan, books: Books, policy: str, machine: int, resource: 
     culprit = ""
     for index, allocation in plan.changes.items():
         job = books.jobs[index].job
-        for group, demand in zip(GROUPS, (job.worker, job.ps), strict=True):
-            takes = any(r == resource for r, _ in demand)
-            if takes and machine in dict(
-                getattr(allocation, "workers" if group == "worker" else group)
-            ):
+        for group in GROUPS:
+            takes = any(r == resource for r, _ in group.of(job))
+            if takes and machine in dict(group.placed(allocation)):
                 culprit = job.id
     site = books.site
     raise PolicyError(

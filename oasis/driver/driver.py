@@ -99,8 +99,20 @@ class Driver(Generic[Spec]):
                     room.take(machine, demand, count)
         return room.free
 
-    def step(self, slot: int, facts: Facts[Spec]) -> Decided[Spec]:
+    @property
+    def next_index(self) -> int:
+        """The index of the next job that arrives."""
+        return self._next
+
+    @property
+    def wake_at(self) -> float | None:
+        """When the policy asked to be called again at the latest."""
+        return self._wake_at
+
+    def step(self, slot: int, facts: Facts[Spec], *, ask: bool = False) -> Decided[Spec]:
         """Take in what happened in or before `slot` and ask the policy; an error ends it.
+
+        With `ask` the policy is asked even if nothing happened.
 
         Raises
         ------
@@ -109,7 +121,7 @@ class Driver(Generic[Spec]):
             described to it. What was taken in is then not taken back.
         """
         self._pass(slot, facts)
-        outcome = self._attempt(facts, {})
+        outcome = self._attempt(facts, {}, ask=ask)
         for error in (outcome.error, *outcome.failed.values()):
             if error is not None:
                 raise error
@@ -319,6 +331,8 @@ class Driver(Generic[Spec]):
         plan = self.policy.decide(view)
         check_plan(plan, self, self.policy.name)
         self._wake_at = plan.wake_at
+        late = self.policy.late if isinstance(self.policy, Promising) else frozenset[int]()
+        outcome.late += [e.spec.uid for e in self.entries.values() if e.job.index in late]
         for index, reason in plan.rejected.items():
             self._reject(self.entries.pop(index), str(reason), outcome)
         for index, allocation in plan.changes.items():
@@ -329,8 +343,6 @@ class Driver(Generic[Spec]):
                 entry.admitted = True
                 self.retries.pop(entry.spec.uid, None)
                 outcome.admitted.append(entry.spec.uid)
-        late = self.policy.late if isinstance(self.policy, Promising) else frozenset[int]()
-        outcome.late += [e.spec.uid for e in self.entries.values() if e.job.index in late]
 
     def _hold(
         self, entry: Entry[Spec], allocation: Allocation, slot: int, outcome: Decided[Spec]
@@ -504,9 +516,12 @@ class Driver(Generic[Spec]):
             spec = specs.get(found["uid"])
             if spec is None or spec.generation != found["generation"]:
                 spec = as_it_was(found, spec)
-            entry = Entry(spec, _NO_JOB, found["arrived"], policy_job(spec.job, self.site).work)
-            source = replace(spec.job, arrival=entry.arrived)
-            if found["since"] != entry.arrived or found["left"] != entry.work:
+            entry = Entry(spec, _NO_JOB, found["arrived"], found["work"])
+            source, whole = (
+                replace(spec.job, arrival=entry.arrived),
+                policy_job(spec.job, self.site),
+            )
+            if found["since"] != entry.arrived or found["left"] != whole.work:
                 source = rest_of(source, math.ceil(found["left"]), found["since"], REACH)
             self._show(entry, self.as_seen(spec, source, found["index"], found["fixed"]))
             workers, ps = (

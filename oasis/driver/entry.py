@@ -170,6 +170,7 @@ class Entry(Generic[Spec]):
             "index": self.job.index,
             "since": int(self.job.arrival),
             "left": self.left,
+            "work": self.work,
             "fixed": self.job.initial_workers,
             "arrived": self.arrived,
             "done": self.done,
@@ -233,7 +234,7 @@ class Decided(Generic[Spec]):
     changed : list of str
         Jobs that hold something else now.
     late : list of str
-        Jobs whose promised completion cannot be kept.
+        Jobs whose promised completion cannot be kept, those that were given up for it included.
     entries : dict of str to Entry
         Of the jobs that completed.
     failed : dict of str to Exception

@@ -1,16 +1,17 @@
 """The state of any policy as plain data, and back, without running what is read.
 
 A policy is written down attribute by attribute. It is read back into a fresh one of the same
-making: functions are those of the fresh one, and classes are only those of this project.
+making: functions are those of the fresh one, and classes are only those of this project and of the
+module that the policy itself is from, which is imported already.
 """
 
 from __future__ import annotations
 
 import base64
-import importlib
 from collections import deque
 from collections.abc import Callable, Mapping
 from copy import deepcopy
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -50,7 +51,7 @@ def encode(policy: Any) -> Any:
     (None, None)
     >>> decode(encode(one), other, {}, site)
     """
-    return _Encoder().value(policy)
+    return _Encoder(type(policy).__module__).value(policy)
 
 
 def decode(data: Any, fresh: Any, jobs: Mapping[int, PolicyJob], site: Site) -> None:
@@ -74,7 +75,7 @@ def decode(data: Any, fresh: Any, jobs: Mapping[int, PolicyJob], site: Site) -> 
     """
     if not isinstance(data, dict) or data.get("is") != "object":
         raise OasisError("policy state: expected the state of a policy")
-    _Decoder(jobs, site).value(data, fresh)
+    _Decoder(jobs, site, type(fresh).__module__).value(data, fresh)
 
 
 def policy_state(policy: Policy) -> Any:
@@ -111,7 +112,8 @@ def site_text(site: Site) -> list[Any]:
 
 
 class _Encoder:
-    def __init__(self) -> None:
+    def __init__(self, own: str) -> None:
+        self._own = own
         self._seen: dict[int, int] = {}
         self._kept: list[Any] = []  # so that no id is used twice
 
@@ -147,8 +149,8 @@ class _Encoder:
             }
         if isinstance(value, np.random.Generator):
             return {"is": "random", "state": value.bit_generator.state}
-        name = f"{kind.__module__}:{kind.__qualname__}"
-        if not name.startswith(PACKAGES):
+        name = name_of(kind, self._own)
+        if not name.startswith((*PACKAGES, ":")):
             raise OasisError(f"policy state: expected plain data, got {name}")
         if isinstance(value, tuple):
             return {"is": "named", "class": name, "items": [self.value(item) for item in value]}
@@ -185,8 +187,8 @@ def attributes(value: Any) -> dict[str, Any]:
 
 
 class _Decoder:
-    def __init__(self, jobs: Mapping[int, PolicyJob], site: Site) -> None:
-        self._jobs, self._site = jobs, site
+    def __init__(self, jobs: Mapping[int, PolicyJob], site: Site, own: str) -> None:
+        self._jobs, self._site, self._own = jobs, site, own
         self._made: dict[int, Any] = {}
         self._kinds: dict[str, Callable[[dict[str, Any], Any], Any]] = {
             "job": lambda data, _: self._jobs.get(data["index"]),
@@ -241,18 +243,37 @@ class _Decoder:
             for k, item in enumerate(data["items"])
         )
 
-    def _named(self, data: dict[str, Any], _: Any) -> Any:
-        cls: Any = _class(data["class"])
+    def _named(self, data: dict[str, Any], fresh: Any) -> Any:
+        cls: Any = self._class(data["class"], fresh)
         return tuple.__new__(cls, [self.value(item) for item in data["items"]])
 
     def _object(self, data: dict[str, Any], fresh: Any) -> Any:
-        cls = _class(data["class"])
+        cls = self._class(data["class"], fresh)
         made: Any = fresh if type(fresh) is cls else object.__new__(cls)
         self._made[data["number"]] = made
         before = attributes(made)
         for name, item in data["items"].items():
             object.__setattr__(made, name, self.value(item, before.get(name)))
         return made
+
+    def _class(self, name: str, fresh: Any) -> type[Any]:
+        """A class of this project, or of the policy's own module."""
+        if name == name_of(type(fresh), self._own):
+            return type(fresh)
+        module, _, qualified = name.partition(":")
+        found = None
+        # what is read imports nothing but parts of this project, and takes no part of a part
+        if name.startswith((*PACKAGES, ":")) and "." not in qualified:
+            found = getattr(import_module(module or self._own), qualified, None)
+        if not isinstance(found, type):
+            raise OasisError(f"policy state: expected a class of this project, got {name}")
+        return found
+
+
+def name_of(kind: type[Any], own: str) -> str:
+    """Module and name of a class; no module for one of `own`, which may be run as a script."""
+    module = "" if kind.__module__ == own and not own.startswith(PACKAGES) else kind.__module__
+    return f"{module}:{kind.__qualname__}"
 
 
 def _function(_: dict[str, Any], fresh: Any) -> Any:
@@ -272,14 +293,3 @@ def _generator(data: dict[str, Any], _: Any) -> np.random.Generator:
     made = np.random.default_rng()
     made.bit_generator.state = data["state"]
     return made
-
-
-def _class(name: str) -> type[Any]:
-    """A class of this project."""
-    module, _, qualified = name.partition(":")
-    if not name.startswith(PACKAGES) or "." in qualified:
-        raise OasisError(f"policy state: expected a class of this project, got {name}")
-    found = getattr(importlib.import_module(module), qualified, None)
-    if not isinstance(found, type):
-        raise OasisError(f"policy state: expected a class of this project, got {name}")
-    return found

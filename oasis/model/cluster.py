@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from oasis.model.errors import InstanceError, describe, located_at
+from oasis.model.groups import GROUPS, TaskGroup
 from oasis.model.job import Job
 from oasis.model.records import AMOUNTS, Amount, ListOf, Named, RecordOf, Text, Whole, check, entry
 from oasis.model.resources import as_array, check_known
@@ -59,7 +60,7 @@ class Server:
         return server_ids(self.id, self.count)
 
 
-_SERVERS = ListOf(Named("server", RecordOf(Server)), "expected at least one server")
+_SERVER = Named("server", RecordOf(Server))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -71,7 +72,8 @@ class Cluster(Summarised):
     resources : tuple of str
         Names of the R resource types.
     worker_servers, ps_servers : tuple of Server
-        H machines that host workers and K machines that host parameter servers.
+        H machines that host workers and K machines that host parameter servers; K may be 0, for
+        jobs that need none (`Job.needs_ps`).
     slot_seconds : float
         Length of one slot; bandwidth times this is what one slot can transfer.
 
@@ -102,8 +104,14 @@ class Cluster(Summarised):
         ListOf(Text(), "expected at least one resource", unique=True),
         "Resource types; bandwidth_gbps is the one that the model itself uses.",
     )
-    worker_servers: tuple[Server, ...] = entry(_SERVERS, "Servers for workers.")
-    ps_servers: tuple[Server, ...] = entry(_SERVERS, "Servers for parameter servers.")
+    worker_servers: tuple[Server, ...] = entry(
+        ListOf(_SERVER, "expected at least one server"), "Servers for workers."
+    )
+    ps_servers: tuple[Server, ...] = entry(
+        ListOf(_SERVER),
+        "Servers for parameter servers; none are needed if no worker reserves bandwidth.",
+        absent=[],
+    )
     slot_seconds: float = entry(Amount(above=True), "Length of a slot in seconds.")
     worker_capacity: FloatArray = field(init=False, repr=False, compare=False)
     ps_capacity: FloatArray = field(init=False, repr=False, compare=False)
@@ -113,7 +121,7 @@ class Cluster(Summarised):
     def __post_init__(self) -> None:
         check(self)
         check_unique(self.resources, "resources", "resource")
-        for group in ("worker", "ps"):
+        for group in GROUPS:
             self._expand(group)
         self._check_server_ids()
 
@@ -124,14 +132,17 @@ class Cluster(Summarised):
         names = ", ".join(self.resources)
         return "Cluster", [("servers", servers), ("resources", names), ("slots of", slot)]
 
-    def _expand(self, group: str) -> None:
+    def _expand(self, group: TaskGroup) -> None:
         path = f"{group}_servers"
-        servers = getattr(self, path)
+        servers = group.servers(self)
         for k, server in enumerate(servers):
             with located_at(f"{path}[{k}].capacity"):
                 check_known(server.capacity, self.resources)
         rows = [as_array(server.capacity, self.resources) for server in servers]
-        capacity = np.repeat(np.array(rows), [server.count for server in servers], axis=0)
+        each = np.array(rows, dtype=np.float64).reshape(-1, len(self.resources))
+        capacity = np.repeat(
+            each, np.array([server.count for server in servers], dtype=int), axis=0
+        )
         capacity.flags.writeable = False
         object.__setattr__(self, f"{group}_capacity", capacity)
         ids = tuple(name for server in servers for name in server.ids)
@@ -139,18 +150,19 @@ class Cluster(Summarised):
 
     def _check_server_ids(self) -> None:
         seen: set[str] = set()
-        for path in ("worker_servers", "ps_servers"):
-            for k, server in enumerate(getattr(self, path)):
+        for group in GROUPS:
+            for k, server in enumerate(group.servers(self)):
                 names = {server.id, *server.ids}
                 if seen & names:
-                    raise InstanceError(f"{path}[{k}].id", f"duplicate server id {server.id!r}")
+                    path = f"{group}_servers[{k}].id"
+                    raise InstanceError(path, f"duplicate server id {server.id!r}")
                 seen |= names
 
     def check(self, job: Job) -> None:
         """Raise `InstanceError` if `job` names an unknown resource or can never end its work."""
-        for name in ("worker", "ps"):
-            with located_at(name):
-                check_known(getattr(job, name), self.resources)
+        for group in GROUPS:
+            with located_at(group):
+                check_known(group.of(job), self.resources)
         job.work(self.slot_seconds)  # raises InstanceError if the work is too much to count
 
 

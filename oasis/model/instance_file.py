@@ -18,6 +18,7 @@ from oasis.model.validation import check_keys
 FORMAT, VERSION = "oasis-instance", 1
 _CLUSTER = ("slot_seconds", "resources", "worker_servers", "ps_servers")
 _TOP = ("format", "version", "horizon", *_CLUSTER, "jobs")
+_REQUIRED = [name for name in _TOP if name != "ps_servers"]
 
 
 def read(path: str | os.PathLike[str]) -> Instance:
@@ -101,7 +102,7 @@ def write(instance: Instance, path: str | os.PathLike[str]) -> None:
 
 def instance_from_dict(data: Any) -> Instance:
     """Build an instance from the plain data of an instance file."""
-    check_keys(data, _TOP, optional=("metadata",))
+    check_keys(data, _REQUIRED, optional=("ps_servers", "metadata"))
     for name, value in (("format", FORMAT), ("version", VERSION)):
         Fixed(value).check(data[name], name)
     metadata = data.get("metadata", {})
@@ -111,14 +112,14 @@ def instance_from_dict(data: Any) -> Instance:
         json.dumps(metadata, allow_nan=False)
     except ValueError:
         raise InstanceError("metadata", "expected finite numbers, got NaN or infinity") from None
-    cluster = cluster_from_dict({name: data[name] for name in _CLUSTER})
+    cluster = cluster_from_dict(data)
     given = {"horizon": data["horizon"], "cluster": cluster, "jobs": data["jobs"]}
     return parse(Instance, given, metadata=dict(metadata))
 
 
 def cluster_from_dict(data: Mapping[str, Any]) -> Cluster:
     """Build a cluster from the part of an instance file that describes it."""
-    return parse(Cluster, data)
+    return parse(Cluster, {name: data[name] for name in _CLUSTER if name in data})
 
 
 def cluster_to_dict(cluster: Cluster) -> dict[str, Any]:
@@ -179,7 +180,7 @@ def instance_schema() -> dict[str, Any]:
             **{name: fields[name] for name in _TOP[2:]},
             "metadata": {"type": "object", "description": metadata},
         },
-        "required": list(_TOP),
+        "required": _REQUIRED,
         "additionalProperties": False,
     }
     return file_schema(

@@ -40,7 +40,8 @@ class Job(Summarised):
         e_i, megabytes (10^6 bytes) pushed, and again pulled, for each mini-batch.
     worker, ps : ResourceVector or mapping
         w_i^r and s_i^r, demand of one worker and of one parameter server;
-        ``bandwidth_gbps`` in them is b_i and B_i.
+        ``bandwidth_gbps`` in them is b_i and B_i. A job whose workers reserve no bandwidth has no
+        parameter servers (its workers may exchange gradients by all-reduce): ``ps={}`` will do.
     utility : Utility
         f_i, value of completing some slots after arrival.
     min_workers : int
@@ -87,7 +88,10 @@ class Job(Summarised):
         AMOUNTS, "w_i: what one worker needs; its bandwidth_gbps is b_i."
     )
     ps: Mapping[str, float] = entry(
-        AMOUNTS, "s_i: what one parameter server needs; its bandwidth_gbps is B_i."
+        AMOUNTS,
+        "s_i: what one parameter server needs; its bandwidth_gbps is B_i. A job whose workers "
+        "reserve no bandwidth has no parameter servers and may leave it out.",
+        absent={},
     )
     utility: Utility = entry(UTILITY)
     min_workers: int = entry(

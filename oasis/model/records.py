@@ -313,7 +313,7 @@ class Named(Kind):
 AMOUNTS = Named("amounts", Amounts())
 
 
-def entry(kind: Kind, meaning: str = "", default: Any = MISSING) -> Any:
+def entry(kind: Kind, meaning: str = "", default: Any = MISSING, *, absent: Any = MISSING) -> Any:
     """A field of a record.
 
     Parameters
@@ -324,6 +324,8 @@ def entry(kind: Kind, meaning: str = "", default: Any = MISSING) -> Any:
         A sentence for the schema.
     default : object, optional
         What it is where it is left out; a field without one is required.
+    absent : plain data, optional
+        What it is where plain data leave it out, though the constructor requires it.
 
     Examples
     --------
@@ -339,7 +341,7 @@ def entry(kind: Kind, meaning: str = "", default: Any = MISSING) -> Any:
     Traceback (most recent call last):
     oasis.model.errors.InstanceError: count: expected an integer >= 1, got 0
     """
-    return field(default=default, metadata={"kind": kind, "meaning": meaning})
+    return field(default=default, metadata={"kind": kind, "meaning": meaning, "absent": absent})
 
 
 class _Form:
@@ -348,7 +350,13 @@ class _Form:
     def __init__(self, record: type[Any]) -> None:
         self.entries = {one.name: one for one in fields(record) if "kind" in one.metadata}
         kinds: dict[str, Kind] = {name: one.metadata["kind"] for name, one in self.entries.items()}
-        self.required = [name for name, one in self.entries.items() if one.default is MISSING]
+        given = {name: one.metadata["absent"] for name, one in self.entries.items()}
+        self.absent = {name: value for name, value in given.items() if value is not MISSING}
+        self.required = [
+            name
+            for name, one in self.entries.items()
+            if one.default is MISSING and name not in self.absent
+        ]
         self.optional = [name for name in kinds if name not in self.required]
         self.checks = [
             (name, kind.check, self.entries[name].default is None) for name, kind in kinds.items()
@@ -405,7 +413,7 @@ def parse(record: type[T], data: Any, tag: str = "", **more: Any) -> T:
     """
     form = _form(record)
     check_keys(data, [tag, *form.required] if tag else form.required, form.optional)
-    values = dict(data)
+    values = {**form.absent, **data}
     values.pop(tag, None)
     for name, read in form.parsers.items():
         if name in values:
@@ -432,7 +440,8 @@ def properties(record: type[Any]) -> dict[str, Schema]:
     found = {}
     for name, one in _form(record).entries.items():
         said = {"description": one.metadata["meaning"]} if one.metadata["meaning"] else {}
-        default = {} if one.default in (MISSING, None) else {"default": _shown(one.default)}
+        value = one.metadata["absent"] if one.default is MISSING else one.default
+        default = {} if value is MISSING or value is None else {"default": _shown(value)}
         found[name] = one.metadata["kind"].schema() | default | said
     return found
 

@@ -124,7 +124,7 @@ def simulate(
     if LOGGER.isEnabledFor(logging.DEBUG):
         on_decision = _logging(on_decision)
     seed = instance.metadata.get("seed")
-    if isinstance(policy, Settling):
+    if isinstance(policy, Settling) and policy.settles:
         before, policy.on_decision = len(policy.decisions), on_decision
         engine = Engine(workload, policy, speed=speed, costs=costs, outages=outages)
         outcome = _run(engine, policy, seed)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from oasis.model.groups import GROUPS
 from oasis.scheduling.job import NOTHING, Allocation, Demand, PolicyJob, Tasks
-from oasis.scheduling.site import GROUPS, Site
+from oasis.scheduling.site import Site
 from oasis.simulator.costs import GangChange
 from oasis.simulator.observation import Samples
 from oasis.simulator.speed import Load

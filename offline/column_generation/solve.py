@@ -23,7 +23,7 @@ from offline.method import Method
 from offline.model.arrays import OfflineArrays
 from offline.processes import Helper, Message, Partner, ProcessTask, has_second_core
 from offline.result import OfflineResult
-from offline.state import Phase, SolveState, Start, WarmStart
+from offline.state import Phase, SolveState, Start, WarmStart, read_prices
 
 
 class Heuristics:
@@ -124,8 +124,7 @@ def search_beside_bound(
     )
 
     def take_prices(message: Message) -> None:
-        worker, ps = map(np.array, message["prices"])
-        neighbourhoods.duals = heuristics.duals(worker, ps)
+        neighbourhoods.duals = heuristics.duals(*read_prices(message["prices"], instance))
 
     partner.on("prices", take_prices)
     heuristics.improve(neighbourhoods)

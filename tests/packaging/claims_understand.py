@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 import oasis
 from experiments.evaluation.intervals import CONFIDENCE
 from experiments.figures.figure import read_csv
-from experiments.figures.oasis.fig5 import SERVERS
+from experiments.figures.oasis import SERVERS
 from oasis.driver.driver import LONGEST_WAIT
 from oasis.model.rounding import TOLERANCE, floor
 from oasis.online.dp.worker_slots import ULPS

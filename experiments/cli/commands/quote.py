@@ -17,7 +17,7 @@ from experiments.evaluation.policies import OASIS, POLICIES, RECOURSE, OasisOpti
 from experiments.evaluation.provenance import instance_reference
 from experiments.evaluation.tables import quote_facts
 from oasis.model.errors import located_at
-from oasis.online.live.answers import Change
+from oasis.online.answers import Change
 from oasis.online.oasis import OASiS
 
 if TYPE_CHECKING:

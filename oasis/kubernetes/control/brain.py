@@ -34,6 +34,7 @@ from oasis.scheduling.capabilities import (
     Explaining,
     Forecasting,
     NamingStates,
+    PlanningAhead,
     PlanningInModel,
     Promising,
 )
@@ -373,6 +374,7 @@ class Brain:
             "startup_seconds": self.clock.startup_seconds,
             "policy": driver.policy.name,
             "parameters": json.loads(json.dumps(driver.policy.parameters)),
+            "making": driver.policy.making if isinstance(driver.policy, PlanningAhead) else None,
             "site": site_text(self.site),
             "driver": driver.state(),
             "done": self.done,
@@ -388,7 +390,7 @@ class Brain:
 
     def _tell(self, slot: int, outcome: Decided[JobSpec], now: float) -> None:
         policy = self.driver.policy
-        decisions = policy.decisions if isinstance(policy, Explaining) else {}
+        decisions = policy.decided if isinstance(policy, Explaining) else {}
         entries = self.driver.by_uid
         by_id = {decision.job_id: decision for decision in decisions.values()}
         for uid in outcome.completed:
@@ -410,6 +412,8 @@ class Brain:
                 self.statuses[uid].admitted(entry, by_id.get(entry.spec.id), promise, now)
         for uid in outcome.late:
             self.metrics.broken.inc()
+            if uid not in entries:  # it was given up, which its status says
+                continue
             with self.handling(uid, "telling of", now):
                 self.statuses[uid].late("its promised completion cannot be kept", now)
 

@@ -15,6 +15,7 @@ from baselines.preemptive import Ordered
 from baselines.queues import FIT, STRICT
 from baselines.registry import ALL, CONTROLLERS, POLICIES, QUEUES, make
 from oasis.driver.books import BooksView
+from oasis.model.groups import TaskGroup
 from oasis.model.rounding import FloatArray
 from oasis.scheduling.job import NOTHING, Allocation, FixedPs, PolicyJob
 from oasis.scheduling.placement import BestFit, RoundRobin, Spread
@@ -61,8 +62,8 @@ def test_cores_of_workers_and_of_parameter_servers_are_two_resources() -> None:
     portions = Portions(SITE)
     assert portions.totals.tolist() == [8.0, 16.0, 0.0, 8.0]
     assert portions.kinds == 3
-    assert portions.of_task(job(), "worker").tolist() == [1 / 8, 1 / 16, 0.0, 0.0]
-    assert portions.of_task(job(), "ps").tolist() == [0.0, 0.0, 0.0, 2 / 8]
+    assert portions.of_task(job(), TaskGroup.WORKER).tolist() == [1 / 8, 1 / 16, 0.0, 0.0]
+    assert portions.of_task(job(), TaskGroup.PS).tolist() == [0.0, 0.0, 0.0, 2 / 8]
 
 
 def test_a_worker_comes_with_its_part_of_a_parameter_server() -> None:
@@ -75,7 +76,7 @@ def test_a_worker_comes_with_its_part_of_a_parameter_server() -> None:
 
 
 def test_what_no_machine_has_counts_for_nothing() -> None:
-    assert Portions(SITE).of_task(job(ps=((0, 1),)), "ps").tolist() == [0.0] * 4
+    assert Portions(SITE).of_task(job(ps=((0, 1),)), TaskGroup.PS).tolist() == [0.0] * 4
 
 
 def test_supply_is_the_share_of_machines_that_are_there() -> None:

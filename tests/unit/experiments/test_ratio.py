@@ -15,7 +15,7 @@ from experiments.cli.commands.ratio import print_jobs
 from experiments.evaluation import competitive_ratio as ratio
 from experiments.evaluation.competitive_ratio import GUARANTEES
 from experiments.evaluation.job_comparison import TAKEN_BY, compare_jobs, to_dict, totals
-from experiments.report.again import not_options
+from experiments.report.sections import not_options
 from oasis import Cluster, Constant, Instance, Job, Server
 from oasis.scheduling import Plan, View
 from oasis.solvers import Status

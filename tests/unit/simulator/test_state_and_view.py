@@ -15,27 +15,12 @@ from oasis.scheduling.site import Machine, Site
 from oasis.simulator.observation import Observation, Samples
 from oasis.simulator.outcome import MachineUse
 from oasis.simulator.state import Checkpoints, JobProgress, State
+from tests.builders import gang as job
 
 MACHINES = (Machine("n0", (4.0, 8.0)), Machine("n1", (4.0, 8.0)))
 SITE = Site(("gpu", "cpu"), MACHINES)
 PARTIAL = Site(("gpu", "cpu"), MACHINES, partial_gangs=True)
-WORKER, PS = ((0, 1), (1, 2)), ((1, 1),)
 TWO_AND_ONE = Allocation(((0, 2),), ((1, 1),))
-
-
-def job(name: str = "a", index: int = 0, arrival: float = 0.0) -> PolicyJob:
-    """Two to four workers, and a parameter server for every two of them."""
-    return PolicyJob(
-        name,
-        arrival,
-        60.0,
-        WORKER,
-        PS,
-        min_workers=2,
-        max_workers=4,
-        ps_per_worker=0.5,
-        index=index,
-    )
 
 
 def started(state: State, made: PolicyJob, held: Allocation = NOTHING) -> JobProgress:

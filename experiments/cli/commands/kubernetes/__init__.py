@@ -2,15 +2,7 @@
 
 from __future__ import annotations
 
-from experiments.cli.commands.kubernetes import (
-    explain,
-    import_cluster,
-    install,
-    plan,
-    quote,
-    run,
-    status,
-)
+from experiments.cli.commands.kubernetes import reading, running
 from experiments.cli.verbose import CommandGroup
 
 app = CommandGroup(
@@ -20,10 +12,10 @@ app = CommandGroup(
     "To begin: `install --apply`, label the nodes oasis-scheduler.io/role=worker and =ps, `run`, "
     "`kubectl create -f job.yaml`, then `status` and `explain`.",
 )
-app.command("install")(install.command)
-app.command("run")(run.command)
-app.command("status")(status.command)
-app.command("plan")(plan.command)
-app.command("quote")(quote.command)
-app.command("explain")(explain.command)
-app.command("import")(import_cluster.command)
+app.command("install")(running.install)
+app.command("run")(running.run)
+app.command("status")(reading.status)
+app.command("plan")(reading.plan)
+app.command("quote")(reading.quote)
+app.command("explain")(reading.explain)
+app.command("import")(reading.import_cluster)

@@ -1,0 +1,346 @@
+"""Live schedulers at small: each call, what it answers and what it refuses."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from oasis import (
+    Cluster,
+    Constant,
+    Deadline,
+    InstanceError,
+    OasisError,
+    Piecewise,
+    Utility,
+)
+from oasis.driver.live import LiveScheduler
+from oasis.online.answers import Change, Completion, Delay, Progress
+from oasis.online.prices import PriceBounds
+from oasis.online.recourse.params import RecourseParams
+from tests import builders
+
+CLUSTER = builders.cluster(gpus=2.0, servers=2)
+job = partial(builders.job, workers=4)  # all four GPUs unless it says otherwise
+
+
+def recourse(lookahead: int = 8, **options: Any) -> LiveScheduler:
+    return LiveScheduler.recourse(CLUSTER, lookahead, **options)
+
+
+def irrevocable(lookahead: int = 8) -> LiveScheduler:
+    past = [job("cheap", 0, 4, 1.0, 7), job("dear", 0, 1, 20.0, 7)]
+    return LiveScheduler.oasis(CLUSTER, lookahead, PriceBounds.from_jobs(past, CLUSTER, lookahead))
+
+
+def test_slots_are_absolute_and_the_plan_reaches_lookahead_slots_ahead() -> None:
+    scheduler = recourse(lookahead=3)
+    scheduler.advance(1000)
+    assert scheduler.submit(job("late", 1000, 3, 1.0, 9)).completion == 1002
+    waits = scheduler.submit(job("waits", 1000, 1, 0.1, 9))
+    assert (waits.admitted, waits.completion) == (True, None)
+    assert waits.reason == "waits: there is no room for it yet"
+    assert scheduler.jobs == ("late", "waits")
+    assert list(scheduler.plan()) == ["late"]
+    scheduler.advance(1001)  # slot 1003 comes within reach
+    assert scheduler.plan()["waits"].completion == 1003
+    assert list(scheduler.plan(slots=2)) == ["late"]
+    assert scheduler.plan(slots=1)["late"].workers[:, 0].tolist() == [1001, 1001]
+
+
+def test_progress_names_what_completed_and_what_can_earn_nothing_any_more() -> None:
+    scheduler = recourse()
+    scheduler.submit(job("dear", 0, 2, 9.0, 1))
+    assert scheduler.submit(job("cheap", 0, 2, 1.0, 2)).completion is None
+    assert scheduler.advance(1) == Progress(1, (), ())
+    assert scheduler.advance(2) == Progress(2, (Completion("dear", 1, 9.0),), ("cheap",))
+    totals = scheduler.totals
+    assert (totals.submitted, totals.completed, totals.given_up) == (2, 1, 1)
+    assert (totals.utility, totals.worker_slots_done, totals.given_up_after_start) == (9.0, 8, 0)
+    assert scheduler.jobs == ()
+
+
+def test_a_quote_names_who_would_be_delayed_and_who_would_be_displaced() -> None:
+    scheduler = recourse()
+    scheduler.submit(job("patient", 0, 2, 5.0, 7))
+    quote = scheduler.quote(job("urgent", 0, 1, 5.0, 0))
+    assert quote.decision.completion == 0
+    assert quote.change == Change(delayed=(Delay("patient", 1, 2),), utility=5.0)
+    assert scheduler.quote(job("huge", 0, 8, 90.0, 7)).change == Change(
+        displaced=("patient",), utility=85.0
+    )
+    assert scheduler.jobs == ("patient",)
+    assert (scheduler.calls, scheduler.totals.submitted) == (1, 1)
+
+
+def test_work_of_what_was_given_up_is_counted_as_wasted() -> None:
+    scheduler = recourse()
+    scheduler.submit(job("cheap", 0, 4, 1.0, 3))
+    scheduler.advance(1)
+    scheduler.submit(job("dear", 1, 4, 10.0, 3))
+    assert scheduler.last_change == Change(displaced=("cheap",), utility=9.0)
+    assert scheduler.advance(2).given_up == ("cheap",)
+    totals = scheduler.totals
+    assert (totals.given_up_after_start, totals.worker_slots_wasted) == (1, 4)
+
+
+def test_a_cancelled_job_makes_room() -> None:
+    scheduler = recourse()
+    scheduler.submit(job("first", 0, 2, 9.0, 1))
+    scheduler.submit(job("waits", 0, 2, 1.0, 1))
+    assert scheduler.cancel("first") == Change(placed=("waits",), utility=-8.0)
+    assert scheduler.totals.cancelled == 1
+
+
+def test_a_job_that_is_done_before_its_time_completes_where_it_runs() -> None:
+    scheduler = recourse()
+    scheduler.submit(job("long", 0, 4, 9.0, 7))
+    scheduler.submit(job("next", 0, 1, 1.0, 7))
+    scheduler.advance(2)
+    change = scheduler.finish("long")
+    assert change.moved == ("next",)
+    assert scheduler.plan()["next"].completion == 2
+    assert (scheduler.totals.completed, scheduler.totals.utility) == (1, 9.0)
+    with pytest.raises(InstanceError, match="job_id: expected a live job, got 'long'"):
+        scheduler.finish("long")
+
+
+def test_revised_work_is_planned_for() -> None:
+    scheduler = recourse()
+    scheduler.submit(job("long", 0, 4, 9.0, 7))
+    scheduler.advance(1)
+    scheduler.revise("long", 4)
+    assert scheduler.plan()["long"].completion == 1
+    scheduler.revise("long", 24)
+    assert scheduler.plan()["long"].completion == 6
+    assert scheduler.revise("long", 400).given_up == ("long",)
+
+
+@pytest.mark.parametrize("make", [recourse, irrevocable])
+def test_the_work_of_several_jobs_is_revised_at_once(make: Any) -> None:
+    one, other = make(), make()
+    for scheduler in (one, other):
+        scheduler.submit(job("a", 0, 2, 19.0, 7))
+        scheduler.submit(job("b", 0, 2, 19.0, 7))
+        scheduler.advance(1)
+        assert set(scheduler.jobs) == {"a", "b"}
+    calls = one.calls
+    one.revise_all({"b": 3, "a": 5})
+    assert one.calls == calls + 1
+    work = {name: int(schedule.worker_slots) for name, schedule in one.plan().items()}
+    assert work == {"a": 5, "b": 3}
+    other.revise_all({"a": 5, "b": 3})
+    assert other.plan() == one.plan(), "the order of the names means nothing"
+    before = one.plan()
+    for wrong, message in (
+        ({"a": 1, "c": 1}, "job_id: expected a live job, got 'c'"),
+        ({"a": 1, "b": 0}, r"remaining_work\['b'\]"),
+    ):
+        with pytest.raises(InstanceError, match=message):
+            one.revise_all(wrong)
+        assert one.plan() == before, "nothing was changed"
+    assert one.revise_all({}).given_up == ()
+
+
+@pytest.mark.parametrize("wrong", [[], None, [("a", 1)], "a"])
+@pytest.mark.parametrize("make", [recourse, irrevocable])
+def test_revised_work_that_is_no_mapping_is_refused_in_one_line(make: Any, wrong: Any) -> None:
+    scheduler = make()
+    scheduler.submit(job("a", 0, 2, 19.0, 7))
+    before, calls = scheduler.plan(), scheduler.calls
+    with pytest.raises(InstanceError) as caught:
+        scheduler.revise_all(wrong)
+    expected = "expected a mapping of ids to worker-slots"
+    assert str(caught.value) == f"remaining_work: {expected}, got {wrong!r}"
+    assert (scheduler.plan(), scheduler.calls) == (before, calls), "nothing was changed"
+
+
+def test_a_promise_is_the_last_slot_that_is_nearly_as_good_as_what_is_planned() -> None:
+    """Nothing is lost if the job, which has until slot 7, ends in slot 3 instead of slot 1."""
+    scheduler = recourse(commitment="arrival")
+    scheduler.submit(job("promised", 0, 2, 9.0, 7))
+    assert (scheduler.plan()["promised"].completion, scheduler.promised("promised")) == (1, 7)
+    change = scheduler.lose("w#0")
+    assert (change.broken, change.delayed) == ((), (Delay("promised", 1, 3),))
+
+
+LATER_IS_WORSE = Piecewise(delays=(1.0, 2.0), values=(9.0, 6.0))
+
+
+@pytest.mark.parametrize(
+    ("make", "utility"),
+    [
+        (lambda: recourse(commitment="arrival"), LATER_IS_WORSE),
+        (irrevocable, Deadline(9.0, 7.0)),
+    ],
+)
+def test_a_promise_that_a_lost_server_breaks_is_named(make: Any, utility: Utility) -> None:
+    scheduler = make()
+    scheduler.submit(replace(job("promised", 0, 2, 9.0, 7), utility=utility))
+    assert scheduler.promised("promised") == 1
+    change = scheduler.lose("w#0")
+    assert (change.broken, change.delayed) == (("promised",), (Delay("promised", 1, 3),))
+    assert scheduler.promised("promised") is None
+    assert set(scheduler.plan()["promised"].workers[:, 1].tolist()) == {1}
+    assert scheduler.totals.broken_promises == 1
+    scheduler.restore("w#0")
+    assert scheduler.submit(job("next", 0, 1, 9.0, 1, workers=2)).completion in (0, 1)
+
+
+@pytest.mark.parametrize("make", [recourse, irrevocable])
+def test_a_server_that_is_lost_is_still_lost_after_loading(make: Any, tmp_path: Path) -> None:
+    scheduler = make()
+    scheduler.lose("w#0")
+    scheduler.save(tmp_path / "saved")
+    loaded = LiveScheduler.load(tmp_path / "saved")
+    loaded.submit(job("next", 0, 1, 9.0, 7))
+    assert set(loaded.plan()["next"].workers[:, 1].tolist()) == {1}
+    with pytest.raises(InstanceError, match="expected a server that is not lost"):
+        loaded.lose("w#0")
+    loaded.restore("w#0")
+
+
+def test_on_start_the_completion_planned_when_it_first_ran_is_promised() -> None:
+    scheduler = recourse(commitment="start")
+    scheduler.submit(job("first", 0, 2, 9.0, 7))
+    assert scheduler.promised("first") is None
+    scheduler.advance(1)
+    assert scheduler.promised("first") == 1
+
+
+def test_oasis_moves_nobody_for_a_newcomer_or_when_room_comes_free() -> None:
+    scheduler = irrevocable()
+    scheduler.submit(job("first", 0, 2, 9.0, 7))
+    scheduler.submit(job("second", 0, 2, 9.0, 7))
+    assert {name: s.completion for name, s in scheduler.plan().items()} == {"first": 1, "second": 3}
+    assert scheduler.cancel("first").utility == -9.0
+    assert scheduler.last_change.moved == ()
+    assert scheduler.plan()["second"].completion == 3
+    assert scheduler.submit(job("third", 0, 2, 9.0, 7)).completion == 1
+
+
+def test_oasis_gives_up_what_no_server_is_left_for() -> None:
+    scheduler = irrevocable()
+    scheduler.submit(job("only", 0, 2, 9.0, 7))
+    scheduler.advance(1)
+    scheduler.lose("w#0")
+    change = scheduler.lose("w#1")
+    assert (change.given_up, change.broken) == (("only",), ())  # broken by the first loss
+    assert (scheduler.totals.worker_slots_wasted, scheduler.totals.broken_promises) == (4, 1)
+    assert not scheduler.submit(job("next", 1, 1, 9.0, 7)).admitted
+
+
+def test_a_cancelled_job_leaves_no_trace_in_the_ledger_of_oasis(tmp_path: Path) -> None:
+    scheduler = irrevocable()
+    amounts = replace(job("odd", 0, 2, 9.0, 7), worker={"gpu": 0.1})
+    scheduler.submit(amounts)
+    scheduler.cancel("odd")
+    assert not scheduler.policy.ledger.worker_used.any()  # type: ignore[attr-defined]
+
+
+def test_the_prices_of_a_server_that_comes_back_are_those_of_what_is_on_it() -> None:
+    scheduler = irrevocable()
+    ledger = scheduler.policy.ledger  # type: ignore[attr-defined]
+    before = ledger.worker_prices
+    scheduler.lose("w#1")
+    scheduler.advance(5)
+    scheduler.restore("w#1")
+    assert np.allclose(ledger.worker_prices, before, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("call", "arguments", "message"),
+    [
+        ("submit", {"job": job("a", 3, 1, 1.0, 1)}, "arrival: expected the present slot 2, got 3"),
+        ("submit", {"job": job("b", 2, 1, 1.0, 1)}, "id: expected the id of no live job, got 'b'"),
+        ("submit", {"job": "b"}, "job: expected a job, got 'b'"),
+        (
+            "submit",
+            {"job": replace(job("a", 2, 1, 1.0, 1), worker={"tpu": 1.0})},
+            "worker.tpu",
+        ),
+        ("quote", {"job": job("a", 1, 1, 1.0, 1)}, "arrival: expected the present slot 2, got 1"),
+        ("advance", {"now": 1}, "now: expected an integer >= 2, got 1"),
+        ("advance", {"now": 2.5}, "now: expected an integer >= 2, got 2.5"),
+        ("cancel", {"job_id": "x"}, "job_id: expected a live job, got 'x'"),
+        ("finish", {"job_id": "w"}, "job_id: expected a job that has run, got 'w'"),
+        (
+            "revise",
+            {"job_id": "b", "remaining_work": 0},
+            "remaining_work: expected an integer >= 1",
+        ),
+        ("lose", {"server": "nowhere"}, "server: expected the id of a server, got 'nowhere'"),
+        ("lose", {"server": "w#0"}, "server: expected a server that is not lost, got 'w#0'"),
+        ("restore", {"server": "w#1"}, "server: expected a lost server, got 'w#1'"),
+        ("plan", {"slots": 0}, "slots: expected an integer >= 1, got 0"),
+        ("promised", {"job_id": "x"}, "job_id: expected a live job, got 'x'"),
+    ],
+)
+def test_what_cannot_be_is_one_line_and_changes_nothing(
+    tmp_path: Path, call: str, arguments: dict[str, Any], message: str
+) -> None:
+    scheduler = recourse()
+    scheduler.advance(2)
+    scheduler.lose("w#0")
+    scheduler.submit(replace(job("b", 2, 4, 1.0, 9), utility=Constant(9.0)))
+    scheduler.submit(replace(job("w", 2, 4, 1.0, 9), utility=Constant(1.0)))
+    scheduler.save(tmp_path / "before")
+    with pytest.raises(OasisError, match=message) as caught:
+        getattr(scheduler, call)(**arguments)
+    assert "\n" not in str(caught.value)
+    scheduler.save(tmp_path / "after")
+    assert (tmp_path / "before").read_bytes() == (tmp_path / "after").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"lookahead": 0}, "lookahead: expected an integer >= 1, got 0"),
+        ({"patience": 0}, "patience: expected an integer >= 1, got 0"),
+        ({"commitment": "never"}, "commitment: expected one of arrival, start, none"),
+        ({"seconds": -1}, "seconds: expected a finite number >= 0, got -1"),
+        ({"seed": -1}, "seed: expected an integer >= 0, got -1"),
+        ({"bounds": object()}, "bounds: only jobs that are promised something"),
+    ],
+)
+def test_bad_options_are_named(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        LiveScheduler.recourse(CLUSTER, **{"lookahead": 4, **options})
+
+
+def test_bounds_for_other_resources_are_refused() -> None:
+    other = Cluster(("gpu", "cpu"), CLUSTER.worker_servers, CLUSTER.ps_servers, 1.0)
+    bounds = PriceBounds.from_jobs([job("a", 0, 1, 1.0, 1)], other, 4)
+    with pytest.raises(ValueError, match="bounds: expected one for each of gpu"):
+        LiveScheduler.oasis(CLUSTER, 4, bounds)
+
+
+def test_another_file_is_no_saved_scheduler(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_text("hello")
+    with pytest.raises(OasisError, match="expected 'oasis-live-scheduler 1'"):
+        LiveScheduler.load(path)
+
+
+def test_all_options_survive_saving(tmp_path: Path) -> None:
+    params = RecourseParams(rounds=1, growth=0.5)
+    bounds = PriceBounds.from_jobs([job("a", 0, 1, 1.0, 1)], CLUSTER, 4)
+    scheduler = recourse(
+        commitment="arrival",
+        patience=5,
+        params=params,
+        seed=7,
+        seconds=2.0,
+        bounds=bounds,
+        min_utility_fraction=0.25,
+    )
+    scheduler.save(tmp_path / "saved")
+    loaded = LiveScheduler.load(tmp_path / "saved")
+    assert loaded.policy.making == scheduler.policy.making  # type: ignore[attr-defined]
+    assert loaded.policy.making["params"]["growth"] == 0.5
+    assert (loaded.policy.patience, loaded.policy.lookahead) == (5, 8)

@@ -1,0 +1,222 @@
+"""The journal: whatever was answered is there again, whenever the process was killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from oasis import OasisError
+from oasis.driver.journal import Journal, encoded, read_journal
+from oasis.driver.live import LiveScheduler
+from tests.live import CLUSTER, KINDS, LOOKAHEAD, Drill, frozen, random_job
+
+ROOT = Path(__file__).parents[3]
+
+
+def killed_and_reopened(directory: Path, kind: str, seed: int) -> None:
+    """Kill a real process after a random number of answers; nothing of them is lost."""
+    rng = np.random.default_rng(seed)
+    steps = 40
+    journal, wanted = directory / "journal", int(rng.integers(1, steps))
+    command = [sys.executable, "-m", "tests.live_process", str(journal), kind, str(seed)]
+    with subprocess.Popen(
+        [*command, str(steps)],
+        stdout=subprocess.PIPE,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    ) as process:
+        assert process.stdout is not None
+        answered = 0
+        for _ in range(wanted):
+            assert process.stdout.readline()
+            answered += 1
+        process.send_signal(signal.SIGKILL)
+        answered += len(process.stdout.readlines())
+    reopened = LiveScheduler.reopen(journal)
+    assert answered <= reopened.calls <= min(answered + 1, steps)
+    fresh = Drill(KINDS[kind](), seed).run(reopened.calls)
+    assert frozen(reopened, directory) == frozen(fresh.scheduler, directory)
+    reopened.advance(reopened.now + 1)  # and it goes on
+    reopened.close()
+    assert LiveScheduler.reopen(journal).calls == reopened.calls
+
+
+@pytest.mark.parametrize(("kind", "seed"), [("none", 1), ("arrival", 2), ("oasis", 3)])
+def test_kill_9_loses_nothing_that_was_answered(tmp_path: Path, kind: str, seed: int) -> None:
+    killed_and_reopened(tmp_path, kind, seed)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("kind", KINDS)
+def test_kill_9_at_many_points(tmp_path: Path, kind: str) -> None:
+    for seed in range(100, 150):
+        directory = tmp_path / str(seed)
+        directory.mkdir()
+        killed_and_reopened(directory, kind, seed)
+
+
+def journalled(path: Path, steps: int = 12, **options: object) -> LiveScheduler:
+    """A scheduler that has made some calls with a journal open."""
+    scheduler = LiveScheduler.recourse(CLUSTER, LOOKAHEAD, **options)  # type: ignore[arg-type]
+    scheduler.open_journal(path)
+    Drill(scheduler, 4).run(steps)
+    return scheduler
+
+
+def test_a_line_torn_at_any_byte_is_dropped_with_a_note(tmp_path: Path) -> None:
+    path = tmp_path / "journal"
+    journalled(path).close()
+    whole = path.read_bytes()
+    last = whole[:-1].rindex(b"\n") + 1
+    fresh = LiveScheduler.recourse(CLUSTER, LOOKAHEAD)
+    before = frozen(Drill(fresh, 4).run(11).scheduler, tmp_path)
+    for end in (last + 1, last + 8, (last + len(whole)) // 2, len(whole) - 1):
+        path.write_bytes(whole[:end])
+        reopened = LiveScheduler.reopen(path)
+        assert reopened.notes == (f"{path}: line 13 is torn and was dropped",)
+        assert frozen(reopened, tmp_path) == before
+        assert path.read_bytes() == whole[:last]
+        reopened.close()
+    path.write_bytes(whole[:last] + b"\0" * (len(whole) - last - 1) + b"\n")
+    assert LiveScheduler.reopen(path).calls == 11
+
+
+def test_a_damaged_line_before_the_last_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "journal"
+    journalled(path).close()
+    lines = path.read_bytes().splitlines(keepends=True)
+    lines[3] = lines[3].replace(b'"number":3', b'"number":4')
+    path.write_bytes(b"".join(lines))
+    with pytest.raises(OasisError, match="line 4: expected a line with its checksum"):
+        LiveScheduler.reopen(path)
+
+
+def test_a_journal_that_misses_a_call_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "journal"
+    journalled(path).close()
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:3] + lines[4:]))
+    with pytest.raises(OasisError, match="expected call 3 of the snapshot, got call 4"):
+        LiveScheduler.reopen(path)
+
+
+def test_an_answer_that_does_not_repeat_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "journal"
+    journalled(path).close()
+    *lines, _ = path.read_bytes().splitlines(keepends=True)
+    entry = read_journal(path).entries[-1]
+    path.write_bytes(b"".join(lines) + encoded(entry | {"answer": "00000000"}))
+    with pytest.raises(OasisError, match="call 12 does not give the recorded answer"):
+        LiveScheduler.reopen(path)
+
+
+@pytest.mark.parametrize("content", [b"", b"hello\n", encoded({"kind": "another"})])
+def test_a_file_that_is_no_journal_is_an_error(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "journal"
+    journalled(path).close()
+    path.write_bytes(content)
+    with pytest.raises(OasisError, match="journal"):
+        LiveScheduler.reopen(path)
+
+
+def test_a_checkpoint_interrupted_before_the_new_journal_loses_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "journal"
+    scheduler = journalled(path)
+    state = frozen(scheduler, tmp_path)
+
+    def fail(*_: object) -> Journal:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as context:
+        context.setattr(Journal, "begin", fail)
+        with pytest.raises(OSError, match="No space left"):
+            scheduler.checkpoint()
+    with pytest.raises(OasisError, match="reopen the journal"):
+        scheduler.advance(scheduler.now + 1)
+    reopened = LiveScheduler.reopen(path)
+    assert frozen(reopened, tmp_path) == state
+    assert len(read_journal(path).entries) == 12
+    reopened.checkpoint()
+    assert read_journal(path).entries == ()
+    reopened.close()
+    assert frozen(LiveScheduler.reopen(path), tmp_path) == state
+
+
+def test_without_a_place_for_its_line_a_call_is_not_answered_and_no_other_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scheduler = journalled(tmp_path / "journal")
+
+    def fail(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Journal, "append", fail)
+    with pytest.raises(OSError, match="No space left"):
+        scheduler.advance(scheduler.now + 1)
+    for call in (lambda: scheduler.advance(99), lambda: scheduler.save(tmp_path / "s")):
+        with pytest.raises(OasisError, match="interrupted; reopen the journal"):
+            call()
+
+
+def test_a_refused_call_leaves_no_line(tmp_path: Path) -> None:
+    path = tmp_path / "journal"
+    scheduler = journalled(path)
+    size = path.stat().st_size
+    with pytest.raises(OasisError, match="job_id"):
+        scheduler.cancel("nobody")
+    assert path.stat().st_size == size
+    scheduler.advance(np.int64(scheduler.now + 1))  # type: ignore[arg-type]
+    assert path.stat().st_size > size
+
+
+def test_decisions_made_under_a_limit_in_seconds_are_repeated(tmp_path: Path) -> None:
+    """The rounds that there was time for are in the journal."""
+    path = tmp_path / "journal"
+    scheduler = LiveScheduler.recourse(CLUSTER, LOOKAHEAD, seconds=1e9)
+    ticks = iter(range(10**9))
+    scheduler.policy.planner._clock = lambda: next(ticks) % 7 * 5e8  # type: ignore[attr-defined]
+    scheduler.open_journal(path)
+    Drill(scheduler, 4).run(20)
+    assert scheduler.totals.cut_short > 0
+    state = frozen(scheduler, tmp_path)
+    scheduler.close()
+    reopened = LiveScheduler.reopen(path)
+    assert frozen(reopened, tmp_path) == state
+    assert reopened.policy.rounds_given is None
+
+
+def test_a_second_journal_or_an_old_file_is_refused(tmp_path: Path) -> None:
+    scheduler = journalled(tmp_path / "journal")
+    with pytest.raises(OasisError, match="is open already"):
+        scheduler.open_journal(tmp_path / "other")
+    scheduler.close()
+    with pytest.raises(OasisError, match="expected a new file"):
+        scheduler.open_journal(tmp_path / "journal")
+    with pytest.raises(OasisError, match="none is open"):
+        scheduler.checkpoint()
+    with pytest.raises(OSError, match="snapshot"):
+        LiveScheduler.reopen(tmp_path / "missing")
+
+
+def test_a_journalled_job_has_a_utility_that_files_know(tmp_path: Path) -> None:
+    class Halving:
+        def __call__(self, delay: object) -> object:
+            return 8.0 * 0.5 ** np.asarray(delay)
+
+        def log_value(self, delay: object) -> object:
+            return np.log(8.0) + np.log(0.5) * np.asarray(delay)
+
+    scheduler = journalled(tmp_path / "journal")
+    job = random_job(np.random.default_rng(0), "own", scheduler.now)
+    object.__setattr__(job, "utility", Halving())
+    with pytest.raises(OasisError, match="utility: expected one of"):
+        scheduler.submit(job)
+    assert "own" not in scheduler.jobs

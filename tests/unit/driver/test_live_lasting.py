@@ -1,0 +1,253 @@
+"""Saving, journals and checkpoints of a live scheduler, through the class that does them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from oasis.driver.journal import (
+    KIND,
+    Contents,
+    Journal,
+    checksum,
+    encoded,
+    read_journal,
+)
+from oasis.driver.live import INTERRUPTED, LastingCalls
+from oasis.model.errors import InstanceError, OasisError
+from oasis.online.answers import Totals
+from oasis.online.recourse.policy import Recourse
+from tests import builders
+
+CLUSTER = builders.cluster(gpus=2.0, servers=2)
+job = partial(builders.job, latest=9.0, workers=4)  # all four GPUs, worth something until delay 9
+
+
+def lasting() -> LastingCalls:
+    return LastingCalls(Recourse(lookahead=8), CLUSTER)
+
+
+def submit(calls: LastingCalls, name: str, slots: int = 1) -> Any:
+    return calls._call("submit", job=job(name, calls.service.now, slots, 5.0))
+
+
+def jobs_of(calls: LastingCalls) -> list[str]:
+    return [entry.job.id for entry in calls.service.live]
+
+
+def test_accepted_calls_are_numbered_and_refused_ones_are_not() -> None:
+    calls = lasting()
+    submit(calls, "a")
+    assert (calls.calls, calls.totals) == (1, Totals(submitted=1))
+    with pytest.raises(InstanceError):
+        submit(calls, "a")
+    assert (calls.calls, calls.totals) == (1, Totals(submitted=1))
+    submit(calls, "b")
+    assert calls.last_change.utility == 5.0
+
+
+def test_what_was_loaded_answers_as_the_saved_one(tmp_path: Path) -> None:
+    calls = lasting()
+    submit(calls, "a", slots=2)
+    calls.save(tmp_path / "state")
+    again = LastingCalls.load(tmp_path / "state")
+    assert (again.calls, again.totals, jobs_of(again)) == (1, Totals(submitted=1), ["a"])
+    assert again.service.planned() == calls.service.planned()
+    assert submit(again, "b").to_dict() == submit(calls, "b").to_dict()
+
+
+def test_a_saved_state_replaces_an_older_one(tmp_path: Path) -> None:
+    calls = lasting()
+    calls.save(tmp_path / "state")
+    submit(calls, "a")
+    calls.save(tmp_path / "state")
+    assert jobs_of(LastingCalls.load(tmp_path / "state")) == ["a"]
+    assert [path.name for path in tmp_path.iterdir()] == ["state"]
+
+
+def test_a_journal_is_a_snapshot_and_a_line_for_every_call_after_it(tmp_path: Path) -> None:
+    path, calls = tmp_path / "journal", lasting()
+    submit(calls, "a")
+    calls.open_journal(path)
+    submit(calls, "b")
+    calls._call("advance", now=np.int64(2))
+    entries = read_journal(path).entries
+    assert [(entry["call"], entry["number"]) for entry in entries] == [
+        ("submit", 2),
+        ("advance", 3),
+    ]
+    assert entries[1]["arguments"] == {"now": 2}  # a plain integer, whatever was given
+    assert entries[0]["arguments"]["job"]["id"] == "b"
+    assert sorted(item.name for item in tmp_path.iterdir()) == [
+        "journal",
+        "journal.lock",
+        "journal.snapshot",
+    ]
+
+
+def test_reopening_repeats_the_calls_of_the_journal(tmp_path: Path) -> None:
+    path, calls = tmp_path / "journal", lasting()
+    calls.open_journal(path)
+    submit(calls, "a", slots=3)
+    calls._call("advance", now=1)
+    submit(calls, "b")
+    again = LastingCalls.reopen(path)
+    assert (again.calls, again.totals) == (calls.calls, calls.totals)
+    assert again.service.planned() == calls.service.planned()
+    assert again.notes == ()
+    submit(again, "c")
+    assert jobs_of(LastingCalls.reopen(path)) == ["a", "b", "c"]
+
+
+def test_a_checkpoint_shortens_the_journal(tmp_path: Path) -> None:
+    path, calls = tmp_path / "journal", lasting()
+    calls.open_journal(path)
+    for name in "abc":
+        submit(calls, name)
+    long = path.stat().st_size
+    calls.checkpoint()
+    assert path.stat().st_size < long
+    assert read_journal(path).entries == ()
+    submit(calls, "d")
+    again = LastingCalls.reopen(path)
+    assert (again.calls, jobs_of(again)) == (4, ["a", "b", "c", "d"])
+
+
+def test_after_closing_calls_go_on_without_a_journal(tmp_path: Path) -> None:
+    path, calls = tmp_path / "journal", lasting()
+    calls.open_journal(path)
+    calls.close()
+    size = path.stat().st_size
+    submit(calls, "a")
+    assert path.stat().st_size == size
+    calls.open_journal(tmp_path / "other")  # and another may be opened
+    assert jobs_of(LastingCalls.reopen(tmp_path / "other")) == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("act", "message"),
+    [
+        (lambda calls, path: calls.checkpoint(), "journal: none is open"),
+        (
+            lambda calls, path: (calls.open_journal(path), calls.open_journal(path)),
+            "journal: {path} is open already",
+        ),
+        (
+            lambda calls, path: (path.write_text("x"), calls.open_journal(path)),
+            "journal: expected a new file, {path} exists",
+        ),
+    ],
+)
+def test_journals_out_of_order_are_refused(
+    act: Callable[[LastingCalls, Path], object], message: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "journal"
+    with pytest.raises(OasisError) as caught:
+        act(lasting(), path)
+    assert str(caught.value) == message.format(path=path)
+
+
+def test_after_a_call_that_was_interrupted_nothing_is_answered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The state may be ahead of the journal; only the journal says what was answered."""
+    path, calls = tmp_path / "journal", lasting()
+    calls.open_journal(path)
+    submit(calls, "a")
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Journal, "append", stop)
+        with pytest.raises(KeyboardInterrupt):
+            submit(calls, "b")
+    for attempt in (
+        lambda: submit(calls, "c"),
+        calls.checkpoint,
+        lambda: calls.save(tmp_path / "s"),
+    ):
+        with pytest.raises(OasisError) as caught:
+            attempt()
+        assert str(caught.value) == INTERRUPTED
+    assert jobs_of(LastingCalls.reopen(path)) == ["a"]
+
+
+# -- the file of the journal -----------------------------------------------------------------------
+
+
+def test_a_line_holds_the_checksum_of_its_entry() -> None:
+    """CRC-32 of the bytes "123456789" is cbf43926, by the catalogue of such codes."""
+    assert checksum(b"123456789") == "cbf43926"
+    assert checksum(b"") == "00000000"
+    body = '{"call":"advance","now":2}'
+    line = encoded({"call": "advance", "now": 2})
+    assert line == f'{{"crc":"{checksum(body.encode())}","entry":{body}}}\n'.encode()
+    assert json.loads(line)["entry"] == {"call": "advance", "now": 2}
+
+
+def test_text_beyond_ascii_is_escaped_so_that_a_line_is_a_line() -> None:
+    line = encoded({"job": "größe\u2028\n"})
+    assert line.isascii()
+    assert line.count(b"\n") == 1
+
+
+def test_numbers_that_json_does_not_know_are_not_written() -> None:
+    with pytest.raises(ValueError, match="Out of range float"):
+        encoded({"value": float("nan")})
+
+
+def test_entries_come_back_in_order_with_the_size_of_the_file(tmp_path: Path) -> None:
+    journal = Journal.begin(tmp_path / "journal", calls=3)
+    assert read_journal(journal.path) == Contents((), journal.path.stat().st_size, None)
+    journal.append({"number": 4})
+    journal.append({"number": 5})
+    found = read_journal(journal.path)
+    assert found.entries == ({"number": 4}, {"number": 5})
+    assert found.size == journal.path.stat().st_size
+
+
+def test_a_torn_line_is_noted_and_cut_off_before_the_next(tmp_path: Path) -> None:
+    journal = Journal.begin(tmp_path / "journal", calls=0)
+    journal.append({"number": 1})
+    whole = journal.path.read_bytes()
+    journal.path.write_bytes(whole + encoded({"number": 2})[:-5])
+    found = read_journal(journal.path)
+    assert found.entries == ({"number": 1},)
+    assert found.note == f"{journal.path}: line 3 is torn and was dropped"
+    again = Journal.resume(journal.path, found)
+    again.append({"number": 2})
+    assert read_journal(journal.path).entries == ({"number": 1}, {"number": 2})
+
+
+def test_one_changed_byte_is_found(tmp_path: Path) -> None:
+    journal = Journal.begin(tmp_path / "journal", calls=0)
+    for number in (1, 2):
+        journal.append({"number": number})
+    journal.path.write_bytes(journal.path.read_bytes().replace(b'"number":1', b'"number":7'))
+    with pytest.raises(OasisError) as caught:
+        read_journal(journal.path)
+    assert str(caught.value) == f"{journal.path}: line 2: expected a line with its checksum"
+
+
+@pytest.mark.parametrize("first", [{"kind": "oasis-journal 2", "calls": 0}, {"calls": 0}])
+def test_the_first_line_says_what_the_file_is(first: dict[str, Any], tmp_path: Path) -> None:
+    path = tmp_path / "journal"
+    path.write_bytes(encoded(first))
+    with pytest.raises(OasisError) as caught:
+        read_journal(path)
+    assert str(caught.value) == f"{path}: expected {KIND!r} in the first line"
+
+
+def test_a_journal_that_has_gone_is_not_made_anew(tmp_path: Path) -> None:
+    journal = Journal.begin(tmp_path / "journal", calls=0)
+    journal.path.unlink()
+    with pytest.raises(OSError, match="journal"):
+        journal.append({"number": 1})
+    assert not journal.path.exists()
