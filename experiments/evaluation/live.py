@@ -66,7 +66,8 @@ def planning_policy(
         )
     whole = POLICIES[RECOURSE].resolve(options)
     steering = RecourseParams(**{entry.name: whole[entry.name] for entry in fields(RecourseParams)})
-    return oasis.Recourse(
+    return oasis.Recourse.rolling(
+        lookahead,
         whole["commitment"],
         params=steering,
         seed=whole["seed"],
@@ -75,7 +76,6 @@ def planning_policy(
         prices=whole["prices"],
         samples=whole["samples"],
         admission_floor=whole["admission_floor"],
-        lookahead=lookahead,
         keep_admitted=keep_admitted,
     )
 

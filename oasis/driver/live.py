@@ -358,9 +358,9 @@ class LiveScheduler(LastingCalls):
             is called ``admission_floor``. Slot 0 is the first slot of a day.
         """
         expect_cluster(cluster)
-        policy = Recourse(
+        policy = Recourse.rolling(
+            lookahead,
             commitment,
-            lookahead=lookahead,
             patience=patience,
             params=params,
             seed=integer(seed, "seed"),

@@ -81,17 +81,6 @@ class Recourse:
         U and L for ``oasis``.
     params : RecourseParams, optional
         How plans are searched for and compared.
-    lookahead : int, optional
-        Makes the horizon roll, as a service and a cluster need it: the plan always reaches so many
-        slots ahead of the present one, which is the first of them. Default: the horizon of the
-        machines, such as that of an instance, is the last slot there is.
-    patience : int, optional
-        On a horizon that rolls, a completion counts within so many slots from the arrival on.
-        Default: twice `lookahead`.
-    keep_admitted : bool
-        On a horizon that rolls: whether what is left of a job, whose patience is over though it is
-        still worth something, is decided on once more as a job that arrives now. Otherwise such a
-        job is given up.
 
     Attributes
     ----------
@@ -136,9 +125,6 @@ class Recourse:
         admission_floor: float = DEFAULT_FLOOR,
         bounds: PriceBounds | None = None,
         params: RecourseParams | None = None,
-        lookahead: int | None = None,
-        patience: int | None = None,
-        keep_admitted: bool = False,
     ) -> None:
         check_commitment(commitment)
         if seconds is not None and not seconds >= 0:
@@ -171,10 +157,9 @@ class Recourse:
         self._seed, self._seconds = seed, seconds
         self._learned, self._bounds = learned, bounds
         self.planner: Planner | None = None
-        self.lookahead, self.patience = _window(lookahead, patience, keep_admitted)
-        self.keep_admitted = keep_admitted
-        # on a horizon that rolls, what was really done is followed slot by slot
-        self.slotted = lookahead is not None
+        self.lookahead: int | None = None
+        self.patience: int | None = None
+        self.keep_admitted = self.slotted = False
         self._forget()
 
     def _forget(self) -> None:
@@ -184,6 +169,49 @@ class Recourse:
         self.withdrawn: list[int] = []
         self._lost: set[tuple[str, int]] = set()
         self.rounds_given: int | None = None
+
+    @classmethod
+    def rolling(
+        cls,
+        lookahead: int,
+        commitment: Commitment = "none",
+        *,
+        patience: int | None = None,
+        keep_admitted: bool = False,
+        **options: Any,
+    ) -> Self:
+        """Recourse on a horizon that rolls, as a service and a cluster need it.
+
+        Parameters
+        ----------
+        lookahead : int
+            Slots that the plan always reaches ahead, the present one included.
+        commitment
+            As for `Recourse`.
+        patience : int, optional
+            A completion counts within so many slots from the arrival on. Default: twice
+            `lookahead`.
+        keep_admitted : bool
+            Whether what is left of a job, whose patience is over though it is still worth
+            something, is decided on once more as a job that arrives now. Otherwise such a job is
+            given up.
+        **options
+            The other arguments of `Recourse`.
+
+        Examples
+        --------
+        >>> import oasis
+        >>> instance = oasis.generate("testbed", jobs=3, seed=1)
+        >>> oasis.simulate(instance, Recourse.rolling(instance.horizon)).admitted
+        3
+        """
+        policy = cls(commitment, **options)
+        policy.lookahead = integer(lookahead, "lookahead", minimum=1, maximum=LARGEST_SIZE)
+        given = 2 * policy.lookahead if patience is None else patience
+        policy.patience = integer(given, "patience", minimum=1, maximum=2 * LARGEST_SIZE)
+        policy.keep_admitted = keep_admitted
+        policy.slotted = True  # it follows what was really done, slot by slot
+        return policy
 
     @classmethod
     def from_instance(
@@ -473,6 +501,9 @@ class Recourse:
             given["prices"] = LearnedPrices.from_dict(given["prices"])
         if given["bounds"] is not None:
             given["bounds"] = PriceBounds.from_dict(given["bounds"])
+        if given["lookahead"] is not None:
+            return cls.rolling(given.pop("lookahead"), **given)
+        del given["lookahead"], given["patience"], given["keep_admitted"]
         return cls(**given)
 
     def state(self) -> dict[str, Any]:
@@ -530,20 +561,6 @@ class Recourse:
         policy._begin()
         policy.restore(state)
         return policy
-
-
-def _window(
-    lookahead: int | None, patience: int | None, keep_admitted: bool
-) -> tuple[int | None, int | None]:
-    """Checked sizes of a horizon that rolls; both None for one that does not."""
-    if lookahead is None:
-        if patience is not None or keep_admitted:
-            name = "patience" if patience is not None else "keep_admitted"
-            raise InputError(name, "expected with a lookahead alone: without one, time ends")
-        return None, None
-    slots = integer(lookahead, "lookahead", minimum=1, maximum=LARGEST_SIZE)
-    given = 2 * slots if patience is None else patience
-    return slots, integer(given, "patience", minimum=1, maximum=2 * LARGEST_SIZE)
 
 
 def _source(job: Job | None, policy: str) -> Job:

@@ -30,7 +30,7 @@ job = partial(builders.job, latest=9.0, workers=4)  # all four GPUs, worth somet
 
 
 def lasting() -> LastingCalls:
-    return LastingCalls(Recourse(lookahead=8), CLUSTER)
+    return LastingCalls(Recourse.rolling(8), CLUSTER)
 
 
 def submit(calls: LastingCalls, name: str, slots: int = 1) -> Any:

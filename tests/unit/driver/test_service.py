@@ -35,7 +35,7 @@ job = partial(builders.job, workers=4)  # all four GPUs unless it says otherwise
 
 
 def recourse(**options: Any) -> Service:
-    return Service(Recourse(lookahead=LOOKAHEAD, **options), CLUSTER)
+    return Service(Recourse.rolling(LOOKAHEAD, **options), CLUSTER)
 
 
 def irrevocable(cluster: Cluster = CLUSTER, **options: Any) -> Service:
