@@ -8,6 +8,7 @@ from typing import Any
 
 from oasis.model.cluster import Cluster
 from oasis.model.decision import Decision
+from oasis.model.errors import InputError
 from oasis.model.groups import TaskGroup
 from oasis.model.instance_file import cluster_to_dict
 from oasis.model.job import Job
@@ -53,7 +54,7 @@ class Commitments:
         self, cluster: Cluster, lookahead: int, bounds: PriceBounds, patience: int | None = None
     ) -> None:
         if bounds.worker.log_lower.shape != (len(cluster.resources),):
-            raise ValueError(f"bounds: expected one for each of {', '.join(cluster.resources)}")
+            raise InputError("bounds", f"expected one for each of {', '.join(cluster.resources)}")
         self.cluster, self.bounds = cluster, bounds
         self.lookahead = integer(lookahead, "lookahead", minimum=1, maximum=LARGEST_SIZE)
         given = 2 * self.lookahead if patience is None else patience

@@ -33,12 +33,12 @@ from experiments.cli.commands.kubernetes.cluster import (
     share,
 )
 from experiments.cli.options import AsJson, Set, choose_options, known, known_policy, naming_flags
-from experiments.cli.results import errors_name
 from experiments.evaluation.live import cluster_policy, read_bounds
 from experiments.evaluation.policies import OASIS, POLICIES
 from oasis.kubernetes.control.settings import LOG_FORMATS, ControllerSettings, handler
 from oasis.kubernetes.names import BANDWIDTH
 from oasis.kubernetes.objects.manifests import IMAGE, everything
+from oasis.model.errors import located_at
 
 if TYPE_CHECKING:
     from oasis.kubernetes.control.controller import Controller
@@ -172,7 +172,7 @@ def run(
     (options,) = choose_options([policy], assignments).values()
     of = None
     if bounds is not None:
-        with errors_name(bounds):
+        with located_at(source=bounds):
             of = read_bounds(bounds, horizon or lookahead)
     make = cluster_policy(policy, options, lookahead=lookahead, horizon=horizon, bounds=of)
     with naming_flags(
