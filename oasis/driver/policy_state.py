@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import base64
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from copy import deepcopy
 from importlib import import_module
+from types import MemberDescriptorType
 from typing import Any
 
 import numpy as np
 
-from oasis.model.errors import OasisError
+from oasis.model.errors import InputError, OasisError, located_at
 from oasis.scheduling.capabilities import Persistent
 from oasis.scheduling.job import PolicyJob
 from oasis.scheduling.policy import Policy
@@ -33,13 +34,20 @@ _SEQUENCES: dict[str, type[Any]] = {
 _NAMES = {kind: name for name, kind in _SEQUENCES.items()}
 
 
-def encode(policy: Any) -> Any:
+def encode(policy: Any, live: Container[int]) -> Any:
     """The state of `policy` as plain data for JSON.
+
+    Parameters
+    ----------
+    policy : Policy
+        Any.
+    live : container of int
+        Indices of the live jobs. Those are written by index, other jobs that it kept as a whole.
 
     Raises
     ------
-    OasisError
-        If it holds something that cannot be written down.
+    InputError
+        If it holds something that cannot be written down; names the attribute.
 
     Examples
     --------
@@ -49,9 +57,10 @@ def encode(policy: Any) -> Any:
     >>> one, other = FIFO(3), FIFO(3)
     >>> one.reset(site), other.reset(site)
     (None, None)
-    >>> decode(encode(one), other, {}, site)
+    >>> decode(encode(one, {}), other, {}, site)
     """
-    return _Encoder(type(policy).__module__).value(policy)
+    with located_at("policy"):
+        return _Encoder(type(policy).__module__, live).value(policy)
 
 
 def decode(data: Any, fresh: Any, jobs: Mapping[int, PolicyJob], site: Site) -> None:
@@ -78,12 +87,12 @@ def decode(data: Any, fresh: Any, jobs: Mapping[int, PolicyJob], site: Site) -> 
     _Decoder(jobs, site, type(fresh).__module__).value(data, fresh)
 
 
-def policy_state(policy: Policy) -> Any:
+def policy_state(policy: Policy, live: Container[int]) -> Any:
     """The state of a policy: its own way of writing it, or attribute by attribute.
 
-    What the policy does afterwards does not change it.
+    What the policy does afterwards does not change it. `live` is as for `encode`.
     """
-    return deepcopy(policy.state()) if isinstance(policy, Persistent) else encode(policy)
+    return deepcopy(policy.state()) if isinstance(policy, Persistent) else encode(policy, live)
 
 
 def restore_policy(policy: Policy, state: Any, jobs: Mapping[int, PolicyJob], site: Site) -> None:
@@ -112,15 +121,15 @@ def site_text(site: Site) -> list[Any]:
 
 
 class _Encoder:
-    def __init__(self, own: str) -> None:
-        self._own = own
+    def __init__(self, own: str, live: Container[int]) -> None:
+        self._own, self._live = own, live
         self._seen: dict[int, int] = {}
         self._kept: list[Any] = []  # so that no id is used twice
 
     def value(self, value: Any) -> Any:
         if value is None or isinstance(value, (bool, str)) or type(value) in (int, float):
             return value
-        leaf = _leaf(value)
+        leaf = self._leaf(value)
         if leaf is not None:
             return leaf
         if id(value) in self._seen:
@@ -151,38 +160,45 @@ class _Encoder:
             return {"is": "random", "state": value.bit_generator.state}
         name = name_of(kind, self._own)
         if not name.startswith((*PACKAGES, ":")):
-            raise OasisError(f"policy state: expected plain data, got {name}")
+            raise InputError("", f"expected plain data, got {name.replace(':', '.')}")
         if isinstance(value, tuple):
             return {"is": "named", "class": name, "items": [self.value(item) for item in value]}
         return {
             "is": "object",
             "class": name,
             # by name, as a checkpoint sorts its keys: what is seen again comes after the first time
-            "items": {key: self.value(item) for key, item in sorted(attributes(value).items())},
+            "items": {
+                key: self._part(key, item) for key, item in sorted(attributes(value).items())
+            },
         }
 
+    def _part(self, name: str, value: Any) -> Any:
+        with located_at(name):
+            return self.value(value)
 
-def _leaf(value: Any) -> dict[str, Any] | None:
-    """What is written in one piece; None for what has parts."""
-    if isinstance(value, PolicyJob):
-        return {"is": "job", "index": value.index}
-    if isinstance(value, Site):
-        return {"is": "site"}
-    if isinstance(value, np.generic):
-        return {"is": "number", "type": value.dtype.str, "value": value.item()}
-    if callable(value) and not hasattr(type(value), "__dataclass_fields__"):
-        return {"is": "function"}
-    return None
+    def _leaf(self, value: Any) -> dict[str, Any] | None:
+        """What is written in one piece; None for what has parts."""
+        if isinstance(value, PolicyJob) and value.index in self._live:
+            return {"is": "job", "index": value.index}
+        if isinstance(value, Site):
+            return {"is": "site"}
+        if isinstance(value, np.generic):
+            return {"is": "number", "type": value.dtype.str, "value": value.item()}
+        if callable(value) and not hasattr(type(value), "__dataclass_fields__"):
+            return {"is": "function"}
+        return None
 
 
 def attributes(value: Any) -> dict[str, Any]:
     """What an object holds, in its dictionary and in its slots."""
     found = dict(getattr(value, "__dict__", {}))
-    for cls in type(value).__mro__:
-        slots = cls.__dict__.get("__slots__", ())
-        for name in (slots,) if isinstance(slots, str) else slots:
-            if name not in ("__dict__", "__weakref__") and hasattr(value, name):
-                found[name] = getattr(value, name)
+    for cls in reversed(type(value).__mro__):
+        for name, member in cls.__dict__.items():
+            if isinstance(member, MemberDescriptorType):  # past any property of the same name
+                try:
+                    found[name] = member.__get__(value)
+                except AttributeError:  # the slot is empty
+                    continue
     return found
 
 
@@ -191,7 +207,7 @@ class _Decoder:
         self._jobs, self._site, self._own = jobs, site, own
         self._made: dict[int, Any] = {}
         self._kinds: dict[str, Callable[[dict[str, Any], Any], Any]] = {
-            "job": lambda data, _: self._jobs.get(data["index"]),
+            "job": lambda data, _: self._jobs[data["index"]],
             "site": lambda _, __: self._site,
             "number": lambda data, _: np.dtype(data["type"]).type(data["value"]),
             "again": lambda data, _: self._made[data["number"]],

@@ -12,7 +12,8 @@ import math
 import os
 import sysconfig
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -148,6 +149,21 @@ def own_error(
     return PolicyError(_name(policy), f"{place}: {in_words(error)} in {where}", time=time)
 
 
+@contextmanager
+def naming_own_line(policy: Any, where: str, time: float | None = None) -> Iterator[None]:
+    """Inside, what the author's own code raises becomes a `PolicyError` of `own_error`.
+
+    That goes for `SystemExit` too: no policy ends the program unsaid.
+    """
+    try:
+        yield
+    except (Exception, SystemExit) as error:
+        own = own_error(error, policy, where, time)
+        if own is None:
+            raise
+        raise own from error
+
+
 def in_words(error: BaseException) -> str:
     """An error in one line: its class, and what it says.
 
@@ -256,14 +272,12 @@ def _is_name(text: str) -> bool:
 def _attribute(candidate: Any, name: str) -> Any:
     """An attribute of what may be a policy; an error of its own code names the line."""
     try:
-        return getattr(candidate, name)
-    except (Exception, SystemExit) as error:
+        with naming_own_line(candidate, name):
+            return getattr(candidate, name)
+    except (Exception, SystemExit):
         if inspect.getattr_static(candidate, name, MISSING) is MISSING:
             return MISSING
-        own = own_error(error, candidate, name)
-        if own is None:
-            raise
-        raise own from error
+        raise
 
 
 def _plain_mapping(policy: Any, name: str) -> dict[str, Any]:

@@ -400,7 +400,7 @@ class Reconciler:
             "unwritten": {
                 uid: job.status for uid, job in self.statuses.items() if job.status != job.written
             },
-            "state": policy_state(driver.policy)
+            "state": policy_state(driver.policy, driver.entries)
             if driver.kept_policy is None
             else driver.kept_policy,
         }

@@ -205,7 +205,7 @@ def test_numbers_that_json_does_not_know_are_not_written() -> None:
 
 def test_entries_come_back_in_order_with_the_size_of_the_file(tmp_path: Path) -> None:
     journal = Journal.begin(tmp_path / "journal", calls=3)
-    assert read_journal(journal.path) == Contents((), journal.path.stat().st_size, None)
+    assert read_journal(journal.path) == Contents(3, (), journal.path.stat().st_size, None)
     journal.append({"number": 4})
     journal.append({"number": 5})
     found = read_journal(journal.path)

@@ -30,7 +30,7 @@ def fresh(name: str, instance: oasis.Instance) -> Any:
 def reborn(driver: Driver, policy: Any, specs: dict[str, Any]) -> Driver:
     """A driver as a new process makes it from what the old one wrote."""
     own = getattr(driver.policy, "state", None)
-    saved = encode(driver.policy) if own is None else own()
+    saved = encode(driver.policy, driver.entries) if own is None else own()
     written = json.loads(json.dumps({"driver": driver.state(), "policy": saved}))
     made = Driver(policy, driver.site)
     made.restore(written["driver"], specs, as_it_was)
@@ -63,7 +63,7 @@ def test_a_restart_at_every_boundary_changes_nothing(name: str) -> None:
 def test_only_classes_of_the_project_are_made(name: str) -> None:
     policy, site = POLICIES["fifo"].make(), site_for(oasis.read(EXAMPLE), 10)
     policy.reset(site)
-    data = encode(policy)
+    data = encode(policy, ())
     data["items"]["_line"] = {"is": "object", "class": name, "items": {}, "number": 999}
     with pytest.raises(OasisError, match="expected a class of this project"):
         decode(data, policy, {}, site)
