@@ -449,7 +449,7 @@ class FinishTimeFairness(Ordered):
     ) -> None:
         super().__init__(seed, line=line, placement=placement)
         if not 0 < lease < math.inf:
-            raise InputError("lease", f"expected a finite number > 0, got {lease:g}")
+            raise InputError("lease", "expected a finite number > 0", lease)
         self.lease = lease
 
     @property

@@ -315,7 +315,7 @@ class Kod2(GangController):
         self, starve_limit: float = 600.0, *, form: str = RATIO, printed: bool = False
     ) -> None:
         if not 0 <= starve_limit < math.inf:
-            raise InputError("starve_limit", f"expected seconds >= 0, got {starve_limit}")
+            raise InputError("starve_limit", "expected seconds >= 0", starve_limit)
         super().__init__(AffinityPlacement)
         Weights(Site((), ()), form)  # refuses a form that there is not
         self.starve_limit, self.form, self.printed = float(starve_limit), form, printed

@@ -98,7 +98,7 @@ def check_levels(hours: tuple[float, ...], name: str) -> tuple[float, ...]:
         If they do not; the message begins with `name`.
     """
     if list(hours) != sorted(set(hours)) or min(hours, default=1.0) <= 0:
-        raise InputError(name, f"expected increasing numbers > 0, got {hours}")
+        raise InputError(name, "expected increasing numbers > 0", hours)
     return tuple(hours)
 
 

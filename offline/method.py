@@ -99,7 +99,7 @@ class Method(Generic[P]):
 
         Raises
         ------
-        ValueError
+        InputError
             If they are those of another method, or plain data with an unknown name or a value
             that is not allowed.
         """
@@ -108,16 +108,16 @@ class Method(Generic[P]):
         if isinstance(params, Mapping):
             return self.params.from_dict(params)
         if not isinstance(params, self.params):
-            expected, found = self.params.__name__, type(params).__name__
-            raise InputError("params", f"method {self.name!r} takes {expected}, got {found}")
+            expected = f"expected {self.params.__name__} for method {self.name!r}"
+            raise InputError("params", expected, params)
         return params
 
     def _refuse_minimum(self, instance: Instance) -> None:
         for k, job in enumerate(instance.jobs):
             if job.min_workers > 1:
                 expected = f"expected 1: method {self.name!r} counts workers from one on"
-                found = f"got {job.min_workers} (job {job.id!r}); use method 'auto'"
-                raise InstanceError(f"jobs[{k}].min_workers", f"{expected}, {found}")
+                hint = f" (job {job.id!r}); use method 'auto'"
+                raise InstanceError(f"jobs[{k}].min_workers", expected, job.min_workers, hint=hint)
 
     def _run(
         self, instance: Instance, start: WarmStart, state: SolveState, params: P, seed: int

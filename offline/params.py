@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Annotated, Any, Self, get_args, get_origin, get_type_hints
 
+from oasis.model.errors import InputError
+
 
 @dataclass(frozen=True, slots=True)
 class Range:
@@ -55,7 +57,7 @@ class Params:
 
     Raises
     ------
-    ValueError
+    InputError
         For a value that its field does not allow, by the name of the field.
 
     Examples
@@ -65,7 +67,7 @@ class Params:
     {'presolve': False}
     >>> CompactParams.from_dict({"presolve": "off"})
     Traceback (most recent call last):
-    ValueError: CompactParams.presolve: expected true or false, got 'off'
+    oasis.model.errors.InputError: CompactParams.presolve: expected true or false, got 'off'
     """
 
     def __post_init__(self) -> None:
@@ -83,7 +85,7 @@ class Params:
 
         Raises
         ------
-        ValueError
+        InputError
             For an unknown name, or a value that is not allowed.
         """
         return cls().changed(data)
@@ -92,12 +94,12 @@ class Params:
         """The same but for what `data` says, nested as the parameters are; see `from_dict`."""
         owner = type(self).__name__
         if not isinstance(data, Mapping):
-            raise ValueError(f"{owner}: expected parameters by name, got {data!r}")  # noqa: TRY004
+            raise InputError(owner, "expected parameters by name", data)
         names = [field.name for field in fields(self)]
         for name in data:
             if name not in names:
                 known = ", ".join(names) or "none"
-                raise ValueError(f"{owner}: unknown name {name!r}; expected one of {known}")
+                raise InputError(owner, f"unknown name {name!r}; expected one of {known}")
         new = {name: _rebuilt(getattr(self, name), value) for name, value in data.items()}
         return replace(self, **new)
 
@@ -116,15 +118,15 @@ def _check(name: str, hint: Any, value: Any) -> None:
     if get_origin(hint) is Annotated:
         allowed: Range = get_args(hint)[1]
         if not allowed.allows(value):
-            raise ValueError(f"{name}: expected {allowed}, got {value!r}")
+            raise InputError(name, f"expected {allowed}", value)
     elif get_origin(hint) is tuple:
         if not isinstance(value, tuple):
-            raise ValueError(f"{name}: expected several numbers, got {value!r}")
+            raise InputError(name, "expected several numbers", value)
         for entry in value:
             _check(name, get_args(hint)[0], entry)
     elif not isinstance(value, hint):
         expected = "true or false" if hint is bool else hint.__name__
-        raise ValueError(f"{name}: expected {expected}, got {value!r}")
+        raise InputError(name, f"expected {expected}", value)
 
 
 def _plain(value: Any) -> Any:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from oasis.model.choices import choice
+from oasis.model.errors import InputError
 from oasis.model.instance import Instance, expect_instance
 from oasis.solvers import SolveProgress
 from offline.benders.params import BendersParams
@@ -165,10 +166,7 @@ def solve(
     (<Status.OPTIMAL: 'optimal'>, True)
     """
     expect_instance(instance)
-    try:
-        method = choice(method, METHODS)
-    except ValueError as error:
-        raise ValueError(f"method: {error}") from None
+    method = choice(method, METHODS, "method")
     if method == AUTO:
         method, params = _chosen(instance, params)
     limit = f"{time_limit} s" if work_limit is None else f"{work_limit} units of work"
@@ -192,9 +190,7 @@ def _chosen(instance: Instance, params: Params | Mapping[str, Any] | None) -> tu
         params = AutoParams.from_dict(params)
     params = AutoParams() if params is None else params
     if not isinstance(params, AutoParams):
-        raise ValueError(  # noqa: TRY004
-            f"params: method {AUTO!r} takes AutoParams, got {type(params).__name__}"
-        )
+        raise InputError("params", f"expected AutoParams for method {AUTO!r}", params)
     if any(job.min_workers > 1 for job in instance.jobs):
         return MILP.name, params.milp
     size = compact_size(OfflineArrays.of(instance))

@@ -131,7 +131,7 @@ class ElasticModel:
 
     def __init__(self, made: ElasticWorkload, slot_seconds: float) -> None:
         if not slot_seconds > 0:
-            raise InputError("slot_seconds", f"expected a time > 0, got {slot_seconds}")
+            raise InputError("slot_seconds", "expected a time > 0", slot_seconds)
         for k, job in enumerate(made.workload.jobs):
             if not job.has_utility:
                 expected = (

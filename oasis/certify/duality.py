@@ -60,7 +60,7 @@ def dual_bound(instance: Instance, worker_prices: FloatArray, ps_prices: FloatAr
         name, capacity = f"{group}_prices", group.capacity(cluster)
         expected = (instance.horizon, *capacity.shape)
         if np.shape(prices) != expected:
-            raise InputError(name, f"expected shape {expected}, got {np.shape(prices)}")
+            raise InputError(name, f"expected shape {expected}", np.shape(prices))
         if not (np.isfinite(prices).all() and (np.asarray(prices) >= 0).all()):
             raise InputError(name, "expected non-negative finite prices")
         rent.append(float((prices * capacity).sum()))

@@ -13,7 +13,7 @@ from oasis.driver.entry import Decided, Entry, Facts
 from oasis.driver.policy_state import policy_state, restore_policy
 from oasis.model.cluster import Cluster, expect_cluster
 from oasis.model.decision import Decision
-from oasis.model.errors import InstanceError, describe
+from oasis.model.errors import InstanceError
 from oasis.model.instance_file import job_from_dict
 from oasis.model.job import Job
 from oasis.model.rounding import TOLERANCE
@@ -144,27 +144,27 @@ class Service:
         for entry in self.live:
             if entry.job.id == job_id:
                 return entry
-        raise InstanceError("job_id", f"expected a live job, got {describe(job_id)}")
+        raise InstanceError("job_id", "expected a live job", job_id)
 
     def check_new(self, job: Job) -> None:
         """Raise `InstanceError` unless `job` can arrive now."""
         if not isinstance(job, Job):
-            raise InstanceError("job", f"expected a job, got {describe(job)}")
+            raise InstanceError("job", "expected a job", job)
         self.cluster.check(job)
         if job.arrival != self.now:
-            expected = f"expected the present slot {self.now}, got {job.arrival} (job {job.id!r})"
-            raise InstanceError("arrival", expected)
+            expected = f"expected the present slot {self.now}"
+            raise InstanceError("arrival", expected, job.arrival, hint=f" (job {job.id!r})")
         if any(entry.job.id == job.id for entry in self.live):
-            raise InstanceError("id", f"expected the id of no live job, got {job.id!r}")
+            raise InstanceError("id", "expected the id of no live job", job.id)
 
     def locate(self, server: str, lost: bool) -> int:
         """Index of `server` among the machines; it must be lost or not."""
         if not isinstance(server, str) or server not in self._servers:
-            raise InstanceError("server", f"expected the id of a server, got {describe(server)}")
+            raise InstanceError("server", "expected the id of a server", server)
         found = self._servers[server]
         if (found in self._lost) != lost:
             expected = "a lost server" if lost else "a server that is not lost"
-            raise InstanceError("server", f"expected {expected}, got {server!r}")
+            raise InstanceError("server", f"expected {expected}", server)
         return found
 
     def planned(self) -> Planned:
@@ -272,7 +272,7 @@ class Service:
         slot = self.now
         if not entry.allocation.workers:
             if not entry.done:
-                raise InstanceError("job_id", f"expected a job that has run, got {entry.job.id!r}")
+                raise InstanceError("job_id", "expected a job that has run", entry.job.id)
             slot -= 1
         return self._step(self.now, ends={entry.spec.uid: slot})
 
@@ -463,7 +463,7 @@ def _revise(service: Service, job_id: str, remaining_work: int) -> Result:
 def _revise_all(service: Service, remaining_work: Mapping[str, int]) -> Result:
     if not isinstance(remaining_work, Mapping):
         wanted = "expected a mapping of ids to worker-slots"
-        raise InstanceError("remaining_work", f"{wanted}, got {describe(remaining_work)}")
+        raise InstanceError("remaining_work", wanted, remaining_work)
     found = [
         (service.find(job_id), _work(work, f"remaining_work[{job_id!r}]"))
         for job_id, work in remaining_work.items()

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from oasis.model.cluster import Cluster, Server
+from oasis.model.cluster import Cluster, Server, expect_cluster
 from oasis.model.errors import InstanceError, describe, located_at
 from oasis.model.job import Job
 from oasis.model.records import Kind, ListOf, Named, RecordOf, Whole, check, entry
@@ -57,12 +57,13 @@ class Instance(Summarised):
 
     def __post_init__(self) -> None:
         check(self)
+        expect_cluster(self.cluster)
         for k, job in enumerate(self.jobs):
             with located_at(f"jobs[{k}]"):
                 self.cluster.check(job)
                 if job.needs_ps and not self.cluster.ps_ids:
                     expected = "expected 0, as there is no server in ps_servers"
-                    raise InstanceError(f"worker.{BANDWIDTH}", f"{expected}, got {job.bandwidth:g}")
+                    raise InstanceError(f"worker.{BANDWIDTH}", expected, job.bandwidth)
                 if job.arrival >= self.horizon:
                     last = self.horizon - 1
                     raise InstanceError("arrival", f"expected 0..{last}", job.arrival)

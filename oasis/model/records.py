@@ -215,6 +215,11 @@ class RecordOf(Kind):
     record: type[Any]
     meaning: str = ""
 
+    def check(self, value: Any, path: str) -> Any:
+        if not isinstance(value, self.record):
+            raise InstanceError(path, f"expected an object of oasis.{self.record.__name__}", value)
+        return value
+
     def parse(self, data: Any) -> Any:
         return parse(self.record, data)
 

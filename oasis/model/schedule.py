@@ -23,10 +23,14 @@ SLOT, SERVER, COUNT = 0, 1, 2
 
 def placements(rows: npt.ArrayLike) -> IntArray:
     """Rows (slot, server, count), sorted and read-only, as an int array of shape (P, 3)."""
-    given = np.asarray(rows).reshape(-1, 3)
-    table = given.astype(np.int64, copy=False)
+    expected = "expected rows of integers (slot, server, count)"
+    try:
+        given = np.asarray(rows).reshape(-1, 3)
+        table = given.astype(np.int64, copy=False)
+    except (TypeError, ValueError, OverflowError):
+        raise InputError("", expected, rows) from None
     if table is not given and not (table == given).all():
-        raise InputError("placements", "expected rows of integers (slot, server, count)")
+        raise InputError("", expected, rows)
     table = table[np.lexsort((table[:, SERVER], table[:, SLOT]))]
     table.flags.writeable = False
     return table
@@ -58,8 +62,10 @@ class Schedule(Summarised):
     ps: IntArray
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "workers", placements(self.workers))
-        object.__setattr__(self, "ps", placements(self.ps))
+        with located_at("workers"):
+            object.__setattr__(self, "workers", placements(self.workers))
+        with located_at("ps"):
+            object.__setattr__(self, "ps", placements(self.ps))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Schedule):
@@ -148,7 +154,7 @@ def _rows(value: Any) -> IntArray:
     for k, row in enumerate(rows):
         with located_at(f"[{k}]"):
             if len(row) != 3:
-                raise InstanceError("", f"expected slot, server and count, got {list(row)}")
+                raise InstanceError("", "expected slot, server and count", list(row))
     return placements(rows)
 
 

@@ -146,7 +146,7 @@ def best_schedule(
     for name, array in arrays.items():
         expected = shapes[name.partition("_")[0]]
         if array.shape != expected:
-            raise InputError(name, f"expected shape {expected}, got {array.shape}")
+            raise InputError(name, f"expected shape {expected}", array.shape)
         if not (np.isfinite(array).all() and (array >= 0).all()):
             raise InputError(name, "expected finite numbers >= 0")
     ledger = Ledger.of_arrays(cluster, **arrays)

@@ -171,7 +171,7 @@ class Ledger:
             For a slot before the first one that the ledger still has.
         """
         if origin < self.origin:
-            raise InputError("origin", f"expected slot {self.origin} or a later one, got {origin}")
+            raise InputError("origin", f"expected slot {self.origin} or a later one", origin)
         gone = min(origin - self.origin, self.horizon)
         self.origin = origin
         if gone == 0:

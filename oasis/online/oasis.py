@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Callable, Mapping
 from copy import deepcopy
@@ -21,7 +20,7 @@ from oasis.model.instance_file import cluster_from_dict, cluster_to_dict
 from oasis.model.job import Job
 from oasis.model.rest import later, rest_of
 from oasis.model.schedule import Schedule
-from oasis.model.validation import integer
+from oasis.model.validation import integer, number
 from oasis.online import rolling
 from oasis.online.answers import Planned, Quote, change_between
 from oasis.online.best_schedule import admitted, found_by
@@ -171,8 +170,7 @@ class OASiS:
         else:
             learned.check_resources(instance.cluster.resources, instance.slot_seconds)
             own = learned.bounds
-        if not 0 < scale < math.inf:
-            raise InputError("scale", f"expected a finite number > 0, got {scale}")
+        scale = number(scale, "scale", above=True)
         if scale != 1.0:
             own = own.scaled(scale)
         scheduler = cls(instance.cluster, instance.horizon, own, granularity=granularity)
@@ -302,9 +300,9 @@ class OASiS:
         self.cluster.check(job)
         if not self.now <= job.arrival < self.horizon:
             expected = f"expected {self.now}..{self.horizon - 1}, in order of arrival"
-            raise InstanceError("arrival", f"{expected}, got {job.arrival} (job {job.id!r})")
+            raise InstanceError("arrival", expected, job.arrival, hint=f" (job {job.id!r})")
         if job.id in self._ids:
-            raise InstanceError("id", f"expected a new job, got {job.id!r} again")
+            raise InstanceError("id", "expected a new job", job.id, hint=" again")
 
     # -- as a policy -------------------------------------------------------------------------------
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from oasis.model.job import Job
 from oasis.model.resources import as_array
 from oasis.model.rounding import FloatArray
 from oasis.model.summary import Facts, Summarised, short
+from oasis.model.validation import number
 from oasis.online.completions import completions
 
 DEFAULT_MIN_UTILITY_FRACTION = 0.7  # chosen by a study: docs/floor
@@ -200,10 +202,8 @@ class PriceBounds(Summarised):
         Traceback (most recent call last):
         oasis.model.errors.InputError: jobs: expected at least one job
         """
-        if not 0 <= min_utility_fraction < 1:
-            raise InputError(
-                "min_utility_fraction", f"expected 0 <= phi < 1, got {min_utility_fraction}"
-            )
+        if not (isinstance(min_utility_fraction, Real) and 0 <= min_utility_fraction < 1):
+            raise InputError("min_utility_fraction", "expected 0 <= phi < 1", min_utility_fraction)
         worker, ps = [], []
         given = 0
         for job in jobs:
@@ -225,8 +225,7 @@ class PriceBounds(Summarised):
 
     def scaled(self, factor: float) -> PriceBounds:
         """Bounds with U/L multiplied by `factor` > 0, as in the paper's Fig. 6."""
-        if not 0 < factor < np.inf:
-            raise InputError("factor", f"expected a finite number > 0, got {factor}")
+        factor = number(factor, "factor", above=True)
         return replace(
             self,
             worker=self.worker.scaled(factor),

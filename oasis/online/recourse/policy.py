@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import asdict, replace
+from numbers import Real
 from typing import Any, Self
 
 from oasis.model.decision import Decision
@@ -127,7 +128,7 @@ class Recourse:
         params: RecourseParams | None = None,
     ) -> None:
         check_commitment(commitment)
-        if seconds is not None and not seconds >= 0:
+        if seconds is not None and not (isinstance(seconds, Real) and seconds >= 0):
             raise InputError("seconds", "expected a number >= 0", seconds)
         self.commitment: Commitment = commitment
         self.params = params or RecourseParams()

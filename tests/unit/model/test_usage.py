@@ -83,6 +83,6 @@ def test_usage_is_added_to_what_is_there() -> None:
 
 
 def test_rows_must_be_whole_numbers() -> None:
-    with pytest.raises(ValueError, match=r"placements: expected rows of integers"):
+    with pytest.raises(ValueError, match=r"^expected rows of integers"):
         placements([[0, 0, 1.5]])
     assert placements([[0, 0, 2.0]]).dtype == np.int64

@@ -89,14 +89,16 @@ def test_what_is_left_out_is_as_the_method_has_it_not_as_its_part_has_it() -> No
     ],
 )
 def test_what_is_not_allowed_is_named(data: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError) as error:  # noqa: PT011 - the message is compared
+    with pytest.raises(oasis.InputError) as error:
         BendersParams.from_dict(data)
     assert str(error.value).startswith(message)
+    assert error.value.field == message.partition(":")[0]
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_parameters_of_another_method_are_refused(method: str) -> None:
-    with pytest.raises(ValueError, match=f"^params: method '{method}' takes .*Params, got Neigh"):
+    expected = f"^params: expected .*Params for method '{method}', got Neigh"
+    with pytest.raises(oasis.InputError, match=expected):
         solve(TINY, method, params=NeighbourhoodParams())
 
 
