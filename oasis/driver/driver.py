@@ -159,7 +159,8 @@ class Driver(Generic[Spec]):
         """Let time pass up to the beginning of `slot`; nothing is decided."""
         passed = 0 if self.slot is None else slot - self.slot
         self.slot = slot
-        for entry in self.entries.values():
+        # those that will arrive once more have worked up to now, too
+        for entry in (*self.entries.values(), *self._arrive_again):
             entry.held += passed if entry.allocation.workers else 0
             entry.done = max(entry.done, facts.done.get(entry.spec.uid, 0.0))
             loss = facts.losses.get(entry.spec.uid)
@@ -205,16 +206,13 @@ class Driver(Generic[Spec]):
         self, facts: Facts[Spec], view: BooksView, outcome: Decided[Spec]
     ) -> list[Entry[Spec]]:
         """Take out what completed, was deleted or was edited; edited jobs come back as new ones."""
-        anew, self._arrive_again = self._arrive_again, []
-        anew = [entry for entry in anew if entry.spec.uid in facts.specs]
+        anew = self._again(facts, outcome)
         for index, entry in list(self.entries.items()):
             uid = entry.spec.uid
             spec = facts.specs.get(uid)
             edited = spec is not None and _differs(spec, entry.spec)
             if self._is_done(entry, spec, facts, outcome):
-                outcome.completed.append(uid)
-                outcome.entries[uid] = entry
-                self.settled.add(uid)
+                self._complete(entry, outcome)
                 view.finished.append(entry.job)
             elif spec is None or edited:
                 if isinstance(self.policy, Withdrawing):
@@ -233,6 +231,28 @@ class Driver(Generic[Spec]):
             del self.retries[uid]
         return sorted(anew, key=lambda entry: entry.arrived)
 
+    def _again(self, facts: Facts[Spec], outcome: Decided[Spec]) -> list[Entry[Spec]]:
+        """Jobs that arrive once more: those that are still there and have work left.
+
+        The policy does not know them, so it is not told of those that are done.
+        """
+        again, self._arrive_again = self._arrive_again, []
+        anew = []
+        for entry in again:
+            spec = facts.specs.get(entry.spec.uid)
+            if self._is_done(entry, spec, facts, outcome):
+                self._complete(entry, outcome)
+            elif spec is not None and entry.spec.uid not in outcome.failed:
+                entry.spec = spec
+                anew.append(entry)
+        return anew
+
+    def _complete(self, entry: Entry[Spec], outcome: Decided[Spec]) -> None:
+        uid = entry.spec.uid
+        outcome.completed.append(uid)
+        outcome.entries[uid] = entry
+        self.settled.add(uid)
+
     def _is_done(
         self, entry: Entry[Spec], spec: Spec | None, facts: Facts[Spec], outcome: Decided[Spec]
     ) -> bool:
@@ -240,7 +260,10 @@ class Driver(Generic[Spec]):
         uid = entry.spec.uid
         if uid in outcome.failed:
             return False
-        if spec is not None and _differs(spec, entry.spec):
+        is_unknown = entry.job is _NO_JOB  # how much work it is has not been asked yet
+        if spec is None and is_unknown:
+            return uid in facts.ended
+        if spec is not None and (is_unknown or _differs(spec, entry.spec)):
             try:
                 entry.work = policy_job(spec.job, self.site).work
             except Exception as error:  # noqa: BLE001 (whatever is wrong with it, it is told)
