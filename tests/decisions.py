@@ -48,7 +48,7 @@ class Logged:
 
     def state(self) -> Any:
         """For the checkpoint of a controller."""
-        return encode(self._policy)
+        return encode(self._policy, ())
 
     def restore(self, state: Any) -> None:
         raise AssertionError("no controller is restarted here")

@@ -400,7 +400,7 @@ class Driver(Generic[Spec]):
     def _keep_policy(self) -> None:
         """Keep the state of the policy: an error at the next boundary brings it back to that."""
         try:
-            self.kept_policy = policy_state(self.policy)
+            self.kept_policy = policy_state(self.policy, self.entries)
         except OasisError:  # it cannot be written down: after an error it begins anew
             self.kept_policy = None
 
@@ -489,7 +489,8 @@ class Driver(Generic[Spec]):
             "down": sorted(self.down),
             "settled": sorted(self.settled),
             "retries": {uid: list(entry) for uid, entry in self.retries.items()},
-            "entries": [entry.state() for entry in self.entries.values()],
+            # those that are to arrive once more: whoever goes on lets them do so
+            "entries": [e.state() for e in (*self.entries.values(), *self._arrive_again)],
         }
 
     def remember(self, spec: Spec, arrived: int, done: float, given: int | None = None) -> None:
@@ -571,5 +572,5 @@ def _differs(one: Submitted, other: Submitted) -> bool:
     return (one.job, one.initial_workers) != (other.job, other.initial_workers)
 
 
-_NO_JOB: Any = None
+_NO_JOB = PolicyJob("", 0.0, 1.0, ())  # nobody asks what the policy saw of it
 STATE = ("done", "held", "waiting_since", "admitted", "given", "resizes", "restarts")

@@ -66,8 +66,9 @@ def restored(
 
     The slots go on where they were counted. What the policy knew is taken over if policy and
     machines are those of the checkpoint; otherwise all live jobs arrive once more, with the work
-    that is left of them. A job that was deleted or edited meanwhile leaves or changes at the next
-    boundary, as if the controller had been there.
+    that is left of them; so they do if the policy's state cannot be written down. A job that was
+    deleted or edited meanwhile leaves or changes at the next boundary, as if the controller had been
+    there.
     """
     if found is not None and (
         found.get("format") != FORMAT or found["slot_seconds"] != settings.slot_seconds
@@ -100,6 +101,7 @@ def _go_on(
         found["policy"] == driver.policy.name
         and found["site"] == site_text(reconciler.site)
         and found["parameters"] == json.loads(json.dumps(driver.policy.parameters))
+        and found["state"] is not None  # it cannot be written down, or knew nothing yet
     )
     driver.restore(found["driver"], specs, as_it_was, remake=not same)
     if same:
@@ -107,8 +109,8 @@ def _go_on(
         _go_on_counting(reconciler, seen, now)
     else:
         log.warning(
-            "the checkpoint is of other machines or of another policy: all live jobs "
-            "arrive once more"
+            "the checkpoint is of other machines or of another policy, or has no state of the "
+            "policy: all live jobs arrive once more"
         )
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from oasis.driver.driver import Driver
 from oasis.driver.entry import Decided, Entry, Facts
-from oasis.driver.policy_state import policy_state, site_text
+from oasis.driver.policy_state import site_text
 from oasis.kubernetes import names
 from oasis.kubernetes.acting import Steps, Switch, Target, has_pods_but_no_plan, reconcile
 from oasis.kubernetes.cluster import pods as p
@@ -400,9 +400,7 @@ class Reconciler:
             "unwritten": {
                 uid: job.status for uid, job in self.statuses.items() if job.status != job.written
             },
-            "state": policy_state(driver.policy)
-            if driver.kept_policy is None
-            else driver.kept_policy,
+            "state": driver.kept_policy,
         }
 
     # -- what is said ------------------------------------------------------------------------------

@@ -164,7 +164,7 @@ def test_a_policy_that_is_read_back_knows_who_left() -> None:
     fresh = cluster_policy("fifo", {}, lookahead=SLOTS)()
     fresh.reset(cluster.driver.site)
     jobs: dict[int, PolicyJob] = {k: entry.job for k, entry in cluster.driver.entries.items()}
-    decode(encode(policy.policy), fresh, jobs, cluster.driver.site)
+    decode(encode(policy.policy, jobs), fresh, jobs, cluster.driver.site)
     policy.policy = fresh
     for slot in range(7, SLOTS):
         cluster.step(slot)

@@ -110,7 +110,7 @@ def test_machines_are_told_apart_by_name_amounts_and_roles() -> None:
 def test_the_state_of_a_policy_is_plain_data() -> None:
     policy = FIFO()
     policy.reset(SITE)
-    assert json.loads(json.dumps(policy_state(policy))) == policy_state(policy)
+    assert json.loads(json.dumps(policy_state(policy, ()))) == policy_state(policy, ())
 
     class Own(FIFO):
         def state(self) -> Any:
@@ -119,7 +119,7 @@ def test_the_state_of_a_policy_is_plain_data() -> None:
         def restore(self, state: Any) -> None:
             assert state == {"mine": 1}
 
-    assert policy_state(Own()) == {"mine": 1}
+    assert policy_state(Own(), ()) == {"mine": 1}
 
 
 # -- numbers and pages ---------------------------------------------------------------------------
