@@ -37,7 +37,7 @@ from oasis.online.recourse.rules import RuleName
 from oasis.online.rolling import restricted
 from oasis.scheduling.capabilities import PlanningAhead, Promising
 from oasis.scheduling.policy import Policy
-from oasis.scheduling.policy_check import parameters_of
+from oasis.scheduling.policy_check import check_policy, parameters_of
 
 SNAPSHOT = "oasis-live-scheduler 1"
 INTERRUPTED = "a call was interrupted; reopen the journal"
@@ -120,7 +120,7 @@ class JournaledService:
         header = {
             "policy": policy.name,
             "parameters": parameters_of(policy),
-            "making": policy.making if isinstance(policy, PlanningAhead) else None,
+            "making": policy.making() if isinstance(policy, PlanningAhead) else None,
             "cluster": cluster_to_dict(self.service.cluster),
             "state": self.service.state(),
             "totals": self.totals.to_dict(),
@@ -150,13 +150,16 @@ class JournaledService:
             if making is None or name not in KNOWN:
                 expected = f"expected one like the one that was saved, {name!r}, got none"
                 raise OasisError(f"{os.fspath(path)}: policy: {expected}")
+            # as it was, whatever its maker called what he gave: a file, what computes bounds
             policy = KNOWN[name].made(making)
+        else:
+            check_policy(policy)
+            found = policy.name, json.loads(json.dumps(parameters_of(policy)))
+            if found != (name, header["parameters"]):
+                saved = f"{name!r} with {header['parameters']}"
+                got = f"{found[0]!r} with {found[1]}"
+                raise OasisError(f"{os.fspath(path)}: policy: expected {saved}, got {got}")
         scheduler = cls(policy, cluster_from_dict(header["cluster"]))
-        found = policy.name, json.loads(json.dumps(parameters_of(policy)))
-        if found != (name, header["parameters"]):
-            saved = f"{name!r} with {header['parameters']}"
-            got = f"{found[0]!r} with {found[1]}"
-            raise OasisError(f"{os.fspath(path)}: policy: expected {saved}, got {got}")
         scheduler.service.restore(header["state"])
         scheduler.totals = Totals.from_dict(header["totals"])
         scheduler.calls = header["calls"]

@@ -468,7 +468,6 @@ class OASiS:
         after = rolling.planned(copied.live.values())
         return Quote(decision, change_between(before, after, job.id))
 
-    @property
     def making(self) -> dict[str, Any]:
         """What `made` needs to make the same policy again, as plain data."""
         if self._service is None:

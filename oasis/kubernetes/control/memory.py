@@ -67,8 +67,8 @@ def restored(
     The slots go on where they were counted. What the policy knew is taken over if policy and
     machines are those of the checkpoint; otherwise all live jobs arrive once more, with the work
     that is left of them; so they do if the policy's state cannot be written down. A job that was
-    deleted or edited meanwhile leaves or changes at the next boundary, as if the controller had been
-    there.
+    deleted or edited meanwhile leaves or changes at the next boundary, as if the controller had
+    been there.
     """
     if found is not None and (
         found.get("format") != FORMAT or found["slot_seconds"] != settings.slot_seconds

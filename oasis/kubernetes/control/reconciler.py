@@ -393,7 +393,7 @@ class Reconciler:
             "startup_seconds": self.clock.startup_seconds,
             "policy": driver.policy.name,
             "parameters": json.loads(json.dumps(driver.policy.parameters)),
-            "making": driver.policy.making if isinstance(driver.policy, PlanningAhead) else None,
+            "making": driver.policy.making() if isinstance(driver.policy, PlanningAhead) else None,
             "site": site_text(self.site),
             "driver": driver.state(),
             "done": self.done,

@@ -465,18 +465,14 @@ class Recourse:
 
     # -- what lasts --------------------------------------------------------------------------------
 
-    @property
-    def making(self) -> dict[str, Any]:
+    def making(self) -> dict[str, Any] | None:
         """What `made` needs to make the same policy again, as plain data.
 
-        Raises
-        ------
-        OasisError
-            If admission is a rule of one's own.
+        None if admission is a rule of one's own: whoever goes on brings a policy with that rule.
         """
         rule, learned, bounds = self._rule, self._learned, self._bounds
         if not (rule["admission"] is None or isinstance(rule["admission"], str)):
-            raise InputError("admission", "expected a rule by name; another cannot be written down")
+            return None
         return {
             "commitment": self.commitment,
             "seed": self._seed,

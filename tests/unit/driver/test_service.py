@@ -151,9 +151,9 @@ def test_a_copy_goes_its_own_way(make: Make) -> None:
 @BOTH
 def test_what_a_policy_was_made_with_makes_it_again(make: Make) -> None:
     policy: Any = make(patience=5).policy
-    again = type(policy).made(json.loads(json.dumps(policy.making)))
+    again = type(policy).made(json.loads(json.dumps(policy.making())))
     assert again.parameters == policy.parameters
-    assert again.making == policy.making
+    assert again.making() == policy.making()
 
 
 @BOTH

@@ -1,4 +1,4 @@
-"""A controller takes over whatever the policy is, and whatever went wrong before: no job is lost."""
+"""A controller takes over whatever the policy is and whatever went wrong: no job is lost."""
 
 from __future__ import annotations
 
