@@ -322,13 +322,13 @@ class Recourse:
         if planner.plan.ledger.end > reach:  # slots have come within reach
             planner.extend(reach)
         answer = Plan()
-        renewed = self._renewed(view, planner) if self.keep_admitted else {}
+        renewed, late = self._renewed(view, planner) if self.keep_admitted else ({}, set())
         if view.arrived or view.lost or view.returned or changed or renewed:
             arrivals = {job.index: _source(job.source, self.name) for job in view.arrived}
             answer.rejected = planner.replan(renewed | arrivals)
         answer.rejected |= planner.give_up()
         self._note(view, planner, answer.rejected, broken)
-        self.late |= renewed.keys()
+        self.late |= late
         self._carry_out(view, planner, answer)
         return answer
 
@@ -362,18 +362,23 @@ class Recourse:
                 changed = True
         return changed
 
-    def _renewed(self, view: View, planner: Planner) -> dict[int, Job]:
-        """What is left of the jobs whose patience is over, as jobs that arrive now, by index."""
+    def _renewed(self, view: View, planner: Planner) -> tuple[dict[int, Job], set[int]]:
+        """What is left of the jobs whose patience is over, as jobs that arrive now, by index.
+
+        Also those among them that were still promised a completion.
+        """
         assert self.lookahead is not None
         reach, now = rolling.reach_of(self.lookahead), planner.now
+        promised = {key for key, live in planner.plan.live.items() if live.promise is not None}
         gone = planner.give_up()
-        return {
+        renewed = {
             job.index: rest_of(
                 _source(job.source, self.name), rolling.work_left(job, view), now, reach
             )
             for job in view.jobs()
             if job.index in gone
         }
+        return renewed, promised & gone.keys()
 
     def _note(self, view: View, planner: Planner, gone: Mapping[int, str], broken: int) -> None:
         """Keep what is asked for after a decision: how it went with arrivals and promises."""

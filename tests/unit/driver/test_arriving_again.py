@@ -83,3 +83,36 @@ def test_a_job_that_is_remembered_completes_if_it_is_done() -> None:
     gone.remember(spec, 1, 1.0)
     assert gone.boundary(5, Facts({})).completed == []  # it was deleted meanwhile
     assert not gone.entries
+
+
+@pytest.mark.parametrize(("commitment", "broken"), [("none", 0), ("arrival", 1)])
+def test_a_promise_is_broken_once_and_only_if_it_was_made(commitment: Any, broken: int) -> None:
+    """While its patience runs out again and again, a job is decided on anew, and no promise is."""
+    shipped = replace(oasis.generate("testbed", jobs=1, seed=1), horizon=60)
+    job = replace(shipped.jobs[0], arrival=0, utility=oasis.Constant(5.0))
+    shipped = replace(shipped, jobs=(job,))
+    policy = oasis.Recourse.rolling(
+        20,
+        commitment,
+        patience=20,
+        keep_admitted=True,
+        **(
+            {"admission": "oasis", "bounds": oasis.PriceBounds.from_instance(shipped)}
+            if broken
+            else {}
+        ),
+    )
+    driver: Driver[Any] = Driver(policy, site_for(shipped, None))
+    ((uid, (spec, _)),) = specs_of(shipped).items()
+    down = frozenset(range(len(driver.site.machines)))
+    late: list[str] = []
+    arrivals = 0
+    for slot in range(60):
+        outcome = driver.boundary(slot, Facts({uid: spec}, down=frozenset() if slot == 0 else down))
+        assert outcome.error is None
+        late += outcome.late
+        arrivals += bool(policy.planner and policy.planner.plan.live)
+        if not driver.entries:
+            break
+    assert late == [uid] * broken
+    assert arrivals == (19 if broken else 60)  # its patience is 20 slots; then it needs a promise

@@ -337,14 +337,15 @@ def remembered(memory: dict[str, Any]) -> oasis.OASiS | oasis.Recourse:
     Raises
     ------
     OasisError
-        If it is none that plans ahead.
+        If it is none that plans ahead, or has decided nothing yet.
     """
     making = memory["making"]
+    silent = f"policy {memory['policy']} gives no quotes"
     if making is None or making["lookahead"] is None:
-        raise oasis.InputError(
-            f"policy {memory['policy']} gives no quotes",
-            "it does not plan ahead, as oasis and recourse without --horizon do",
-        )
+        expected = "oasis and recourse without --horizon do, unless their rule is of one's own"
+        raise oasis.InputError(silent, f"it does not plan ahead, as {expected}")
+    if memory["state"] is None:  # it failed before it decided on anything
+        raise oasis.InputError(silent, "the controller remembers no decision of it")
     return KNOWN[memory["policy"]].remembered(making, memory["state"])
 
 
