@@ -77,7 +77,9 @@ def with_options(
             if own.name == parameter:
                 parameters += [_flag_of(option, only_given) for option in options.values()]
             else:
+                # Only among keywords may one without a default follow one with a default.
                 parameters.append(own.replace(kind=inspect.Parameter.KEYWORD_ONLY))
+        # typer makes the flags of the signature that it finds here.
         wrapper.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
         wrapper.__doc__ = command.__doc__
         return wrapper
@@ -463,6 +465,7 @@ def known_policies(text: str, option: str, among: Sequence[str] = tuple(POLICIES
     ['oasis', 'fifo']
     """
     names = [known_policy(name, option, among) for name in comma_list(text, option)]
+    # Once more, because fifo and FIFO are two entries and one policy.
     return comma_list(",".join(names), option)
 
 
@@ -559,6 +562,7 @@ def choose_options(
             got = ", ".join(names)
             raise InputError(SHARED[option], f"{expected} among the policies, got {got}")
         for name in found:
+            # --set, which names one policy, goes before a flag for all of them.
             given.setdefault(name, {}).setdefault(option, value)
     flagged = {**(oasis or {}), **({LINE: line} if (line := (shared or {}).get(LINE)) else {})}
     return {name: _checked(name, given.get(name, {}), flagged) for name in names}

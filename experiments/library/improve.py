@@ -127,6 +127,7 @@ def improve(
             yield change
             if change.status is Status.INTERRUPTED:
                 raise KeyboardInterrupt
+            # Only now is the instance done: the change is on the disk, and the caller has seen it.
             journal.add(problem.name)
         journal.close()
 
@@ -159,6 +160,7 @@ def improve_one(
     before = library.find(problem.name)
     if before is not None and before.proof == OPTIMAL:
         return Improvement(before, before, None)
+    # Where nothing is known, the run of recourse is a start that the solve need not find itself.
     if before is None:
         instance = problem.instance()
         start: Mapping[str, Schedule] = simulate(
@@ -312,6 +314,7 @@ def problem_of(library: Library, data: Any, name: str | None) -> Problem:
     if "instance" not in data:
         raise InputError("instance", "missing; expected it, or the name of an instance")
     sha256 = entry(data, "instance", lambda named: entry(named, "sha256", text))
+    # The table is searched first: to generate two hundred instances takes time.
     for record in library.records().values() if library.table.exists() else ():
         if sha256.startswith(record.fingerprint):
             return PROBLEMS[record.name]

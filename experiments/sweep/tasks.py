@@ -151,6 +151,7 @@ def optimum(case: Case) -> Figures:
         no_improvement=options.no_improvement,
         seed=options.seed,
     )
+    # A solve that Ctrl-C cut short must not become a record.
     if offline.status is Status.INTERRUPTED:
         raise KeyboardInterrupt
     oasis.verify(case.instance, offline)
@@ -172,6 +173,7 @@ def ratio(case: Case) -> Figures:
     online = simulated(case)
     offline = case.shared
     earned, upper = online.total_utility, offline["offline_upper_bound"]
+    # A schedule that was verified is right, so a bound below it is a fault of the solver.
     if earned > upper * (1 + ROUNDING) + ROUNDING:
         bound = f"offline upper bound {upper:.9g}"
         raise oasis.SolverError(f"{online.policy} earned {earned:.9g}, more than the {bound}")
