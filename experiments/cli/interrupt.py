@@ -43,8 +43,8 @@ class CtrlC:
         self._former: dict[int, Any] = {}
 
     def __enter__(self) -> CtrlC:
-        # Python allows handlers in the main thread alone; a command may also run in a test's
-        # thread.
+        # Python allows handlers in the main thread alone;
+        # a command may also run in a test's thread.
         if threading.current_thread() is threading.main_thread():
             for number in SIGNALS:
                 self._former[number] = signal.signal(number, self._handle)

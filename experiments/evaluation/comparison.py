@@ -165,8 +165,8 @@ def until_interrupted(
     try:
         while left:
             rows[left[0]] = run(left[0])
-            # Only now, because Ctrl-C may come between the two lines: figures that are there are
-            # kept.
+            # Only now, because Ctrl-C may come between the
+            # two lines: figures that are there are kept.
             left.pop(0)
     except KeyboardInterrupt:
         if not keep or not rows:

@@ -178,8 +178,8 @@ class CompetitiveRatio(Summarised):
             "parameters": entry(data, "offline_parameters", mapping),
             "seconds": entry(data, "offline_seconds", real),
         }
-        # The document has two solutions, so the schedules of the offline one stand under another
-        # key.
+        # The document has two solutions, so the schedules
+        # of the offline one stand under another key.
         offline = OfflineResult.from_dict({**data, **renamed, "schedules": []})
         schedules = entry(data, "offline_schedules", schedules_by_job)
         return cls(

@@ -131,8 +131,8 @@ def at_load(recorded: Sequence[Recorded], load: float, seed: int) -> ElasticWork
                     "id": "node",
                     "count": MACHINES,
                     "capacity": {"gpu": GPUS},
-                    # On a link that is faster by this factor, a step takes the part of the time
-                    # that is felt.
+                    # On a link that is faster by this factor, a
+                    # step takes the part of the time that is felt.
                     "link_gbps": LINK_GBPS / EXPOSED,
                 }
             ],

@@ -29,7 +29,7 @@ FIG8: Mapping[str, float] = {"VGG-16": 0.92}
 NODES, CORES, MEMORY = 3, 10, 32.0
 JOBS, GAP = 10, 30.0
 BATCHES = (8, 16, 32, 64, 128)
-# CIFAR-10 has 60,000 images.
+# Published: all images of CIFAR-10.
 IMAGES = 60_000
 # Not published; with the times for an image they keep the order of the models.
 EPOCHS = 4

@@ -131,7 +131,7 @@ def _offline(method: str, parameters: Mapping[str, Any]) -> list[str]:
     for name in ("time_limit", "work_limit", "gap", "no_improvement", SEED):
         if name in parameters:
             value = "inf" if parameters[name] is None else parameters[name]
-            # --seed would be the seed of the policy.
+            # The flag says whose seed it is, because policies have one of their own.
             option = "solver_seed" if name == SEED else name
             words += [f"--{option.replace('_', '-')}", str(value)]
     return words

@@ -26,8 +26,8 @@ from experiments.sweep.task import MEASURED, Figures
 from oasis.model.errors import InputError
 from oasis.version import __version__
 
-# A driver that is killed tells nobody, but its children get another parent: they look twice a
-# second.
+# A driver that is killed tells nobody, but its children
+# get another parent: they look twice a second.
 WATCH_SECONDS = 0.5
 
 _ONE_AT_A_TIME = threading.Lock()  # a Dask worker may have threads: they would share its clock
@@ -275,8 +275,8 @@ class Dask:
             expected = f"expected a Dask scheduler at {self.scheduler}: {error}"
             raise InputError("scheduler", expected) from None
         with client:
-            # A pure call may be answered from the cluster's memory, with times that were measured
-            # before.
+            # A pure call may be answered from the cluster's
+            # memory, with times that were measured before.
             futures = {client.submit(execute, cell, pure=False): cell for cell in cells}
             for future in as_completed(list(futures), loop=client.loop):
                 cell = futures.pop(future)

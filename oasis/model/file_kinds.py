@@ -171,8 +171,8 @@ def binary_kind(content: bytes) -> str | None:
     ('a Parquet file', None)
     """
     for begin, name in BINARY:
-        # A mark of letters alone, such as ORC, may also begin a table whose first column has that
-        # name.
+        # A mark of letters alone, such as ORC, may also
+        # begin a table whose first column has that name.
         follows = content[len(begin) : len(begin) + 1]
         if content.startswith(begin) and not (begin.isalnum() and _is_printable(follows)):
             return name

@@ -167,8 +167,8 @@ def _replace(target: Path, content: bytes, status: os.stat_result | None, durabl
     with _temporary_beside(target) as temporary:
         with open(temporary, "xb") as stream:
             if status is not None:
-                # The mode is set before anything is written: the content of a private file is never
-                # public.
+                # The mode is set before anything is written:
+                # the content of a private file is never public.
                 os.chmod(temporary, stat.S_IMODE(status.st_mode))
             stream.write(content)
             if durable:

@@ -68,8 +68,8 @@ def parse_json(
     """Parse the `content` of a JSON file, which the user named `file`, as `read_json` does."""
     text = content.decode("utf-8-sig", errors="replace")
     try:
-        # Python keeps the last of two equal keys, and an instance would lose a field without a
-        # word.
+        # Python keeps the last of two equal keys, and
+        # an instance would lose a field without a word.
         data = json.loads(content.decode("utf-8-sig"), object_pairs_hook=_object)
     except UnicodeDecodeError as error:
         refuse_other(kind_of(text), kinds, expected or "JSON", file)

@@ -27,8 +27,8 @@ def placements(rows: npt.ArrayLike) -> IntArray:
     table = given.astype(np.int64, copy=False)
     if table is not given and not (table == given).all():
         raise InputError("placements", "expected rows of integers (slot, server, count)")
-    # Sorted by slot, then server: equal schedules are equal arrays, and a slot is found by
-    # bisection.
+    # Sorted by slot, then server: equal schedules are
+    # equal arrays, and a slot is found by bisection.
     table = table[np.lexsort((table[:, SERVER], table[:, SLOT]))]
     table.flags.writeable = False
     return table

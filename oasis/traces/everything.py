@@ -152,8 +152,8 @@ def last_slot(window: Window, options: TraceOptions) -> int:
     for record, job in zip(window.records, jobs_of(window, options), strict=True):
         workers = min(record.workers, job.chunks)
         recorded = (_begin(record) + record.duration - window.start) / slot
-        # The floor of a negative quotient is a ceiling in whole numbers, without rounding of
-        # floats.
+        # The floor of a negative quotient is a ceiling
+        # in whole numbers, without rounding of floats.
         last = max(last, job.arrival - (-job.work(slot) // workers), ceil(recorded))
     return last
 

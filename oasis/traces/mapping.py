@@ -81,8 +81,8 @@ def _job(record: JobRecord, start: float, options: TraceOptions, utility: Sigmoi
         epochs=epochs,
         chunks=chunks,
         minibatches=minibatches,
-        # A record shorter than one exchange of gradients leaves no time to train; its job gets
-        # longer.
+        # A record shorter than one exchange of gradients
+        # leaves no time to train; its job gets longer.
         minibatch_time=max(0.0, seconds) / options.slot_seconds,
         gradient_mb=options.gradient_mb,
         worker=worker,

@@ -116,8 +116,8 @@ def _read_by(rule: str, group: Sequence[JobRun], table: TraceTable[Any]) -> Iter
     elif rule == "last":
         yield group[-1]
     elif not group[-1].has_ended:
-        # The job goes on, so its work is not known: its earlier runs are left out with the last
-        # one.
+        # The job goes on, so its work is not known: its
+        # earlier runs are left out with the last one.
         for run in group[:-1]:
             table.reject(EARLIER_RUN, run.line)
         yield group[-1]

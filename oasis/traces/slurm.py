@@ -81,8 +81,8 @@ class _Entry:
         if self.count is None:
             return 1
         found = COUNT.fullmatch(self.count)
-        # A count that is not understood becomes 0.5, which is refused like every number that is not
-        # whole.
+        # A count that is not understood becomes 0.5, which
+        # is refused like every number that is not whole.
         value = float(found[1]) * 1024 ** POWER[found[2].lower()] if found else 0.5
         if value != int(value):
             raise _not_understood(self.text)
@@ -510,16 +510,16 @@ def _read(source: TraceSource, options: SlurmOptions) -> TraceTable[TraceRow]:
     ended: TraceTable[JobRun] = TraceTable(
         [run for run in found.rows if run.has_ended], found.malformed
     )
-    # Rows of jobs that still run are no fault: whether the file can be used is judged by the
-    # others.
+    # Rows of jobs that still run are no fault: whether
+    # the file can be used is judged by the others.
     if ended.rows:
         check_usable(ended, source.name, allow_malformed=options.allow_malformed)
     reader.durations.question()
     reader.check_gpus(found, source.name)
     table: TraceTable[TraceRow] = TraceTable([], found.malformed, reader.notes(found), reader.clock)
     if found.rows:
-        # Steps are as many as jobs, and are part of what was read: there is nothing to report of
-        # them.
+        # Steps are as many as jobs, and are part of what
+        # was read: there is nothing to report of them.
         table.malformed.pop(STEP, None)
     add_jobs(table, list(_jobs(found.rows, table.notes)), options.runs)
     check_usable(table, source.name, allow_malformed=True)

@@ -267,8 +267,8 @@ def parse_rows(
                 table.reject(f"repeated {key}" if row[key] else f"no {key}", line)
                 continue
             table.rows.append(parse(line, row))
-            # Only a row that can be used takes its name: a good row after a bad one of the same
-            # name counts.
+            # Only a row that can be used takes its name: a
+            # good row after a bad one of the same name counts.
             seen.add(row.get(key or "", ""))
         except MalformedError as fault:
             table.reject(fault, line)

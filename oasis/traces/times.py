@@ -237,8 +237,8 @@ class TraceTimes:
             return RELATIVE, value
         for form, ticks in EPOCH.items():
             if FIRST_SECOND <= value / ticks < LAST_SECOND:
-                # Nanoseconds have 19 digits, a float has 16: whole numbers are divided before they
-                # are rounded.
+                # Nanoseconds have 19 digits, a float has 16: whole
+                # numbers are divided before they are rounded.
                 return form, int(text) / ticks if text.isdecimal() else value / ticks
         if self._any_year:
             return SECONDS if self._is_dated else RELATIVE, value

@@ -258,7 +258,7 @@ def _start(jobs: Sequence[JobRecord], options: TraceOptions) -> float:
     submitted = np.array([record.submitted for record in jobs])
     work = np.concatenate([[0.0], np.cumsum([record.size for record in jobs])])
     ends = np.searchsorted(submitted, submitted + _length(options))
-    # All jobs of the instant at which a window opens are in it; of equal windows, `argmax` takes
-    # the first.
+    # All jobs of the instant at which a window opens are
+    # in it; of equal windows, `argmax` takes the first.
     begins = np.searchsorted(submitted, submitted)
     return float(submitted[np.argmax(work[ends] - work[begins])])

@@ -61,8 +61,8 @@ def slot_weights(
     else:
         cumulative = np.concatenate([[0.0], np.cumsum(counts)])
         hours = np.arange(horizon + 1) * (slot_seconds / SECONDS_PER_HOUR)
-        # Counts are summed up first, so that slots of any length, also parts of an hour, get their
-        # share.
+        # Counts are summed up first, so that slots of any
+        # length, also parts of an hour, get their share.
         rounds, rest = np.divmod(hours, counts.size)
         total = np.interp(rest, np.arange(counts.size + 1), cumulative)
         weights = np.diff(rounds * cumulative[-1] + total)

@@ -28,8 +28,8 @@ def demands(rng: np.random.Generator, preset: Preset, size: int) -> Columns:
     """``worker`` and ``ps`` demands, shape (size, R), with b_i <= B_i."""
     worker, ps = (_units(rng, ranges, size) for ranges in (preset.worker, preset.ps))
     bandwidth = rng.uniform(*preset.worker_bandwidth, size=size)
-    # B_i is drawn from the part of its range that b_i leaves, because (7) cannot hold with b_i >
-    # B_i.
+    # B_i is drawn from the part of its range that b_i
+    # leaves, because (7) cannot hold with b_i > B_i.
     lowest, highest = preset.ps_bandwidth
     set_bandwidth(worker, bandwidth)
     set_bandwidth(ps, rng.uniform(np.maximum(lowest, bandwidth), highest))
@@ -147,8 +147,8 @@ def calibrated(
         )
     room = np.minimum(longest, redrawn.pop("room"))
     set_bandwidth(columns["worker"], redrawn.pop("bandwidth"))
-    # Log-uniform, because the range spans a factor of 100: uniform draws would hardly ever be
-    # small.
+    # Log-uniform, because the range spans a factor of
+    # 100: uniform draws would hardly ever be small.
     tau = log_uniform(rng, shortest, room)
     # Rounding may leave the ends of the range by a last digit.
     return columns | redrawn | {"minibatch_time": np.clip(tau, shortest, room)}

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from experiments.sweep import Executor, SweepProgress
 
 
-# A cell takes seconds, so a line a second would say nothing new; a solve has one each second.
+# A sweep takes longer than one solve, whose log has up to a line a second: ten keep it readable.
 LOG_SECONDS = 10.0  # before the first line off a terminal, and between two at least
 
 Show = Callable[["SweepProgress"], None]

@@ -38,11 +38,11 @@ FIG6_FACTORS = (1.2, 6.3)
 
 
 MODELS = {"I": PUBLISHED[0], "R": PUBLISHED[1], "A": PUBLISHED[2]}
-# Calibrated: the power of two that brings the locality-aware scheduler nearest the published use of
-# the GPUs, 45 %.
+# Calibrated: the power of two that brings the locality-aware
+# scheduler nearest the published use of the GPUs, 45 %.
 BATCH = 64  # images in a step of one worker
-# Calibrated: of 1, 1/2, 1/3 and 1/4 the one that brings the default scheduler nearest 0.66 running
-# and 0.34 waiting.
+# Calibrated: of 1, 1/2, 1/3 and 1/4 the one that brings the
+# default scheduler nearest 0.66 running and 0.34 waiting.
 EXPOSED = 1 / 3  # share of the time on the network that asynchronous training does not hide
 LINK_GBPS = 1.0  # published
 RESTART = (40.0, 60.0)  # seconds, published

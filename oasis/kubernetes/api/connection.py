@@ -192,12 +192,12 @@ class Connection:
         configuration = client.Configuration()
         try:
             try:
-                # A file of the user is read, not written: tokens that were renewed are not put back
-                # into it.
+                # A file of the user is read, not written: tokens
+                # that were renewed are not put back into it.
                 config.load_kube_config(kubeconfig, context, configuration, persist_config=False)
             except config.ConfigException:
-                # Whoever names a file or a context does not mean the cluster in which this pod
-                # runs.
+                # Whoever names a file or a context does not
+                # mean the cluster in which this pod runs.
                 if kubeconfig or context:
                     raise
                 config.load_incluster_config(configuration)
@@ -237,9 +237,9 @@ class Connection:
                     raise
                 wait = error.retry_after
             except LostAnswerError as error:
-                # A POST without an answer may have made the object, which `Objects.create` finds
-                # out. The other methods may be repeated: they name a version or a uid, or end in
-                # the same state.
+                # A POST without an answer may have made the object, which
+                # `Objects.create` finds out. The other methods may be repeated:
+                # they name a version or a uid, or end in the same state.
                 if last or (method == "POST" and not error.never_sent):
                     raise
                 wait = None
@@ -342,7 +342,7 @@ class Connection:
         with self._lock:
             chance = self._random.random()
         if wait is None:
-            # Half of the wait is random, so that writers that were refused together do not come
-            # back together.
+            # Half of the wait is random, so that writers that
+            # were refused together do not come back together.
             wait = params.first_wait * 2**attempt * (0.5 + 0.5 * chance)
         self.stopping.wait(min(wait, params.longest_wait))

@@ -60,8 +60,8 @@ class Lease(threading.Thread):
     @property
     def is_held(self) -> bool:
         """Whether we may act now."""
-        # Time counts from when the renewal was asked for. Others count from when they see it, which
-        # is later.
+        # Time counts from when the renewal was asked for.
+        # Others count from when they see it, which is later.
         return time.monotonic() < self._renewed + self._seconds * 2 / 3
 
     def run(self) -> None:

@@ -84,8 +84,8 @@ class Objects:
         """All objects, page by page, or what is `kept` of each, and the version of the list."""
         while True:
             items: list[Object] = []
-            # 500 is the page of kubectl too; whole lists of large clusters would burden the API
-            # server.
+            # 500 is the page of kubectl too; whole lists of
+            # large clusters would burden the API server.
             query: dict[str, Any] = {"limit": 500}
             if selector is not None:
                 query["labelSelector"] = selector
@@ -146,8 +146,8 @@ class Objects:
                 found = self.get(kind, meta["name"], namespace)
                 if found is not None and _is_same(found, body):
                     return found
-                # What had the name is gone by now, so an attempt that may have been ours is made
-                # again.
+                # What had the name is gone by now, so an
+                # attempt that may have been ours is made again.
                 if sure or found is not None:
                     raise
         raise AssertionError("unreachable: the last attempt returns or raises")

@@ -203,8 +203,8 @@ class Watcher(threading.Thread):
             for event in self._objects.connection.stream(path, query, WATCH_SECONDS + 30.0):
                 kind, found = event["type"], event["object"]
                 if kind == "ERROR":
-                    # A watch that has begun answers 200, and reports an expired version as an
-                    # event.
+                    # A watch that has begun answers 200, and
+                    # reports an expired version as an event.
                     if found.get("code") == 410:
                         return None
                     return latest

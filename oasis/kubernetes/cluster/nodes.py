@@ -129,8 +129,8 @@ def places_of(nodes: Iterable[Mapping[str, Any]], ps_share: Fraction | None) -> 
             hosts = frozenset(GROUPS) if role == "both" else frozenset({role})
             found.append(Place(name, name, host, hosts, Fraction(1)))
     return tuple(
-        # A machine's index follows from the names alone, so that it survives a list in another
-        # order and a restart.
+        # A machine's index follows from the names alone, so that
+        # it survives a list in another order and a restart.
         sorted(found, key=lambda place: (TaskGroup.WORKER not in place.hosts, natural(place.id)))
     )
 

@@ -111,7 +111,7 @@ def pod_object(spec: JobSpec, pod: WantedPod, plan: str, slot: int) -> dict[str,
         "name": spec.name,
         "uid": spec.uid,
         "controller": True,
-        # True would need the right to change the finalizers of OasisJobs.
+        # True would need the right to update finalizers of OasisJobs, where a cluster enforces that.
         "blockOwnerDeletion": False,
     }
     return {
@@ -146,8 +146,8 @@ def opening_patch(pod: Mapping[str, Any], node: str, hostname: str) -> list[dict
     path = f"/spec/schedulingGates/{gates.index(names.GATE)}"
     selector = {**(spec.get("nodeSelector") or {}), names.HOSTNAME: hostname}
     return [
-        # One patch does all, and the gate goes last: once it is gone, the node selector cannot
-        # change any more (422).
+        # One patch does all, and the gate goes last: once it is
+        # gone, the node selector cannot change any more (422).
         {"op": "test", "path": f"{path}/name", "value": names.GATE},
         {"op": "add", "path": "/spec/nodeSelector", "value": selector},
         {"op": "add", "path": "/spec/affinity", "value": narrowed(spec.get("affinity"), node)},

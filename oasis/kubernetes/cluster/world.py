@@ -21,8 +21,8 @@ Object = Mapping[str, Any]
 
 def owner_uid(pod: Object) -> str | None:
     """Uid of the ``OasisJob`` that owns `pod`; None unless we made it for that job."""
-    # Anybody can copy a label. Only a pod that its job owns and that our field manager made is
-    # ours, and may be deleted.
+    # Anybody can copy a label. Only a pod that its job owns and
+    # that our field manager made is ours, and may be deleted.
     uid = (pod["metadata"].get("labels") or {}).get(names.JOB_UID)
     if uid is None:
         return None

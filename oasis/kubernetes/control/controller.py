@@ -73,8 +73,8 @@ class Controller:
                 kind,
                 self._hears(kind.plural),
                 self.stopping,
-                # Pods of all namespaces are watched, because those of others take room on the nodes
-                # too.
+                # Pods of all namespaces are watched, because
+                # those of others take room on the nodes too.
                 settings.watched if kind is OASIS_JOBS else None,
                 settings.node_selector if kind is NODES else None,
             )
@@ -173,8 +173,8 @@ class Controller:
         held = self.lease.is_held
         self.stopping.set()
         if held:
-            # `stop` has cut short all pauses between attempts; those of the release may take their
-            # time.
+            # `stop` has cut short all pauses between attempts;
+            # those of the release may take their time.
             self._objects.connection.stopping.clear()
             try:
                 self.lease.release()
@@ -195,8 +195,8 @@ class Controller:
                 raise failure
         if not self.lease.is_held:
             if self.reconciler is not None:
-                # What is remembered may be outdated from now on: a takeover begins with the
-                # checkpoint.
+                # What is remembered may be outdated from now
+                # on: a takeover begins with the checkpoint.
                 log.warning("the lease is lost: another controller may act")
                 self.reconciler = None
             return
@@ -204,8 +204,8 @@ class Controller:
         begin = time.thread_time()
         try:
             if self.reconciler is None:
-                # Before each kind was listed once, objects that are only unknown would look
-                # deleted.
+                # Before each kind was listed once, objects
+                # that are only unknown would look deleted.
                 if not all(watcher.store.synced.is_set() for watcher in self.watchers.values()):
                     return
                 if time.monotonic() < self._try_at and all(kind != "nodes" for _, kind, *_ in news):

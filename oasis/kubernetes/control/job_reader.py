@@ -175,8 +175,8 @@ class JobReader:
             meta = entry[1]["metadata"]
             return meta.get("creationTimestamp", ""), self._first[meta["uid"]]
 
-        # Jobs arrive in this order, so a list that the API server returns in another one changes no
-        # plan.
+        # Jobs arrive in this order, so a list that the API
+        # server returns in another one changes no plan.
         return sorted(job_items(seen), key=age)
 
     def recall(self, unwritten: Mapping[str, Any], seen: Seen) -> None:
@@ -185,8 +185,8 @@ class JobReader:
             uid = item["metadata"]["uid"]
             if uid in unwritten:
                 self.statuses[uid] = StatusWriter(item, self._clock, kind)
-                # `written` stays what the object says, so that the difference is written in the
-                # next turn.
+                # `written` stays what the object says, so that
+                # the difference is written in the next turn.
                 self.statuses[uid].status = dict(unwritten[uid])
 
     def _read_one(

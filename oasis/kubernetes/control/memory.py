@@ -84,8 +84,8 @@ def restored(
         _go_on(reconciler, found, seen, now())
     except Exception:
         metrics.failures.inc()
-        # A damaged checkpoint must not keep the controller from acting: the objects say enough to
-        # begin.
+        # A damaged checkpoint must not keep the controller
+        # from acting: the objects say enough to begin.
         log.exception("the checkpoint cannot be gone on from: live jobs arrive once more")
         return restored(None, make, settings, metrics, seen, checkpoint, now)
     return reconciler
@@ -95,8 +95,8 @@ def _go_on(
     reconciler: Reconciler, found: Mapping[str, Any], seen: Mapping[str, list[Any]], now: float
 ) -> None:
     """Bring a controller that has just been made into the state of a checkpoint."""
-    # Unwritten statuses come first: the reader would begin with what the objects say, which is
-    # older.
+    # Unwritten statuses come first: the reader would
+    # begin with what the objects say, which is older.
     reconciler.reader.recall(found["unwritten"], seen)
     specs = reconciler.read_specs(seen, now)
     reconciler.done.update(found["done"])

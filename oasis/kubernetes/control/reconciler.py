@@ -47,13 +47,13 @@ log = logging.getLogger("oasis.kubernetes")
 Seen = Mapping[str, list[Any]]
 FORMAT = 3  # of the checkpoint
 LITTLE = 1e-6  # worker-slots that are nothing but rounding
-# Half of a slot: what took the room may go again soon, but a gang that waits for longer only keeps
-# nodes from others.
+# Half of a slot: what took the room may go again soon, but
+# a gang that waits for longer only keeps nodes from others.
 STUCK = 0.5  # of a slot: so long a pod may be without room before its gang is withdrawn
 
 
 class Reconciler:
-    """A controller that is at work.
+    """Makes the pods follow the plan: counts work, asks the policy at each slot, lists writes.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ class Reconciler:
         return self.machines.site
 
     def _take_in_nodes(self, seen: Seen) -> None:
-        """Plan on the machines as they are now; if that makes no sense, on those of before."""
+        """Rebuild the site from the nodes; keep the old one if the nodes now make no site."""
         try:
             if self.machines.have_grown(seen, self.settings.ps_share):
                 machines = Machines.of(seen, self.settings, self.clock)
@@ -179,8 +179,8 @@ class Reconciler:
         if slot < 0 or (self.driver.slot is not None and slot <= self.driver.slot):
             return False
         self.existing = existing_objects(seen)
-        # The work of the slots that end is counted first, by the plan under which it was done; new
-        # nodes may make all jobs arrive again.
+        # The work of the slots that end is counted first, by the plan under
+        # which it was done; new nodes may make all jobs arrive again.
         self._close(slot, seen, now)
         self._take_in_nodes(seen)
         specs = self.read_specs(seen, now)
@@ -208,9 +208,9 @@ class Reconciler:
         self._tell_plans(slot, now)
         self.withdrawn.clear()
         self._short.clear()
-        # The checkpoint comes before any pod of the new plan, so a takeover finds no pod that it
-        # cannot explain. If another controller has written, this write is refused (409) and nothing
-        # is done.
+        # The checkpoint comes before any pod of the new plan, so a takeover
+        # finds no pod that it cannot explain. If another controller has
+        # written, this write is refused (409) and nothing is done.
         self._checkpoint.write(self.state())
         self.metrics.checkpoint_bytes.set(self._checkpoint.size)
         self.metrics.slot.set(slot)
@@ -241,8 +241,8 @@ class Reconciler:
         """Count the work up to the beginning of `slot`."""
         if self.driver.slot is None:
             return
-        # After a pause several slots end at once. Each is closed by itself, because a worker earns
-        # at most one worker-slot in each.
+        # After a pause several slots end at once. Each is closed by
+        # itself, because a worker earns at most one worker-slot in each.
         for s in range(self.driver.slot + 1, slot + 1):
             worked = self.meter.close(self.clock.begin(s))
             for uid, amount in worked.items():
@@ -291,8 +291,8 @@ class Reconciler:
             gang = w.working_gang(
                 self._wanted(entry, pods), pods, entry.spec.min_workers, entry.job.ps_needed
             )
-            # A worker that was credited is gone. Of news that came together the first counts, so
-            # that it earns nothing after it left.
+            # A worker that was credited is gone. Of news that came together
+            # the first counts, so that it earns nothing after it left.
             if broken_at is not None and not self.meter.working(uid) <= set(gang):
                 at = broken_at
             self.meter.note(uid, gang, at)
@@ -319,8 +319,8 @@ class Reconciler:
             return Steps()
         self.existing = existing_objects(seen)
         ours = self.pods_of(seen)
-        # The watch tells of a deletion only later. Without the mark each turn would delete the same
-        # pods again.
+        # The watch tells of a deletion only later. Without
+        # the mark each turn would delete the same pods again.
         marked = {uid: p.marked_ending(pods, ending) for uid, pods in ours.items()}
         entries = self._handled(seen)
         targets = []
@@ -426,8 +426,8 @@ class Reconciler:
             "unwritten": {
                 uid: job.status for uid, job in self.statuses.items() if job.status != job.written
             },
-            # While the policy fails, the last plan is kept, and with it the policy's state after
-            # that plan.
+            # While the policy fails, the last plan is kept,
+            # and with it the policy's state after that plan.
             "state": policy_state(driver.policy)
             if driver.kept_policy is None
             else driver.kept_policy,
@@ -481,8 +481,8 @@ class Reconciler:
         if error is not None:
             assert outcome.again_at is not None
             name, again = self.driver.policy.name, f"slot {outcome.again_at}"
-            # Until the driver asks the policy again it returns the same error, whose traceback is
-            # logged once.
+            # Until the driver asks the policy again it returns
+            # the same error, whose traceback is logged once.
             if error is not self._policy_error:
                 self.metrics.policy_errors.inc()
                 log.error("policy %s fails, and not for one job alone", name, exc_info=error)

@@ -79,8 +79,8 @@ class StatusWriter:
             self.status.get("conditions") or (), kind, status, reason, message, now, generation
         )
         if before is None or (before["status"], before["reason"]) != (status, reason):
-            # Most conditions are bad news when they are False, those about delays when they are
-            # True.
+            # Most conditions are bad news when they are
+            # False, those about delays when they are True.
             bad = (kind in BAD_IF_TRUE) == (status == "True")
             warns = bad and not (kind == COMPLETE and status == "True")
             self.news.append(("Warning" if warns else "Normal", reason, message, now))

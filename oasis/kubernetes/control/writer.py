@@ -97,8 +97,8 @@ class ClusterWriter:
         return None
 
     def _one(self, action: Action) -> None:
-        # Each answer goes into a store before the watch tells of it: otherwise the next turn would
-        # plan the same write once more.
+        # Each answer goes into a store before the watch tells of it:
+        # otherwise the next turn would plan the same write once more.
         if isinstance(action, Create):
             self._keep(self._objects.create(PODS, action.body))
         elif isinstance(action, Switch):
@@ -166,8 +166,8 @@ def _switch_patch(action: Switch) -> dict[str, Any]:
     spec: dict[str, Any] = {"suspend": action.suspend}
     if action.workers is not None:
         spec["parallelism"] = action.workers
-    # With the uid, a patch is refused (409) if the object was deleted and made again under its
-    # name.
+    # With the uid, a patch is refused (409) if the
+    # object was deleted and made again under its name.
     meta = {name: action.found["metadata"][name] for name in ("name", "namespace", "uid")}
     return {"metadata": meta, "spec": spec}
 

@@ -344,8 +344,8 @@ def _template(data: Any, path: str) -> Mapping[str, Any]:
         raise InstanceError(path, "expected a pod template with a spec", data)
     if not data["spec"].get("containers"):
         raise InstanceError(f"{path}.spec.containers", "expected at least one container")
-    # A node name bypasses the scheduler, and a second gate would hold the gang after ours has
-    # opened.
+    # A node name bypasses the scheduler, and a second
+    # gate would hold the gang after ours has opened.
     for name in ("nodeName", "schedulingGates"):
         if data["spec"].get(name):
             raise InstanceError(f"{path}.spec.{name}", "expected nothing: the plan decides on it")

@@ -27,8 +27,8 @@ _SUFFIX = {
     "E": Fraction(10**18),
     **{f"{unit}i": Fraction(1024**power) for power, unit in enumerate("KMGTPE", start=1)},
 }
-# ASCII digits only, as Kubernetes reads them, and three digits of exponent: 10**999999999 would
-# fill the memory.
+# ASCII digits only, as Kubernetes reads them, and three
+# digits of exponent: 10**999999999 would fill the memory.
 _FORM = re.compile(
     r"([+-]?(?:\d+\.?\d*|\.\d+))(?:[eE]([+-]?\d{1,3})|([numkMGTPE]|[KMGTPE]i)?)", re.ASCII
 )

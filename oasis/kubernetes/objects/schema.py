@@ -309,8 +309,8 @@ def custom_resource() -> dict[str, Any]:
         "name": VERSION,
         "served": True,
         "storage": True,
-        # With this subresource our writes of the status leave the generation alone, which so tells
-        # the owner's edits.
+        # With this subresource our writes of the status leave
+        # the generation alone, which so tells the owner's edits.
         "subresources": {"status": {}},
         "schema": {"openAPIV3Schema": schema},
         "additionalPrinterColumns": [
