@@ -34,8 +34,8 @@ def seldom_collected() -> Iterator[None]:
     """Inside, the garbage collector looks for reference cycles once in `SELDOM` new objects.
 
     Instances and runs are made of many objects that stay, and each search goes over many of them.
-    What is in no cycle, nearly everything, is freed at once in any case. The searches
-    when the process ends are spared altogether: its memory is given back anyway.
+    What is in no cycle, nearly everything, is freed at once in any case. The searches when the
+    process ends are spared altogether: its memory is given back anyway.
 
     Examples
     --------

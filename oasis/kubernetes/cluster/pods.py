@@ -111,7 +111,7 @@ def pod_object(spec: JobSpec, pod: WantedPod, plan: str, slot: int) -> dict[str,
         "name": spec.name,
         "uid": spec.uid,
         "controller": True,
-        # True would need the right to update finalizers of OasisJobs, where a cluster enforces that.
+        # True would need the right to update finalizers of OasisJobs where a cluster enforces it.
         "blockOwnerDeletion": False,
     }
     return {
