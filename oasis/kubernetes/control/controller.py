@@ -224,7 +224,9 @@ class Controller:
             if self.reconciler is None:  # we cannot begin: how we are run is wrong
                 raise
             # An error that stays must not fill the log, so each one in a row doubles the pause.
-            pause = min(AGAIN * 2**self._errors, LONGEST_PAUSE)
+            pause = min(
+                AGAIN * 2 ** min(self._errors, 32), LONGEST_PAUSE
+            )  # no power beyond a float
             self._errors += 1
             self.metrics.failures.inc()
             log.exception(

@@ -82,8 +82,7 @@ class StatusWriter:
             # Most conditions are bad news when they are
             # False, those about delays when they are True.
             bad = (kind in BAD_IF_TRUE) == (status == "True")
-            warns = bad and not (kind == COMPLETE and status == "True")
-            self.news.append(("Warning" if warns else "Normal", reason, message, now))
+            self.news.append(("Warning" if bad else "Normal", reason, message, now))
             log.info(
                 "%s: %s: %s", self.name, reason, message, extra={"job": self.name, "reason": reason}
             )
