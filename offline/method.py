@@ -123,7 +123,8 @@ class Method(Generic[P]):
         self, instance: Instance, start: WarmStart, state: SolveState, params: P, seed: int
     ) -> Status:
         state.enter(start.source)
-        state.found(verify(instance, start.schedules), start.schedules)
+        known = start.schedules
+        state.found(verify(instance, known) if start.value is None else start.value, known)
         return self.run(instance, start, state, params, seed)
 
 

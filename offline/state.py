@@ -314,6 +314,9 @@ class WarmStart(Summarised):
         itself if they are missing.
     source : Phase
         Who gets the credit for `schedules`.
+    value : float, optional
+        Total utility of `schedules`, where `oasis.verify` has computed it already; a solve verifies
+        schedules without one before it begins, and all schedules when it ends.
 
     Examples
     --------
@@ -329,6 +332,7 @@ class WarmStart(Summarised):
     schedules: Mapping[str, Schedule]
     prices: OnlinePrices | None = None
     source: Phase = Phase.WARM_START
+    value: float | None = None
 
     def summary(self) -> tuple[str, Facts]:
         """How many schedules, from where, and whether there are prices."""
@@ -362,7 +366,7 @@ def warm_start_of(
     if start.prices is not None or not needs_prices:
         return start
     _, online = decide(instance, SolveState(Budget()), lambda: OASiS.from_instance(instance))
-    return WarmStart(start.schedules, online.prices, start.source)
+    return replace(start, prices=online.prices)
 
 
 def decide(
@@ -391,9 +395,10 @@ def decide(
     except KeyboardInterrupt:
         state.found(verify(instance, decided), decided)
         raise
-    state.found(verify(instance, run), run.schedules)
+    value = verify(instance, run)
+    state.found(value, run.schedules)
     ledger = scheduler.ledger
     prices = OnlinePrices(
         np.asarray(ledger.worker_prices), np.asarray(ledger.ps_prices), run.schedules
     )
-    return run, WarmStart(run.schedules, prices, Phase.ONLINE)
+    return run, WarmStart(run.schedules, prices, Phase.ONLINE, value)

@@ -334,8 +334,6 @@ def measure(
         return CompetitiveRatio(unfinished, offline, None, is_complete=False)
     with raising():
         offline = solve_offline(instance, warm_start=start, on_progress=on_progress)
-    verify(instance, offline)
-    LOGGER.info("schedules of %s and offline verified", run.policy)
     if run.bounds is None:  # Theorem 4 speaks of policies with prices alone
         return CompetitiveRatio(run, offline, None)
     certificate = certify(instance, run)
@@ -356,8 +354,7 @@ def _online(
         known = {d.job_id: d.schedule for d in decided if d.schedule is not None}
         state.found(verify(instance, known), known, Phase.WARM_START)
         raise
-    verify(instance, run)
-    return run, WarmStart(run.schedules)
+    return run, WarmStart(run.schedules, value=verify(instance, run))
 
 
 def _check_theorem(offline: OfflineResult, certificate: Certificate) -> None:

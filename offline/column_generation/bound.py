@@ -154,7 +154,8 @@ def configuration_bound(
     start = warm_start_of(instance, warm_start, SolveState(Budget()), needs_prices=True)
     budget = Budget.of(time_limit, work_limit, gap, no_improvement)
     state = SolveState(budget)
-    state.found(verify(instance, start.schedules), start.schedules)
+    known = start.schedules
+    state.found(verify(instance, known) if start.value is None else start.value, known)
     state.on_progress = on_progress
     assert start.prices is not None
     arrays = OfflineArrays.of(instance)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import oasis
 from experiments.cli import console
 from experiments.cli.exit_codes import DONE, LIMIT
 from experiments.cli.interrupt import CtrlC
@@ -54,7 +53,6 @@ def command(
     with CtrlC() as ctrl_c:
         with solver_progress(ctrl_c.check) as on_progress, ctrl_c.raising():
             result = solve_offline(instance, method, on_progress=on_progress, seed=seed, **limits)
-        oasis.verify(instance, result)
         document = result.to_dict() | {"instance": instance_reference(instance, str(file))}
         title = f"offline optimum of {len(instance.jobs)} jobs"
         deliver(

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import math
+import sys
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -12,6 +15,8 @@ import oasis
 from baselines import FIFO
 from experiments import competitive_ratio
 from experiments.cli.commands.ratio import print_jobs
+from experiments.cli.exit_codes import LIMIT
+from experiments.cli.main import main
 from experiments.evaluation import competitive_ratio as ratio
 from experiments.evaluation.competitive_ratio import GUARANTEES
 from experiments.evaluation.job_comparison import TAKEN_BY, compare_jobs, to_dict, totals
@@ -19,6 +24,7 @@ from experiments.report.again import not_options
 from oasis import Cluster, Constant, Instance, Job, Server
 from oasis.scheduling import Plan, View
 from oasis.solvers import Status
+from offline.state import SolveState
 
 INSTANCE = oasis.read("docs/examples/congested.json")
 
@@ -77,6 +83,36 @@ def test_per_job_document_is_plain_data(result: ratio.CompetitiveRatio) -> None:
     document = to_dict(compare_jobs(INSTANCE, result))
     assert json.loads(json.dumps(document, allow_nan=False)) == document
     assert {entry["taken_by"] for entry in document["jobs"]} == set(document["totals"])
+
+
+def test_each_incumbent_is_verified_once_and_the_result_at_the_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """`oasis ratio` asks `verify` once for each incumbent and once at the end, never again."""
+    real = importlib.import_module("oasis.certify.verify").verify
+    verified: list[object] = []
+    incumbents: list[float] = []
+    found = SolveState.found
+
+    def counted(instance: Instance, result: Any) -> float:
+        verified.append(result)
+        return real(instance, result)
+
+    def noted(self: SolveState, value: float, *args: Any) -> None:
+        before = self.incumbent
+        found(self, value, *args)
+        if self.incumbent != before and value not in incumbents:
+            incumbents.append(value)
+
+    users = [m for m in list(sys.modules.values()) if getattr(m, "verify", None) is real]
+    for module in users:
+        monkeypatch.setattr(module, "verify", counted)
+    monkeypatch.setattr(SolveState, "found", noted)
+    with pytest.raises(SystemExit) as ended:
+        main(["ratio", "docs/examples/congested.json", "--work-limit", "0.5"])
+    assert ended.value.code == LIMIT  # so the search went on to the end of its limit
+    assert len(incumbents) >= 3
+    assert len(verified) == len(incumbents) + 1
 
 
 def test_unfinished_online_run_still_gives_an_interval(
