@@ -8,20 +8,20 @@ counts; it remembers what the best continuation from any remaining work is worth
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+
+import numpy as np
 
 from oasis.certify.verify import verify
-from oasis.model.instance import Instance
 from oasis.model.job import Job
 from oasis.model.schedule import Schedule, placements
-from oasis.solvers import SolveProgress, Status
-from offline.method import Method
+from oasis.solvers import Status
+from oasis.solvers.budget import Budget
 from offline.params import Number, Params
-from offline.result import OfflineResult
+from offline.problem import Method, OfflineProblem
 from offline.slot_counts import Counts, SlotPlacement, fitting_counts
-from offline.state import Phase, SolveState, Start, WarmStart
+from offline.state import Phase
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,65 +43,32 @@ class EnumerationParams(Params):
     max_steps: Number = 2_000_000
 
 
-def solve_brute_force(
-    instance: Instance,
-    time_limit: float | None = 60.0,
-    *,
-    work_limit: float | None = None,
-    gap: float | None = None,
-    no_improvement: float | None = None,
-    seed: int = 0,
-    params: EnumerationParams | Mapping[str, Any] | None = None,
-    warm_start: Start = None,
-    on_progress: Callable[[SolveProgress], None] | None = None,
-) -> OfflineResult:
-    """Enumerate all joint worker counts of all slots; for a few jobs of a few worker-slots.
+class Enumeration(Method[EnumerationParams]):
+    """Method "bruteforce": enumerate all joint worker counts of all slots, for tiny instances."""
 
-    Takes the arguments of `offline.solve`; an enumeration heeds no limit and has no seed, and the
-    warm start only counts if Ctrl-C ends it.
+    name, kind, heeds_limits, takes_minimum = "bruteforce", EnumerationParams, False, True
 
-    Raises
-    ------
-    ValueError
-        If the enumeration would take more than ``params.max_steps`` steps.
+    def solve(self, problem: OfflineProblem, stop: Budget, rng: np.random.Generator) -> Status:
+        """Find the optimum.
 
-    Examples
-    --------
-    >>> import oasis
-    >>> from offline import solve_brute_force, solve_milp
-    >>> sizes = {"jobs": 2, "worker_servers": 1, "ps_servers": 1, "horizon": 3}
-    >>> instance = oasis.generate("testbed", **sizes, seed=3)
-    >>> enumerated, solved = solve_brute_force(instance), solve_milp(instance)
-    >>> abs(enumerated.objective - solved.objective) < 1e-6
-    True
-    """
-    return ENUMERATION.solve(
-        instance,
-        time_limit,
-        work_limit=work_limit,
-        gap=gap,
-        no_improvement=no_improvement,
-        seed=seed,
-        params=params,
-        warm_start=warm_start,
-        on_progress=on_progress,
-    )
-
-
-def _run(
-    instance: Instance, _: WarmStart, state: SolveState, params: EnumerationParams, seed: int
-) -> Status:
-    state.enter(Phase.ENUMERATION)
-    jobs, most = instance.jobs, params.max_steps
-    work = tuple(job.work(instance.slot_seconds) for job in jobs)
-    parallel = [max(job.min_workers, min(job.chunks, w)) for job, w in zip(jobs, work, strict=True)]
-    _refuse(math.prod(n + 1 for n in parallel), most)
-    fitting = fitting_counts(jobs, parallel, instance.cluster)
-    _refuse(math.prod(w + 1 for w in work) * instance.horizon * len(fitting), most)
-    schedules = _Search(jobs, work, instance.horizon, fitting).schedules()
-    state.found(verify(instance, schedules), schedules)
-    state.proved(state.incumbent or 0.0)
-    return Status.OPTIMAL
+        Raises
+        ------
+        ValueError
+            If that would take more steps than the parameters allow.
+        """
+        instance, state, most = problem.instance, problem.state, self.params.max_steps
+        state.enter(Phase.ENUMERATION)
+        jobs = instance.jobs
+        work = tuple(job.work(instance.slot_seconds) for job in jobs)
+        pairs = zip(jobs, work, strict=True)
+        parallel = [max(job.min_workers, min(job.chunks, w)) for job, w in pairs]
+        _refuse(math.prod(n + 1 for n in parallel), most)
+        fitting = fitting_counts(jobs, parallel, instance.cluster)
+        _refuse(math.prod(w + 1 for w in work) * instance.horizon * len(fitting), most)
+        schedules = _Search(jobs, work, instance.horizon, fitting).schedules()
+        state.found(verify(instance, schedules), schedules)
+        state.proved(state.incumbent or 0.0)
+        return Status.OPTIMAL
 
 
 def _refuse(steps: int, most: int) -> None:
@@ -184,6 +151,3 @@ def _counts_for(job: Job, left: int) -> range:
 
 def _minus(remaining: Counts, counts: Counts) -> Counts:
     return tuple(max(0, left - n) for left, n in zip(remaining, counts, strict=True))
-
-
-ENUMERATION = Method("bruteforce", EnumerationParams, _run, takes_limit=False, takes_minimum=True)

@@ -402,3 +402,19 @@ def decide(
         np.asarray(ledger.worker_prices), np.asarray(ledger.ps_prices), run.schedules
     )
     return run, WarmStart(run.schedules, prices, Phase.ONLINE, value)
+
+
+def concluded(
+    instance: Instance,
+    state: SolveState,
+    work: Callable[[], Status],
+    method: str,
+    parameters: Mapping[str, Any],
+) -> OfflineResult:
+    """Do `work`, which tells `state` what it learns; Ctrl-C ends it with what is known then."""
+    try:
+        state.proved(trivial_bound(instance), Phase.TRIVIAL)
+        status = work()
+    except KeyboardInterrupt:
+        status = Status.INTERRUPTED
+    return state.result(instance, status, method, {**parameters, **state.notes})

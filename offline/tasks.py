@@ -21,7 +21,6 @@ import numpy as np
 
 from oasis.certify.verify import verify
 from oasis.model.errors import OasisError
-from oasis.model.instance import Instance
 from oasis.model.instance_file import instance_from_dict
 from oasis.model.schedule import schedules_by_job
 from oasis.solvers import SolveProgress, Status
@@ -30,31 +29,32 @@ from offline.benders.params import BendersParams
 from offline.benders.solve import search_for_schedules
 from offline.column_generation.params import ConfigurationParams
 from offline.column_generation.solve import search_beside_bound
-from offline.model.milp import MILP, CompactParams
+from offline.model.milp import CompactMethod, CompactParams
+from offline.params import Params
+from offline.problem import OfflineProblem
 from offline.processes import Message, Partner, plain
 from offline.state import OnlinePrices, SolveState, WarmStart
 
 OTHERS = "another process"  # found what this one was told of
 SAID_BEFORE = 1e-9  # relative: a bound that is lower by less than this is not sent
 
-Work = Callable[[Instance, WarmStart, SolveState, Any, int, Partner], Status]
+Work = Callable[[OfflineProblem, Any, Budget, np.random.Generator, Partner], Status]
 
 
 def _compact(
-    instance: Instance,
-    start: WarmStart,
-    state: SolveState,
+    problem: OfflineProblem,
     params: CompactParams,
-    seed: int,
+    stop: Budget,
+    rng: np.random.Generator,
     _: Partner,
 ) -> Status:
-    return MILP.run(instance, start, state, params, seed)
+    return CompactMethod(params).solve(problem, stop, rng)
 
 
-TASKS: Mapping[str, tuple[Callable[[Mapping[str, Any]], Any], Work]] = {
-    "compact model": (CompactParams.from_dict, _compact),
-    "heuristics": (ConfigurationParams.from_dict, search_beside_bound),
-    "schedule search": (BendersParams.from_dict, search_for_schedules),
+TASKS: Mapping[str, tuple[type[Params], Work]] = {
+    "compact model": (CompactParams, _compact),
+    "heuristics": (ConfigurationParams, search_beside_bound),
+    "schedule search": (BendersParams, search_for_schedules),
 }
 
 
@@ -76,8 +76,8 @@ class Child:
             workers, ps = map(np.array, problem["prices"])
             prices = OnlinePrices(workers, ps, schedules)
         self.start = WarmStart(schedules, prices)
-        read_params, self._work = TASKS[problem["task"]]
-        self.params = read_params(problem["params"])
+        kind, self._work = TASKS[problem["task"]]
+        self.params = kind.from_dict(problem["params"])
         self.seed = int(problem["seed"])
         self.state = SolveState(Budget(problem.get("seconds")), self._report)
         self.state.budget.stopping.listen = self._listen
@@ -93,8 +93,9 @@ class Child:
         try:
             self.state.found(verify(self.instance, known), known, self.start.source)
             self.state.proved(self._bound, OTHERS)
-            given = self.instance, self.start, self.state, self.params, self.seed, self.partner
-            status = self._work(*given)
+            problem = OfflineProblem(self.instance, self.start, self.state)
+            rng = np.random.default_rng(self.seed)
+            status = self._work(problem, self.params, self.state.budget, rng, self.partner)
         except OasisError as error:
             self._report()  # schedules that refute a bound are what it is about
             self.partner.tell({"error": f"{type(error).__name__}: {error}"})

@@ -26,6 +26,7 @@ from oasis.online.live.journal import JournalLock
 from oasis.online.recourse.policy import Recourse
 from oasis.simulator import simulate
 from oasis.solvers import SolveProgress, Status
+from oasis.solvers.budget import Stop
 from offline import OfflineResult, Phase, solve
 
 RECOURSE = "recourse"  # by whom schedules are that stood there before the first solve
@@ -55,6 +56,13 @@ class Effort:
     method: str = "auto"
     seed: int = 0
     patterns: tuple[str, ...] = ()
+
+    @property
+    def stop(self) -> Stop:
+        """When a solve ends: by work if that is limited, else by time."""
+        if self.work_limit is not None:
+            return Stop(work_limit=self.work_limit)
+        return Stop(time_limit=self.time_limit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,8 +171,7 @@ def improve_one(
     result = solve(
         instance,
         effort.method,
-        effort.time_limit,
-        work_limit=effort.work_limit,
+        stop=effort.stop,
         seed=effort.seed,
         warm_start=start,
         on_progress=on_progress,

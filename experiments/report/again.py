@@ -152,7 +152,7 @@ def not_options(data: Mapping[str, Any]) -> tuple[str, ...]:
     method = METHOD_BY_NAME.get(data["method"])
     if method is None:  # Ctrl-C ended the online run, and "auto" had chosen none yet
         return ()
-    defaults = dict(_named(method.params().to_dict()))
+    defaults = dict(_named(method.kind().to_dict()))
     changed = [f"{name} = {value}" for name, value in _named(params) if defaults.get(name) != value]
     if not changed:
         return ()

@@ -58,13 +58,15 @@ class Decomposition:
         The master, its cuts, and the searches for schedules.
     params : BendersParams
         How the time is spent.
+    stop : Budget
+        What may be spent.
     """
 
-    def __init__(self, parts: Parts, params: BendersParams) -> None:
-        self.parts, self.params = parts, params
+    def __init__(self, parts: Parts, params: BendersParams, stop: Budget) -> None:
+        self.parts, self.params, self.budget = parts, params, stop
         self.model, self.separation, self.primal = parts.model, parts.separation, parts.primal
         self.best, self.replanning = parts.best, parts.replanning
-        self.state, self.budget = self.best.state, self.best.state.budget
+        self.state = self.best.state
         self._helper: Helper | None = None
         self._level = 0
         self._tolerance = params.master.first_gap

@@ -30,7 +30,7 @@ from oasis.model.instance import Instance, expect_instance
 from oasis.model.rounding import FloatArray
 from oasis.model.summary import Facts, Summarised, short
 from oasis.solvers import TRUST, SolveProgress, Status
-from oasis.solvers.budget import Budget
+from oasis.solvers.budget import Budget, Stop, stop_of
 from offline.column_generation.generation import ColumnGeneration, Iterate
 from offline.column_generation.params import ColumnGenerationParams
 from offline.column_generation.restricted_master import Column, columns_of
@@ -93,14 +93,15 @@ class ConfigurationBound(Summarised):
 
 def configuration_bound(
     instance: Instance,
-    time_limit: float | None = None,
     *,
-    work_limit: float | None = None,
-    gap: float | None = None,
-    no_improvement: float | None = None,
+    stop: Stop | None = None,
     params: ColumnGenerationParams | Mapping[str, Any] | None = None,
     warm_start: Start = None,
     on_progress: Callable[[SolveProgress], None] | None = None,
+    time_limit: float | None = None,
+    work_limit: float | None = None,
+    gap: float | None = None,
+    no_improvement: float | None = None,
 ) -> ConfigurationBound:
     """Bound the optimum by the configuration LP.
 
@@ -111,12 +112,9 @@ def configuration_bound(
     ----------
     instance : Instance
         The problem; its original utilities count, without any floor.
-    time_limit : float, optional
-        Seconds, after OASiS's run; None or inf is no limit.
-    work_limit : float, optional
-        Units of work in place of the time limit, as in `offline.solve`.
-    gap, no_improvement : float, optional
-        What else ends it, as in `offline.solve`; the gap is that to the warm start.
+    stop : Stop, optional
+        When to end after OASiS's run, as in `offline.solve`; by default, when the LP is solved.
+        The gap is that to the warm start.
     params : ColumnGenerationParams or mapping, optional
         How the LP is solved.
     warm_start : WarmStart or mapping of str to Schedule, optional
@@ -124,6 +122,8 @@ def configuration_bound(
         optimal.
     on_progress : callable, optional
         Called at every better bound.
+    time_limit, work_limit, gap, no_improvement : float, optional
+        Shorthands for criteria of `stop`.
 
     Returns
     -------
@@ -148,11 +148,11 @@ def configuration_bound(
     True
     """
     expect_instance(instance)
-    Budget.of(time_limit, work_limit, gap, no_improvement)  # refuses a bad one before OASiS runs
+    stop = stop_of(stop, time_limit, work_limit, gap, no_improvement)
     if not isinstance(params, ColumnGenerationParams):
         params = ColumnGenerationParams.from_dict(params or {})
     start = warm_start_of(instance, warm_start, SolveState(Budget()), needs_prices=True)
-    budget = Budget.of(time_limit, work_limit, gap, no_improvement)
+    budget = stop.start()
     state = SolveState(budget)
     known = start.schedules
     state.found(verify(instance, known) if start.value is None else start.value, known)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 from contextlib import nullcontext
 from types import SimpleNamespace
@@ -12,11 +11,9 @@ import pytest
 
 from oasis.model.errors import SolverError
 from oasis.solvers import Solution, Status
-from offline import solve, solve_both, solve_brute_force, solve_configuration, solve_milp
 from offline.benders import decomposition as module
 from offline.benders.decomposition import LEVELS, UNFINISHED, Decomposition
 from offline.benders.params import BendersParams
-from offline.benders.solve import solve_benders
 
 PARAMS = BendersParams()
 LIMIT = 100.0  # of the budget
@@ -121,18 +118,6 @@ def test_a_master_that_was_stopped_counts_only_where_time_may(is_repeatable: boo
     assert run._finish(master) is (UNFINISHED if is_repeatable else solution)
     assert stopped == [True]
     assert proved == ([] if is_repeatable else [15.0])
-
-
-def test_every_method_has_the_defaults_of_solve() -> None:
-    wanted = inspect.signature(solve).parameters
-    for method in (
-        *(solve_benders, solve_both, solve_brute_force, solve_configuration, solve_milp),
-    ):
-        own = inspect.signature(method).parameters
-        assert {name: own[name].default for name in own} == {
-            name: wanted[name].default for name in own
-        }
-    assert wanted["time_limit"].default == 60.0
 
 
 @pytest.mark.parametrize(("is_done", "looks"), [(False, 2), (True, 0)])

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import oasis
 from oasis.model.errors import VerificationError
 from oasis.solvers.budget import Budget, WorkCounter
+from offline import solve_milp
 from offline.column_generation.pricing import pricing_work
 from offline.heuristics.best_solution import BestSolution, PartialSolution, is_better
 from offline.heuristics.neighbourhood import Neighbourhoods, exchange, reinsert
@@ -28,7 +29,6 @@ from offline.heuristics.ruin_and_recreate import (
     ruin_and_recreate,
 )
 from offline.model.arrays import OfflineArrays
-from offline.model.milp import solve_milp
 from offline.state import SolveState, warm_start_of
 from tests.strategies import fewer, small_instances
 
@@ -103,7 +103,7 @@ def test_patience_ends_ruin_and_recreate_where_it_finds_nothing_better() -> None
 @given(small_instances())
 @fewer(4)
 def test_the_neighbourhood_of_all_jobs_is_the_compact_model(instance: oasis.Instance) -> None:
-    optimum = solve_milp(instance, None).objective
+    optimum = solve_milp(instance, time_limit=None).objective
     jobs = list(range(len(instance.jobs)))
     found, is_solved = reinsert(PartialSolution(OfflineArrays.of(instance)), jobs, Budget())
     assert is_solved

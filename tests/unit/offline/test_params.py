@@ -104,7 +104,7 @@ def test_parameters_of_another_method_are_refused(method: str) -> None:
 def test_a_result_has_the_parameters_that_it_can_be_made_again_with(method: str) -> None:
     result = solve(TINY, method, work_limit=0.5, seed=4)
     told = json.loads(json.dumps(result.parameters))
-    kind = METHOD_BY_NAME[method].params
+    kind = METHOD_BY_NAME[method].kind
     assert kind.from_dict(told["params"]) == kind()
     again = solve(TINY, method, work_limit=0.5, seed=4, params=told["params"])
     assert again.parameters == result.parameters

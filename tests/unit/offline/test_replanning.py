@@ -14,7 +14,7 @@ from oasis.certify.verify import verify
 from oasis.model.schedule import Schedule, placements
 from oasis.solvers import Solution, Status
 from oasis.solvers.arrays import Limits
-from oasis.solvers.budget import Budget
+from oasis.solvers.budget import WorkLimit
 from offline.benders.master import CountModel
 from offline.benders.params import BendersParams, ReplanningParams
 from offline.benders.primal import PrimalHeuristic
@@ -41,7 +41,7 @@ def search(
     """A search on two GPUs that starts from `known` schedules, prices of 0 behind it."""
     problem = Instance(horizon, CLUSTER, jobs)
     arrays, params = OfflineArrays.of(problem), {"random_share": 0.0, **params}
-    model, state = CountModel(arrays), SolveState(Budget.of(None, 60.0))
+    model, state = CountModel(arrays), SolveState(WorkLimit(60.0).start())
     start = PartialSolution(arrays, known or {})
     best = BestSolution(start, state, partial(verify, problem))
     state.proved(model.trivial_bound)
