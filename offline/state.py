@@ -170,13 +170,6 @@ class SolveState:
             self._check()
             self._note()
 
-    def take_over(self, other: SolveState) -> None:
-        """Take note of what another state of the same instance knows, and who is to thank."""
-        value, schedules, found_by = other._best
-        if value is not None:
-            self.found(value, schedules, found_by)
-        self.proved(*other._proof)
-
     def saw(self, progress: SolveProgress) -> None:
         """Pass on what a running solver says; its solution counts once it is `found`.
 
