@@ -46,7 +46,7 @@ class EnumerationParams(Params):
 class Enumeration(Method[EnumerationParams]):
     """Method "bruteforce": enumerate all joint worker counts of all slots, for tiny instances."""
 
-    name, kind, heeds_limits, takes_minimum = "bruteforce", EnumerationParams, False, True
+    name, kind, heeds_limits = "bruteforce", EnumerationParams, False
 
     def solve(self, problem: OfflineProblem, stop: Budget, rng: np.random.Generator) -> Status:
         """Find the optimum.

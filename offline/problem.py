@@ -65,15 +65,12 @@ class Method(ABC, Generic[P]):
         Whether it starts from the final prices of a run of OASiS.
     heeds_limits : bool
         Whether limits and the seed matter to it; to an enumeration they do not.
-    takes_minimum : bool
-        Whether it heeds `Job.min_workers`; others refuse an instance with one above 1.
     """
 
     name: ClassVar[str]
     kind: ClassVar[type[Params]]
     needs_prices: ClassVar[bool] = False
     heeds_limits: ClassVar[bool] = True
-    takes_minimum: ClassVar[bool] = False
 
     def __init__(self, params: P | Mapping[str, Any] | None = None) -> None:
         self.params: P = cast("P", checked_params(self.name, self.kind, params))

@@ -13,7 +13,6 @@ import numpy as np
 
 from oasis.certify.verify import verify
 from oasis.model.choices import choice
-from oasis.model.errors import InstanceError
 from oasis.model.instance import Instance, expect_instance
 from oasis.model.validation import LARGEST_SEED, integer
 from oasis.solvers import SolveProgress, Status, highs
@@ -93,8 +92,6 @@ class AutoParams(Params):
 
     def method_for(self, instance: Instance, stop: Stop) -> Method[Any]:
         """Choose by the size of the instance and by the time that the solve has."""
-        if any(job.min_workers > 1 for job in instance.jobs):
-            return CompactMethod(self.milp)
         size = compact_size(OfflineArrays.of(instance))
         counts = sum((instance.horizon - job.arrival) ** 2 for job in instance.jobs)
         LOGGER.info("size %d, counts %d: limits %s", size, counts, self)
@@ -163,8 +160,6 @@ def solve(
     ValueError
         For an unknown method, a negative limit or NaN, parameters that are not allowed, or an
         instance too large to enumerate.
-    InstanceError
-        If a job has `min_workers` above 1, and the method does not heed it.
     VerificationError
         If `warm_start` breaks a constraint.
     SolverError
@@ -213,6 +208,11 @@ def solve(
     return concluded(instance, problem.state, work, chosen.name, told)
 
 
+def params_of(method: str) -> type[Params]:
+    """Class of the parameters of a method, by its name."""
+    return AutoParams if method == AUTO else METHOD_BY_NAME[method].kind
+
+
 def _method(
     name: str, params: Params | Mapping[str, Any] | None, instance: Instance, stop: Stop
 ) -> Method[Any]:
@@ -225,18 +225,7 @@ def _method(
         auto = checked_params(AUTO, AutoParams, params)
         assert isinstance(auto, AutoParams)
         return auto.method_for(instance, stop)
-    method = METHOD_BY_NAME[name](params)
-    if not method.takes_minimum:
-        _refuse_minimum(instance, name)
-    return method
-
-
-def _refuse_minimum(instance: Instance, method: str) -> None:
-    for k, job in enumerate(instance.jobs):
-        if job.min_workers > 1:
-            expected = f"expected 1: method {method!r} counts workers from one on"
-            found = f"got {job.min_workers} (job {job.id!r}); use method 'auto'"
-            raise InstanceError(f"jobs[{k}].min_workers", f"{expected}, {found}")
+    return METHOD_BY_NAME[name](params)
 
 
 class SolveOptions(TypedDict, total=False):

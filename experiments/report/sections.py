@@ -14,7 +14,7 @@ from experiments.evaluation.comparison import Comparison
 from experiments.evaluation.job_comparison import JobComparison, compare_jobs
 from experiments.evaluation.tables import Facts, certificate_facts, number, quote_facts
 from experiments.plotting.files import NEED_INSTANCE, kind_of, picture_of
-from experiments.report.again import changed_files, commands_of, not_options
+from experiments.report.again import changed_files, commands_of
 from experiments.report.section import ReportTable, Section, inline_svg, table
 from oasis.certify.certificate import certify
 from oasis.model.instance import Instance
@@ -127,7 +127,7 @@ def section_of(
     if instance is not None and kind in VERIFIABLE:
         check_document(instance, data)
     title, came_out, made = _SAYING_BY_KIND[kind](data, found, instance)
-    notes = [*not_options(data), *changed_files(data)]
+    notes = list(changed_files(data))
     if isinstance(found, Comparison):
         notes = [*tables.unfinished_notes(found), *notes]
     if instance is None and kind in VERIFIABLE:

@@ -32,7 +32,7 @@ from oasis.model.utility import Sigmoid
 from oasis.model.validation import LARGEST_SEED
 
 ROUNDING = 1e-6  # of a bound that a solver has proved
-CRITERIA = ("gap", "no_improvement")
+GIVEN_ONLY = ("gap", "no_improvement", "params")
 
 
 def run(case: Case) -> Figures:
@@ -105,6 +105,8 @@ class RatioOptions(Options):
         Of the offline solve.
     method : str
         As in `offline.solve`.
+    params : mapping, optional
+        Parameters of the method, as in ``params = {master = {window = 3}}``.
     """
 
     time_limit: Limit = 60.0
@@ -113,6 +115,7 @@ class RatioOptions(Options):
     no_improvement: Limit = None
     seed: Annotated[int, Field(ge=0, le=LARGEST_SEED)] = 0
     method: Annotated[str, AfterValidator(_method)] = "auto"
+    params: dict[str, Any] | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -126,10 +129,18 @@ class RatioOptions(Options):
             raise ValueError(f"no_improvement: {expected}")  # noqa: TRY004 (pydantic's kind)
         return {**data, "time_limit": None}
 
+    @model_validator(mode="after")
+    def _params_of_method(self) -> RatioOptions:
+        if self.params is not None:
+            from offline.solve import params_of  # noqa: PLC0415 (needs an extra)
+
+            params_of(self.method).from_dict(self.params)
+        return self
+
     @model_serializer(mode="wrap")
     def _as_json_has_it(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
         given: dict[str, Any] = dump(self)
-        told = {k: v for k, v in given.items() if k not in CRITERIA or v is not None}
+        told = {k: v for k, v in given.items() if k not in GIVEN_ONLY or v is not None}
         return told | {"gap": None} if told.get("gap") == math.inf else told
 
 
@@ -149,6 +160,7 @@ def optimum(case: Case) -> Figures:
         gap=options.gap,
         no_improvement=options.no_improvement,
         seed=options.seed,
+        params=options.params,
     )
     if offline.status is Status.INTERRUPTED:
         raise KeyboardInterrupt

@@ -194,9 +194,13 @@ class CountModel(ScheduleModel):
                 yield known[1]
 
     def require(self, workers: str, ps: str) -> None:
-        """Let counts be ``pulp.LpInteger`` or ``pulp.LpContinuous``; completions stay binary."""
+        """Let counts be ``pulp.LpInteger`` or ``pulp.LpContinuous``; completions stay binary.
+
+        With workers in fractions, a job may run in part of a slot, so that its minimum holds for
+        that part: otherwise the master would have a binary variable for each gang and slot.
+        """
         for c in self.jobs:
-            for category, variables in ((workers, c.workers), (ps, c.ps)):
+            for category, variables in ((workers, c.workers), (ps, c.ps), (workers, c.runs)):
                 for variable in variables.values():
                     variable.cat = category
 
@@ -206,6 +210,8 @@ class CountModel(ScheduleModel):
             for slots, variables in ((workers, c.workers), (ps, c.ps)):
                 for (slot, _), variable in variables.items():
                     variable.cat = pulp.LpInteger if slot in slots else pulp.LpContinuous
+            for slot, variable in c.runs.items():
+                variable.cat = pulp.LpInteger if slot in workers else pulp.LpContinuous
 
     def held(self, values: Mapping[str, float], slots: range) -> Limits:
         """Limits by which no count of these slots exceeds what it is in `values`, rounded.

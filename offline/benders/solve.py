@@ -77,7 +77,7 @@ class Benders(Method[BendersParams]):
         )
         if bound.status is Status.INTERRUPTED:
             raise KeyboardInterrupt
-        duals = DualValues.of(arrays, bound.worker_prices, bound.ps_prices, params.priority)
+        duals = DualValues.of(arrays, bound.worker_prices, bound.ps_prices)
         part = stop.share(params.search_share).within(params.search_limit)
         state.enter(Phase.INSERTION)
         insert_in_orders(arrays, duals, best, rng, part, params.insertion)
@@ -183,7 +183,7 @@ def search_for_schedules(
     prices, arrays = problem.start.prices, problem.arrays
     assert prices is not None
     best = BestSolution.of(problem.instance, arrays, problem.state)
-    duals = DualValues.of(arrays, prices.worker, prices.ps, params.priority)
+    duals = DualValues.of(arrays, prices.worker, prices.ps)
     windows = WindowSearch(arrays, best, rng, params.windows)
     parts = Parts.of(arrays, duals, best, windows, rng, params)
     return ScheduleSearch(parts, params, partner).run(stop)

@@ -37,6 +37,9 @@ from offline.column_generation.restricted_master import Column, columns_of
 from offline.model.arrays import OfflineArrays
 from offline.state import OnlinePrices, SolveState, Start, warm_start_of
 
+# Steps of the independent computation of the dual bound, up to which it is made: about a second.
+CERTIFY_STEPS = 100_000
+
 AGREE = 1e-6  # how far two computations of the same bound may differ
 
 
@@ -177,7 +180,7 @@ def solve_configuration_lp(
     incumbent = state.incumbent
     if incumbent is not None and result.bound < incumbent - TRUST * abs(incumbent):
         raise SolverError(f"the bound is {result.bound:.9g}; a schedule is worth {incumbent:.9g}")
-    if math.isfinite(result.bound) and _certificate_steps(arrays) <= params.certify_steps:
+    if math.isfinite(result.bound) and _certificate_steps(arrays) <= CERTIFY_STEPS:
         _certify(result, dual_bound(instance, result.worker_prices, result.ps_prices))
     return result
 

@@ -20,6 +20,13 @@ from offline.problem import Method, OfflineProblem, seed_of
 from offline.processes import Helper, Message, Partner, ProcessTask, has_second_core
 from offline.state import OnlinePrices, Phase
 
+# Most seconds or units of work of the search in windows before the bound: it goes on after it.
+START_LIMIT = 20.0
+# Where another process looks for schedules meanwhile, the bound has this share of the limit, at
+# most so many seconds, if that is more than its share alone.
+HELPED_SHARE = 0.6
+HELPED_LIMIT = 40.0
+
 
 class Heuristics:
     """All heuristics of the method, around one best solution.
@@ -51,7 +58,7 @@ class Heuristics:
     def start(self) -> None:
         """Search without prices: ruin and recreate in windows of time, then a run of recourse."""
         stop, params = self.stop, self.params
-        self.windows.start(stop.share(params.start_share).within(params.start_limit))
+        self.windows.start(stop.share(params.start_share).within(START_LIMIT))
         part, seed = stop.share(params.recourse_share), seed_of(self.rng)
         follow_recourse(self.problem.instance, self.arrays, self.best, seed, part, params.recourse)
 
@@ -80,7 +87,7 @@ class Heuristics:
 
     def duals(self, worker_prices: FloatArray, ps_prices: FloatArray) -> DualValues:
         """What prices say about the jobs."""
-        return DualValues.of(self.arrays, worker_prices, ps_prices, self.params.priority)
+        return DualValues.of(self.arrays, worker_prices, ps_prices)
 
     def neighbourhoods(self, duals: DualValues) -> Neighbourhoods:
         """The search in neighbourhoods, from the best solution on."""
@@ -162,7 +169,7 @@ class Configuration(Method[ConfigurationParams]):
         state.enter(Phase.CONFIGURATION_LP)
         part = stop.share(params.bound_share)
         if helper is not None:
-            longer = stop.share(params.helped_share).within(params.helped_limit)
+            longer = stop.share(HELPED_SHARE).within(HELPED_LIMIT)
             part = max(part, longer, key=lambda budget: budget.left)
         instance = heuristics.problem.instance
         bound = solve_configuration_lp(instance, arrays, start, state, part, params.pricing)

@@ -137,7 +137,7 @@ class ScheduleExchange:
 class CompactMethod(Method[CompactParams]):
     """Method "milp": the compact model (1)-(13) as one mixed-integer program, with HiGHS."""
 
-    name, kind, takes_minimum = "milp", CompactParams, True
+    name, kind = "milp", CompactParams
 
     def solve(self, problem: OfflineProblem, stop: Budget, rng: np.random.Generator) -> Status:
         """Solve the compact model from the incumbent; `stop` counts building it, too."""

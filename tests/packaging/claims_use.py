@@ -32,7 +32,6 @@ from offline.benders.params import BendersParams
 from offline.both import BothParams
 from offline.column_generation.params import ConfigurationParams
 from offline.periods.bound import PeriodParams
-from offline.solve import AutoParams
 from tests.packaging.commands import EXAMPLE, JOB
 from tests.packaging.page_numbers import ROOT, Claim, fixed, spelled, text_of
 
@@ -291,9 +290,6 @@ COMMANDS = [
     Claim(CLI, "gives an interval and exit code @", lambda: (exit_codes.LIMIT,)),
     Claim(CLI, "ends the command with exit code @", lambda: (exit_codes.BAD_INPUT,)),
     Claim(CLI, "gives means, with @ % intervals", lambda: (confidence(),)),
-    Claim(CLI, "summed over jobs, is at most @,", lambda: (AutoParams().compact_size,)),
-    Claim(CLI, "more than a million, and", holds=lambda: AutoParams().counts_size == 1_000_000),
-    Claim(CLI, "up to the number @, then", lambda: (AutoParams().both_size,)),
     Claim(
         CLI,
         "if it has more than @ seconds",

@@ -20,7 +20,7 @@ from experiments.cli.main import main
 from experiments.evaluation import competitive_ratio as ratio
 from experiments.evaluation.competitive_ratio import GUARANTEES
 from experiments.evaluation.job_comparison import TAKEN_BY, compare_jobs, to_dict, totals
-from experiments.report.again import not_options
+from experiments.report.again import commands_of
 from oasis import Cluster, Constant, Instance, Job, Server
 from oasis.scheduling import Plan, View
 from oasis.solvers import Status
@@ -159,7 +159,7 @@ def test_an_interrupted_run_of_another_policy_is_a_schedule_too() -> None:
     assert earned > 0
     document = json.loads(json.dumps(part.to_dict(), allow_nan=False)) | {"kind": "ratio"}
     assert document["method"] == "auto"
-    assert not_options(document) == ()
+    assert commands_of("x", document | {"instance": {"file": "a.json"}})
 
 
 def test_optimum_above_the_corrected_theorem_4_stops_the_run(

@@ -12,7 +12,13 @@ import pytest
 from oasis.model.errors import SolverError
 from oasis.solvers import Solution, Status
 from offline.benders import decomposition as module
-from offline.benders.decomposition import LEVELS, UNFINISHED, Decomposition
+from offline.benders.decomposition import (
+    LAST_SHARE,
+    LEVELS,
+    PRIMAL_UNTIL,
+    UNFINISHED,
+    Decomposition,
+)
 from offline.benders.params import BendersParams
 
 PARAMS = BendersParams()
@@ -95,14 +101,14 @@ def test_the_last_master_gets_all_that_is_left_and_plans_only_while_there_is_tim
 ) -> None:
     masters = PARAMS.master
     done = SimpleNamespace(is_done=True, progress=None)
-    left = part * masters.last_share * LIMIT
+    left = part * LAST_SHARE * LIMIT
     run = decomposition(left, _near=near, _start=lambda *_: nullcontext(done))
     searched: list[str] = []
     run.search_near_plan = lambda: searched.append("near")
     run.look_around, run._finish = lambda: 0.0, lambda master: master
     assert run._master_and_meanwhile(0.0) is done
     assert run.budget.shares == [1.0 if part < 1.0 else masters.share]
-    is_time = left > masters.primal_until * LIMIT
+    is_time = left > PRIMAL_UNTIL * LIMIT
     assert searched == (["near"] if near and is_time else [])
 
 

@@ -13,7 +13,7 @@ from oasis import Cluster, Constant, Instance, Job, Server
 from oasis.solvers.budget import Budget
 from offline import solve_benders
 from offline.benders import decomposition as module
-from offline.benders.decomposition import Decomposition
+from offline.benders.decomposition import REFINE_ROUNDS, Decomposition
 from offline.benders.master import CountModel
 from offline.benders.params import BendersParams
 from offline.benders.parts import Parts
@@ -113,7 +113,7 @@ def test_refining_ends_where_the_value_of_the_plan_does_not_move(
     still = SimpleNamespace(values={}, bound=5.0)
     monkeypatch.setattr(module, "close_plan", lambda *_: still)
     cut_rows(run, monkeypatch, ["row"])
-    assert run.refine(still, Budget()) == PARAMS.master.refine_rounds + 1  # type: ignore[arg-type]
+    assert run.refine(still, Budget()) == REFINE_ROUNDS + 1  # type: ignore[arg-type]
 
 
 def test_seed_zero_is_the_default_and_recorded() -> None:

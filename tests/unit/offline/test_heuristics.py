@@ -19,7 +19,6 @@ from offline.heuristics.neighbourhood import Neighbourhoods, exchange, reinsert
 from offline.heuristics.params import (
     InsertionParams,
     NeighbourhoodParams,
-    PriorityParams,
     RuinParams,
 )
 from offline.heuristics.ruin_and_recreate import (
@@ -36,7 +35,6 @@ SIZES = {"jobs": 12, "worker_servers": 4, "ps_servers": 4, "horizon": 10}
 INSTANCE = oasis.generate("calibrated", **SIZES, seed=3)
 ARRAYS = OfflineArrays.of(INSTANCE)
 FREE = [np.zeros((ARRAYS.horizon, *g.capacity.shape)) for g in (ARRAYS.worker, ARRAYS.ps)]
-PRIORITY = PriorityParams()
 
 
 def budget(work: float) -> Budget:
@@ -49,7 +47,7 @@ def duals_of(instance: oasis.Instance) -> DualValues:
     start = warm_start_of(instance, {}, state, needs_prices=True)
     assert start.prices is not None
     arrays = OfflineArrays.of(instance)
-    return DualValues.of(arrays, start.prices.worker, start.prices.ps, PRIORITY)
+    return DualValues.of(arrays, start.prices.worker, start.prices.ps)
 
 
 def nothing(instance: oasis.Instance, limit: Budget | None = None) -> BestSolution:

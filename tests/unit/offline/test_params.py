@@ -85,7 +85,7 @@ def test_what_is_left_out_is_as_the_method_has_it_not_as_its_part_has_it() -> No
         ({"pricing": {"classes": 3}}, "ColumnGenerationParams.classes: expected several numbers"),
         ({"pricing": {"classes": [0]}}, "ColumnGenerationParams.classes: expected a whole number"),
         ({"master": CutParams()}, "BendersParams.master: expected MasterParams, got CutParams"),
-        ({"cut": {}}, "BendersParams: unknown name 'cut'; expected one of pricing, priority"),
+        ({"cut": {}}, "BendersParams: unknown name 'cut'; expected one of pricing, insertion"),
     ],
 )
 def test_what_is_not_allowed_is_named(data: dict[str, Any], message: str) -> None:

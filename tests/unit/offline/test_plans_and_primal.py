@@ -74,7 +74,7 @@ def heuristic(*jobs: Job, horizon: int = 1, params: PrimalParams = PARAMS) -> Pr
     state = SolveState(Budget())
     best = BestSolution(PartialSolution(arrays, {}), state, partial(verify, problem))
     free = [np.zeros((horizon, n, 1)) for n in (2, 1)]
-    duals = DualValues.of(arrays, *free, ConfigurationParams().priority)
+    duals = DualValues.of(arrays, *free)
     rng = np.random.default_rng(0)
     return PrimalHeuristic(made, Separation(made, CUTS), best, duals, rng, params)
 

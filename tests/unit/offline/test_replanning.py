@@ -21,7 +21,7 @@ from offline.benders.primal import PrimalHeuristic
 from offline.benders.replanning import Replanning
 from offline.benders.subproblem import Separation
 from offline.heuristics.best_solution import BestSolution, PartialSolution
-from offline.heuristics.params import PriorityParams, RuinParams
+from offline.heuristics.params import RuinParams
 from offline.heuristics.ruin_and_recreate import DualValues, ruin_and_recreate
 from offline.model.arrays import OfflineArrays
 from offline.state import SolveState
@@ -46,7 +46,7 @@ def search(
     best = BestSolution(start, state, partial(verify, problem))
     state.proved(model.trivial_bound)
     free = np.zeros((horizon, 1, 1))
-    duals = DualValues.of(arrays, free, free, PriorityParams())
+    duals = DualValues.of(arrays, free, free)
     rng = np.random.default_rng(0)
     separation = Separation(model, BendersParams().cuts)
     primal = PrimalHeuristic(model, separation, best, duals, rng, BendersParams().primal)
