@@ -291,9 +291,9 @@ def make_room(
         What the victims then hold, and what the job holds; None, and `room` as it was, if all
         victims together do not make enough room.
     """
-    before = room.free.copy()
+    before = room.free.copy()  # if all victims together are not enough, none of them gives anything
     changes: Changes = {}
-    found = place(room)
+    found = place(room)  # without a victim, where it fits as it is
     for victim in victims:
         if found is not None:
             break
@@ -350,7 +350,7 @@ def grow_where_they_run(
     for machine in sorted(idle):
         growing = [job for job in able[machine] if dict(job.worker).get(gpu)]
         left = idle[machine]
-        while growing:
+        while growing:  # round by round, so that no job takes all before the next had its turn
             still = []
             for job in growing:
                 need = dict(job.worker)[gpu]
@@ -593,8 +593,8 @@ class Dragon(LocalityAware):
             made = make_room(self._room, self._victims(workers), self._running.held, place)
             if made is None:
                 return
-            self._enter(made[0])
-            if made[0]:
+            self._resize(made[0])
+            if made[0]:  # victims gave back more than the job took: others may fit now
                 self._hopeless.clear()
             self._queue.remove(job)
             self._set(job, made[1])
@@ -605,6 +605,7 @@ class Dragon(LocalityAware):
         It "can only be allocated to a job that already ran on the same node to maintain job
         locality". Nothing is done while a job that fits could still be launched: this comes last.
         """
+        # What was launched just now is no longer idle; only then is what remains given away.
         for machine, row in enumerate(self._room.free):
             self._clock.note(machine, row[self._gpu], now)
         running = self._running
@@ -612,9 +613,9 @@ class Dragon(LocalityAware):
             idle = {m: self._clock.idle(m, self._lambda, now) for m in self._machines()}
             idle = {machine: amount for machine, amount in idle.items() if amount}
             able = {machine: running.growing_on(machine) for machine in idle}
-            self._enter(grow_where_they_run(self._room, able, running.held, idle, self._gpu))
+            self._resize(grow_where_they_run(self._room, able, running.held, idle, self._gpu))
         elif not self._plan.changes and self._last_change + self._lambda <= now:
-            self._enter(grow_beside_servers(self._room, running.growing(), running.held))
+            self._resize(grow_beside_servers(self._room, running.growing(), running.held))
         for machine, row in enumerate(self._room.free):
             self._clock.use(machine, row[self._gpu])
 
@@ -634,10 +635,6 @@ class Dragon(LocalityAware):
         free, gpu = self._room.free, self._gpu
         return [m for m, row in enumerate(free) if row[gpu] and self._running.growing_on(m)]
 
-    def _enter(self, changes: Changes) -> None:
-        for index, allocation in changes.items():
-            self._set(self._running[index], allocation)
-
     def _note_waiting(self, view: View) -> None:
         for job in (*view.arrived, *view.evicted):
             if job.index in self._queue:
@@ -648,9 +645,10 @@ class Dragon(LocalityAware):
         """When theta or lambda passes next, if anything could be done then."""
         times = []
         soon = self._becoming_urgent
+        # An alarm of the past has been answered, and one of a job that was launched has no object.
         while soon and (soon[0][0] <= now or soon[0][1] not in self._queue):
             heappop(soon)
-        if soon and self._running.shrinking():
+        if soon and self._running.shrinking():  # with nobody to shrink, an alarm changes nothing
             times.append(soon[0][0])
         if self.reading == TEXT:
             machines = self._machines()

@@ -13,6 +13,7 @@ import numpy as np
 from baselines.counts import Placing
 from baselines.preemptive import Ordered, Rank, significant
 from baselines.queues import STRICT
+from oasis.model.groups import GROUPS, TaskGroup
 from oasis.model.rounding import FloatArray
 from oasis.scheduling import (
     NOTHING,
@@ -26,7 +27,6 @@ from oasis.scheduling import (
     View,
 )
 from oasis.scheduling.job import Allocation, Demand
-from oasis.scheduling.site import GROUPS
 
 
 class Pools:
@@ -60,7 +60,9 @@ class Pools:
     def __init__(self, site: Site) -> None:
         self._site, size = site, len(site.resources)
         shared = any(len(machine.hosts) == len(GROUPS) for machine in site.machines)
-        self._offsets = {group: 0 if shared else k * size for k, group in enumerate(GROUPS)}
+        self._offsets: dict[str, int] = {
+            group: 0 if shared else k * size for k, group in enumerate(GROUPS)
+        }
         self._size = size if shared else size * len(GROUPS)
         self.totals = self.sums([machine.amounts for machine in site.machines])
 
@@ -108,8 +110,8 @@ class Shares:
 
     def add(self, taken: dict[int, int], job: PolicyJob, workers: int, ps: int) -> None:
         """Add what so many tasks of `job` take to amounts that are `taken`, in grid units."""
-        for group, count, demand in zip(GROUPS, (workers, ps), (job.worker, job.ps), strict=True):
-            for resource, amount in demand if count else ():
+        for group, count in zip(GROUPS, (workers, ps), strict=True):
+            for resource, amount in group.of(job) if count else ():
                 place = self._pools.place(group, resource)
                 taken[place] = taken.get(place, 0) + count * amount
 
@@ -125,7 +127,7 @@ class MachineShares:
     ----------
     site : Site
         The machines.
-    group : {"worker", "ps"}
+    group : TaskGroup
         Which tasks: machines that host such tasks are looked at.
 
     Examples
@@ -168,10 +170,10 @@ class Portions:
         self.totals = self._pools.totals
         self.kinds = int(np.count_nonzero(self.totals))
 
-    def of_task(self, job: PolicyJob, group: str) -> FloatArray:
+    def of_task(self, job: PolicyJob, group: TaskGroup) -> FloatArray:
         """Share of each resource that one task of `group` takes, shape (K,)."""
         portion = np.zeros(len(self.totals))
-        for resource, amount in job.worker if group == "worker" else job.ps:
+        for resource, amount in group.of(job):
             place = self._pools.place(group, resource)
             total = self.totals[place] * self._grid
             portion[place] = amount / total if total else 0.0  # it fits nowhere
@@ -182,11 +184,11 @@ class Portions:
 
         That is b_i / B_i of one; a fixed number of them is divided among the fewest workers.
         """
-        portion = self.of_task(job, "worker")
+        portion = self.of_task(job, TaskGroup.WORKER)
         per_worker, fixed = job.ps_line
         part = per_worker + fixed / job.min_workers
         if part:
-            portion += part * self.of_task(job, "ps")
+            portion += part * self.of_task(job, TaskGroup.PS)
         return portion
 
     def supply(self, capacity: Sequence[tuple[int, ...]]) -> FloatArray:

@@ -129,6 +129,7 @@ class GangQueue:
             if size not in hopeless
         ]
         heapify(heads)
+        # One head a size: where one job of a size does not fit, the others of that size do not.
         while heads and launched != most:
             job = self._jobs[heappop(heads)[1]]
             size = self.size(job)
@@ -266,7 +267,7 @@ def add_worker(room: Room, job: PolicyJob, held: Allocation, machine: int) -> Al
     hosts = room.site.machines_for("worker")
     if count > job.max_workers or machine not in hosts or not room.fits(machine, job.worker):
         return None
-    before = room.free.copy()
+    before = room.free.copy()  # to go back to, if a parameter server finds no room
     workers, servers = dict(held.workers), dict(held.ps)
     room.take(machine, job.worker, 1)
     workers[machine] = workers.get(machine, 0) + 1
@@ -426,3 +427,8 @@ class GangController(BasePolicy):
         """Let `job` hold `allocation` from now on."""
         self._running.set(job, allocation)
         self._plan.changes[job.index] = allocation
+
+    def _resize(self, changes: Changes) -> None:
+        """Let running jobs hold what `changes` says."""
+        for index, allocation in changes.items():
+            self._set(self._running[index], allocation)

@@ -11,12 +11,9 @@ from typing import Any
 
 from baselines.counts import on_node
 from baselines.fair_shares import MachineShares
-from baselines.gangs import Changes, GangQueue, Held, RunningJobs, add_worker, drop_worker
+from baselines.gangs import Changes, GangController, Held, add_worker, drop_worker
 from oasis.scheduling import (
     Allocation,
-    BasePolicy,
-    EmptyCluster,
-    JobBook,
     MostIdle,
     OneNode,
     Plan,
@@ -25,6 +22,7 @@ from oasis.scheduling import (
     Site,
     View,
 )
+from oasis.scheduling.book import Counts
 from oasis.scheduling.job import Demand
 
 RATIO, DIFFERENCE = "ratio", "difference"
@@ -262,7 +260,7 @@ def scale_out(
     return changes
 
 
-class Kod2(BasePolicy):
+class Kod2(GangController):
     """KOD2 (Jeong and Yu, KTCCS 2022): Algorithms 1 to 3 and the placement of section 4.1.
 
     Each call goes through `raise_starving`, `launch_by_weight` again and again while it launches a
@@ -317,6 +315,7 @@ class Kod2(BasePolicy):
     ) -> None:
         if not 0 <= starve_limit < math.inf:
             raise ValueError(f"starve_limit: expected seconds >= 0, got {starve_limit}")
+        super().__init__(AffinityPlacement)
         Weights(Site((), ()), form)  # refuses a form that there is not
         self.starve_limit, self.form, self.printed = float(starve_limit), form, printed
 
@@ -329,12 +328,9 @@ class Kod2(BasePolicy):
         }
 
     def reset(self, site: Site) -> None:
-        self._site, self._weights = site, Weights(site, self.form)
+        super().reset(site)
+        self._weights = Weights(site, self.form)
         self._limit = self.starve_limit / site.unit_seconds
-        self._rule = AffinityPlacement()
-        self._book = JobBook(EmptyCluster(site, AffinityPlacement).fewest)
-        self._queue = GangQueue(lambda job: self._book.counts[job.index])
-        self._running = RunningJobs()
         self._running_weights: list[float] = []  # w' of those that run, ascending
         self._raw: dict[int, float] = {}
         self._since: dict[int, float] = {}
@@ -344,16 +340,18 @@ class Kod2(BasePolicy):
         self._finished: set[int] = set()
 
     def decide(self, view: View) -> Plan:
-        plan = Plan()
-        self._enter(view, plan)
-        self._room, self._changes = Room(self._site, view.free(), view.down()), plan.changes
+        self._begin(view)
         if not self.printed:
             self.raise_starving(view.now)
         while self._queue and self.launch_by_weight(view.now):
             pass
         self.grow()
-        plan.wake_at = self._next_starving(view.now)
-        return plan
+        self._plan.wake_at = self._next_starving(view.now)
+        return self._plan
+
+    def request(self, job: PolicyJob) -> Counts | None:
+        """The minimum of `job`, with which it is launched; it grows afterwards."""
+        return self._empty.fewest(job)
 
     def weight(self, job: PolicyJob) -> float:
         """The weight (1) of `job`, 1 while it starves."""
@@ -404,8 +402,8 @@ class Kod2(BasePolicy):
             )
             if made is None:
                 return False
-            self._apply(made[0])
-            self._start(head, made[1])
+            self._resize(made[0])
+            self._set(head, made[1])
         self._queue.remove(head)
         return True
 
@@ -423,22 +421,21 @@ class Kod2(BasePolicy):
             _entered,
             printed=self.printed,
         )
-        self._apply(changes)
+        self._resize(changes)
 
-    def _enter(self, view: View, plan: Plan) -> None:
+    def _begin(self, view: View) -> None:
         """Lines 1-4 and 37-40 of Algorithm 1: new jobs wait, finished ones leave."""
         for job in (*view.finished, *view.evicted):
-            self._queue.remove(job)
-            if job.index in self._running:
-                self._running.remove(job)
+            if job.index in self._running:  # equal weights are alike: any of them may go
                 del self._running_weights[bisect_left(self._running_weights, self._raw[job.index])]
             self._starving.discard(job.index)
         self._finished.update(job.index for job in view.finished)
-        for job in (*self._book.update(view, plan), *view.evicted):
-            self._raw[job.index] = self._weights.raw(job)
-            self._since[job.index] = view.now
-            heappush(self._limits, (view.now + self._limit, job.index))
-            self._queue.add(job)
+        super()._begin(view)
+        for job in (*view.arrived, *view.evicted):
+            if job.index in self._queue:
+                self._raw[job.index] = self._weights.raw(job)
+                self._since[job.index] = view.now
+                heappush(self._limits, (view.now + self._limit, job.index))
 
     def _next_starving(self, now: float) -> float | None:
         """When a job next begins to starve."""
@@ -462,25 +459,12 @@ class Kod2(BasePolicy):
     def _order(self, job: PolicyJob) -> tuple[float, float, int]:
         return -self.raw_weight(job), *_entered(job)
 
-    def _launch(self, job: PolicyJob) -> Allocation | None:
-        found = self._rule.place(self._room, job, *self._book.counts[job.index])
-        if found is not None:
-            self._start(job, found)
-        return found
-
-    def _start(self, job: PolicyJob, allocation: Allocation) -> None:
-        self._starving.discard(job.index)
-        insort(self._running_weights, self._raw[job.index])
-        self._set(job, allocation)
-
-    def _apply(self, changes: Changes) -> None:
-        for index, allocation in changes.items():
-            self._set(self._running[index], allocation)
-
     def _set(self, job: PolicyJob, allocation: Allocation) -> None:
-        """Let `job` hold `allocation` from now on."""
-        self._running.set(job, allocation)
-        self._changes[job.index] = allocation
+        """Let `job` hold `allocation`; a job that is launched starves no more."""
+        if job.index not in self._running:
+            self._starving.discard(job.index)
+            insort(self._running_weights, self._raw[job.index])
+        super()._set(job, allocation)
 
 
 def _entered(job: PolicyJob) -> tuple[float, int]:

@@ -8,6 +8,7 @@ from itertools import chain, zip_longest
 from typing import Any, NamedTuple
 
 from baselines.counts import FixedCounts
+from oasis.model.groups import GROUPS, TaskGroup
 from oasis.scheduling import (
     NOTHING,
     Allocation,
@@ -25,7 +26,7 @@ from oasis.scheduling.job import Demand
 
 
 class Pod(NamedTuple):
-    """A task that waits for a machine; `group` is "worker" or "ps"."""
+    """A task that waits for a machine; `group` is the name of a `TaskGroup`, as in saved states."""
 
     job: PolicyJob
     group: str
@@ -33,7 +34,7 @@ class Pod(NamedTuple):
     @property
     def size(self) -> Size:
         """Pods of one size fit on the same machines."""
-        return self.group, self.job.worker if self.group == "worker" else self.job.ps
+        return self.group, TaskGroup(self.group).of(self.job)
 
 
 Size = tuple[str, Demand]  # of a group
@@ -119,8 +120,9 @@ class KubernetesDefault(BasePolicy):
         pods = []
         for job in jobs:
             workers, ps = self._book.counts[job.index]
-            pods.append([Pod(job, "ps")] * ps + [Pod(job, "worker")] * workers)
-            self._bound[job.index] = {"worker": {}, "ps": {}}
+            servers = [Pod(job, TaskGroup.PS)] * ps
+            pods.append(servers + [Pod(job, TaskGroup.WORKER)] * workers)
+            self._bound[job.index] = {group: {} for group in GROUPS}
         turns = chain.from_iterable(zip_longest(*pods)) if self.interleave else chain(*pods)
         self._enter(pod for pod in turns if pod is not None)
 
@@ -144,7 +146,7 @@ class KubernetesDefault(BasePolicy):
     def _recreate(self, lost: set[int]) -> None:
         """Put bound pods that wait on a lost machine for the rest of their job into the queue."""
         for index, bound in self._bound.items():
-            for group in ("ps", "worker"):
+            for group in reversed(GROUPS):  # parameter servers first, as when a job arrives
                 for machine in lost & bound[group].keys():
                     pods = bound[group].pop(machine)
                     self._enter([Pod(self._book.jobs[index], group)] * pods)
@@ -187,9 +189,7 @@ class KubernetesDefault(BasePolicy):
 
     def _allocation(self, index: int) -> Allocation:
         bound = self._bound[index]
-        return Allocation(
-            tuple(sorted(bound["worker"].items())), tuple(sorted(bound["ps"].items()))
-        )
+        return Allocation(*(tuple(sorted(bound[group].items())) for group in GROUPS))
 
     def _is_whole(self, index: int) -> bool:
         allocation = self._allocation(index)

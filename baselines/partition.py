@@ -12,10 +12,11 @@ from dataclasses import dataclass
 import pulp
 
 from baselines.fair_shares import Fairness, Portions
+from oasis.model.groups import GROUPS, TaskGroup
 from oasis.model.rounding import TOLERANCE, FloatArray
-from oasis.scheduling.job import Allocation, Demand, PolicyJob, Tasks
+from oasis.scheduling.job import Allocation, PolicyJob, Tasks
 from oasis.scheduling.placement import Room
-from oasis.scheduling.site import GROUPS, Site
+from oasis.scheduling.site import Site
 from oasis.solvers import Status, highs
 
 # A job whose count lies this little above a whole number of parameter servers is not given it.
@@ -53,9 +54,9 @@ class Candidate:
         cls, job: PolicyJob, held: Allocation, portions: Portions, fairness: Fairness
     ) -> Candidate:
         """`job` as it stands."""
-        tasks = (portions.of_task(job, "worker"), portions.of_task(job, "ps"))
+        worker, ps = (portions.of_task(job, group) for group in GROUPS)
         index = job.index
-        return cls(job, held, tasks, fairness.per_worker[index], fairness.fair[index])
+        return cls(job, held, (worker, ps), fairness.per_worker[index], fairness.fair[index])
 
     @property
     def runs(self) -> bool:
@@ -137,8 +138,8 @@ class Partition:
         """Rows (3), (6), (7) of a job, its fairness loss and whether it is adjusted."""
         job = candidate.job
         runs = self.problem.add_variable(f"runs_{k}", int(candidate.runs), 1, pulp.LpInteger)
-        workers = self._add_tasks(k, "worker", job.worker, job.max_workers)
-        ps = self._add_tasks(k, "ps", job.ps, job.ps_needed(job.max_workers))
+        most = (job.max_workers, job.ps_needed(job.max_workers))
+        workers, ps = (self._add_tasks(k, job, *each) for each in zip(GROUPS, most, strict=True))
         self._tasks.append((workers, ps))
         count = self._add_count(f"n_{k}", workers, job.max_workers)
         needed, fixed = job.ps_line
@@ -159,10 +160,10 @@ class Partition:
         return loss, self._add_change(k, candidate) if candidate.runs else []
 
     def _add_tasks(
-        self, k: int, group: str, demand: Demand, most: int
+        self, k: int, job: PolicyJob, group: TaskGroup, most: int
     ) -> dict[int, pulp.LpVariable]:
         """Tasks of a job by machine, at most as many as fit there."""
-        tasks = {}
+        tasks, demand = {}, group.of(job)
         for machine in self._site.machines_for(group):
             room = self._free[machine]
             fit = min([most, *(room[resource] // amount for resource, amount in demand)])

@@ -7,10 +7,83 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from baselines.counts import Gpus
-from baselines.queues import STRICT, OneLine
-from baselines.turns import Turns
+from baselines.queues import STRICT, Misfits, OneLine
 from oasis.model.rounding import TOLERANCE
-from oasis.scheduling import NOTHING, Plan, PolicyJob, Site, View
+from oasis.scheduling import NOTHING, Allocation, Placement, Plan, PolicyJob, Room, Site, View
+
+
+class Turns:
+    """Two rooms: what is free, and what would be if all whose turn has not come had left.
+
+    A job goes where there is free room; only if it does not fit there does it displace others. So
+    nobody is moved or paused for the sake of a job that an idle machine could take.
+
+    Parameters
+    ----------
+    site : Site
+        The machines.
+    placement : Placement
+        Where tasks go.
+    view : View
+        The present.
+    running : iterable of PolicyJob
+        Those that run and have no turn yet; each must get one before it counts as placed.
+
+    Examples
+    --------
+    Machine 0 is held by a job whose turn comes later, and machine 1 is free:
+
+    >>> from oasis.scheduling import BestFit, Machine
+    >>> site = Site(("gpu",), (Machine("n0", (4.0,)), Machine("n1", (4.0,))))
+    >>> later, now = (PolicyJob(name, 0.0, 1.0, ((0, 1),), index=k) for k, name in enumerate("ab"))
+    >>> class Present:
+    ...     def free(self):
+    ...         return [(0,), (4,)]
+    ...     def down(self):
+    ...         return set()
+    ...     def allocation(self, job):
+    ...         return Allocation(((0, 4),))
+    >>> turns = Turns(site, BestFit(), Present(), [later])
+    >>> turns.start(now, 4, 0).workers, turns.keep(later)
+    (((1, 4),), True)
+    """
+
+    def __init__(
+        self, site: Site, placement: Placement, view: View, running: Iterable[PolicyJob]
+    ) -> None:
+        self._placement, self._view = placement, view
+        self._free, self._misfits = Room(site, view.free(), view.down()), Misfits()
+        self._without_later = Room(site, self._free.free.copy(), self._free.down)
+        # Of the second room, those that run get their places back one by one, as their turns come.
+        for job in running:
+            self._without_later.release(job, view.allocation(job))
+
+    def keep(self, job: PolicyJob) -> bool:
+        """Let `job`, which runs, stay where it is; if others took its place, it leaves it."""
+        held = self._view.allocation(job)
+        if self._without_later.hold(job, held):
+            return True
+        # Others were placed over it: what it held beside them is free for those that come next.
+        self._free.release(job, held)
+        return False
+
+    def start(self, job: PolicyJob, workers: int, ps: int) -> Allocation | None:
+        """Place `job`, which holds nothing (any more); None if it does not fit."""
+        if self._misfits.has(job, workers, ps):
+            return None
+        # Free room first: only a job that fits nowhere else may displace others.
+        found = self._placement.place(self._free, job, workers, ps)
+        if found is not None:
+            other = self._without_later
+        else:
+            found = self._placement.place(self._without_later, job, workers, ps)
+            other = self._free
+        if found is None:
+            self._misfits.add(job, workers, ps)
+        else:
+            other.occupy(job, found)
+        return found
+
 
 Workers = tuple[PolicyJob, int]
 
@@ -164,8 +237,8 @@ class Ordered(OneLine):
 
     def _serve(self, view: View, plan: Plan) -> None:
         running = sorted(self._key(job, view) for job in self._running.values())
-        # so many of the waiting and of the running jobs have had their turn: those that run and go
-        # before everybody who waits stay where they are
+        # `served` of the waiting and `first` of the running jobs have had their turn. Running jobs
+        # that go before every waiting one stay where they are, so their turns are not played.
         served, first = 0, bisect_left(running, self._waiting[0])
         jobs = self._book.jobs
         now_running = {index: jobs[index] for _, index in running[:first]}
@@ -183,10 +256,10 @@ class Ordered(OneLine):
                 plan.changes[job.index] = allocation
                 now_running[job.index] = job
             elif self.line == STRICT:
-                break
+                break  # whoever is behind waits, or is paused below
             else:
                 passed.append(key)
-                if not waits:
+                if not waits:  # it ran, and its place went to a job before it
                     plan.changes[job.index] = NOTHING
             served, first = served + waits, first + (not waits)
         self._waiting[:served] = passed
@@ -346,7 +419,7 @@ class LAS(Ordered):
     def before_serving(self, view: View) -> None:
         """Put those that passed a threshold at the end of their next queue, in order of time."""
         if self.order == ARRIVAL:
-            return
+            return  # the key is computed from the service each time; no places are kept
         for job in view.finished:
             self._stands.pop(job.index, None)
         fallen = []
@@ -354,6 +427,7 @@ class LAS(Ordered):
             queue = self._levels.level(self._levels.service(job, workers, view))
             if queue != self._stands[job.index][0]:
                 fallen.append((-self._levels.since_end(job, workers, view), job.index, queue))
+        # Who passed its threshold first stands before those that passed one since.
         for _, index, queue in sorted(fallen):
             self._stands[index] = queue, WAITS, self._behind()
 
@@ -365,6 +439,7 @@ class LAS(Ordered):
             queue, stand, _ = self._stands[index]
             if stand == WAITS:
                 self._stands[index] = queue, RUNS, self._behind()
+        # Backwards, because each goes before all that were moved so far: their order stays.
         for place in reversed(range(len(self._waiting))):
             _, index = self._waiting[place]
             queue, stand, _ = self._stands[index]

@@ -362,7 +362,7 @@ class PriorityQueue(GangController):
         )
         if made is None:
             return False
-        self._enter(made[0])
+        self._resize(made[0])
         self._set(best, made[1])
         return True
 
@@ -377,13 +377,13 @@ class PriorityQueue(GangController):
 
         running = list(self._running)
         changes = scale_down_as_printed(self._room, running, self._running.held, fits)
-        self._enter(changes or {})
+        self._resize(changes or {})
         return changes is not None
 
     def scale_up(self) -> None:
         """Scale-up: running jobs take what is left."""
         running = self._running
-        self._enter(scale_up(self._room, running.growing(), running.held, self.weighting))
+        self._resize(scale_up(self._room, running.growing(), running.held, self.weighting))
 
     def _best_if_worth_most(self) -> PolicyJob | None:
         """The first job of the queue, if it is worth more than all that run (lines 2-6)."""
@@ -392,7 +392,7 @@ class PriorityQueue(GangController):
         if best is None:
             return None
         heap = self._by_worth
-        while heap and heap[0][1] not in self._running:
+        while heap and heap[0][1] not in self._running:  # left the heap late, when it is on top
             heappop(heap)
         return best if not heap or self._worth(best) > -heap[0][0] else None
 
@@ -411,7 +411,3 @@ class PriorityQueue(GangController):
         if job.index not in self._running:
             heappush(self._by_worth, (-self._worth(job), job.index))
         super()._set(job, allocation)
-
-    def _enter(self, changes: Changes) -> None:
-        for index, allocation in changes.items():
-            self._set(self._running[index], allocation)

@@ -328,6 +328,8 @@ class EASY(Queued):
         for index, allocation in plan.changes.items():
             now.occupy(jobs[index], allocation)
         promised, later = self._promise(now, view, plan)
+        # Two sets of sizes that did not fit: a job that ends in time needs room now, one that does
+        # not needs room beside the head as well, and may fail where an equal one succeeds.
         quick, slow = Misfits(), Misfits()
         stay = self._line[:1]
         for key in self._line[1:]:
@@ -349,6 +351,8 @@ class EASY(Queued):
         jobs, (_, head) = self._book.jobs, self._line[0]
         started = {index: jobs[index] for index in plan.changes}
         leaving = [(self._end(job, view), job) for job in (self._running | started).values()]
+        # Release in order of the ends; jobs that end together leave together, before the head is
+        # tried, so that the promise does not depend on their order.
         leaving.sort(key=lambda entry: entry[0])
         later = Room(self._site, now.free.copy(), now.down)
         rule = self._placing.on(self._site)
@@ -370,6 +374,7 @@ class EASY(Queued):
         tasks = self._book.counts[job.index]
         if later is None:
             return self._placement.place(now, job, *tasks)
+        # It runs past the promised time, so each of its places must be free at both.
         both = [
             tuple(map(min, row, other)) for row, other in zip(now.free, later.free, strict=True)
         ]

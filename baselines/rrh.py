@@ -95,6 +95,7 @@ class Prospects:
         """When the last job of `order` starts, counted from now."""
         running: list[tuple[float, float]] = []
         now, free = 0.0, 1.0
+        # The cluster as one resource: each job waits until the shares before it leave enough.
         for j in order:
             while running and self._shares[j] > free + TOLERANCE:
                 now, share = heappop(running)
@@ -215,6 +216,7 @@ class RRH(BasePolicy):
         prospects = self._prospects(view)
         rewards = prospects.rewards(self.weight).tolist()
         newest = len(rewards) - 1
+        # The candidate schedule: all accepted jobs and this one, by reward, early arrivals first.
         order = sorted(range(len(rewards)), key=lambda k: (-rewards[k], k))
         value, cost = prospects.candidate(newest, order)
         if value - cost <= self.threshold or value <= 0:
@@ -237,7 +239,7 @@ class RRH(BasePolicy):
             job = self._jobs[index]
             held = view.allocation(job)
             if held.workers and room.hold(job, held):
-                continue
+                continue  # nobody before it needed its place: moving it would gain nothing
             found = self._placement.place(room, job, *self._needs[index]) or NOTHING
             if found != held:
                 plan.changes[index] = found

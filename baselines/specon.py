@@ -423,13 +423,14 @@ class SpeCon(GangController):
         self.place_in_turn()
         decided, interval = len(self.log), self.interval / self._site.unit_seconds
         if self._looks * interval <= view.now:
+            # Looks that nobody was there for are skipped: only the next multiple counts.
             self._looks = max(self._looks, int(view.now // interval))
             while self._looks * interval <= view.now:
                 self._looks += 1
             for container in self.look_at_containers(view):
                 self.reallocate(container, view.now)
         self.even_out(view.now)
-        if len(self.log) > decided:
+        if len(self.log) > decided:  # a move may have made room for one that waits
             self.place_in_turn()
         if self._watched:
             self._plan.wake_at = self._looks * interval
@@ -537,7 +538,7 @@ class SpeCon(GangController):
             return False
         if not self._room.hold(container.job, there):
             return False
-        self._room.release(container.job, there)
+        self._room.release(container.job, there)  # it was only asked: nothing moves here
         return True
 
     def _usage(self, machine: int) -> float:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:  # for type checkers and editors; at run time NAMES says where
     from oasis.certify.certificate import Certificate as Certificate
     from oasis.certify.duality import dual_bound as dual_bound
     from oasis.certify.verify import verify as verify
+    from oasis.driver.live import LiveScheduler as LiveScheduler
     from oasis.model.cluster import Cluster as Cluster
     from oasis.model.cluster import Server as Server
     from oasis.model.decision import Decision as Decision
@@ -73,7 +74,6 @@ if TYPE_CHECKING:  # for type checkers and editors; at run time NAMES says where
     from oasis.online.best_schedule import (
         best_schedule as best_schedule,
     )
-    from oasis.online.live.scheduler import LiveScheduler as LiveScheduler
     from oasis.online.oasis import OASiS as OASiS
     from oasis.online.prices import PriceBounds as PriceBounds
     from oasis.online.prices import PriceFunction as PriceFunction
@@ -102,7 +102,7 @@ NAMES = {
     "model.schedule": ("Schedule",),
     "model.utility": ("Constant", "Deadline", "Piecewise", "Sigmoid", "Utility"),
     "online.best_schedule": ("BestSchedule", "best_schedule"),
-    "online.live.scheduler": ("LiveScheduler",),
+    "driver.live": ("LiveScheduler",),
     "online.oasis": ("OASiS",),
     "online.prices": ("PriceBounds", "PriceFunction"),
     "online.recourse.learned": ("LearnedPrices",),

@@ -8,11 +8,12 @@ from dataclasses import replace
 import numpy as np
 
 from oasis.model.errors import InstanceError, located_at
+from oasis.model.groups import GROUPS
 from oasis.model.instance import Instance, expect_instance
 from oasis.model.rounding import FloatArray
 from oasis.model.validation import LARGEST_SIZE, describe, integer
 from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION, PriceBounds, PriceFunction
-from oasis.online.recourse.learned import GROUPS, LearnedPrices
+from oasis.online.recourse.learned import LearnedPrices
 from oasis.solvers.budget import Stop
 from offline.column_generation.bound import configuration_bound
 
@@ -84,11 +85,9 @@ def learn_prices(
         slots = np.arange(instance.horizon) % size
         np.add.at(days, slots, 1.0)
         found = configuration_bound(instance, stop=stop)
-        for group, prices, capacity in (
-            ("worker", found.worker_prices, instance.cluster.worker_capacity),
-            ("ps", found.ps_prices, instance.cluster.ps_capacity),
-        ):
-            np.add.at(sums[group], slots, group_prices(prices, capacity))
+        for group, prices in zip(GROUPS, (found.worker_prices, found.ps_prices), strict=True):
+            by_slot = group_prices(prices, group.capacity(instance.cluster))
+            np.add.at(sums[group], slots, by_slot)
         bounds.append(
             PriceBounds.from_instance(instance, min_utility_fraction=min_utility_fraction)
         )

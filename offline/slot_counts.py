@@ -104,8 +104,9 @@ def _fits(
 
 def _splits(total: int, servers: int) -> Iterator[tuple[int, ...]]:
     """All ways to split `total` items over `servers` servers."""
-    if servers == 1:
-        yield (total,)
+    if servers <= 1:
+        if servers or not total:  # without a server there is one way to place nothing
+            yield (total,) * servers
         return
     for first in range(total, -1, -1):
         for rest in _splits(total - first, servers - 1):

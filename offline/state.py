@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
@@ -263,6 +263,28 @@ def trivial_bound(instance: Instance) -> float:
     return math.fsum(
         float(job.utility(job.shortest_duration(seconds) - 1)) for job in instance.jobs
     )
+
+
+def read_prices(given: Sequence[Any], instance: Instance) -> tuple[FloatArray, FloatArray]:
+    """Prices (T, H, R) and (T, K, R) from their lists, which do not tell R where a group is empty.
+
+    Examples
+    --------
+    >>> import oasis
+    >>> from offline.state import read_prices
+    >>> instance = oasis.generate("testbed", jobs=1, worker_servers=1, ps_servers=0, horizon=2)
+    >>> worker, ps = read_prices([[[[0.0] * 5]] * 2, [[]] * 2], instance)
+    >>> worker.shape, ps.shape
+    ((2, 1, 5), (2, 0, 5))
+    """
+    cluster = instance.cluster
+    worker, ps = (
+        np.array(rows, dtype=np.float64).reshape(instance.horizon, *capacity.shape)
+        for rows, capacity in zip(
+            given, (cluster.worker_capacity, cluster.ps_capacity), strict=True
+        )
+    )
+    return worker, ps
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

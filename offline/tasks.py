@@ -33,7 +33,7 @@ from offline.model.milp import CompactMethod, CompactParams
 from offline.params import Params
 from offline.problem import OfflineProblem
 from offline.processes import Message, Partner, plain
-from offline.state import OnlinePrices, SolveState, WarmStart
+from offline.state import OnlinePrices, SolveState, WarmStart, read_prices
 
 OTHERS = "another process"  # found what this one was told of
 SAID_BEFORE = 1e-9  # relative: a bound that is lower by less than this is not sent
@@ -73,8 +73,7 @@ class Child:
         self.instance = instance_from_dict(problem["instance"])
         schedules, prices = schedules_by_job(problem["schedules"]), None
         if problem.get("prices") is not None:
-            workers, ps = map(np.array, problem["prices"])
-            prices = OnlinePrices(workers, ps, schedules)
+            prices = OnlinePrices(*read_prices(problem["prices"], self.instance), schedules)
         self.start = WarmStart(schedules, prices)
         kind, self._work = TASKS[problem["task"]]
         self.params = kind.from_dict(problem["params"])

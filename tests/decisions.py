@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from oasis.driver.driver import Driver
+from oasis.driver.policy_state import encode
 from oasis.kubernetes.objects.oasis_job import JobSpec
-from oasis.kubernetes.planning.driver import Driver
-from oasis.kubernetes.planning.policy_state import encode
 from oasis.scheduling.job import Allocation, PolicyJob
 from oasis.scheduling.policy import Plan, Policy, View
 from oasis.scheduling.site import Site

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 import oasis
 from experiments.cli import console
 from experiments.cli.options import AsJson, Picture, ResultFile, Style, is_stdout
+from experiments.evaluation.comparison import Comparison
 from experiments.evaluation.provenance import Recipe
+from experiments.evaluation.tables import unfinished_notes
 from oasis.model.errors import OasisError
 from oasis.model.file_kinds import ELASTIC, INSTANCE, JOB, RESULTS, SCHEDULES, kind_of_data
 from oasis.model.files import write_text
@@ -225,6 +227,32 @@ class Delivery:
             draw=draw,
             style=self.style,
         )
+
+
+def deliver_comparison(
+    comparison: Comparison,
+    document: dict[str, Any],
+    table: tuple[Sequence[tuple[str, bool]], Callable[[Comparison], Any], str],
+    delivery: Delivery,
+) -> int:
+    """Print a comparison as a table with its notes, or as its document, and write what was asked.
+
+    `table` is its columns, what makes its rows, and its title. Returns the exit code, which says
+    whether Ctrl-C has left policies out.
+    """
+    columns, rows, title = table
+
+    def show() -> None:
+        console.print_rows(columns, rows(comparison), title=title)
+        console.print_notes(unfinished_notes(comparison))
+
+    def draw() -> Figure:
+        from experiments.plotting import comparison_page  # noqa: PLC0415 (needs an extra)
+
+        return comparison_page(comparison)
+
+    delivery(document, show, draw)
+    return console.note_missing(comparison.missing)
 
 
 def with_delivery(command: Command) -> Command:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 import oasis
 from experiments.evaluation.intervals import interval_of, scale_of
@@ -18,7 +18,8 @@ from oasis.model.instance import Instance, expect_instance
 from oasis.model.summary import Facts, Summarised
 from oasis.model.validation import describe
 from oasis.scheduling.policy_check import parameters_of, report_of
-from oasis.simulator import Outcome, Policy, Scheduler, Workload, replay
+from oasis.simulator import Outcome, Policy, Workload, replay
+from oasis.simulator.outcome import JobTimes
 from oasis.simulator.result import Run
 
 SLOT_SECONDS = 600.0  # length of the slots of OASiS and recourse on elastic jobs
@@ -173,6 +174,52 @@ def until_interrupted(
     return rows, {MISSING: missing} if missing else {}
 
 
+Figure = Callable[[Outcome], Any]
+
+
+def _mean(part: Callable[[JobTimes], float]) -> Figure:
+    """The mean over all jobs of one of their times."""
+    return lambda outcome: math.fsum(map(part, outcome.jobs)) / len(outcome.jobs)
+
+
+def _total(part: Callable[[JobTimes], int]) -> Figure:
+    """How often something was done to the jobs, all together."""
+    return lambda outcome: sum(map(part, outcome.jobs))
+
+
+# What each figure is, whatever it is compared on; times are in slots on an instance, and in seconds
+# on traces and elastic jobs. Comparisons differ in which of them they show (`measured`).
+FIGURES: Mapping[str, Figure] = {
+    "finished": lambda outcome: len(outcome.completions),
+    "unfinished": lambda outcome: outcome.unfinished,
+    "rejected": _total(lambda job: job.refusal is not None),
+    "mean_completion": lambda outcome: outcome.mean_completion,
+    "median_completion": lambda outcome: outcome.median_completion,
+    "p95_completion": lambda outcome: outcome.completion_quantile(0.95),
+    "mean_waiting": _mean(lambda job: job.waiting),
+    "mean_running": _mean(lambda job: job.running),
+    "mean_overhead": _mean(lambda job: job.overhead),
+    "mean_stalled": _mean(lambda job: job.stalled),
+    "restarts": _total(lambda job: job.restarts),
+    "resizes": _total(lambda job: job.resizes),
+    "migrations": _total(lambda job: job.migrations),
+    "makespan": lambda outcome: outcome.makespan,
+    "given_up_after_start": lambda outcome: outcome.given_up_after_start,
+    "wasted_share": lambda outcome: outcome.wasted_share,
+    "utilisation": lambda outcome: outcome.utilisation,
+    "use": lambda outcome: outcome.use,
+    "gpu_utilisation": lambda outcome: outcome.use.get("gpu"),
+    "policy_calls": lambda outcome: outcome.calls,
+    "policy_seconds": lambda outcome: outcome.policy_seconds,
+    "simulator_seconds": lambda outcome: outcome.simulator_seconds,
+}
+
+
+def measured(outcome: Outcome, *names: str) -> dict[str, Any]:
+    """Figures of a run by name, as plain data."""
+    return {name: FIGURES[name](outcome) for name in names}
+
+
 def figures(run: Run) -> dict[str, Any]:
     """The figures by which policies are compared, as plain data; measured times come last.
 
@@ -188,23 +235,16 @@ def figures(run: Run) -> dict[str, Any]:
         "total_utility": run.total_utility,
         "admitted": run.admitted,
         "rejected": run.rejected,
-        "finished": len(outcome.completions),
-        "unfinished": outcome.unfinished,
-        "mean_completion": outcome.mean_completion,
-        "p95_completion": outcome.completion_quantile(0.95),
-        "makespan": outcome.makespan,
-        "given_up_after_start": outcome.given_up_after_start,
-        "wasted_share": outcome.wasted_share,
-        "utilisation": outcome.utilisation,
+        **measured(outcome, "finished", "unfinished", "mean_completion", "p95_completion"),
+        **measured(outcome, "makespan", "given_up_after_start", "wasted_share", "utilisation"),
         "decision_seconds": run.latency,
-        "policy_seconds": outcome.policy_seconds,
-        "simulator_seconds": outcome.simulator_seconds,
+        **measured(outcome, "policy_seconds", "simulator_seconds"),
     }
 
 
 def compare(
     instance: Instance,
-    policies: Mapping[str, Callable[[], Policy | Scheduler]],
+    policies: Mapping[str, Callable[[], Policy]],
     *,
     on_decision: Callable[[str], None] | None = None,
 ) -> Comparison:
@@ -279,7 +319,7 @@ def replay_each(
     options: Mapping[str, Any] | None = None,
     keep_interrupted: bool = False,
 ) -> dict[str, dict[str, Any]]:
-    """Run each policy on `workload`; replayed_figures by its name, as plain data.
+    """Run each policy on `workload`; its figures by its name, as plain data.
 
     Parameters
     ----------
@@ -291,10 +331,10 @@ def replay_each(
         Called for each job that finished, for progress.
     options : mapping, optional
         Further arguments of `oasis.simulator.replay`: speed, costs, observation. Where they are
-        given, the replayed_figures say how often jobs were changed and what that cost them too.
+        given, the figures say how often jobs were changed and what that cost them too.
     keep_interrupted : bool
         Whether Ctrl-C keeps the policies that are done, as `until_interrupted` does; those that
-        have no replayed_figures are missing then.
+        have no figures are missing then.
 
     Raises
     ------
@@ -306,7 +346,7 @@ def replay_each(
     >>> from oasis.simulator import PlainJob, rigid_workload
     >>> workload = rigid_workload([PlainJob("a", 0.0, 60.0, 1), PlainJob("b", 0.0, 30.0, 1)], 1, 1)
     >>> found = replay_each(workload, {"fifo": {}, "srtf": {"line": "fit"}})
-    >>> {name: replayed_figures["mean_completion"] for name, replayed_figures in found.items()}
+    >>> {name: row["mean_completion"] for name, row in found.items()}
     {'fifo': 75.0, 'srtf': 60.0}
     """
     made = {name: _plain_policy(name, given) for name, given in policies.items()}
@@ -319,51 +359,34 @@ def replay_each(
     return until_interrupted(made, run, keep=keep_interrupted)[0]
 
 
+# How often jobs were changed, and what that cost them.
+CHANGES = (
+    *("mean_running", "mean_overhead", "mean_stalled"),
+    *("restarts", "resizes", "migrations", "use"),
+)
+
+
 def _run(
     workload: Workload, policy: Policy, told: Any, options: Mapping[str, Any] | None
 ) -> dict[str, Any]:
     outcome = replay(workload, policy, on_settled=told, **(options or {}))
     found = replayed_figures(policy, outcome)
-    return found if options is None else found | changes(outcome)
-
-
-def changes(outcome: Outcome) -> dict[str, Any]:
-    """How often the jobs were changed, and the mean times of it in seconds."""
-    jobs = outcome.jobs
-    count = len(jobs)
-    return {
-        "mean_running": math.fsum(job.running for job in jobs) / count,
-        "mean_overhead": math.fsum(job.overhead for job in jobs) / count,
-        "mean_stalled": math.fsum(job.stalled for job in jobs) / count,
-        "restarts": sum(job.restarts for job in jobs),
-        "resizes": sum(job.resizes for job in jobs),
-        "migrations": sum(job.migrations for job in jobs),
-        "use": outcome.use,
-    }
+    return found if options is None else found | measured(outcome, *CHANGES)
 
 
 def _plain_policy(name: str, options: Mapping[str, Any]) -> Policy:
-    return cast(Policy, entry_of(name, PLAIN).make(None, options))
+    return entry_of(name, PLAIN).make(None, options)
 
 
 def replayed_figures(policy: Policy, outcome: Outcome) -> dict[str, Any]:
     """Figures of one replay as plain data; times are in seconds."""
-    jobs = outcome.jobs
     seconds = outcome.policy_seconds + outcome.simulator_seconds
     return {
-        "finished": len(outcome.completions),
-        "unfinished": outcome.unfinished,
-        "rejected": sum(job.refusal is not None for job in jobs),
-        "mean_completion": outcome.mean_completion,
-        "median_completion": outcome.median_completion,
-        "p95_completion": outcome.completion_quantile(0.95),
-        "mean_waiting": math.fsum(job.waiting for job in jobs) / len(jobs),
-        "makespan": outcome.makespan,
-        "gpu_utilisation": outcome.use.get("gpu"),
-        "policy_calls": outcome.calls,
-        "policy_seconds": outcome.policy_seconds,
-        "simulator_seconds": outcome.simulator_seconds,
-        "jobs_per_second": len(jobs) / seconds if seconds else None,
+        **measured(outcome, "finished", "unfinished", "rejected"),
+        **measured(outcome, "mean_completion", "median_completion", "p95_completion"),
+        **measured(outcome, "mean_waiting", "makespan", "gpu_utilisation", "policy_calls"),
+        **measured(outcome, "policy_seconds", "simulator_seconds"),
+        "jobs_per_second": len(outcome.jobs) / seconds if seconds else None,
         "parameters": parameters_of(policy),
         "report": report_of(policy),
     }
@@ -378,7 +401,7 @@ AVERAGED = (
 
 def compare_over_seeds(
     instance: Instance,
-    policies: Mapping[str, Callable[[int | None], Policy | Scheduler]],
+    policies: Mapping[str, Callable[[int | None], Policy]],
     seeds: Mapping[str, Sequence[int]],
     *,
     on_decision: Callable[[str], None] | None = None,
@@ -441,7 +464,7 @@ def compare_over_seeds(
 
 def _merged(rows: Sequence[Mapping[str, Any]], seeds: Sequence[int]) -> dict[str, Any]:
     kept = ("parameters", "report", "policy_options", "policy_files")
-    means = {k: v if k in kept else _mean([row[k] for row in rows]) for k, v in rows[0].items()}
+    means = {k: v if k in kept else _mean_row([row[k] for row in rows]) for k, v in rows[0].items()}
     found = {}
     for figure in AVERAGED:
         values = [row[figure] for row in rows]
@@ -450,9 +473,9 @@ def _merged(rows: Sequence[Mapping[str, Any]], seeds: Sequence[int]) -> dict[str
     return means | {OVER_SEEDS: {"seeds": list(seeds), "figures": found}}
 
 
-def _mean(values: Sequence[Any]) -> Any:
+def _mean_row(values: Sequence[Any]) -> Any:
     """Mean of numbers, also inside of mappings; None where no run has one."""
     if isinstance(values[0], Mapping):
-        return {key: _mean([value[key] for value in values]) for key in values[0]}
+        return {key: _mean_row([value[key] for value in values]) for key in values[0]}
     known = [value for value in values if value is not None]
     return math.fsum(known) / len(known) if known else None

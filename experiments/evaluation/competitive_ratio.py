@@ -20,7 +20,7 @@ from oasis.model.instance import Instance, expect_instance
 from oasis.model.schedule import schedules_by_job
 from oasis.model.summary import Facts, Summarised, short
 from oasis.online.oasis import OASiS
-from oasis.simulator import Policy, Scheduler, simulate
+from oasis.simulator import Policy, simulate
 from oasis.simulator.result import Run
 from oasis.solvers import SolveProgress, Status
 from oasis.solvers.budget import Budget, Stop, stop_of
@@ -236,7 +236,7 @@ def competitive_ratio(
     method: str = "auto",
     stop: Stop | None = None,
     seed: int = 0,
-    scheduler: Policy | Scheduler | None = None,
+    scheduler: Policy | None = None,
     on_progress: Callable[[SolveProgress], None] | None = None,
     time_limit: float | EllipsisType | None = ...,
     work_limit: float | None = None,
@@ -281,7 +281,7 @@ def competitive_ratio(
     """
     expect_instance(instance)
 
-    def make() -> Policy | Scheduler:
+    def make() -> Policy:
         return scheduler or OASiS.from_instance(instance)
 
     stop = stop_of(stop, time_limit, work_limit, gap, no_improvement)
@@ -291,7 +291,7 @@ def competitive_ratio(
 
 def measure(
     instance: Instance,
-    make: Callable[[], Policy | Scheduler],
+    make: Callable[[], Policy],
     solve_offline: Callable[..., OfflineResult],
     method: str,
     on_progress: Callable[[SolveProgress], None] | None,
@@ -315,7 +315,7 @@ def measure(
         Makes the context inside which Ctrl-C may raise KeyboardInterrupt.
     """
     decided: list[Decision] = []
-    policy: Policy | Scheduler | None = None
+    policy: Policy | None = None
     online = SolveState(Budget(), on_progress)
     try:
         with raising():
@@ -336,7 +336,7 @@ def measure(
 
 
 def _online(
-    instance: Instance, policy: Policy | Scheduler, state: SolveState, decided: list[Decision]
+    instance: Instance, policy: Policy, state: SolveState, decided: list[Decision]
 ) -> tuple[Run, WarmStart]:
     """The run of `policy`, and where the offline solve starts: never below what it has earned."""
     if isinstance(policy, OASiS):
@@ -358,9 +358,7 @@ def _check_theorem(offline: OfflineResult, certificate: Certificate) -> None:
         raise VerificationError("corrected Theorem 4", f"{bound}, {detail}")
 
 
-def _unfinished(
-    instance: Instance, policy: Policy | Scheduler | None, decided: list[Decision]
-) -> Run:
+def _unfinished(instance: Instance, policy: Policy | None, decided: list[Decision]) -> Run:
     """The run up to the last decision before Ctrl-C; `policy` is None if it was not made yet."""
     seed = instance.metadata.get("seed")
     name = OASiS.name if policy is None else policy.name

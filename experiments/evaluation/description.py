@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from oasis.model.cluster import Cluster, Server
+from oasis.model.cluster import Cluster
+from oasis.model.groups import GROUPS, TaskGroup
 from oasis.model.instance import Instance
 from oasis.model.job import Job
 from oasis.model.resources import as_array
@@ -22,7 +23,7 @@ class OfferedLoad:
 
     Parameters
     ----------
-    group : {"worker", "ps"}
+    group : TaskGroup
         Of which servers.
     resource : str
         The resource.
@@ -32,7 +33,7 @@ class OfferedLoad:
         Shape (T,): the demand of `Description`.
     """
 
-    group: str
+    group: TaskGroup
     resource: str
     capacity: float
     wanted: FloatArray
@@ -67,9 +68,6 @@ class OfferedLoad:
             "peak_slot": self.peak_slot,
             "wanted": self.wanted.tolist(),
         }
-
-
-GROUPS = ("worker", "ps")
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,31 +117,23 @@ def run_alone(job: Job, instance: Instance) -> Alone:
 
 def is_wide(job: Job, cluster: Cluster) -> bool:
     """Whether a worker fits on some server, but two of them on none."""
-    return max(_tasks(job, "worker", cluster, 2), default=0) == 1
+    return max(_tasks(job, TaskGroup.WORKER, cluster, 2)) == 1
 
 
-def servers_of(cluster: Cluster, group: str) -> tuple[Server, ...]:
-    """The servers of a group, identical ones together."""
-    return cluster.worker_servers if group == "worker" else cluster.ps_servers
-
-
-def _room(job: Job, group: str, cluster: Cluster, most: int) -> int:
+def _room(job: Job, group: TaskGroup, cluster: Cluster, most: int) -> int:
     """Tasks that fit on all empty servers of the group together, at most `most` on each."""
+    servers = group.servers(cluster)
     tasks = _tasks(job, group, cluster, most)
-    servers = servers_of(cluster, group)
     return sum(count * server.count for count, server in zip(tasks, servers, strict=True))
 
 
-def _tasks(job: Job, group: str, cluster: Cluster, most: int) -> list[int]:
+def _tasks(job: Job, group: TaskGroup, cluster: Cluster, most: int) -> list[int]:
     """Tasks that fit on one empty server of each kind, at most `most`."""
-    demand: Mapping[str, float] = getattr(job, group)
-    servers = servers_of(cluster, group)
-    table = np.array([as_array(server.capacity, cluster.resources) for server in servers])
-    found: list[int] = units(table, as_array(demand, cluster.resources), most).tolist()
+    names = cluster.resources
+    rows = [as_array(server.capacity, names) for server in group.servers(cluster)]
+    table = np.array(rows, dtype=np.float64).reshape(-1, len(names))
+    found: list[int] = units(table, as_array(group.of(job), names), most).tolist()
     return found
-
-
-NAMES = {"worker": "worker servers", "ps": "parameter-server hosts"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +147,7 @@ class Description:
     alone : tuple of Alone
         For each job, in the order of the instance.
     demand : mapping of str to ndarray
-        By group, "worker" and "ps": shape (T, R), amounts in use in each slot if every job ran from
+        By group: shape (T, R), amounts in use in each slot if every job ran from
         its arrival on with as many workers as it could have alone, however full the servers.
     capacity : mapping of str to ndarray
         By group: shape (R,), amounts of all servers together.
@@ -173,8 +163,8 @@ class Description:
 
     instance: Instance
     alone: tuple[Alone, ...]
-    demand: Mapping[str, FloatArray]
-    capacity: Mapping[str, FloatArray]
+    demand: Mapping[TaskGroup, FloatArray]
+    capacity: Mapping[TaskGroup, FloatArray]
 
     @property
     def can_finish(self) -> int:
@@ -206,10 +196,7 @@ class Description:
             "horizon": instance.horizon,
             "slot_seconds": instance.slot_seconds,
             "resources": list(instance.cluster.resources),
-            "servers": {
-                group: sum(server.count for server in servers_of(instance.cluster, group))
-                for group in GROUPS
-            },
+            "servers": {group: len(group.ids(instance.cluster)) for group in GROUPS},
             "utilities": dict(Counter(_kind(job) for job in jobs)),
             "work": {
                 "total": sum(work),
@@ -243,12 +230,11 @@ def describe_instance(instance: Instance) -> Description:
             work = job.work(instance.slot_seconds)
             end = min(horizon, job.arrival - (-work // entry.workers))
             for group, count in zip(GROUPS, (entry.workers, entry.ps), strict=True):
-                amounts = count * as_array(getattr(job, group), cluster.resources)
+                amounts = count * as_array(group.of(job), cluster.resources)
                 steps[group][job.arrival] += amounts
                 steps[group][end] -= amounts
     demand = {group: np.maximum(0.0, steps[group].cumsum(axis=0)[:-1]) for group in GROUPS}
-    tables = (cluster.worker_capacity, cluster.ps_capacity)
-    capacity = {group: table.sum(axis=0) for group, table in zip(GROUPS, tables, strict=True)}
+    capacity = {group: group.capacity(cluster).sum(axis=0) for group in GROUPS}
     return Description(instance, alone, demand, capacity)
 
 
@@ -267,7 +253,7 @@ def remarks(description: Description) -> Iterator[str]:
         yield f"{_jobs(late)} cannot finish within the horizon, even alone on the cluster"
     for load in description.loads[:1]:
         if load.peak > 1:
-            what = f"{load.resource} of the {NAMES[load.group]}"
+            what = f"{load.resource} of the {load.group.hosts}"
             yield (
                 f"{what} is the scarcest: {load.mean:.3g} times what there is over the horizon, "
                 f"{load.peak:.3g} times in slot {load.peak_slot}"

@@ -11,27 +11,29 @@ import numpy as np
 import numpy.typing as npt
 
 import oasis
-from experiments.evaluation.comparison import SLOT_SECONDS, Comparison, until_interrupted
+from experiments.evaluation.comparison import (
+    SLOT_SECONDS,
+    Comparison,
+    measured,
+    until_interrupted,
+)
 from experiments.evaluation.live import planning_policy
 from experiments.evaluation.policies import OASIS, POLICIES, RECOURSE, entry_of
-from oasis.model.cluster import Cluster, Server
 from oasis.model.errors import InstanceError
+from oasis.model.groups import TaskGroup
 from oasis.model.job import Job
 from oasis.model.rounding import FloatArray
 from oasis.model.utility import Utility
-from oasis.online.live.policy import LivePolicy
 from oasis.online.prices import PriceBounds
 from oasis.scheduling.book import NEVER_FITS, EmptyCluster
 from oasis.scheduling.job import NOTHING, Allocation, PolicyJob
 from oasis.scheduling.placement import BestFit, Room
 from oasis.scheduling.policy import Plan, Policy, View
 from oasis.scheduling.policy_check import parameters_of, report_of
-from oasis.scheduling.site import Machine, Site, policy_job
+from oasis.scheduling.site import Machine, Site, cluster_of, policy_job
 from oasis.simulator import Outcome, replay
 from oasis.simulator.elastic import ElasticWorkload
 from offline.elastic_bound import ElasticBound, best_rates, elastic_bound, slots_needed
-
-NO_SERVERS = "no-parameter-servers"  # the model needs a machine for them; ours go beside workers
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,21 +140,11 @@ class ElasticModel:
                 raise InstanceError(f"jobs[{k}].utility", expected)
         self.made, self.length = made, float(slot_seconds)
         real = made.workload.site
-        machines = [
-            Machine(machine.id, machine.amounts, frozenset({"worker"}), machine.grid)
+        machines = tuple(
+            Machine(machine.id, machine.amounts, frozenset({TaskGroup.WORKER}), machine.grid)
             for machine in real.machines
-        ]
-        nothing = (0.0,) * len(real.resources)
-        machines.append(Machine(NO_SERVERS, nothing, frozenset({"ps"}), real.grid))
-        self.site = Site(real.resources, tuple(machines), self.length, slotted=True)
-
-    def cluster(self) -> Cluster:
-        """The machines as the cluster of an instance."""
-        *workers, servers = (
-            Server(machine.id, dict(zip(self.site.resources, machine.amounts, strict=True)))
-            for machine in self.site.machines
         )
-        return Cluster(self.site.resources, tuple(workers), (servers,), self.length)
+        self.site = Site(real.resources, machines, self.length, slotted=True)
 
     def jobs(self) -> list[Job]:
         """The model's jobs, each arriving in the first slot that begins after it came."""
@@ -193,10 +185,7 @@ class ElasticModel:
 
 
 class SlotView:
-    """What the scheduler in slots sees at the beginning of a slot.
-
-    It has what `oasis.online.live.policy.LivePolicy` needs.
-    """
+    """What the scheduler in slots sees at the beginning of a slot, as far as it looks."""
 
     def __init__(self, policy: Slotted, view: View, now: int) -> None:
         self._policy, self._view = policy, view
@@ -211,10 +200,8 @@ class SlotView:
 
     def capacity(self) -> list[tuple[int, ...]]:
         """Of each machine that is there."""
-        *machines, servers = self._policy.model.site.machines
-        down = self._view.down()
-        rows = [(0,) * len(m.capacity) if k in down else m.capacity for k, m in enumerate(machines)]
-        return [*rows, servers.capacity]
+        machines, down = self._policy.model.site.machines, self._view.down()
+        return [(0,) * len(m.capacity) if k in down else m.capacity for k, m in enumerate(machines)]
 
     def down(self) -> Set[int]:
         """Machines that are not there."""
@@ -246,7 +233,7 @@ class Slotted:
 
     Parameters
     ----------
-    policy : LivePolicy
+    policy : Policy
         What plans.
     model : ElasticModel
         How it sees the machines and the jobs.
@@ -255,7 +242,7 @@ class Slotted:
     slotted = False
     told_remaining = True
 
-    def __init__(self, policy: LivePolicy, model: ElasticModel) -> None:
+    def __init__(self, policy: Policy, model: ElasticModel) -> None:
         self.name, self.model, self._policy = policy.name, model, policy
 
     @property
@@ -286,7 +273,7 @@ class Slotted:
         self._slot = max(self._slot, math.ceil(view.now / self.model.length - 1e-9))
         if view.now >= self._slot * self.model.length:
             self._enter(plan)
-            answer = self._policy.decide(SlotView(self, view, self._slot))
+            answer = self._policy.decide(cast(View, SlotView(self, view, self._slot)))
             self._clear()
             for index, reason in answer.rejected.items():
                 plan.rejected[index] = reason
@@ -410,18 +397,11 @@ def elastic_policy(
     'dragon'
     """
     if name not in (OASIS, RECOURSE):
-        return cast(Policy, entry_of(name).make(None, options))
+        return entry_of(name).make(None, options)
     model = ElasticModel(made, slot_seconds)
     slots = slots_needed(made, slot_seconds)
-    bounds: Callable[[oasis.Cluster], PriceBounds] | None = None
-    if name == OASIS:
-        found = _bounds(model, slots, options)
-
-        def bounds(_: oasis.Cluster) -> PriceBounds:
-            return found
-
-    live = planning_policy(name, options, slots, reach=4 * slots, bounds=bounds)
-    return cast(Policy, Slotted(live, model))
+    bounds = _bounds(model, slots, options) if name == OASIS else None
+    return Slotted(planning_policy(name, options, slots, bounds=bounds), model)
 
 
 def _bounds(model: ElasticModel, slots: int, options: Mapping[str, Any]) -> PriceBounds:
@@ -431,7 +411,7 @@ def _bounds(model: ElasticModel, slots: int, options: Mapping[str, Any]) -> Pric
             raise ValueError(f"oasis.{option}: expected none on elastic jobs")
     return PriceBounds.from_jobs(
         model.jobs(),
-        model.cluster(),
+        cluster_of(model.site),
         slots,
         min_utility_fraction=whole["min_utility_fraction"],
         normalize=whole["normalize"],
@@ -458,25 +438,16 @@ def elastic_figures(
     Restarts are all changes of a running or paused job: resumed, resized, moved.
     """
     jobs, utility = outcome.jobs, utility_of(made, outcome)
-    count = len(jobs)
+    changed = measured(outcome, "restarts", "resizes", "migrations")
     return {
         "total_utility": utility,
         "of_bound": _share(utility, bound),
         "admitted": sum(job.refusal is None or job.start is not None for job in jobs),
-        "finished": len(outcome.completions),
-        "unfinished": outcome.unfinished,
-        "mean_completion": outcome.mean_completion,
-        "p95_completion": outcome.completion_quantile(0.95),
-        "mean_waiting": math.fsum(job.waiting for job in jobs) / count,
-        "mean_running": math.fsum(job.running for job in jobs) / count,
-        "mean_overhead": math.fsum(job.overhead for job in jobs) / count,
-        "restarts": sum(job.restarts + job.resizes + job.migrations for job in jobs),
-        "makespan": outcome.makespan,
-        "wasted_share": outcome.wasted_share,
-        "use": outcome.use,
-        "policy_calls": outcome.calls,
-        "policy_seconds": outcome.policy_seconds,
-        "simulator_seconds": outcome.simulator_seconds,
+        **measured(outcome, "finished", "unfinished", "mean_completion", "p95_completion"),
+        **measured(outcome, "mean_waiting", "mean_running", "mean_overhead"),
+        "restarts": sum(changed.values()),
+        **measured(outcome, "makespan", "wasted_share", "use"),
+        **measured(outcome, "policy_calls", "policy_seconds", "simulator_seconds"),
     }
 
 

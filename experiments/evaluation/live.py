@@ -10,66 +10,23 @@ from typing import Any
 import oasis
 from experiments.evaluation.policies import OASIS, POLICIES, RECOURSE, SEED, entry_of
 from oasis.model.instance_file import instance_from_dict, read_json
-from oasis.online.live.answers import Quote
-from oasis.online.live.policy import LivePolicy
+from oasis.online.answers import Quote
 from oasis.online.prices import PriceBounds
 from oasis.online.recourse import RecourseParams
 from oasis.online.recourse.learned import LearnedPrices
 from oasis.scheduling.policy import Policy
 
 
-def live_recourse(
-    cluster: oasis.Cluster, lookahead: int, options: Mapping[str, Any]
-) -> oasis.LiveScheduler:
-    """Recourse as a service runs it.
-
-    Parameters
-    ----------
-    cluster : Cluster
-        Servers and the length of a slot.
-    lookahead : int
-        Slots that the plan reaches ahead.
-    options : mapping
-        Options of the policy ``recourse`` that differ from their defaults.
-
-    Raises
-    ------
-    OptionError
-        If an option does not exist or has a wrong value.
-
-    Examples
-    --------
-    >>> import oasis
-    >>> cluster = oasis.generate("testbed", jobs=2, seed=1).cluster
-    >>> live_recourse(cluster, 10, {"rounds": 3}).now
-    0
-    """
-    whole = POLICIES[RECOURSE].resolve(options)
-    steering = RecourseParams(**{entry.name: whole[entry.name] for entry in fields(RecourseParams)})
-    only_on_arrival = {name: whole[name] for name in ("admission", "prices")}
-    return oasis.LiveScheduler.recourse(
-        cluster,
-        lookahead,
-        whole["commitment"],
-        params=steering,
-        seed=whole["seed"],
-        seconds=whole["seconds"],
-        samples=whole["samples"],
-        min_utility_fraction=whole["admission_floor"],
-        **only_on_arrival,
-    )
-
-
 def planning_policy(
     name: str,
     options: Mapping[str, Any],
-    slots: int,
+    lookahead: int,
     *,
-    reach: int,
-    bounds: Callable[[oasis.Cluster], PriceBounds] | None = None,
-    horizon: int | None = None,
-) -> LivePolicy:
-    """OASiS or recourse as a policy that plans in slots, on whatever cluster it meets.
+    bounds: PriceBounds | Callable[[oasis.Cluster], PriceBounds] | None = None,
+    end: int | None = None,
+    keep_admitted: bool = True,
+) -> oasis.OASiS | oasis.Recourse:
+    """OASiS or recourse on a horizon that rolls, on whatever machines it meets.
 
     Parameters
     ----------
@@ -78,14 +35,14 @@ def planning_policy(
     options : mapping
         Its options that differ from their defaults; OASiS heeds ``scale`` alone, the others are
         part of the bounds.
-    slots : int
+    lookahead : int
         Slots that its plan reaches ahead.
-    reach : int
-        Slots that the utility of a job that is planned anew is known for.
-    bounds : callable, optional
-        U and L of OASiS for a cluster.
-    horizon : int, optional
-        Slots after which nothing counts, as in an instance.
+    bounds : PriceBounds or callable, optional
+        U and L of OASiS, or what computes them for a cluster.
+    end : int, optional
+        Completions of OASiS's jobs from this slot on are worth nothing, as in an instance.
+    keep_admitted : bool
+        As for `OASiS.rolling` and `Recourse`.
 
     Raises
     ------
@@ -96,23 +53,56 @@ def planning_policy(
 
     Examples
     --------
-    >>> planning_policy("recourse", {"rounds": 3}, 10, reach=40).name
-    'recourse'
+    >>> planning_policy("recourse", {"rounds": 3}, 10)
+    Recourse(commitment='none', seed=0, lookahead=10, patience=20, rounds=3)
     """
-    if name == OASIS and bounds is None:
-        raise ValueError("bounds: expected U and L of OASiS, got None")
-    if name == RECOURSE:
-        POLICIES[RECOURSE].resolve(options)  # says what is wrong before there is a cluster
-
-    def make(cluster: oasis.Cluster) -> oasis.LiveScheduler:
+    if name == OASIS:
         if bounds is None:
-            return live_recourse(cluster, slots, options)
-        found, scale = bounds(cluster), float(options.get("scale", 1.0))
-        scaled = found if scale == 1.0 else found.scaled(scale)
-        return oasis.LiveScheduler.oasis(cluster, slots, scaled)
+            raise ValueError("bounds: expected U and L of OASiS, got None")
+        scale = float(options.get("scale", 1.0))
+        return oasis.OASiS.rolling(
+            lookahead, _scaled(bounds, scale), keep_admitted=keep_admitted, end=end
+        )
+    whole = POLICIES[RECOURSE].resolve(options)
+    steering = RecourseParams(**{entry.name: whole[entry.name] for entry in fields(RecourseParams)})
+    return oasis.Recourse(
+        whole["commitment"],
+        params=steering,
+        seed=whole["seed"],
+        seconds=whole["seconds"],
+        admission=whole["admission"],
+        prices=whole["prices"],
+        samples=whole["samples"],
+        admission_floor=whole["admission_floor"],
+        lookahead=lookahead,
+        keep_admitted=keep_admitted,
+    )
 
-    is_oasis = name == OASIS
-    return LivePolicy(name, make, reach=reach, horizon=horizon, keeps_promises=is_oasis)
+
+def _scaled(
+    bounds: PriceBounds | Callable[[oasis.Cluster], PriceBounds], scale: float
+) -> PriceBounds | Callable[[oasis.Cluster], PriceBounds]:
+    if scale == 1.0:
+        return bounds
+    if isinstance(bounds, PriceBounds):
+        return bounds.scaled(scale)
+    return lambda cluster: bounds(cluster).scaled(scale)
+
+
+def live_recourse(
+    cluster: oasis.Cluster, lookahead: int, options: Mapping[str, Any]
+) -> oasis.LiveScheduler:
+    """Recourse as a service runs it; the parameters are those of `planning_policy`.
+
+    Examples
+    --------
+    >>> import oasis
+    >>> cluster = oasis.generate("testbed", jobs=2, seed=1).cluster
+    >>> live_recourse(cluster, 10, {"rounds": 3}).now
+    0
+    """
+    policy = planning_policy(RECOURSE, options, lookahead, keep_admitted=False)
+    return oasis.LiveScheduler(policy, cluster)
 
 
 def quote_recourse(instance: oasis.Instance, job: oasis.Job, options: Mapping[str, Any]) -> Quote:
@@ -135,7 +125,6 @@ def quote_recourse(instance: oasis.Instance, job: oasis.Job, options: Mapping[st
     return scheduler.quote(job)
 
 
-REACH = 1000  # slots that the utility of a job that is planned anew is known for
 Bounds = Callable[[oasis.Cluster], PriceBounds]
 
 
@@ -187,17 +176,14 @@ def cluster_policy(
         if others:
             raise oasis.OasisError(f"--set oasis.{others[0]}: is part of the bounds on a cluster")
         reach = horizon or lookahead
-        return lambda: planning_policy(
-            OASIS, options, reach, reach=max(REACH, 2 * reach), bounds=bounds, horizon=horizon
-        )
+        return lambda: planning_policy(OASIS, options, reach, bounds=bounds, end=horizon)
     if name == RECOURSE and horizon is None:
-        reach = max(REACH, 2 * lookahead)
-        planning_policy(name, options, lookahead, reach=reach)  # refuses bad options now, not later
-        return lambda: planning_policy(name, options, lookahead, reach=reach)
+        planning_policy(name, options, lookahead)  # refuses bad options now, not later
+        return lambda: planning_policy(name, options, lookahead)
     entry = entry_of(name)
     if horizon is None and SEED in entry.options:
         options = {SEED: None, **options}
-    return lambda: entry.make(None, options)  # type: ignore[return-value]
+    return lambda: entry.make(None, options)
 
 
 def read_bounds(path: Path, lookahead: int) -> Bounds:

@@ -304,7 +304,9 @@ machines, priority, mix
     preset: str = described("calibrated", f"settings to draw from: {', '.join(PRESETS)}")
     jobs: int | None = described(None, f"number of jobs I. {_FROM_PRESET}")
     worker_servers: int | None = described(None, f"machines for workers H. {_FROM_PRESET}")
-    ps_servers: int | None = described(None, f"machines for parameter servers K. {_FROM_PRESET}")
+    ps_servers: int | None = described(
+        None, f"machines for parameter servers K; 0: all-reduce. {_FROM_PRESET}"
+    )
     horizon: int | None = described(None, f"slots T. {_FROM_PRESET}")
     seed: int = described(0, "the same seed gives the same bytes")
     arrivals: str | None = described(

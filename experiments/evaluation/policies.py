@@ -49,7 +49,6 @@ from oasis.scheduling.policy_check import (
     own_line,
     shown,
 )
-from oasis.simulator import Scheduler
 
 OF_A_FILE = "policy file "  # before the name of a module that is named by its file
 
@@ -358,7 +357,7 @@ class PolicyEntry:
     name: str
     options: Mapping[str, Option]
     check: Callable[..., object]
-    build: Callable[..., Policy | Scheduler]
+    build: Callable[..., Policy]
     summary: str
     needs_instance: bool = False
     imported: type[Policy] | None = None
@@ -384,7 +383,7 @@ class PolicyEntry:
 
     def make(
         self, instance: oasis.Instance | None = None, given: Mapping[str, Any] | None = None
-    ) -> Policy | Scheduler:
+    ) -> Policy:
         """Make a fresh policy.
 
         Parameters
@@ -552,9 +551,7 @@ def entry_of(name: str, among: Iterable[str] = tuple(POLICIES)) -> PolicyEntry:
     return POLICIES[choice(name, among)]
 
 
-def make_policy(
-    name: str, instance: oasis.Instance | None = None, **options: Any
-) -> Policy | Scheduler:
+def make_policy(name: str, instance: oasis.Instance | None = None, **options: Any) -> Policy:
     """Make a fresh policy by its name.
 
     Parameters

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from experiments.evaluation.comparison import OF_FINISHED, OVER_SEEDS, Comparison
 from oasis.certify.certificate import Certificate
 from oasis.model.decision import Decision
+from oasis.model.groups import TaskGroup
 from oasis.model.schedule import Schedule
 from oasis.simulator.result import Run
 
@@ -103,7 +104,8 @@ def run_facts(run: Run, utilisation: Utilisation) -> Facts:
         facts.append(("work wasted", f"{share}; {jobs} jobs ran and never finished"))
     for group, shares in utilisation.items():
         parts = [f"{name} {percent(s)}" for name, s in shares.items() if s is not None]
-        facts.append((f"{group} servers used", ", ".join(parts)))
+        if parts:  # no machine hosts parameter servers where no job has any
+            facts.append((f"{group} servers used", ", ".join(parts)))
     return facts
 
 
@@ -235,14 +237,11 @@ def quote_facts(decision: Decision, arrival: int | None = None) -> Facts:
         facts.append(("or its utility", f"multiplied by more than {factor}"))
     spot = rejection.bottleneck
     if spot is not None:
-        facts.append(("pays most for", f"{spot.resource} of {_GROUPS[spot.group]}"))
+        facts.append(("pays most for", f"{spot.resource} of the {TaskGroup(spot.group).hosts}"))
         facts.append(("", f"{percent(spot.share)} of the cost"))
         facts.append(("in slots", ", ".join(map(str, spot.slots))))
         facts.append(("on servers", ", ".join(spot.servers)))
     return facts
-
-
-_GROUPS = {"worker": "the worker servers", "ps": "the parameter-server hosts"}
 
 
 def slots_of(schedule: Schedule) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -198,31 +198,13 @@ class PublishedFigure:
         shared = {cell.shared_cell.key for cell in cells if cell.shared_cell is not None}
         return len(cells) + len(shared)
 
+    def note(self, settings: FigureSettings) -> str:
+        """What the picture says of the runs."""
+        return settings.describe()
+
     def draw(self, rows: Sequence[Row], note: str) -> Figure:
         """The whole picture, with a `note` on what was run."""
         return draw_page(self.panels, self.size, rows, note)
-
-
-class Drawable(Protocol):
-    """A figure whose rows are there."""
-
-    def draw(self, rows: Sequence[Row], note: str) -> Figure:
-        """The whole picture, with a `note` on what was run."""
-        ...
-
-
-def draw_to(
-    figure: Drawable, rows: Sequence[Row], note: str, picture: Path, style: str | None
-) -> None:
-    """Draw a figure in a style, and write the picture.
-
-    Raises
-    ------
-    OSError
-        If it cannot be written.
-    """
-    with drawing_style(style):
-        save(figure.draw(rows, note), picture)
 
 
 def draw_page(
@@ -236,104 +218,6 @@ def draw_page(
         panel(rows, place)
     page.supxlabel(note, fontsize=SMALL, x=0.99, ha="right")
     return page
-
-
-@dataclass(frozen=True, slots=True)
-class Reproduction:
-    """A figure that was made again.
-
-    Parameters
-    ----------
-    rows : list of dict
-        Measured and published numbers; the CSV file has the same.
-    cells : int
-        Runs behind them.
-    errors : tuple of str
-        Of the runs that failed, which the rows leave out.
-    unproven : int
-        Ratios that the time limit left without a proof, which the rows leave out.
-    files : tuple of Path
-        What was written: each run (Parquet), the rows (CSV), the picture.
-    unwritten : tuple of OSError
-        Why one of these is missing, found when the runs were done.
-    """
-
-    rows: list[Row]
-    cells: int
-    errors: tuple[str, ...]
-    unproven: int
-    files: tuple[Path, ...]
-    unwritten: tuple[OSError, ...] = ()
-
-
-def reproduce(
-    figure: PublishedFigure,
-    settings: FigureSettings,
-    directory: Path,
-    *,
-    suffix: str = ".svg",
-    style: str | None = None,
-    on_progress: Callable[[SweepProgress], None] | None = None,
-    on_note: Callable[[str], None] | None = None,
-) -> Reproduction:
-    """Run what `figure` needs on all cores and write data and picture to `directory`.
-
-    Finished runs are kept in ``NAME.parquet.cells``; started again, only the others are run.
-
-    Parameters
-    ----------
-    figure : PublishedFigure
-        Which.
-    settings : FigureSettings
-        How many seeds, how large.
-    directory : Path
-        Where the files go; it is made if it does not exist.
-    suffix : str
-        Format of the picture: .svg, .png or .pdf.
-    style : str, optional
-        Style of the picture, as `experiments.plotting.canvas.read_style` reads it.
-    on_progress, on_note : callable, optional
-        As for `experiments.sweep.run.run_sweep`.
-
-    Raises
-    ------
-    OasisError
-        If no run succeeded, with the first error.
-    OSError
-        If a file cannot be written there, before any run.
-    """
-    if suffix not in FORMATS:
-        raise ValueError(f"suffix: expected one of {', '.join(FORMATS)}, got {suffix!r}")
-    config = sweep_config(figure.grid(settings))
-    with naming(directory):
-        directory.mkdir(parents=True, exist_ok=True)
-    runs, data, picture = (
-        directory / f"{figure.name}{ending}" for ending in (".parquet", ".csv", suffix)
-    )
-    check_writable(data)
-    check_writable(picture)
-    unwritten: dict[Path, OSError] = {}
-    try:
-        result = run_sweep(config, runs, on_progress=on_progress, on_note=on_note)
-    except UnwrittenSweepError as error:
-        result, unwritten[runs] = error.result, error
-    cells = result.table.to_pylist()
-    done = [cell for cell in cells if cell["status"] == DONE]
-    errors = tuple(str(cell["error"]) for cell in cells if cell["status"] != DONE)
-    if not done:
-        raise OasisError(f"{figure.name}: no run succeeded: {errors[0]}")
-    rows = figure.table(done, settings)
-    for path, write in (
-        (data, partial(write_csv, data, rows)),
-        (picture, partial(draw_to, figure, rows, settings.describe(), picture, style)),
-    ):
-        try:
-            write()
-        except OSError as error:
-            unwritten[path] = error
-    unproven = sum(cell.get("proven") is False for cell in done)
-    files = tuple(path for path in (runs, data, picture) if path not in unwritten)
-    return Reproduction(rows, len(cells), errors, unproven, files, tuple(unwritten.values()))
 
 
 Case = Mapping[str, Any]
@@ -406,39 +290,80 @@ class DirectFigure:
             return self.cases(settings.seeds, settings.trace)
         return self.cases(settings.seeds)
 
+    def note(self, settings: FigureSettings) -> str:
+        """What the picture says of the runs."""
+        return f"{settings.seeds} seeds"
+
     def draw(self, rows: Sequence[Row], note: str) -> Figure:
         """The whole picture, with a `note` on what was run."""
         return draw_page(self.panels, self.size, rows, note)
 
 
-def reproduce_direct(
-    figure: DirectFigure,
+@dataclass(frozen=True, slots=True)
+class Reproduction:
+    """A figure that was made again.
+
+    Parameters
+    ----------
+    rows : list of dict
+        Measured and published numbers; the CSV file has the same.
+    cells : int
+        Runs behind them.
+    errors : tuple of str
+        Of the runs that failed, which the rows leave out.
+    unproven : int
+        Ratios that the time limit left without a proof, which the rows leave out.
+    files : tuple of Path
+        What was written: each run (Parquet), the rows (CSV), the picture.
+    unwritten : tuple of OSError
+        Why one of these is missing, found when the runs were done.
+    """
+
+    rows: list[Row]
+    cells: int
+    errors: tuple[str, ...]
+    unproven: int
+    files: tuple[Path, ...]
+    unwritten: tuple[OSError, ...] = ()
+
+
+def reproduce(
+    figure: PublishedFigure | DirectFigure,
     settings: FigureSettings,
     directory: Path,
     *,
     suffix: str = ".svg",
     style: str | None = None,
+    on_progress: Callable[[SweepProgress], None] | None = None,
+    on_note: Callable[[str], None] | None = None,
     on_step: Callable[[], None] | None = None,
 ) -> Reproduction:
     """Run what `figure` needs and write data and picture to `directory`.
 
+    Finished runs of a `PublishedFigure`, which use all cores, are kept in ``NAME.parquet.cells``;
+    started again, only the others are run.
+
     Parameters
     ----------
-    figure : DirectFigure
+    figure : PublishedFigure or DirectFigure
         Which.
     settings : FigureSettings
-        How many seeds.
+        How many seeds, how large.
     directory : Path
         Where the files go; it is made if it does not exist.
     suffix : str
         Format of the picture: .svg, .png or .pdf.
     style : str, optional
         Style of the picture, as `experiments.plotting.canvas.read_style` reads it.
+    on_progress, on_note : callable, optional
+        As for `experiments.sweep.run.run_sweep`, where the figure needs a sweep.
     on_step : callable, optional
-        Called after each run.
+        Called after each run, where it needs none.
 
     Raises
     ------
+    OasisError
+        If no run succeeded, with the first error.
     ValueError
         If the settings ask for what the figure cannot vary.
     OSError
@@ -449,27 +374,77 @@ def reproduce_direct(
     figure.steps(settings)
     with naming(directory):
         directory.mkdir(parents=True, exist_ok=True)
-    runs, data, picture = (
-        directory / f"{figure.name}{ending}" for ending in ("-runs.csv", ".csv", suffix)
-    )
-    for path in (runs, data, picture):
-        check_writable(path)
+    data, picture = (directory / f"{figure.name}{ending}" for ending in (".csv", suffix))
+    check_writable(data)
+    check_writable(picture)
+    if isinstance(figure, PublishedFigure):
+        runs = directory / f"{figure.name}.parquet"
+        made = _swept(figure, settings, runs, on_progress, on_note)
+    else:
+        runs = directory / f"{figure.name}-runs.csv"
+        made = _measured(figure, settings, runs, on_step)
+    # Each of the three files counts on its own: what could be written is there.
+    made = _written(made, data, partial(write_csv, data, made.rows))
+    return _written(made, picture, partial(_draw_to, figure, settings, made.rows, picture, style))
+
+
+def _swept(
+    figure: PublishedFigure,
+    settings: FigureSettings,
+    runs: Path,
+    on_progress: Callable[[SweepProgress], None] | None,
+    on_note: Callable[[str], None] | None,
+) -> Reproduction:
+    """The rows of a sweep, and the file of its runs."""
+    config = sweep_config(figure.grid(settings))
+    unwritten: tuple[OSError, ...] = ()
+    try:
+        result = run_sweep(config, runs, on_progress=on_progress, on_note=on_note)
+    except UnwrittenSweepError as error:
+        result, unwritten = error.result, (error,)
+    cells = result.table.to_pylist()
+    done = [cell for cell in cells if cell["status"] == DONE]
+    errors = tuple(str(cell["error"]) for cell in cells if cell["status"] != DONE)
+    if not done:
+        raise OasisError(f"{figure.name}: no run succeeded: {errors[0]}")
+    unproven = sum(cell.get("proven") is False for cell in done)
+    files = () if unwritten else (runs,)
+    rows = figure.table(done, settings)
+    return Reproduction(rows, len(cells), errors, unproven, files, unwritten)
+
+
+def _measured(
+    figure: DirectFigure,
+    settings: FigureSettings,
+    runs: Path,
+    on_step: Callable[[], None] | None,
+) -> Reproduction:
+    """The rows of runs that need no sweep, and the file of these runs."""
+    check_writable(runs)
     measured = []
     for case in figure.runs(settings):
         measured.append(figure.measure(case))
         if on_step is not None:
             on_step()
-    rows = figure.table(measured)
-    made = Reproduction(rows, len(measured), (), 0, ())
-    for path, write in (
-        (runs, partial(write_csv, runs, measured)),
-        (data, partial(write_csv, data, rows)),
-        (picture, partial(draw_to, figure, rows, f"{settings.seeds} seeds", picture, style)),
-    ):
-        try:
-            write()
-        except OSError as error:
-            made = replace(made, unwritten=(*made.unwritten, error))
-        else:
-            made = replace(made, files=(*made.files, path))
-    return made
+    made = Reproduction(figure.table(measured), len(measured), (), 0, ())
+    return _written(made, runs, partial(write_csv, runs, measured))
+
+
+def _written(made: Reproduction, path: Path, write: Callable[[], None]) -> Reproduction:
+    """`made` with one more file, or with why it is missing."""
+    try:
+        write()
+    except OSError as error:
+        return replace(made, unwritten=(*made.unwritten, error))
+    return replace(made, files=(*made.files, path))
+
+
+def _draw_to(
+    figure: PublishedFigure | DirectFigure,
+    settings: FigureSettings,
+    rows: Sequence[Row],
+    picture: Path,
+    style: str | None,
+) -> None:
+    with drawing_style(style):
+        save(figure.draw(rows, figure.note(settings)), picture)

@@ -15,6 +15,7 @@ from experiments.plotting.schedule import plot_schedule
 from experiments.plotting.servers import plot_prices, plot_utilisation
 from experiments.plotting.utilities import plot_utilities
 from oasis.model.decision import Decision
+from oasis.model.groups import GROUPS
 from oasis.model.instance import Instance
 from oasis.model.schedule import Schedule
 from oasis.simulator.result import Run
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
     from experiments.evaluation.comparison import Comparison
     from experiments.evaluation.competitive_ratio import CompetitiveRatio
     from experiments.evaluation.job_comparison import JobComparison
-
-GROUPS = ("worker", "ps")
 
 
 def run_page(instance: Instance, run: Run) -> Figure:
@@ -69,8 +68,9 @@ def _page(
     maps, jobs = 2.8 * (1 + priced), min(7.5, max(4.0, 1.2 + 0.12 * len(instance.jobs)))
     figure = new_figure(12.0, maps + jobs + 0.4)
     rows = figure.add_gridspec(2, 1, height_ratios=(maps, jobs))
-    grid = rows[0].subgridspec(1 + priced, 2)
-    for k, group in enumerate(GROUPS):
+    groups = [group for group in GROUPS if group.ids(instance.cluster)]
+    grid = rows[0].subgridspec(1 + priced, len(groups))
+    for k, group in enumerate(groups):
         place = figure.add_subplot(grid[0, k])
         plot_utilisation(instance, schedules, group=group, ax=place)
         if run is not None:

@@ -8,10 +8,9 @@ from matplotlib.ticker import MaxNLocator
 
 from experiments.plotting.canvas import HATCHES, SMALL, as_written, axes, fill, ink, legend_below
 from oasis.model.decision import Decision
+from oasis.model.groups import GROUPS, TaskGroup
 from oasis.model.rounding import IntArray
 from oasis.model.schedule import COUNT, SLOT
-
-OWNERS = {"worker": "worker servers", "ps": "parameter-server hosts"}
 
 
 def plot_quote(decision: Decision, *, ax: Axes | None = None) -> Axes:
@@ -45,15 +44,15 @@ def plot_quote(decision: Decision, *, ax: Axes | None = None) -> Axes:
 
 def _draw_schedule(ax: Axes, decision: Decision) -> Axes:
     assert decision.schedule is not None  # by the caller
-    kinds = {"workers": decision.schedule.workers, "parameter servers": decision.schedule.ps}
-    for k, (name, rows) in enumerate(kinds.items()):
-        slots, counts = _per_slot(rows)
+    placed = [group for group in GROUPS if len(group.placed(decision.schedule))]
+    for k, group in enumerate(placed):
+        slots, counts = _per_slot(group.placed(decision.schedule))
         places = slots - 0.2 + 0.4 * k
         ax.bar(
             places,
             counts,
             0.4,
-            label=name,
+            label=group.tasks,
             color=fill(k + 1),
             hatch=HATCHES[k],
             edgecolor=ink(),
@@ -87,7 +86,7 @@ def _draw_rejection(ax: Axes, decision: Decision) -> Axes:
         title += "\nit is worth nothing when it could end"
     elif rejection.bottleneck is not None:
         spot = rejection.bottleneck
-        place = f"{as_written(spot.resource)} of {OWNERS[spot.group]}"
+        place = f"{as_written(spot.resource)} of {TaskGroup(spot.group).hosts}"
         title += f"\n{100 * spot.share:.0f} % of what it would cost is for {place}"
     ax.set_yticks(range(len(values)), list(values))
     ax.set_ylim(len(values) - 0.5, -0.5)

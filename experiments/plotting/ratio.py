@@ -23,7 +23,7 @@ from experiments.plotting.canvas import (
     paper,
     shorten,
 )
-from experiments.plotting.servers import TITLES
+from oasis.model.groups import GROUPS, TaskGroup
 from oasis.model.instance import Instance
 
 if TYPE_CHECKING:
@@ -249,18 +249,14 @@ def plot_rents(
         If the group does not exist.
     """
     cluster = instance.cluster
-    rents = {
-        "worker": (bound.worker_prices * cluster.worker_capacity).sum(axis=1),
-        "ps": (bound.ps_prices * cluster.ps_capacity).sum(axis=1),
-    }
-    if group not in rents:
-        raise ValueError(f"group: expected one of {', '.join(rents)}, got {group!r}")
+    prices = zip(GROUPS, (bound.worker_prices, bound.ps_prices), strict=True)
+    rents = {each: (price * each.capacity(cluster)).sum(axis=1) for each, price in prices}
+    found = TaskGroup(group)
     highest = max(float(values.max()) for values in rents.values())
-    capacity = cluster.worker_capacity if group == "worker" else cluster.ps_capacity
-    shown = np.where(capacity.any(axis=0), rents[group], np.nan)
+    shown = np.where(found.capacity(cluster).any(axis=0), rents[found], np.nan)
     ax = axes(ax)
     norm = Normalize(0.0, highest if highest > 0 else 1.0)
     heat_map(ax, shown, cluster.resources, norm, "utility per slot")
     ax.set_ylabel("resource")
-    ax.set_title(f"Rents of {TITLES[group]}")
+    ax.set_title(f"Rents of {found.hosts}")
     return ax

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.colors import Normalize
+from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from experiments.plotting.canvas import (
@@ -30,6 +33,10 @@ from oasis.model.job import Job
 from oasis.model.rounding import FloatArray
 from oasis.model.schedule import COUNT, SLOT, Schedule
 from oasis.model.utility import Sigmoid
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 
 ClassOf = Callable[[Job], str]
 CRITICAL = 4.0  # gamma2 per slot from which section V of the paper calls a job time-critical
@@ -275,3 +282,66 @@ def _mark(ax: Axes, jobs: list[Job], schedules: Mapping[str, Schedule]) -> None:
             ax.plot(x, y, marker, color=ink(), markersize=size, label=label, clip_on=clip, zorder=3)
     if jobs:
         legend_below(ax, 3)
+
+
+HEIGHT = 0.3  # inches a node
+
+
+def plot_cluster_plan(jobs: Sequence[Mapping[str, Any]], ax: Axes | None = None) -> Figure:
+    """Draw who is planned on which node in the next slots.
+
+    Parameters
+    ----------
+    jobs : sequence of mapping
+        ``job`` and ``plan``, as ``oasis kubernetes plan --json`` gives them.
+    ax : Axes, optional
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    Figure
+        The figure that it is on.
+    """
+    nodes = sorted(
+        {
+            node
+            for job in jobs
+            for entry in job["plan"]
+            for kind in ("workers", "parameterServers")
+            for node in entry.get(kind, {})
+        }
+    )
+    if ax is None:
+        figure = Figure(figsize=(8.0, 1.2 + HEIGHT * max(1, len(nodes))), layout="constrained")
+        ax = figure.subplots()
+    colours = colormaps["tab20"]
+    for k, node in enumerate(nodes):
+        for slot, held in sorted(_held(jobs, node).items()):
+            left, total = float(slot), sum(count for _, count in held)
+            for job, count in held:
+                width = count / total
+                label = jobs[job]["job"].rpartition("/")[2]
+                ax.barh(k, width, left=left, height=0.8, color=colours(job % 20), edgecolor="white")
+                ax.text(
+                    left + width / 2, k, f"{label}: {count}", ha="center", va="center", fontsize=6
+                )
+                left += width
+    ax.set_yticks(range(len(nodes)), nodes)
+    ax.set_xlabel("slot")
+    ax.set_title("Planned tasks on each node")
+    found = ax.figure
+    assert isinstance(found, Figure)
+    return found
+
+
+def _held(jobs: Sequence[Mapping[str, Any]], node: str) -> dict[int, list[tuple[int, int]]]:
+    """Jobs and their tasks on `node`, by slot."""
+    found: dict[int, list[tuple[int, int]]] = {}
+    for k, job in enumerate(jobs):
+        for entry in job["plan"]:
+            count = sum(
+                entry.get(kind, {}).get(node, 0) for kind in ("workers", "parameterServers")
+            )
+            if count:
+                found.setdefault(entry["slot"], []).append((k, count))
+    return found

@@ -24,6 +24,7 @@ from experiments.plotting.canvas import (
     slot_axis,
     step_of,
 )
+from oasis.model.groups import GROUPS, TaskGroup
 from oasis.model.instance import Instance
 from oasis.model.rounding import FloatArray
 from oasis.model.schedule import Schedule, committed
@@ -31,9 +32,6 @@ from oasis.simulator.result import Run
 
 if TYPE_CHECKING:
     from experiments.evaluation.description import Description
-
-
-TITLES = {"worker": "worker servers", "ps": "parameter-server hosts"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,21 +92,17 @@ def group_of(instance: Instance, schedules: Mapping[str, Schedule], group: str) 
     Raises
     ------
     ValueError
-        If there is no such group.
+        If there is no such group, or it has no server.
     """
-    if group not in TITLES:
-        raise ValueError(f"group: expected one of {', '.join(TITLES)}, got {group!r}")
-    cluster = instance.cluster
-    worker, ps = committed(instance, schedules)
-    if group == "worker":
-        names, used, capacity = cluster.worker_ids, worker, cluster.worker_capacity
-    else:
-        names, used, capacity = cluster.ps_ids, ps, cluster.ps_capacity
-    return Group(TITLES[group], names, used, capacity, cluster.resources)
+    found, cluster = TaskGroup(group), instance.cluster
+    names = found.ids(cluster)
+    if not names:
+        raise ValueError(f"group: expected one with servers, got {group!r}")
+    used = dict(zip(GROUPS, committed(instance, schedules), strict=True))[found]
+    return Group(found.hosts, names, used, found.capacity(cluster), cluster.resources)
 
 
 MOST = 4  # curves
-OWNERS = {"worker": "workers", "ps": "parameter servers"}
 
 
 def plot_load(description: Description, *, ax: Axes | None = None) -> Axes:
@@ -147,7 +141,7 @@ def plot_load(description: Description, *, ax: Axes | None = None) -> Axes:
             linestyle=LINES[k % len(LINES)],
             linewidth=1.6,
             color=colour(k),
-            label=f"{as_written(load.resource)} of {OWNERS[load.group]}",
+            label=f"{as_written(load.resource)} of {load.group.tasks}",
         )
     ax.axhline(100.0, color="0.4", linewidth=0.8, label="all there is")
     slot_axis(ax, horizon, step)
@@ -198,7 +192,7 @@ def plot_utilisation(
     Raises
     ------
     ValueError
-        If the group does not exist or has none of the resource.
+        If the group does not exist, or has no server or none of the resource.
 
     Examples
     --------
@@ -271,7 +265,7 @@ def plot_prices(
     servers = group_of(instance, run.schedules, group)
     resource = resource or servers.busiest()
     r = servers.index(resource)
-    price = run.bounds.worker if group == "worker" else run.bounds.ps
+    price = TaskGroup(group).of(run.bounds)
     values = price(servers.used, np.broadcast_to(servers.capacity, servers.used.shape))[:, :, r]
     values[:, servers.capacity[:, r] == 0] = np.nan
     values[values <= 0.0] = np.nan  # no logarithm: underflow, or a resource that is free

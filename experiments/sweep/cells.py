@@ -5,25 +5,112 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Protocol
 
 from pydantic import ValidationError
 
+import oasis
+from experiments.evaluation.options import GenerateOptions
 from experiments.evaluation.policies import SEED, entry_of, make_policy
+from experiments.evaluation.provenance import instance_digest
 from experiments.sweep.config import SweepConfig, explain
 from experiments.sweep.fingerprint import fingerprint
-from experiments.sweep.sources import InstanceSource, drawn, read
 from experiments.sweep.task import Case, CellTask, Options
 from experiments.sweep.tasks import TASKS
 from oasis.model.choices import choice
 from oasis.model.errors import OasisError
 from oasis.model.instance import Instance
-from oasis.simulator import Policy, Scheduler
+from oasis.simulator import Policy
 from oasis.version import __version__
+from oasis.workloads.generator import read_counts, resolve
+
+
+class InstanceSource(Protocol):
+    """An instance for each seed.
+
+    Attributes
+    ----------
+    labels : mapping
+        Plain data for people: the columns of the result.
+    identity : mapping
+        Plain data that determines the instance up to the seed.
+    draws : bool
+        Whether the instance depends on the seed.
+    """
+
+    @property
+    def labels(self) -> Mapping[str, Any]: ...
+
+    @property
+    def identity(self) -> Mapping[str, Any]: ...
+
+    @property
+    def draws(self) -> bool: ...
+
+    def make(self, seed: int) -> Instance:
+        """Return the instance."""
+        ...
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """Instances of `oasis.generate`; holds what it is given, hourly counts included."""
+
+    labels: Mapping[str, Any]
+    identity: Mapping[str, Any]
+    arguments: Mapping[str, Any] = field(repr=False)
+    draws: ClassVar[bool] = True
+
+    def make(self, seed: int) -> Instance:
+        """Draw the instance of this seed."""
+        return oasis.generate(**self.arguments, seed=seed)
+
+
+@dataclass(frozen=True)
+class Read:
+    """The instance of a file, the same for every seed; travels with the cell to any worker."""
+
+    labels: Mapping[str, Any]
+    identity: Mapping[str, Any]
+    instance: Instance = field(repr=False)
+    draws: ClassVar[bool] = False
+
+    def make(self, seed: int) -> Instance:
+        """Return the instance of the file, whatever the seed, which is for the policy."""
+        return self.instance
+
+
+def drawn(point: Mapping[str, Any], base: Path, path: str) -> Drawn:
+    """Check arguments of `oasis.generate`; `path` is the table they are from."""
+    given = dict(point)
+    try:
+        if "counts" in given:
+            given["counts"] = read_counts(base / given["counts"]).tolist()
+        settings = resolve(**asdict(GenerateOptions()) | given).metadata()
+    except OSError as error:
+        raise OasisError(f"{path}.counts: {error.strerror}: {error.filename}") from None
+    except ValueError as error:
+        raise OasisError(f"{path}.{error}") from None
+    del settings["seed"]
+    labels = {"preset": settings["preset"], **settings["parameters"]}
+    labels["counts"] = point.get("counts")
+    return Drawn(labels, {"kind": "drawn", **settings}, given)
+
+
+def read(name: str, base: Path, path: str) -> Read:
+    """Read an instance file; `path` is the key it is from."""
+    try:
+        instance = oasis.read(base / name)
+    except OSError as error:
+        raise OasisError(f"{path}: {error.strerror}: {error.filename}") from None
+    except oasis.InstanceError as error:
+        raise OasisError(f"{path}: {name}: {error}") from None
+    identity = {"kind": "read", "sha256": instance_digest(instance)}
+    return Read({"file": name}, identity, instance)
 
 
 @dataclass(frozen=True)
@@ -120,7 +207,7 @@ class PolicyMaker:
     cell: Cell
     instance: Instance = field(repr=False)
 
-    def __call__(self) -> Policy | Scheduler:
+    def __call__(self) -> Policy:
         """Make a fresh policy with the options and the seed of the cell."""
         name = self.cell.policy
         if name is None:

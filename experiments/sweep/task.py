@@ -14,7 +14,7 @@ import oasis
 from experiments.evaluation.comparison import figures
 from experiments.sweep.config import ConfigTable
 from oasis.model.instance import Instance
-from oasis.simulator import Policy, Scheduler
+from oasis.simulator import Policy
 from oasis.simulator.result import Run
 
 MEASURED = "measured."
@@ -45,7 +45,7 @@ class Case:
     """
 
     instance: Instance
-    make_policy: Callable[[], Policy | Scheduler]
+    make_policy: Callable[[], Policy]
     seed: int
     options: Any
     shared: Mapping[str, Any] = field(default_factory=dict)

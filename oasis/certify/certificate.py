@@ -18,13 +18,14 @@ import numpy as np
 from oasis.certify.verify import no_result
 from oasis.model.decision import Decision
 from oasis.model.document import entry, real
+from oasis.model.groups import GROUPS
 from oasis.model.instance import Instance, Job, expect_instance
 from oasis.model.resources import as_array
 from oasis.model.rounding import FloatArray, IntArray
 from oasis.model.schedule import COUNT, SERVER, Schedule, committed
 from oasis.model.summary import Facts, Summarised, short
 from oasis.online.ledger import Ledger
-from oasis.online.prices import PriceBounds, PriceFunction
+from oasis.online.prices import PriceBounds
 from oasis.online.search import Search
 
 
@@ -158,12 +159,13 @@ def certify(instance: Instance, run: PricedRun) -> Certificate:
     if run.bounds is None:
         raise ValueError(f"policy {run.policy!r} has no prices, so Theorem 4 says nothing of it")
     bounds, cluster = run.bounds, instance.cluster
-    worker_used, ps_used = committed(instance, run.schedules)
-    worker_prices = _prices(bounds.worker, worker_used, cluster.worker_capacity)
-    ps_prices = _prices(bounds.ps, ps_used, cluster.ps_capacity)
+    used = committed(instance, run.schedules)
+    prices = [
+        group.of(bounds)(amounts, np.broadcast_to(group.capacity(cluster), amounts.shape))
+        for group, amounts in zip(GROUPS, used, strict=True)
+    ]
     payoffs = {decision.job_id: decision.payoff for decision in run.decisions}
-    idle = (np.zeros_like(worker_used), np.zeros_like(ps_used))
-    empty = Ledger.of_arrays(cluster, worker_prices, ps_prices, *idle)
+    empty = Ledger.of_arrays(cluster, *prices, *map(np.zeros_like, used))
     gaps = (_best_payoff(job, empty) - payoffs[job.id] for job in instance.jobs)
     return Certificate(
         alpha=bounds.alpha,
@@ -183,15 +185,8 @@ def _best_payoff(job: Job, empty: Ledger) -> float:
 def initial_dual(instance: Instance, bounds: PriceBounds) -> float:
     """D_0, the dual objective (19) before the first job: at most half the smallest utility."""
     cluster = instance.cluster
-    rent = [
-        (bounds.worker.lower * cluster.worker_capacity).sum(),
-        (bounds.ps.lower * cluster.ps_capacity).sum(),
-    ]
+    rent = [(group.of(bounds).lower * group.capacity(cluster)).sum() for group in GROUPS]
     return float(instance.horizon * math.fsum(rent))
-
-
-def _prices(price: PriceFunction, used: FloatArray, capacity: FloatArray) -> FloatArray:
-    return price(used, np.broadcast_to(capacity, used.shape))
 
 
 def _log_alpha_x(instance: Instance, run: PricedRun, bounds: PriceBounds) -> float:
@@ -201,12 +196,10 @@ def _log_alpha_x(instance: Instance, run: PricedRun, bounds: PriceBounds) -> flo
         schedule = run.schedules.get(job.id)
         if schedule is None:
             continue
-        for rows, demand, capacity, price in (
-            (schedule.workers, job.worker, cluster.worker_capacity, bounds.worker),
-            (schedule.ps, job.ps, cluster.ps_capacity, bounds.ps),
-        ):
-            steps = _steps(rows, as_array(demand, cluster.resources), capacity)
-            largest = max(largest, _log_growth(price.log_ratio, steps))
+        for group in GROUPS:
+            demand = as_array(group.of(job), cluster.resources)
+            steps = _steps(group.placed(schedule), demand, group.capacity(cluster))
+            largest = max(largest, _log_growth(group.of(bounds).log_ratio, steps))
     return largest
 
 

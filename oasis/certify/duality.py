@@ -13,6 +13,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from oasis.model import rounding
+from oasis.model.groups import GROUPS
 from oasis.model.instance import Instance, Job, expect_instance
 from oasis.model.resources import as_array
 from oasis.model.rounding import FloatArray
@@ -53,11 +54,9 @@ def dual_bound(instance: Instance, worker_prices: FloatArray, ps_prices: FloatAr
     """
     expect_instance(instance)
     cluster = instance.cluster
-    capacities = (cluster.worker_capacity, cluster.ps_capacity)
     rent = []
-    for name, prices, capacity in zip(
-        ("worker_prices", "ps_prices"), (worker_prices, ps_prices), capacities, strict=True
-    ):
+    for group, prices in zip(GROUPS, (worker_prices, ps_prices), strict=True):
+        name, capacity = f"{group}_prices", group.capacity(cluster)
         expected = (instance.horizon, *capacity.shape)
         if np.shape(prices) != expected:
             raise ValueError(f"{name}: expected shape {expected}, got {np.shape(prices)}")

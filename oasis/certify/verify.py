@@ -17,6 +17,7 @@ import numpy.typing as npt
 from oasis.model import rounding
 from oasis.model.decision import Decision
 from oasis.model.errors import VerificationError
+from oasis.model.groups import GROUPS, TaskGroup
 from oasis.model.instance import Instance, Job, expect_instance
 from oasis.model.rounding import TOLERANCE, FloatArray, IntArray
 from oasis.model.schedule import COUNT, SERVER, SLOT, Schedule
@@ -202,8 +203,8 @@ def verify(instance: Instance, result: HasSchedules | Mapping[str, Schedule]) ->
             raise VerificationError("(1) jobs", f"is filed for {schedule.job_id!r}", job=job_id)
     for job_id in suspects(instance, jobs, schedules):
         verify_schedule(instance, jobs[job_id], schedules[job_id])
-    _check_capacity(instance, jobs, schedules, "worker", "(4) worker capacity")
-    _check_capacity(instance, jobs, schedules, "ps", "(5) parameter-server capacity")
+    for group in GROUPS:
+        _check_capacity(instance, jobs, schedules, group)
     total = math.fsum(_utility(jobs[job_id], s) for job_id, s in schedules.items())
     if isinstance(result, HasDecisions):
         verify_decisions(instance, result)
@@ -320,26 +321,28 @@ def _server_id(instance: Instance, symbol: str, server: int) -> str:
     return (cluster.worker_ids if symbol == "y" else cluster.ps_ids)[server]
 
 
+CAPACITY = {
+    TaskGroup.WORKER: "(4) worker capacity",
+    TaskGroup.PS: "(5) parameter-server capacity",
+}
+
+
 def _check_capacity(
     instance: Instance,
     jobs: Mapping[str, Job],
     schedules: Mapping[str, Schedule],
-    group: str,
-    constraint: str,
+    group: TaskGroup,
 ) -> None:
     """(4), (5): residual capacity is non-negative in every slot, server and resource."""
     cluster = instance.cluster
-    capacity: FloatArray = getattr(cluster, f"{group}_capacity")
-    ids: tuple[str, ...] = getattr(cluster, f"{group}_ids")
-    rows = [
-        schedule.workers if group == "worker" else schedule.ps for schedule in schedules.values()
-    ]
+    capacity, ids = group.capacity(cluster), group.ids(cluster)
+    rows = [group.placed(schedule) for schedule in schedules.values()]
     if not rows:
         return
     table = np.concatenate(rows)
     owner = np.repeat(np.arange(len(rows)), [len(part) for part in rows])
     places, place = _distinct(table[:, SLOT] * len(ids) + table[:, SERVER])
-    demands = [getattr(jobs[job_id], group) for job_id in schedules]
+    demands = [group.of(jobs[job_id]) for job_id in schedules]
     for r, resource in enumerate(cluster.resources):
         demand = np.array([needs.get(resource, 0.0) for needs in demands])
         amounts = table[:, COUNT] * demand[owner]
@@ -351,7 +354,7 @@ def _check_capacity(
             if not rounding.fits(used, limit):
                 slot, server = divmod(int(places[at]), len(ids))
                 detail = f"{resource}: {used:.9g} used, capacity {limit:g}"
-                raise VerificationError(constraint, detail, slot=slot, server=ids[server])
+                raise VerificationError(CAPACITY[group], detail, slot=slot, server=ids[server])
 
 
 def _distinct(keys: IntArray) -> tuple[IntArray, IntArray]:

@@ -14,6 +14,7 @@ from oasis.kubernetes.cluster.pods import WantedPod, sending_patch
 from oasis.kubernetes.names import NODE, TASK
 from oasis.kubernetes.objects.existing import BY_NAME, ExistingKind, is_suspended
 from oasis.kubernetes.objects.oasis_job import JobSpec, job_id
+from oasis.model.groups import GROUPS, TaskGroup
 
 Pod = Mapping[str, Any]
 
@@ -298,20 +299,19 @@ def _shrink(target: Target, stuck: frozenset[str], steps: Steps) -> None:
 
 def _workers_first(item: tuple[str, Pod]) -> tuple[bool, str]:
     labels = item[1]["metadata"].get("labels") or {}
-    return labels.get(TASK) != "worker", item[0]
+    return labels.get(TASK) != TaskGroup.WORKER, item[0]
 
 
 def _works_without_the_new(target: Target) -> bool:
     """Whether the pods that run are a gang by themselves, so that only the new ones go."""
-    counts = {"worker": 0, "ps": 0}
+    counts = dict.fromkeys(GROUPS, 0)
     for pod in target.wanted:
         found = target.pods.get(pod.name)
         if found is not None and p.is_working(found):
             counts[pod.task] += 1
-    job = target.spec.job
-    return counts["worker"] >= target.spec.min_workers and counts["ps"] >= int(
-        job.ps_needed(counts["worker"])
-    )
+    workers, ps = counts.values()
+    needed = int(target.spec.job.ps_needed(workers))
+    return workers >= target.spec.min_workers and ps >= needed
 
 
 def _grow(target: Target, steps: Steps) -> list[WantedPod]:
@@ -338,7 +338,8 @@ def _place(target: Target, gated: list[WantedPod], free: Free, steps: Steps) -> 
     """Open the gates of all pods of a gang if all of them fit, and of none otherwise."""
     taken: list[tuple[str, Mapping[str, Fraction]]] = []
     for pod in gated:
-        asked = target.spec.worker_requests if pod.task == "worker" else target.spec.ps_requests
+        is_worker = pod.task is TaskGroup.WORKER
+        asked = target.spec.worker_requests if is_worker else target.spec.ps_requests
         demand = {**asked, "pods": Fraction(1)}
         room = free.get(pod.node, {})
         if any(amount > room.get(name, 0) for name, amount in demand.items() if amount):

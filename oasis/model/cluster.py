@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from oasis.model.errors import InstanceError, located_at
+from oasis.model.groups import GROUPS, TaskGroup
 from oasis.model.job import Job
 from oasis.model.resources import ResourceVector, as_array, check_known
 from oasis.model.rounding import FloatArray
@@ -76,7 +77,8 @@ class Cluster(Summarised):
     resources : tuple of str
         Names of the R resource types.
     worker_servers, ps_servers : tuple of Server
-        H machines that host workers and K machines that host parameter servers.
+        H machines that host workers and K machines that host parameter servers; K may be 0, for
+        jobs that need none (`Job.needs_ps`).
     slot_seconds : float
         Length of one slot; bandwidth times this is what one slot can transfer.
 
@@ -121,7 +123,7 @@ class Cluster(Summarised):
         seconds = number(self.slot_seconds, "slot_seconds", above=True, maximum=LARGEST_AMOUNT)
         amount(seconds, "slot_seconds")
         object.__setattr__(self, "slot_seconds", seconds)
-        for group in ("worker", "ps"):
+        for group in GROUPS:
             self._expand(group)
         self._check_server_ids()
 
@@ -132,17 +134,20 @@ class Cluster(Summarised):
         names = ", ".join(self.resources)
         return "Cluster", [("servers", servers), ("resources", names), ("slots of", slot)]
 
-    def _expand(self, group: str) -> None:
+    def _expand(self, group: TaskGroup) -> None:
         path = f"{group}_servers"
-        servers = tuple(getattr(self, path))
+        servers = tuple(group.servers(self))
         object.__setattr__(self, path, servers)
-        if not servers:
+        if not servers and group is TaskGroup.WORKER:  # jobs may do without parameter servers
             raise InstanceError(path, "expected at least one server")
         for k, server in enumerate(servers):
             with located_at(f"{path}[{k}].capacity"):
                 check_known(server.capacity, self.resources)
         rows = [as_array(server.capacity, self.resources) for server in servers]
-        capacity = np.repeat(np.array(rows), [server.count for server in servers], axis=0)
+        each = np.array(rows, dtype=np.float64).reshape(-1, len(self.resources))
+        capacity = np.repeat(
+            each, np.array([server.count for server in servers], dtype=int), axis=0
+        )
         capacity.flags.writeable = False
         object.__setattr__(self, f"{group}_capacity", capacity)
         ids = tuple(name for server in servers for name in server.ids)
@@ -150,18 +155,19 @@ class Cluster(Summarised):
 
     def _check_server_ids(self) -> None:
         seen: set[str] = set()
-        for path in ("worker_servers", "ps_servers"):
-            for k, server in enumerate(getattr(self, path)):
+        for group in GROUPS:
+            for k, server in enumerate(group.servers(self)):
                 names = {server.id, *server.ids}
                 if seen & names:
-                    raise InstanceError(f"{path}[{k}].id", f"duplicate server id {server.id!r}")
+                    path = f"{group}_servers[{k}].id"
+                    raise InstanceError(path, f"duplicate server id {server.id!r}")
                 seen |= names
 
     def check(self, job: Job) -> None:
         """Raise `InstanceError` if `job` names an unknown resource or can never end its work."""
-        for name in ("worker", "ps"):
-            with located_at(name):
-                check_known(getattr(job, name), self.resources)
+        for group in GROUPS:
+            with located_at(group):
+                check_known(group.of(job), self.resources)
         job.work(self.slot_seconds)  # raises InstanceError if the work is too much to count
 
 

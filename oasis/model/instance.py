@@ -10,6 +10,7 @@ from typing import Any
 from oasis.model.cluster import Cluster, Server
 from oasis.model.errors import InstanceError, located_at
 from oasis.model.job import Job
+from oasis.model.resources import BANDWIDTH
 from oasis.model.summary import Facts, Summarised
 from oasis.model.validation import LARGEST_SIZE, check_unique, describe, integer
 
@@ -59,6 +60,9 @@ class Instance(Summarised):
         for k, job in enumerate(self.jobs):
             with located_at(f"jobs[{k}]"):
                 self.cluster.check(job)
+                if job.needs_ps and not self.cluster.ps_ids:
+                    expected = "expected 0, as there is no server in ps_servers"
+                    raise InstanceError(f"worker.{BANDWIDTH}", f"{expected}, got {job.bandwidth:g}")
                 if job.arrival >= self.horizon:
                     last = self.horizon - 1
                     raise InstanceError("arrival", f"expected 0..{last}, got {job.arrival}")

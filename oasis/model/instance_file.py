@@ -21,10 +21,12 @@ UTILITIES: dict[str, type[Any]] = {
     cls.kind: cls for cls in (Sigmoid, Constant, Deadline, Piecewise)
 }
 Item = TypeVar("Item")
-_CLUSTER = ("slot_seconds", "resources", "worker_servers", "ps_servers")
-_TOP = ("format", "version", "horizon", *_CLUSTER, "jobs")
+_TOP = ("format", "version", "horizon", "slot_seconds", "resources", "worker_servers", "jobs")
 _JOB = tuple(f.name for f in fields(Job) if f.default is MISSING)
 _JOB_OPTIONS = {f.name: f.default for f in fields(Job) if f.default is not MISSING}
+# Jobs without parameter servers need neither machines for them nor what one of them demands.
+_NO_SERVERS: Mapping[str, Any] = {"ps_servers": []}
+_NO_DEMAND: Mapping[str, Any] = {"ps": {}}
 
 
 def read(path: str | os.PathLike[str]) -> Instance:
@@ -108,7 +110,7 @@ def write(instance: Instance, path: str | os.PathLike[str]) -> None:
 
 def instance_from_dict(data: Any) -> Instance:
     """Build an instance from the plain data of an instance file."""
-    check_keys(data, _TOP, optional=("metadata",))
+    check_keys(data, _TOP, optional=(*_NO_SERVERS, "metadata"))
     if data["format"] != FORMAT:
         raise InstanceError("format", f"expected {FORMAT!r}, got {describe(data['format'])}")
     if type(data["version"]) is not int or data["version"] != VERSION:
@@ -120,7 +122,7 @@ def instance_from_dict(data: Any) -> Instance:
         json.dumps(metadata, allow_nan=False)
     except ValueError:
         raise InstanceError("metadata", "expected finite numbers, got NaN or infinity") from None
-    cluster = cluster_from_dict({name: data[name] for name in _CLUSTER})
+    cluster = cluster_from_dict(data)
     jobs = _each(data, "jobs", job_from_dict)
     return Instance(data["horizon"], cluster, jobs, dict(metadata))
 
@@ -130,7 +132,7 @@ def cluster_from_dict(data: Mapping[str, Any]) -> Cluster:
     return Cluster(
         resources=tuple(check_list(data["resources"], "resources")),
         worker_servers=_each(data, "worker_servers", _server),
-        ps_servers=_each(data, "ps_servers", _server),
+        ps_servers=_each({**_NO_SERVERS, **data}, "ps_servers", _server),
         slot_seconds=data["slot_seconds"],
     )
 
@@ -162,10 +164,11 @@ def instance_to_dict(instance: Instance) -> dict[str, Any]:
 
 def job_from_dict(data: Any) -> Job:
     """Build a job from its entry in an instance file."""
-    check_keys(data, _JOB, optional=tuple(_JOB_OPTIONS))
+    required = [name for name in _JOB if name not in _NO_DEMAND]
+    check_keys(data, required, optional=(*_NO_DEMAND, *_JOB_OPTIONS))
     with located_at("utility"):
         utility = _utility(data["utility"])
-    return Job(**{**data, "utility": utility})
+    return Job(**{**_NO_DEMAND, **data, "utility": utility})
 
 
 def job_to_dict(job: Job) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from oasis.model import rounding
 from oasis.model.errors import InstanceError, located_at
+from oasis.model.groups import GROUPS
 from oasis.model.resources import BANDWIDTH, ResourceVector
 from oasis.model.rounding import IntArray
 from oasis.model.summary import Facts, Summarised
@@ -38,7 +39,8 @@ class Job(Summarised):
         e_i, megabytes (10^6 bytes) pushed, and again pulled, for each mini-batch.
     worker, ps : ResourceVector or mapping
         w_i^r and s_i^r, demand of one worker and of one parameter server;
-        ``bandwidth_gbps`` in them is b_i and B_i.
+        ``bandwidth_gbps`` in them is b_i and B_i. A job whose workers reserve no bandwidth has no
+        parameter servers (its workers may exchange gradients by all-reduce): ``ps={}`` will do.
     utility : Utility
         f_i, value of completing some slots after arrival.
     min_workers : int
@@ -98,9 +100,9 @@ class Job(Summarised):
         for name in ("minibatch_time", "gradient_mb"):
             value = number(getattr(self, name), name, maximum=LARGEST_AMOUNT)
             object.__setattr__(self, name, value)
-        for name in ("worker", "ps"):
-            with located_at(name):
-                object.__setattr__(self, name, ResourceVector.of(getattr(self, name)))
+        for group in GROUPS:
+            with located_at(group):
+                object.__setattr__(self, group, ResourceVector.of(group.of(self)))
         if not is_utility(self.utility):
             raise InstanceError("utility", f"expected a utility, got {describe(self.utility)}")
         if self.minibatch_time == 0 and self.gradient_mb == 0:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from oasis.model import document
 from oasis.model.errors import InstanceError, located_at
+from oasis.model.groups import GROUPS
 from oasis.model.instance import Instance
 from oasis.model.resources import as_array
 from oasis.model.rounding import FloatArray, IntArray
@@ -174,12 +175,10 @@ def committed(
     array([ 0.  , 30.  , 60.  , 60.  ,  6.75])
     """
     cluster, horizon = instance.cluster, instance.horizon
-    worker = np.zeros((horizon, *cluster.worker_capacity.shape))
-    ps = np.zeros((horizon, *cluster.ps_capacity.shape))
+    worker, ps = (np.zeros((horizon, *group.capacity(cluster).shape)) for group in GROUPS)
     for job in instance.jobs:
         schedule = schedules.get(job.id)
         if schedule is not None:
-            demands = [as_array(demand, cluster.resources) for demand in (job.worker, job.ps)]
-            add_usage(worker, schedule.workers, demands[0])
-            add_usage(ps, schedule.ps, demands[1])
+            for group, used in zip(GROUPS, (worker, ps), strict=True):
+                add_usage(used, group.placed(schedule), as_array(group.of(job), cluster.resources))
     return worker, ps

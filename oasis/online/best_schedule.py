@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from oasis.model.cluster import Cluster
-from oasis.model.decision import Rejection
+from oasis.model.decision import Decision, Rejection
+from oasis.model.groups import GROUPS
 from oasis.model.job import Job
 from oasis.model.rounding import FloatArray
 from oasis.model.schedule import Schedule
@@ -134,10 +135,7 @@ def best_schedule(
     (8, 0.0, 28.05)
     """
     cluster.check(job)
-    shapes = {
-        "worker": (horizon, *cluster.worker_capacity.shape),
-        "ps": (horizon, *cluster.ps_capacity.shape),
-    }
+    shapes = {str(group): (horizon, *group.capacity(cluster).shape) for group in GROUPS}
     arrays = {
         "worker_prices": np.asarray(worker_prices, dtype=np.float64),
         "ps_prices": np.asarray(ps_prices, dtype=np.float64),
@@ -176,4 +174,19 @@ def found_by(search: Search) -> BestSchedule | None:
         return None
     return BestSchedule(
         utility - cost, utility, cost, schedule.completion, schedule, None, breakdown, None
+    )
+
+
+def decide(search: Search) -> Decision:
+    """Admit the job of `search` if a schedule has a positive payoff (Alg. 1, l. 5-7)."""
+    job_id, best = search.job.id, result_of(search)
+    if best.schedule is None:
+        return Decision(job_id, False, reason=best.reason, rejection=best.rejection)
+    return admitted(job_id, best)
+
+
+def admitted(job_id: str, best: BestSchedule) -> Decision:
+    """The decision to run a job as in its best schedule."""
+    return Decision(
+        job_id, True, best.payoff, best.utility, best.cost, best.completion, best.schedule
     )

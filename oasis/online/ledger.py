@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from oasis.model.cluster import Cluster
+from oasis.model.groups import GROUPS
 from oasis.model.job import Job
 from oasis.model.resources import as_array
 from oasis.model.rounding import FloatArray, IntArray
@@ -17,7 +18,6 @@ from oasis.model.schedule import COUNT, SERVER, SLOT, Schedule
 from oasis.online.prices import PriceBounds
 from oasis.online.server_group import ServerGroup
 
-GROUPS = ("worker", "ps")
 _COLUMNS = ("used", "price", "server", "copies")
 
 
@@ -58,10 +58,10 @@ class Ledger:
     @classmethod
     def idle(cls, cluster: Cluster, horizon: int, bounds: PriceBounds) -> Ledger:
         """A ledger with nothing committed and every price at its lower bound L."""
-        worker = ServerGroup.idle(
-            cluster.worker_servers, cluster.worker_capacity, horizon, bounds.worker
+        worker, ps = (
+            ServerGroup.idle(group.servers(cluster), group.capacity(cluster), horizon, price)
+            for group, price in ((group, group.of(bounds)) for group in GROUPS)
         )
-        ps = ServerGroup.idle(cluster.ps_servers, cluster.ps_capacity, horizon, bounds.ps)
         return cls(cluster, worker, ps, np.zeros(horizon, dtype=bool))
 
     @classmethod
@@ -145,12 +145,11 @@ class Ledger:
 
     def _add(self, job: Job, schedule: Schedule, bounds: PriceBounds | None, sign: int) -> None:
         names = self.cluster.resources
-        for group, rows, demand, price in (
-            (self.worker, schedule.workers, job.worker, bounds.worker if bounds else None),
-            (self.ps, schedule.ps, job.ps, bounds.ps if bounds else None),
-        ):
-            amounts = (sign * rows[:, COUNT, None]) * as_array(demand, names)
-            group.commit(rows[:, SLOT] - self.origin, rows[:, SERVER], amounts, price)
+        for group in GROUPS:
+            rows, price = group.placed(schedule), group.of(bounds) if bounds else None
+            amounts = (sign * rows[:, COUNT, None]) * as_array(group.of(job), names)
+            slots = rows[:, SLOT] - self.origin
+            group.of(self).commit(slots, rows[:, SERVER], amounts, price)
         first = max(schedule.start - self.origin, 1)
         end = min(schedule.completion - self.origin + 2, self.horizon)
         differs = np.zeros(max(end - first, 0), dtype=bool)
@@ -178,12 +177,10 @@ class Ledger:
             return
         left = self.horizon - gone
         busy = False
-        for group, price in (
-            (self.worker, bounds.worker if bounds else None),
-            (self.ps, bounds.ps if bounds else None),
-        ):
-            busy |= bool(group.used[:, -1].any())
-            group.roll(gone, price)
+        for group in GROUPS:
+            servers = group.of(self)
+            busy |= bool(servers.used[:, -1].any())
+            servers.roll(gone, group.of(bounds) if bounds else None)
         self.changes[:left] = self.changes[gone:]
         self.changes[left:] = False
         if left:
@@ -195,7 +192,7 @@ class Ledger:
         named: dict[str, npt.NDArray[np.generic]] = {"changes": self.changes}
         for group in GROUPS:
             for name in _COLUMNS:
-                named[f"{group}_{name}"] = getattr(getattr(self, group), name)
+                named[f"{group}_{name}"] = getattr(group.of(self), name)
         return named
 
     @classmethod
@@ -203,8 +200,7 @@ class Ledger:
         cls, cluster: Cluster, arrays: Mapping[str, npt.NDArray[np.generic]], origin: int = 0
     ) -> Ledger:
         """The ledger whose `arrays` these are, bit for bit."""
-        worker = _restored(cluster.worker_capacity, arrays, "worker")
-        ps = _restored(cluster.ps_capacity, arrays, "ps")
+        worker, ps = (_restored(group.capacity(cluster), arrays, group) for group in GROUPS)
         return cls(cluster, worker, ps, np.asarray(arrays["changes"], dtype=bool), origin)
 
 

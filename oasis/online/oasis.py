@@ -4,27 +4,50 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from copy import deepcopy
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from time import perf_counter
+from typing import Any, Self
 
 from oasis.model.cluster import Cluster
 from oasis.model.decision import Decision, Explanation
-from oasis.model.errors import InstanceError
+from oasis.model.errors import InstanceError, OasisError
 from oasis.model.files import read_archive, write_archive
 from oasis.model.instance import Instance, expect_instance
 from oasis.model.instance_file import cluster_from_dict, cluster_to_dict
 from oasis.model.job import Job
+from oasis.model.rest import later, rest_of
+from oasis.model.schedule import Schedule
 from oasis.model.validation import describe, integer
-from oasis.online.best_schedule import BestSchedule, found_by, result_of
+from oasis.online import rolling
+from oasis.online.answers import Planned, Quote, change_between
+from oasis.online.best_schedule import admitted, found_by
+from oasis.online.commitments import Commitments
 from oasis.online.ledger import Ledger, Past
 from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION, PriceBounds
 from oasis.online.recourse.learned import LearnedPrices, learned_from
 from oasis.online.rejection import explanation
 from oasis.online.search import Granularity, Search, check_granularity
+from oasis.scheduling.job import NOTHING, Allocation, PolicyJob
+from oasis.scheduling.placement import BestFit, Room
+from oasis.scheduling.policy import Plan, View
+from oasis.scheduling.site import Site, allocation_in, allocations, cluster_of, site_of
 
 CHECKPOINT = "oasis-scheduler 1"
+REFUSAL = "not admitted; the decision says why"  # finding the reason may take time
+GIVEN_UP = "given up: it can earn nothing any more"
+
+
+@dataclass(frozen=True, slots=True)
+class RollingHorizon:
+    """How OASiS works on a horizon that rolls; see `OASiS.rolling`."""
+
+    bounds: PriceBounds | Callable[[Cluster], PriceBounds]
+    patience: int | None
+    keep_admitted: bool
+    end: int | None
 
 
 class OASiS:
@@ -45,7 +68,17 @@ class OASiS:
     Notes
     -----
     Decisions are irrevocable: `submit` commits resources for the whole life of an admitted job.
-    Jobs are submitted in order of arrival.
+    Jobs are submitted in order of arrival. As a policy (`oasis.simulate`) it submits what arrives
+    and carries out, slot by slot, what it decided.
+
+    Attributes
+    ----------
+    decisions : list of Decision
+        One for each job, in order of arrival.
+    decision_seconds : list of float
+        The measured time of each decision that it made as a policy.
+    on_decision : callable or None
+        Called for each of these decisions.
 
     References
     ----------
@@ -64,6 +97,8 @@ class OASiS:
     """
 
     name = "oasis"
+    told_remaining = True
+    plans_in_model = True
 
     def __init__(
         self,
@@ -84,16 +119,31 @@ class OASiS:
         self.horizon = integer(horizon, "horizon", minimum=1)
         self.bounds = bounds
         self.granularity: Granularity = granularity
-        self.decisions: list[Decision] = []
         self.now = 0
         self._bounds_from: str | None = None
         self._ids: set[str] = set()
         self._past = Past(partial(Ledger.idle, cluster, horizon, bounds), bounds)
+        self._begin(None)
+
+    def _begin(self, service: RollingHorizon | None) -> None:
+        """Nothing has been decided yet."""
+        self._service = service
+        self.settles = service is None
+        # on a horizon that rolls, what was really done is followed slot by slot
+        self.slotted = service is not None
+        self.decisions: list[Decision] = []
+        self.decision_seconds: list[float] = []
+        self.on_decision: Callable[[Decision], None] | None = None
+        self._due: dict[int, dict[int, Allocation]] = {}  # slot -> job -> what it holds from there
+        self.decided: dict[int, Decision] = {}
+        self.late: set[int] = set()
+        self.withdrawn: list[int] = []
+        self._overdue: list[int] = []
 
     @property
     def ledger(self) -> Ledger:
         """What is committed, and what it costs."""
-        return self._past.present
+        return self._past.present if self.settles else self._commitments.ledger
 
     @classmethod
     def from_instance(
@@ -129,7 +179,61 @@ class OASiS:
             scheduler._bounds_from = bounds if isinstance(bounds, str) else learned.name
         return scheduler
 
+    @classmethod
+    def rolling(
+        cls,
+        lookahead: int,
+        bounds: PriceBounds | Callable[[Cluster], PriceBounds],
+        *,
+        patience: int | None = None,
+        keep_admitted: bool = False,
+        end: int | None = None,
+    ) -> Self:
+        """OASiS as a policy on a horizon that rolls, on whatever machines it meets.
+
+        A job keeps the schedule that it was admitted with. Where a server is lost or its work
+        turns out to be another, the rest is placed by Algorithm 2 at the prices of the moment.
+
+        Parameters
+        ----------
+        lookahead : int
+            Slots that the plan reaches ahead, the present one included.
+        bounds : PriceBounds or callable
+            U and L, or what computes them for a cluster.
+        patience : int, optional
+            A completion counts within so many slots from the arrival on; it matters only for jobs
+            that are placed again. Default: twice `lookahead`.
+        keep_admitted : bool
+            Whether an admitted job for whose rest nothing pays any more is kept: the rest is
+            decided on once more as a job that arrives now, and if that is not admitted either, it
+            is brought to its end with what the plan leaves free. Otherwise it is given up.
+        end : int, optional
+            Completions from this slot on are worth nothing, as in an instance.
+
+        Examples
+        --------
+        >>> import oasis
+        >>> instance = oasis.generate("testbed", jobs=3, seed=1)
+        >>> bounds = oasis.PriceBounds.from_instance(instance)
+        >>> run = oasis.simulate(instance, OASiS.rolling(instance.horizon, bounds))
+        >>> run.admitted, run.bounds is bounds
+        (3, True)
+        """
+        if not (isinstance(bounds, PriceBounds) or callable(bounds)):
+            expected = "expected oasis.PriceBounds, or what computes them for a cluster"
+            raise TypeError(f"bounds: {expected}, got {describe(bounds)}")
+        policy = cls.__new__(cls)
+        policy.horizon = integer(lookahead, "lookahead", minimum=1)
+        policy.granularity, policy.now = "worker-slot", 0
+        policy._bounds_from, policy._ids = None, set()
+        if isinstance(bounds, PriceBounds):
+            policy.bounds = bounds
+        policy._begin(RollingHorizon(bounds, patience, keep_admitted, end))
+        return policy
+
     def __repr__(self) -> str:
+        if self._service is not None:
+            return f"OASiS.rolling(lookahead={self.horizon})"
         admitted = sum(decision.admitted for decision in self.decisions)
         seen = f"{len(self.decisions)} jobs seen, {admitted} admitted"
         options = f"granularity={self.granularity!r}, alpha={self.bounds.alpha:.6g}"
@@ -138,6 +242,15 @@ class OASiS:
     @property
     def parameters(self) -> Mapping[str, Any]:
         """The options that this scheduler was made with, as plain data."""
+        if self._service is not None:
+            known = self._service.bounds if isinstance(self._service.bounds, PriceBounds) else None
+            return {
+                "lookahead": self.horizon,
+                "patience": self._service.patience,
+                "end": self._service.end,
+                "keep_admitted": self._service.keep_admitted,
+                "alpha": None if known is None else known.alpha,
+            }
         return {
             "bounds": self._bounds_from,
             "granularity": self.granularity,
@@ -163,7 +276,7 @@ class OASiS:
         found = found_by(self._search(job, self.ledger))
         if found is None:
             return Decision.rejected(job.id, partial(self._explain, job, self._past.commits))
-        return _admitted(job.id, found)
+        return admitted(job.id, found)
 
     def submit(self, job: Job) -> Decision:
         """Decide on `job` and, if it is admitted, commit its schedule (Alg. 1, l. 5-12)."""
@@ -191,6 +304,210 @@ class OASiS:
             raise InstanceError("arrival", f"{expected}, got {job.arrival} (job {job.id!r})")
         if job.id in self._ids:
             raise InstanceError("id", f"expected a new job, got {job.id!r} again")
+
+    # -- as a policy -------------------------------------------------------------------------------
+
+    def reset(self, site: Site) -> None:
+        """Carry out on `site` what is decided from now on; what was committed stays committed."""
+        self._site = site
+        self._due = {}
+        self.decision_seconds = []
+        service = self._service
+        if service is not None:
+            if not site.slotted:
+                raise ValueError("policy oasis needs slots")
+            self.cluster = cluster_of(site)
+            found = service.bounds
+            self.bounds = found if isinstance(found, PriceBounds) else found(self.cluster)
+            self._held = Commitments(self.cluster, self.horizon, self.bounds, service.patience)
+            self._servers = [
+                (group, k)
+                for group in ("worker", "ps")
+                for k in range(len(site.machines_for(group)))
+            ]
+            self._begin(service)
+
+    def decide(self, view: View) -> Plan:
+        """Submit what has arrived and carry out what was decided for this slot."""
+        if self._service is not None:
+            return self._decide_in_service(view, self._service, self._held)
+        plan = Plan()
+        for job in view.arrived:
+            begin = perf_counter()
+            decision = self.submit(_source(job, self.name))
+            self.decision_seconds.append(perf_counter() - begin)
+            if self.on_decision is not None:
+                self.on_decision(decision)
+            if decision.schedule is None:
+                plan.rejected[job.index] = REFUSAL
+            else:
+                self._note(job.index, decision.schedule)
+        active = {job.index for job in view.jobs()}
+        due = self._due.pop(int(view.now), {})
+        plan.changes = {index: what for index, what in due.items() if index in active}
+        plan.wake_at = min(self._due, default=None)
+        return plan
+
+    def _note(self, index: int, schedule: Schedule) -> None:
+        """Enter the changes that `schedule` asks for, slot by slot."""
+        planned = allocations(schedule, self._site)
+        held = NOTHING
+        for slot, allocation in planned.items():
+            if allocation != held:
+                self._due.setdefault(slot, {})[index] = held = allocation
+            if slot + 1 not in planned:
+                self._due.setdefault(slot + 1, {})[index] = held = NOTHING
+
+    # -- as a policy on a horizon that rolls -------------------------------------------------------
+
+    @property
+    def _commitments(self) -> Commitments:
+        if self.settles:
+            raise OasisError("oasis: expected a horizon that rolls (OASiS.rolling)")
+        return self._held
+
+    def _decide_in_service(self, view: View, service: RollingHorizon, held: Commitments) -> Plan:
+        """Take in what happened, decide on what arrived, and carry out the plan of this slot."""
+        plan, now = Plan(), int(view.now)
+        self.decided = {}
+        held.broken.clear()
+        held.advance(now)
+        for index in (*self.withdrawn, *(job.index for job in view.finished)):
+            held.leave(index)
+            self._overdue = [other for other in self._overdue if other != index]
+        self.withdrawn = []
+        # all losses first: what is placed again must not meet a server that is lost as well
+        dropped = held.lose([self._servers[machine] for machine in view.lost])
+        for machine in view.returned:
+            held.restore_server(*self._servers[machine])
+        for job in view.jobs():
+            if job.index in held.live:
+                left = rolling.work_left(job, view)
+                if rolling.differs(held.live[job.index], left):
+                    dropped += [] if held.revise(job.index, left) else [job.index]
+        self.late = set(held.broken)
+        for job in [job for job in view.jobs() if job.index in dropped]:
+            if not service.keep_admitted:
+                plan.rejected[job.index] = GIVEN_UP
+                continue
+            self.late.add(job.index)
+            if held.submit(job.index, self._rest(job, view)).schedule is None:
+                self._overdue.append(job.index)
+        for job in view.arrived:  # after those that were admitted before them
+            decision = held.submit(job.index, self._arriving(_source(job, self.name), now))
+            self.decided[job.index] = decision
+            if decision.schedule is None:
+                if service.keep_admitted and view.was_admitted(job):
+                    self._overdue.append(job.index)
+                    self.late.add(job.index)
+                else:
+                    plan.rejected[job.index] = decision.reason or "rejected"
+        self._carry_out(view, plan, held)
+        return plan
+
+    def _arriving(self, job: Job, now: int) -> Job:
+        """`job` as it arrives now; what completes too late is worth nothing."""
+        end = None if self._service is None else self._service.end
+        if end is None:
+            return job
+        left = max(0, end - now)
+        return replace(job, utility=later(job.utility, 0, left + 1, left))
+
+    def _rest(self, job: PolicyJob, view: View) -> Job:
+        """What is left of an admitted job, as a job that arrives now."""
+        end = None if self._service is None else self._service.end
+        left, reach = rolling.work_left(job, view), rolling.reach_of(self.horizon)
+        return rest_of(_source(job, self.name), left, int(view.now), reach, end)
+
+    def _carry_out(self, view: View, plan: Plan, held: Commitments) -> None:
+        """What is planned for this slot; jobs that are overdue get what it leaves."""
+        room = Room(self._site, view.capacity(), view.down())
+        rest = []
+        for job in view.jobs():
+            if job.index in plan.rejected:
+                continue
+            if job.index in self._overdue:
+                rest.append(job)
+                continue
+            live = held.live.get(job.index)
+            wanted = NOTHING
+            if live is not None and live.schedule is not None:
+                wanted = allocation_in(live.schedule, held.now, self._site)
+            room.hold(job, wanted)
+            if wanted != view.allocation(job):
+                plan.changes[job.index] = wanted
+        for job in rest:
+            wanted = _leftover(job, view, room)
+            if wanted != view.allocation(job):
+                plan.changes[job.index] = wanted
+
+    def withdraw(self, job: PolicyJob) -> None:
+        """The owner of `job` does not want it any more."""
+        self.withdrawn.append(job.index)
+
+    def promised(self, job: PolicyJob) -> int | None:
+        """The slot by which `job` is to be complete; None if nothing was promised."""
+        live = self._commitments.live.get(job.index)
+        return None if live is None else live.promise
+
+    def ahead(self, slots: int) -> Mapping[int, list[tuple[int, Allocation]]]:
+        """What each job is planned to hold in the next `slots` slots, by index of the job."""
+        held = self._commitments
+        return rolling.held_ahead(held.live, held.now + slots, self._site)
+
+    def planned(self) -> Planned:
+        """Schedule and planned utility of every live job, by id."""
+        return rolling.planned(self._commitments.live.values())
+
+    def foresee(self, job: Job, now: int) -> Quote:
+        """What would happen to `job` if it arrived in slot `now`; nothing changes."""
+        copied = self._commitments.copy()
+        copied.advance(now)
+        before = rolling.planned(copied.live.values())
+        key = max(copied.live, default=-1) + 1
+        decision = copied.submit(key, self._arriving(job, now))
+        after = rolling.planned(copied.live.values())
+        return Quote(decision, change_between(before, after, job.id))
+
+    @property
+    def making(self) -> dict[str, Any]:
+        """What `made` needs to make the same policy again, as plain data."""
+        if self._service is None:
+            raise OasisError("oasis: expected a horizon that rolls (OASiS.rolling)")
+        return {
+            "lookahead": self.horizon,
+            "bounds": self.bounds.to_dict(),
+            "patience": self._service.patience,
+            "keep_admitted": self._service.keep_admitted,
+            "end": self._service.end,
+        }
+
+    @classmethod
+    def made(cls, making: Mapping[str, Any]) -> Self:
+        """A policy as it was made; the inverse of `making`."""
+        given = dict(making)
+        return cls.rolling(
+            given.pop("lookahead"), PriceBounds.from_dict(given.pop("bounds")), **given
+        )
+
+    def state(self) -> dict[str, Any]:
+        """Plain data from which `restore` goes on."""
+        return {**self._commitments.state(), "overdue": list(self._overdue)}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from what `state` gave, on the same machines."""
+        self._commitments.restore(state)
+        self._overdue = list(state["overdue"])
+
+    @classmethod
+    def remembered(cls, making: Mapping[str, Any], state: Mapping[str, Any]) -> Self:
+        """A policy that answers questions (`foresee`) as the one whose `state` this is."""
+        policy = cls.made(making)
+        policy.reset(site_of(cluster_from_dict(state["cluster"])))
+        policy.restore(state)
+        return policy
+
+    # -- what lasts --------------------------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the whole state to `path`, a NumPy archive; it appears whole or not at all.
@@ -233,15 +550,20 @@ class OASiS:
         return scheduler
 
 
-def decide(search: Search) -> Decision:
-    """Admit the job of `search` if a schedule has a positive payoff (Alg. 1, l. 5-7)."""
-    job_id, best = search.job.id, result_of(search)
-    if best.schedule is None:
-        return Decision(job_id, False, reason=best.reason, rejection=best.rejection)
-    return _admitted(job_id, best)
+def _source(job: PolicyJob, policy: str) -> Job:
+    if job.source is None:
+        raise ValueError(f"policy {policy} needs jobs of an instance, not plain ones")
+    return job.source
 
 
-def _admitted(job_id: str, best: BestSchedule) -> Decision:
-    return Decision(
-        job_id, True, best.payoff, best.utility, best.cost, best.completion, best.schedule
-    )
+def _leftover(job: PolicyJob, view: View, room: Room) -> Allocation:
+    """The largest gang that fits beside the plan of this slot; what is held stays where it fits."""
+    held = view.allocation(job)
+    if held.workers and room.hold(job, held):
+        return held
+    most = min(job.max_workers, max(job.min_workers, rolling.work_left(job, view)))
+    for workers in range(most, job.min_workers - 1, -1):
+        found = BestFit().place(room, job, workers, job.ps_needed(workers))
+        if found is not None:
+            return found
+    return NOTHING

@@ -10,6 +10,7 @@ import numpy as np
 
 from oasis.model import document
 from oasis.model.cluster import Cluster
+from oasis.model.groups import GROUPS
 from oasis.model.instance import Instance, expect_instance
 from oasis.model.job import Job
 from oasis.model.resources import as_array
@@ -213,12 +214,11 @@ class PriceBounds(Summarised):
                 ps.append((*entry, as_array(job.ps, cluster.resources)))
         if not given and not may_know_nothing:
             raise ValueError("jobs: expected at least one: without any, nothing is known of prices")
-        return cls(
-            _price_function(worker, cluster.worker_capacity.sum(axis=0), horizon, normalize),
-            _price_function(ps, cluster.ps_capacity.sum(axis=0), horizon, normalize),
-            normalize,
-            min_utility_fraction,
+        of_worker, of_ps = (
+            _price_function(entries, group.capacity(cluster).sum(axis=0), horizon, normalize)
+            for group, entries in zip(GROUPS, (worker, ps), strict=True)
         )
+        return cls(of_worker, of_ps, normalize, min_utility_fraction)
 
     def scaled(self, factor: float) -> PriceBounds:
         """Bounds with U/L multiplied by `factor` > 0, as in the paper's Fig. 6."""
@@ -234,8 +234,7 @@ class PriceBounds(Summarised):
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON; the inverse of `from_dict`."""
         return {
-            "worker": self.worker.to_dict(),
-            "ps": self.ps.to_dict(),
+            **{str(group): group.of(self).to_dict() for group in GROUPS},
             "normalize": self.normalize,
             "min_utility_fraction": self.min_utility_fraction,
             "scale": self.scale,
@@ -250,11 +249,10 @@ class PriceBounds(Summarised):
         InstanceError
             With the path of what is missing or wrong.
         """
-        functions = {
-            name: document.entry(data, name, PriceFunction.from_dict) for name in ("worker", "ps")
-        }
+        worker, ps = (document.entry(data, group, PriceFunction.from_dict) for group in GROUPS)
         return cls(
-            **functions,
+            worker,
+            ps,
             normalize=document.entry(data, "normalize", document.flag),
             min_utility_fraction=document.entry(data, "min_utility_fraction", document.real),
             scale=data.get("scale", 1.0),  # bounds saved by older versions say nothing

@@ -9,6 +9,7 @@ import numpy as np
 
 from oasis.model.cluster import Cluster
 from oasis.model.decision import Bottleneck, Explanation, Rejection
+from oasis.model.groups import GROUPS
 from oasis.model.job import Job
 from oasis.model.resources import as_array
 from oasis.model.rounding import FloatArray, IntArray
@@ -41,12 +42,11 @@ class Cost:
 def schedule_cost(schedule: Schedule, job: Job, ledger: Ledger) -> Cost:
     """Cost of the `schedule` of `job` at the prices of `ledger`."""
     parts = []
-    for group, rows, demand in (
-        (ledger.worker, schedule.workers, job.worker),
-        (ledger.ps, schedule.ps, job.ps),
-    ):
-        units = rows[:, COUNT, None] * as_array(demand, ledger.cluster.resources)
-        parts.append(units * group.price_at(rows[:, SLOT] - ledger.origin, rows[:, SERVER]))
+    for group in GROUPS:
+        rows = group.placed(schedule)
+        units = rows[:, COUNT, None] * as_array(group.of(job), ledger.cluster.resources)
+        price = group.of(ledger).price_at(rows[:, SLOT] - ledger.origin, rows[:, SERVER])
+        parts.append(units * price)
     return Cost(*parts)
 
 
@@ -99,21 +99,19 @@ def scarcest_resource(search: Search, last: int) -> str:
     job, ledger = search.job, search.ledger
     rows, lengths = ledger.runs(search.start, last + 1)
     most = search.most
-    groups = (
-        ("worker servers", ledger.worker, job.worker, most),
-        ("ps servers", ledger.ps, job.ps, int(job.ps_needed(most))),
-    )
     scarcest, least = "the servers", np.inf
-    for name, group, amounts, limit in groups:
-        demand = as_array(amounts, ledger.cluster.resources)
+    for group in GROUPS:
+        demand = as_array(group.of(job), ledger.cluster.resources)
+        limit = int(group.needed(job, most))
         if not limit or not demand.any():
             continue
-        units = np.minimum(group.room_by_resource(demand, rows, limit), limit) @ lengths
+        room = group.of(ledger).room_by_resource(demand, rows, limit)
+        units = np.minimum(room, limit) @ lengths
         rooms = units / lengths.sum() / limit
         k = int(rooms.argmin())
         if rooms[k] < least:
             resource = ledger.cluster.resources[demand.nonzero()[0][k]]
-            scarcest, least = f"{resource} of the {name}", rooms[k]
+            scarcest, least = f"{resource} of the {group} servers", rooms[k]
     return scarcest
 
 
@@ -139,20 +137,19 @@ def explain_rejection(search: Search) -> Rejection | None:
 
 def bottleneck(schedule: Schedule, cost: Cost, cluster: Cluster) -> Bottleneck | None:
     """The resource and group with the largest part of `cost`, and where that part arises."""
-    sums = np.array([cost.workers.sum(axis=0), cost.ps.sum(axis=0)])
+    sums = np.array([group.placed(cost).sum(axis=0) for group in GROUPS])
     if not sums.any():
         return None
-    group, resource = (int(k) for k in np.unravel_index(np.argmax(sums), sums.shape))
-    rows, parts = ((schedule.workers, cost.workers), (schedule.ps, cost.ps))[group]
-    ids = (cluster.worker_ids, cluster.ps_ids)[group]
-    part = parts[:, resource]
+    place, resource = (int(k) for k in np.unravel_index(np.argmax(sums), sums.shape))
+    group = GROUPS[place]
+    rows, ids, part = group.placed(schedule), group.ids(cluster), group.placed(cost)[:, resource]
     return Bottleneck(
         resource=cluster.resources[resource],
-        group=("worker", "ps")[group],
+        group=str(group),
         servers=tuple(ids[server] for server in _half(rows[:, SERVER], part)),
         slots=tuple(sorted(_half(rows[:, SLOT], part))),
-        cost=float(sums[group, resource]),
-        share=float(sums[group, resource] / sums.sum()),
+        cost=float(sums[place, resource]),
+        share=float(sums[place, resource] / sums.sum()),
     )
 
 

@@ -58,7 +58,7 @@ class ServerGroup:
         price: PriceFunction,
     ) -> ServerGroup:
         """A group with nothing committed: one column for each entry of `servers`."""
-        copies = np.array([server.count for server in servers])
+        copies = np.array([server.count for server in servers], dtype=np.int64)
         first = np.cumsum(copies) - copies
         columns = np.ascontiguousarray(capacity[first].T)
         used = np.zeros((len(columns), horizon, len(first)))
@@ -91,6 +91,8 @@ class ServerGroup:
         """
         if self.spare is None:
             return np.full(len(slots), most)
+        if not len(self.copies):  # no machine hosts parameter servers
+            return np.zeros(len(slots), dtype=np.int64)
         free = self.spare.take(slots, axis=1)
         asked = demand > 0
         if not asked.all():
@@ -284,7 +286,8 @@ class ServerGroup:
     @property
     def _is_open(self) -> bool:
         """Whether every server has a column of its own."""
-        return len(self.copies) == int(self.copies[-1] + self.server[-1])
+        columns = len(self.copies)  # none where no machine hosts parameter servers
+        return not columns or columns == int(self.copies[-1] + self.server[-1])
 
     def _column(self, servers: IntArray) -> IntArray:
         if self._is_open:

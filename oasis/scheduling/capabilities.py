@@ -6,7 +6,7 @@ A policy has an ability if it has the members; nothing is registered.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any, Protocol, runtime_checkable
 
 from oasis.model.decision import Decision
@@ -63,11 +63,11 @@ class Withdrawing(Protocol):
 
     Attributes
     ----------
-    withdrawn : sequence of str
-        Ids of jobs that were withdrawn and that the policy has not taken in yet.
+    withdrawn : sequence of int
+        Indices of jobs that were withdrawn and that the policy has not taken in yet.
     """
 
-    withdrawn: Sequence[str]
+    withdrawn: Sequence[int]
 
     def withdraw(self, job: PolicyJob) -> None:
         """Note that the owner of `job` does not want it any more."""
@@ -106,18 +106,81 @@ class Explaining(Protocol):
 
     Attributes
     ----------
-    decisions : mapping of int to Decision
+    decided : mapping of int to Decision
         By index of the job.
     """
 
-    decisions: Mapping[int, Decision]
+    decided: Mapping[int, Decision]
+
+
+@runtime_checkable
+class Settling(Protocol):
+    """Settles the whole life of a job at its arrival, once and for all, as OASiS does.
+
+    Attributes
+    ----------
+    settles : bool
+        Whether it does so in this run.
+    decisions : sequence of Decision
+        One for each job, in order of arrival.
+    decision_seconds : sequence of float
+        The measured time of each decision of this run.
+    on_decision : callable or None
+        To be called for each decision.
+    """
+
+    settles: bool
+    decisions: Sequence[Decision]
+    decision_seconds: Sequence[float]
+    on_decision: Callable[[Decision], None] | None
+
+
+@runtime_checkable
+class PlanningAhead(Protocol):
+    """Plans whole schedules on a horizon that rolls, and changes them where it must.
+
+    A service lets its plan run; any other policy it asks at every event.
+
+    """
+
+    def planned(self) -> Mapping[str, tuple[Any, float]]:
+        """Return schedule and planned utility of every live job, by id."""
+        ...
+
+    @property
+    def making(self) -> dict[str, Any]:
+        """What its class needs to make the same policy again, as plain data."""
+        ...
+
+
+@runtime_checkable
+class Repeating(Protocol):
+    """Searches for as long as it may, and can do exactly the same search again.
+
+    Attributes
+    ----------
+    rounds_given : int or None
+        Exactly so many rounds are done in the next decisions.
+    """
+
+    rounds_given: int | None
+
+    @property
+    def rounds_done(self) -> int:
+        """Rounds in the last decision."""
+        ...
+
+    @property
+    def cut_short(self) -> int:
+        """Decisions in which a limit in seconds left rounds undone."""
+        ...
 
 
 @runtime_checkable
 class Quoting(Protocol):
     """Says what would happen to a job, and changes nothing."""
 
-    def quote(self, job: Job, now: int) -> Any:
+    def foresee(self, job: Job, now: int) -> Any:
         """Return what would happen to `job` if it arrived in slot `now`."""
         ...
 

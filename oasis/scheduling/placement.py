@@ -6,8 +6,9 @@ from collections.abc import Callable, Collection, Sequence
 from math import fsum
 from typing import Protocol
 
+from oasis.model.groups import GROUPS
 from oasis.scheduling.job import Allocation, Demand, PolicyJob, Tasks
-from oasis.scheduling.site import GROUPS, Site
+from oasis.scheduling.site import Site
 
 Row = tuple[int, ...]
 
@@ -140,12 +141,12 @@ class TaskByTask:
     def place(self, room: Room, job: PolicyJob, workers: int, ps: int) -> Allocation | None:
         before = room.free.copy()
         placed: list[Tasks] = []
-        for group, demand, count in (("worker", job.worker, workers), ("ps", job.ps, ps)):
+        for group, count in zip(GROUPS, (workers, ps), strict=True):
             if not count:
                 placed.append(())
                 continue
             tasks: dict[int, int] = {}
-            machines = room.site.machines_for(group)
+            demand, machines = group.of(job), room.site.machines_for(group)
             for _ in range(count):
                 machine = self.next_machine(room, machines, demand, group)
                 if machine is None:
@@ -206,7 +207,7 @@ class RoundRobin(TaskByTask):
     name = "round-robin"
 
     def __init__(self) -> None:
-        self._after = dict.fromkeys(GROUPS, 0)
+        self._after: dict[str, int] = dict.fromkeys(GROUPS, 0)
 
     def next_machine(
         self, room: Room, machines: Sequence[int], demand: Demand, group: str

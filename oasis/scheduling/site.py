@@ -15,6 +15,7 @@ import numpy as np
 
 from oasis.model.cluster import Cluster, Server
 from oasis.model.errors import InstanceError
+from oasis.model.groups import GROUPS, TaskGroup
 from oasis.model.job import Job
 from oasis.model.rounding import TOLERANCE, IntArray
 from oasis.model.schedule import SLOT, Schedule
@@ -22,7 +23,6 @@ from oasis.model.summary import Facts, Summarised
 from oasis.scheduling.job import Allocation, PolicyJob, Tasks
 
 FINE = 1 << 40  # grid for amounts that are no whole numbers: 9e-13 of a unit
-GROUPS = ("worker", "ps")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Machine:
         Its name in messages.
     amounts : tuple of float
         Capacity of each resource, in its unit.
-    hosts : frozenset of {"worker", "ps"}
+    hosts : frozenset of TaskGroup
         Which tasks it may run: one kind in the paper's model, both in a Kubernetes cluster.
     grid : int
         Grid units in one unit.
@@ -112,8 +112,7 @@ class Site(Summarised):
             for group in GROUPS
         }
         object.__setattr__(self, "_hosts", hosts)
-        servers = set(hosts["ps"])
-        both = tuple(machine for machine in hosts["worker"] if machine in servers)
+        both = tuple(sorted(set.intersection(*map(set, hosts.values()))))
         object.__setattr__(self, "_both", both)
 
     def summary(self) -> tuple[str, Facts]:
@@ -239,16 +238,43 @@ def cluster_of(site: Site) -> Cluster:
     return Cluster(site.resources, worker, ps, site.unit_seconds)
 
 
+def site_of(cluster: Cluster, horizon: int | None = None, grid: int = FINE) -> Site:
+    """The servers of `cluster` as the machines of a site in slots; the inverse of `cluster_of`.
+
+    Parameters
+    ----------
+    cluster : Cluster
+        Worker servers come first, then the hosts of parameter servers, in their order.
+    horizon : int, optional
+        Number of slots; none: time does not end.
+    grid : int
+        As `grid_for` gives it where all jobs are known; where they are not, the fine one is safe.
+
+    Examples
+    --------
+    >>> import oasis
+    >>> cluster = oasis.generate("testbed", jobs=1, seed=1).cluster
+    >>> site_of(cluster).machines[0].id, cluster_of(site_of(cluster)).ps_ids == cluster.ps_ids
+    ('w0', True)
+    """
+    machines = tuple(
+        Machine(name, tuple(row), frozenset({group}), grid)
+        for group in GROUPS
+        for name, row in zip(group.ids(cluster), group.capacity(cluster).tolist(), strict=True)
+    )
+    return Site(cluster.resources, machines, cluster.slot_seconds, slotted=True, horizon=horizon)
+
+
 def allocations(schedule: Schedule, site: Site) -> dict[int, Allocation]:
     """What a job holds in each slot in which it runs, by slot; the machines are those of `site`."""
     workers = _tasks_by_slot(schedule.workers, 0)
-    ps = _tasks_by_slot(schedule.ps, len(site.machines_for("worker")))
+    ps = _tasks_by_slot(schedule.ps, len(site.machines_for(TaskGroup.WORKER)))
     return {slot: Allocation(tasks, ps.get(slot, ())) for slot, tasks in workers.items()}
 
 
 def allocation_in(schedule: Schedule, slot: int, site: Site) -> Allocation:
     """What a job holds in one slot; `NOTHING` if it does not run there."""
-    first_ps = len(site.machines_for("worker"))
+    first_ps = len(site.machines_for(TaskGroup.WORKER))
     return Allocation(_tasks_in(schedule.workers, slot, 0), _tasks_in(schedule.ps, slot, first_ps))
 
 

@@ -4,7 +4,6 @@ from oasis.scheduling.job import NOTHING, Allocation, ByBandwidth, FixedPs, Poli
 from oasis.scheduling.placement import BestFit, Placement, Room, RoundRobin
 from oasis.scheduling.policy import Plan, Policy, View
 from oasis.scheduling.site import Machine, Site
-from oasis.simulator.committed import Scheduler
 from oasis.simulator.costs import ChangeCosts, Costs
 from oasis.simulator.elastic import ElasticWorkload, elastic_from_dict, read_elastic, write_elastic
 from oasis.simulator.elastic_generator import generate_elastic
@@ -52,7 +51,6 @@ __all__ = [
     "Room",
     "RoundRobin",
     "ScalingTable",
-    "Scheduler",
     "Site",
     "Speed",
     "TrainingCurve",

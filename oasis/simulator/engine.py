@@ -11,6 +11,7 @@ from array import array
 from collections.abc import Iterable
 from time import perf_counter
 
+from oasis.driver.books import BooksView, check_plan
 from oasis.model.errors import PolicyError
 from oasis.model.validation import describe
 from oasis.scheduling.book import EmptyCluster
@@ -20,11 +21,11 @@ from oasis.scheduling.policy import Plan, Policy
 from oasis.scheduling.policy_check import check_policy, own_error
 from oasis.simulator.costs import ChangeCosts, Costs
 from oasis.simulator.events import COMPLETION, INFINITY, LOSS, RETURN, TIMER, Agenda, Outage
-from oasis.simulator.execution import Execution, Settled, check
+from oasis.simulator.execution import Execution, Settled
 from oasis.simulator.observation import Observation, Samples
 from oasis.simulator.outcome import MachineUse
 from oasis.simulator.speed import Linear, Load, Speed
-from oasis.simulator.state import Checkpoints, JobProgress, State, StateView
+from oasis.simulator.state import Checkpoints, JobProgress, State
 from oasis.simulator.workload import Workload
 
 MOST_IDLE_CALLS = 100_000  # of a policy's timer, one after the other, while nothing else can happen
@@ -132,7 +133,7 @@ class Engine:
         before, state.now = state.now, now
         if state.saving.kept:
             state.saving.advance(now, state.free)
-        view = StateView(state, self.policy.name, self._told_remaining)
+        view = BooksView(state, self.policy.name, self._told_remaining)
         woken, anything = self._happen(view)
         for job in self._agenda.take_arrivals(now):
             progress = state.jobs[job.index] = self._enter(job)
@@ -201,7 +202,7 @@ class Engine:
             seen,
         )
 
-    def _happen(self, view: StateView) -> tuple[bool, bool]:
+    def _happen(self, view: BooksView) -> tuple[bool, bool]:
         """Let happen what is due; whether the policy's timer went off, and anything at all."""
         woken = anything = False
         for _, kind, subject, version in self._agenda.take_events(view.now):
@@ -223,7 +224,7 @@ class Engine:
                 view.returned.append(subject)
         return woken, anything or woken
 
-    def _ask(self, view: StateView) -> bool:
+    def _ask(self, view: BooksView) -> bool:
         """Ask the policy and do what it says; whether anything changed."""
         policy = self.policy
         begin = perf_counter()
@@ -231,7 +232,7 @@ class Engine:
         self.policy_seconds.append(perf_counter() - begin)
         self._timer += 1
         try:
-            check(plan, self.state, policy.name)
+            check_plan(plan, self.state, policy.name)
         except PolicyError as error:
             places = error.places() | {"time": view.now}
             raise PolicyError(error.policy, error.detail, **places) from None
@@ -257,7 +258,7 @@ class Engine:
             waiting = f"{len(self.state.jobs)} jobs wait"
             raise PolicyError(self.policy.name, f"{detail}; {waiting}", time=self.state.now)
 
-    def _decide(self, view: StateView) -> Plan:
+    def _decide(self, view: BooksView) -> Plan:
         try:
             return self.policy.decide(view)
         except (Exception, SystemExit) as error:  # SystemExit: no policy ends the program unsaid

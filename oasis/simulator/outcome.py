@@ -9,8 +9,9 @@ from itertools import pairwise
 from statistics import median
 from typing import Any
 
+from oasis.model.groups import GROUPS
 from oasis.model.summary import Facts, Summarised, short
-from oasis.scheduling.site import GROUPS, Site
+from oasis.scheduling.site import Site
 from oasis.simulator.costs import GangChange
 from oasis.simulator.state import JobProgress, State
 

@@ -12,10 +12,9 @@ from oasis.model.decision import Decision
 from oasis.model.instance import Instance, expect_instance
 from oasis.model.schedule import Schedule, placements
 from oasis.model.validation import describe
-from oasis.scheduling.capabilities import Bounded
+from oasis.scheduling.capabilities import Bounded, Settling
 from oasis.scheduling.policy import Policy
 from oasis.scheduling.policy_check import check_policy, parameters_of, report_of
-from oasis.simulator.committed import Committed, Scheduler
 from oasis.simulator.costs import Costs
 from oasis.simulator.engine import Engine
 from oasis.simulator.events import Outage
@@ -75,7 +74,7 @@ def replay(
 
 def simulate(
     instance: Instance,
-    policy: Policy | Scheduler,
+    policy: Policy,
     *,
     speed: Speed | None = None,
     costs: Costs | None = None,
@@ -88,7 +87,7 @@ def simulate(
     ----------
     instance : Instance
         The problem.
-    policy : Policy or Scheduler
+    policy : Policy
         ``OASiS.from_instance(instance)``, or one of `baselines`.
     speed, costs, outages
         As for `replay`, in slots.
@@ -118,19 +117,18 @@ def simulate(
     ['j0', 'j2']
     """
     expect_instance(instance)
-    if isinstance(policy, type) or not isinstance(policy, Scheduler):
-        check_policy(policy)
+    check_policy(policy)
     workload = Workload.from_instance(instance)
     jobs, machines = len(instance.jobs), len(workload.site.machines)
     LOGGER.info("%s decides on %d jobs on %d machines", policy.name, jobs, machines)
     if LOGGER.isEnabledFor(logging.DEBUG):
         on_decision = _logging(on_decision)
     seed = instance.metadata.get("seed")
-    if isinstance(policy, Scheduler):
-        committed = Committed(policy, on_decision)
-        engine = Engine(workload, committed, speed=speed, costs=costs, outages=outages)
+    if isinstance(policy, Settling) and policy.settles:
+        before, policy.on_decision = len(policy.decisions), on_decision
+        engine = Engine(workload, policy, speed=speed, costs=costs, outages=outages)
         outcome = _run(engine, policy, seed)
-        decisions, seconds = committed.decisions, committed.seconds
+        decisions, seconds = list(policy.decisions[before:]), list(policy.decision_seconds)
     else:
         known: dict[int, Decision] = {}
 
@@ -195,7 +193,7 @@ def _logging(on_decision: Callable[[Decision], None] | None) -> Callable[[Decisi
     return told
 
 
-def _run(engine: Engine, policy: Policy | Scheduler, seed: int | None) -> Outcome:
+def _run(engine: Engine, policy: Policy, seed: int | None) -> Outcome:
     begin = perf_counter()
     engine.run()
     elapsed = perf_counter() - begin

@@ -7,11 +7,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from oasis.model.errors import InstanceError
+from oasis.model.groups import GROUPS
 from oasis.model.instance import Instance, expect_instance
 from oasis.model.summary import Facts, Summarised
 from oasis.model.validation import LARGEST_COUNT, describe, integer
 from oasis.scheduling.job import PolicyJob
-from oasis.scheduling.site import GROUPS, Machine, Site, grid_for, policy_job
+from oasis.scheduling.site import Machine, Site, grid_for, policy_job, site_of
 from oasis.traces.plain_job import PlainJob
 
 
@@ -48,18 +49,10 @@ class Workload(Summarised):
         """The instance in units of slots; allocations change only between slots."""
         expect_instance(instance)
         cluster = instance.cluster
-        capacities = (cluster.worker_capacity.tolist(), cluster.ps_capacity.tolist())
-        rows = [row for group in capacities for row in group]
-        rows += [list(d.values()) for job in instance.jobs for d in (job.worker, job.ps)]
-        grid = grid_for(amount for row in rows for amount in row)
-        machines = tuple(
-            Machine(name, tuple(row), frozenset({group}), grid)
-            for group, ids, table in zip(
-                GROUPS, (cluster.worker_ids, cluster.ps_ids), capacities, strict=True
-            )
-            for name, row in zip(ids, table, strict=True)
-        )
-        site = Site(cluster.resources, machines, cluster.slot_seconds, True, instance.horizon)
+        amounts = [group.capacity(cluster).ravel() for group in GROUPS]
+        demands = [group.of(job).values() for job in instance.jobs for group in GROUPS]
+        grid = grid_for(amount for row in (*amounts, *demands) for amount in row)
+        site = site_of(cluster, instance.horizon, grid)
         ordered = enumerate(instance.jobs_by_arrival())
         return cls(site, tuple(policy_job(job, site, index) for index, job in ordered))
 

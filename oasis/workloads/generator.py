@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import csv
+import hashlib
+import os
 from collections.abc import Collection
 from dataclasses import asdict, dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from oasis.model.choices import choice
 from oasis.model.cluster import Cluster
@@ -17,14 +22,6 @@ from oasis.model.utility import Sigmoid
 from oasis.model.validation import describe, integer, number
 from oasis.version import __version__
 from oasis.workloads import work
-from oasis.workloads.arrivals import (
-    ARRIVALS,
-    Counts,
-    draw_arrivals,
-    fingerprint,
-    read_counts,
-    slot_weights,
-)
 from oasis.workloads.presets import (
     MACHINES,
     MIX,
@@ -35,6 +32,93 @@ from oasis.workloads.presets import (
     testbed_servers,
 )
 from oasis.workloads.work import Columns, rows, utilities
+
+Counts: TypeAlias = str | os.PathLike[str] | npt.ArrayLike
+ARRIVALS = ("uniform", "poisson", "google")
+HEADER = ["hour", "job_submits"]
+SECONDS_PER_HOUR = 3600.0
+
+
+def draw_arrivals(rng: np.random.Generator, kind: str, jobs: int, weights: FloatArray) -> IntArray:
+    """Arrival slots in order; `weights` (T,) is the expected share of each slot.
+
+    The number of arrivals is `jobs`, except for ``"poisson"``, where `jobs` is its mean.
+    """
+    draw = rng.poisson(jobs * weights) if kind == "poisson" else rng.multinomial(jobs, weights)
+    return np.repeat(np.arange(weights.size), draw)
+
+
+def slot_weights(
+    counts: FloatArray | None, horizon: int, slot_seconds: float, last_arrival: int
+) -> FloatArray:
+    """Expected share of the arrivals in each slot, shape (T,); 0 after slot `last_arrival`.
+
+    Slot t covers hours [t, t + 1) slot_seconds / 3600 of `counts`, which start over at their end;
+    within an hour arrivals are evenly likely. Without counts every slot weighs the same.
+    """
+    if counts is None:
+        weights = np.ones(horizon)
+    else:
+        cumulative = np.concatenate([[0.0], np.cumsum(counts)])
+        hours = np.arange(horizon + 1) * (slot_seconds / SECONDS_PER_HOUR)
+        rounds, rest = np.divmod(hours, counts.size)
+        total = np.interp(rest, np.arange(counts.size + 1), cumulative)
+        weights = np.diff(rounds * cumulative[-1] + total)
+    weights[last_arrival + 1 :] = 0.0
+    if not weights.sum() > 0:
+        raise ValueError("counts: expected an arrival within the horizon, got only zeros")
+    shares: FloatArray = weights / weights.sum()
+    return shares
+
+
+def read_counts(counts: Counts) -> FloatArray:
+    """Hourly counts from an array or from a CSV file with columns ``hour,job_submits``.
+
+    Raises
+    ------
+    ValueError
+        Naming ``counts`` and, for a file, the line.
+    """
+    if isinstance(counts, (str, os.PathLike)):
+        values = np.array(_read_file(Path(counts)), dtype=np.float64)
+    else:
+        try:
+            values = np.array(counts, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise ValueError("counts: expected a path or an array of numbers") from None
+    if values.ndim != 1 or not values.size:
+        raise ValueError(f"counts: expected a non-empty row of counts, got shape {values.shape}")
+    if not (np.isfinite(values) & (values >= 0)).all():
+        raise ValueError("counts: expected finite numbers >= 0")
+    return values
+
+
+def fingerprint(counts: FloatArray) -> dict[str, Any]:
+    """What the metadata of an instance keeps of `counts`: enough to recognise them."""
+    digest = hashlib.sha256(np.ascontiguousarray(counts, "<f8").tobytes()).hexdigest()
+    return {"hours": counts.size, "submits": float(counts.sum()), "sha256": digest}
+
+
+def _read_file(path: Path) -> list[int]:
+    submits: list[int] = []
+    with path.open(encoding="utf-8", newline="") as stream:
+        rows = csv.reader(stream)
+        header = next(rows, [])
+        if header != HEADER:
+            expected = ",".join(HEADER)
+            raise ValueError(f"counts: line 1: expected the header {expected}, got {header}")
+        for row in rows:
+            try:
+                hour, count = map(int, row)
+            except ValueError:
+                expected = "expected an hour and a whole number of submits"
+                raise ValueError(f"counts: line {rows.line_num}: {expected}, got {row}") from None
+            if hour != len(submits):
+                expected = f"expected hour {len(submits)}"
+                raise ValueError(f"counts: line {rows.line_num}: {expected}, got {hour}")
+            submits.append(count)
+    return submits
+
 
 SIZES = ("jobs", "worker_servers", "ps_servers", "horizon")
 
@@ -79,7 +163,7 @@ def resolve(preset: Any, **given: Any) -> GeneratorSettings:
         if given[name] is None:
             given[name] = getattr(defaults, name)
     for name in SIZES:
-        given[name] = integer(given[name], name, minimum=1)
+        given[name] = integer(given[name], name, minimum=0 if name == "ps_servers" else 1)
     given["slot_seconds"] = number(given["slot_seconds"], "slot_seconds", above=True)
     given["seed"] = integer(given["seed"], "seed")
     has_counts = given["counts"] is not None
@@ -137,7 +221,9 @@ def generate(
         ``paper`` draws every parameter as printed, ``calibrated`` refits tau within the same ranges
         so that every job can meet its target alone, ``testbed`` is section V-B.
     jobs, worker_servers, ps_servers, horizon : int, optional
-        I, H, K and T; left out, the preset's.
+        I, H, K and T; left out, the preset's. With K = 0 no job has parameter servers: its workers
+        reserve no bandwidth, and `minibatch_time` includes the exchange of gradients (all-reduce),
+        so that the job is as much work as with K > 0.
     seed : int
         Machines, arrivals and jobs draw from streams of their own, so that more machines leave
         the arrivals (and, but for ``testbed``, the jobs) as they are.
@@ -202,6 +288,8 @@ def _draw(settings: GeneratorSettings) -> Instance:
     arrival = draw_arrivals(times, settings.arrivals, settings.jobs, weights)
     columns = utilities(jobs, table, settings.priority, settings.mix, arrival.size)
     columns |= {"arrival": arrival} | _work(jobs, settings, arrival, columns["target"], cluster)
+    if not settings.ps_servers:
+        columns |= work.all_reduced(columns, settings.slot_seconds)
     metadata = {"generator": "oasis.generate", "version": __version__}
     return Instance(settings.horizon, cluster, _jobs(columns), metadata | settings.metadata())
 

@@ -191,10 +191,28 @@ def _testbed_candidates(
 def parallelism(columns: Columns, cluster: Cluster) -> IntArray:
     """Workers of each job that the empty cluster can run at once, at most N_i."""
     workers = fitting(columns["worker"], cluster.worker_capacity)
+    if not cluster.ps_ids:
+        return np.minimum(columns["chunks"], workers).astype(np.int64)
     ps = fitting(columns["ps"], cluster.ps_capacity)
     served = rounding.floor(ps * bandwidth_of(columns["ps"]) / bandwidth_of(columns["worker"]))
     most: IntArray = np.minimum(columns["chunks"], np.minimum(workers, served)).astype(np.int64)
     return most
+
+
+def all_reduced(columns: Columns, slot_seconds: float) -> Columns:
+    """The columns that differ when workers exchange gradients without parameter servers.
+
+    A job stays as much work as it was: what 2 e_i / b_i took becomes part of tau_i.
+    """
+    exchange = exchange_slots(columns["gradient_mb"], bandwidth_of(columns["worker"]), slot_seconds)
+    worker, ps = columns["worker"].copy(), np.zeros_like(columns["ps"])
+    set_bandwidth(worker, np.zeros(len(worker)))
+    return {
+        "worker": worker,
+        "ps": ps,
+        "gradient_mb": np.zeros_like(exchange),
+        "minibatch_time": columns["minibatch_time"] + exchange,
+    }
 
 
 def redraw(size: int, draw: Draw) -> Columns | None:

@@ -40,7 +40,7 @@ class GroupRows:
     total: FloatArray = field(init=False)
 
     def __post_init__(self) -> None:
-        total = np.zeros((int(self.member.max()) + 1, self.capacity.shape[1]))
+        total = np.zeros((int(self.member.max(initial=-1)) + 1, self.capacity.shape[1]))
         np.add.at(total, self.member, self.capacity)
         object.__setattr__(self, "total", total)
 

@@ -18,7 +18,7 @@ from offline.heuristics.ruin_and_recreate import DualValues, insert_in_orders, r
 from offline.heuristics.window_search import WindowSearch
 from offline.problem import Method, OfflineProblem, seed_of
 from offline.processes import Helper, Message, Partner, ProcessTask, has_second_core
-from offline.state import OnlinePrices, Phase
+from offline.state import OnlinePrices, Phase, read_prices
 
 # Most seconds or units of work of the search in windows before the bound: it goes on after it.
 START_LIMIT = 20.0
@@ -125,8 +125,7 @@ def search_beside_bound(
     neighbourhoods = heuristics.neighbourhoods(heuristics.duals(prices.worker, prices.ps))
 
     def take_prices(message: Message) -> None:
-        worker, ps = map(np.array, message["prices"])
-        neighbourhoods.duals = heuristics.duals(worker, ps)
+        neighbourhoods.duals = heuristics.duals(*read_prices(message["prices"], problem.instance))
 
     partner.on("prices", take_prices)
     heuristics.improve(neighbourhoods)

@@ -36,8 +36,8 @@ class _SpentError(Exception):
 class _WithinBudget:
     """A policy that makes no decision once a budget is spent, but raises `_SpentError`."""
 
-    slotted = Recourse.slotted
-    told_remaining = Recourse.told_remaining
+    slotted = False
+    told_remaining = True
 
     def __init__(self, policy: Recourse, budget: Budget) -> None:
         self.name = policy.name

@@ -22,8 +22,9 @@ import oasis
 from experiments.cli import console
 from experiments.evaluation.live import Bounds, cluster_policy
 from experiments.evaluation.policies import FLOOR, OASIS, POLICIES
+from experiments.figures import FIGURES as PUBLISHED
 from experiments.figures.figure import PublishedFigure, Row, write_csv
-from experiments.figures.oasis import fig8, fig9
+from experiments.figures.oasis import TESTBED, TESTBED_JOBS
 from experiments.figures.settings import PAPER, FigureSettings
 from experiments.plotting import save
 from experiments.plotting.canvas import SMALL, new_figure
@@ -42,7 +43,8 @@ from tests.kubernetes.live_instance import (
 from tests.kubernetes.scene import Scene
 from tests.kubernetes.stepped import lost_slots, run_all
 
-FIGURES = (fig8.FIGURE, fig9.FIGURE)
+FIG8 = PUBLISHED["fig8"]
+FIGURES = (FIG8, PUBLISHED["fig9"])
 CLUSTER, SIMULATOR = "cluster", "simulator"
 
 
@@ -72,7 +74,7 @@ class Live:
 
 def settings_for(seeds: int, first_seed: int = 0) -> FigureSettings:
     """The paper's five policies on its testbed."""
-    return fig8.FIGURE.settings(seeds=seeds, first_seed=first_seed, policies=PAPER)
+    return FIG8.settings(seeds=seeds, first_seed=first_seed, policies=PAPER)
 
 
 def run_live(plane: ControlPlane, settings: FigureSettings, slot_seconds: float | None) -> Live:
@@ -80,9 +82,9 @@ def run_live(plane: ControlPlane, settings: FigureSettings, slot_seconds: float 
     cells: dict[str, list[Row]] = {CLUSTER: [], SIMULATOR: []}
     lost: dict[tuple[int, str], float] = {}
     differ = []
-    (jobs,) = settings.job_counts((fig8.JOBS,))
+    (jobs,) = settings.job_counts((TESTBED_JOBS,))
     for seed in range(settings.first_seed, settings.first_seed + settings.seeds):
-        instance = oasis.generate(fig8.TESTBED, jobs=jobs, seed=seed)
+        instance = oasis.generate(TESTBED, jobs=jobs, seed=seed)
         home = Cluster(plane, f"paper-{seed}")
         scenes = {
             entry["name"]: scene_for(home, entry["name"], instance.cluster)
@@ -227,7 +229,7 @@ def write(live: Live, settings: FigureSettings, note: str, directory: Path) -> l
 
 def table(live: Live, settings: FigureSettings) -> None:
     """Print what each policy earned, here and there."""
-    found = {(row["where"], row["policy"]): row for row in rows_of(fig8.FIGURE, live, settings)}
+    found = {(row["where"], row["policy"]): row for row in rows_of(FIG8, live, settings)}
     rows = []
     for name in settings.names():
         there, here = found[CLUSTER, name], found[SIMULATOR, name]

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from experiments.evaluation.policies import PAPER_FLOOR
 from experiments.figures.figure import Row
-from experiments.figures.oasis.utility_bars import FIG3, FIG4, FIG5, FIG6, FIG8, FIG9
+from experiments.figures.oasis import FIG3, FIG4, FIG5, FIG6, FIG8, FIG9
 from oasis.workloads.presets import PRESETS, PRIORITY
 from tests.packaging.figure_rows import (
     COMMAND,

@@ -16,9 +16,9 @@ from experiments.figures import kod2
 from experiments.figures.figure import Row
 from experiments.figures.kod2 import FIG7 as KOD7
 from experiments.figures.kod2 import FIG8 as KOD8
-from experiments.figures.specon import draws, parameters, saving
+from experiments.figures.specon import draws, saving, schedules
 from experiments.figures.specon import models as specon
-from experiments.figures.specon.published import (
+from experiments.figures.specon.models import (
     EARLY_PROGRESS,
     SAVING_AT_MOST,
     SAVING_SPREAD,
@@ -329,8 +329,8 @@ SPECON_CLAIMS = [
     says(
         SPECON,
         "@ VAE jobs that arrive at random within @ s",
-        parameters.JOBS,
-        f"{parameters.WINDOW:g}",
+        schedules.JOBS,
+        f"{schedules.WINDOW:g}",
     ),
     gives(
         SPECON,

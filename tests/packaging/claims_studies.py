@@ -18,14 +18,14 @@ from experiments.figures import controllers as elastic
 from experiments.figures import priority_queue as scenarios
 from experiments.figures.dragon import models as dragon
 from experiments.figures.dragon import study
+from experiments.figures.dragon.models import DEFAULT, DRAGON, LOCALITY, measure
 from experiments.figures.dragon.models import FIG6_FACTORS as DRAGON6
 from experiments.figures.dragon.models import FIG7 as DRAGON7
 from experiments.figures.dragon.models import FIG8 as DRAGON8
-from experiments.figures.dragon.running import DEFAULT, DRAGON, LOCALITY, measure
 from experiments.figures.dragon.table1 import ARRIVALS as DRAGON_ARRIVALS
 from experiments.figures.dragon.table1 import ASKED, EARLY, table1
 from experiments.figures.figure import Row
-from experiments.figures.studies.floor import FLOORS
+from experiments.figures.studies import FLOORS
 from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION
 from oasis.simulator import elastic_from_dict
 from tests.packaging.figure_rows import (

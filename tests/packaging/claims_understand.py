@@ -14,8 +14,8 @@ from collections.abc import Callable, Sequence
 import oasis
 from experiments.evaluation.intervals import CONFIDENCE
 from experiments.figures.figure import read_csv
-from experiments.figures.oasis.fig5 import SERVERS
-from oasis.kubernetes.planning.driver import LONGEST_WAIT
+from experiments.figures.oasis import SERVERS
+from oasis.driver.driver import LONGEST_WAIT
 from oasis.model.rounding import TOLERANCE, floor
 from oasis.online.dp.worker_slots import ULPS
 from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION

@@ -13,7 +13,8 @@ from rich.console import Console
 
 import oasis
 from experiments import CompetitiveRatio, competitive_ratio
-from experiments.cli import console, exit_codes, progress, sweep_progress
+from experiments.cli import console, exit_codes, progress
+from experiments.cli.commands import sweep as sweep_command
 from experiments.evaluation import intervals
 from experiments.evaluation.limits import read_share
 from experiments.library import Library
@@ -272,7 +273,7 @@ COMMANDS = [
     Claim(CLI, "what is known by then and exit code @", lambda: (exit_codes.LIMIT,)),
     Claim(CLI, "A second one quits at once, with exit code @", lambda: (exit_codes.INTERRUPTED,)),
     Claim(CLI, "on a terminal after @ seconds", lambda: (seconds(console.PATIENCE_SECONDS),)),
-    Claim(CLI, "done every @ seconds", lambda: (seconds(sweep_progress.LOG_SECONDS),)),
+    Claim(CLI, "done every @ seconds", lambda: (seconds(sweep_command.LOG_SECONDS),)),
     Claim(CLI, "by a thousandth of itself", holds=lambda: LEAST_PROGRESS == 1e-3),
     Claim(CLI, "| @ | done |", lambda: (exit_codes.DONE,)),
     Claim(CLI, "| @ | bad usage", lambda: (exit_codes.BAD_INPUT,)),

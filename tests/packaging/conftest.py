@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.cli.main import main
+from tests.builders import exit_code
 from tests.packaging.commands import SMALL, Oasis, Result
 
 
@@ -23,10 +23,6 @@ def run(capfd: pytest.CaptureFixture[str]) -> Oasis:
     """Call the command in this process and return (exit code, stdout, stderr)."""
 
     def call(*arguments: object) -> Result:
-        with pytest.raises(SystemExit) as exit_info:
-            main([str(argument) for argument in arguments])
-        out, err = capfd.readouterr()
-        assert isinstance(exit_info.value.code, int)
-        return exit_info.value.code, out, err
+        return exit_code(*arguments), *capfd.readouterr()
 
     return call

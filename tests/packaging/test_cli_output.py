@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 import oasis
-from experiments.cli.main import main
+from tests.packaging.commands import Oasis
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="POSIX files")
 
@@ -83,19 +83,10 @@ def shell(
 
 
 @pytest.fixture
-def call(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> Callable[..., Result]:
+def call(folder: Path, monkeypatch: pytest.MonkeyPatch, run: Oasis) -> Oasis:
     """Run the command in `folder` within this process, which is quicker."""
-
-    def run(*arguments: object) -> Result:
-        monkeypatch.chdir(folder)
-        monkeypatch.setenv("COLUMNS", "100")
-        with pytest.raises(SystemExit) as exit_info:
-            main([str(argument) for argument in arguments])
-        assert isinstance(exit_info.value.code, int)
-        return exit_info.value.code, *capfd.readouterr()
-
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("COLUMNS", "100")
     return run
 
 

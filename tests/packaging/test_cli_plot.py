@@ -7,19 +7,12 @@ from pathlib import Path
 import pytest
 
 import experiments.cli.commands.run
-from experiments.cli.main import main
+from tests.builders import exit_code as call
 
 pytest.importorskip("matplotlib", reason="needs the plot extra")
 
 EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "congested.json"
 MAGIC = {".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF"}
-
-
-def call(*arguments: object) -> int:
-    with pytest.raises(SystemExit) as exit_info:
-        main([str(argument) for argument in arguments])
-    assert isinstance(exit_info.value.code, int)
-    return exit_info.value.code
 
 
 @pytest.mark.parametrize("suffix", MAGIC)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from experiments.cli.main import main
 from experiments.sweep import CellResult, expand, read_config, read_frame
 from experiments.sweep.store import ResultStore
+from tests.packaging.commands import Oasis
 
 GRID = """
 seeds = [0, 1]
@@ -34,16 +35,9 @@ def grid(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def call(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
+def call(run: Oasis, monkeypatch: pytest.MonkeyPatch) -> Oasis:
     monkeypatch.setenv("COLUMNS", "100")
-
-    def run(*arguments: object) -> tuple[int | str | None, str, str]:
-        with pytest.raises(SystemExit) as exit_info:
-            main(["sweep", *map(str, arguments)])
-        out, err = capfd.readouterr()
-        return exit_info.value.code, out, err
-
-    return run
+    return partial(run, "sweep")
 
 
 def fail(grid: Path, k: int) -> None:

@@ -13,8 +13,6 @@ from typing import Any
 import pytest
 from commands import EXAMPLE, JOB, ROOT, SMALL, SWEEP, assert_refused
 
-from experiments.cli.main import main
-
 ELASTIC = ROOT / "docs" / "examples" / "elastic.json"
 TEXTS = {
     "jobs.csv": "id,submitted,duration,gpus\na,0,60,1\n",
@@ -80,18 +78,8 @@ Call = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
-def call(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> Call:
+def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Call) -> Call:
     monkeypatch.chdir(tmp_path)
-
-    def run(*words: object) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as exit_info:
-            main([str(word) for word in words])
-        code = exit_info.value.code
-        assert isinstance(code, int)
-        return code, *capfd.readouterr()
-
     return run
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from experiments.cli.commands.kubernetes.install import yaml_text
+from experiments.cli.commands.kubernetes.running import yaml_text
 from oasis.kubernetes.objects.existing import JOB, parse_existing
 from oasis.kubernetes.objects.manifests import everything
 from oasis.kubernetes.objects.oasis_job import SlotClock

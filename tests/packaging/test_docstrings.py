@@ -20,7 +20,6 @@ MODULES = [
 PUBLIC = (
     "oasis",
     "oasis.online.dp",
-    "oasis.online.live",
     "oasis.scheduling",
     "oasis.simulator",
     "oasis.traces",

@@ -1,4 +1,4 @@
-"""Every module is imported by a unit test of its own part, and no file or function is too long.
+"""Every module is imported by a unit test of its own part.
 
 The part of a module is its room: ``oasis.model.job`` belongs to ``model``, and what lies deeper to
 the room around it: ``oasis.online.dp.lagrangian`` to ``online``. Modules of ``offline``,
@@ -20,21 +20,11 @@ constants written out, as ``oasis.version`` and most ``__init__`` files do. ``py
 from __future__ import annotations
 
 import ast
-from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
-PACKAGES = ("oasis", "offline", "baselines", "experiments")
-MOST_LINES = 800
-
-
-def module_name(file: Path) -> str:
-    """The dotted name of a file below the root: ``oasis/model/__init__.py`` is ``oasis.model``."""
-    parts = file.relative_to(ROOT).with_suffix("").parts
-    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+from tests.packaging.structure import ROOT, imported_names, module_name, parse, product_files
 
 
 def part_of(module: str) -> str:
@@ -70,25 +60,10 @@ def has_something_to_test(tree: ast.Module) -> bool:
     return False
 
 
-def imported_names(tree: ast.Module) -> Iterator[str]:
-    """Everything that may be a module: what is imported, and where it is imported from."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module is not None:
-            yield node.module
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
-
-
-def parse(file: Path) -> ast.Module:
-    return ast.parse(file.read_text(encoding="utf-8"), str(file))
-
-
 def modules_to_test() -> Iterator[str]:
-    for package in PACKAGES:
-        for file in sorted((ROOT / package).rglob("*.py")):
-            if file.name != "__main__.py" and has_something_to_test(parse(file)):
-                yield module_name(file)
+    for file in product_files():
+        if file.name != "__main__.py" and has_something_to_test(parse(file)):
+            yield module_name(file)
 
 
 def imported_by_tests_of(part: str) -> set[str]:
@@ -151,39 +126,3 @@ def test_the_part_is_the_room() -> None:
     assert {name: part_of(name) for name in parts} == parts
     assert module_name(ROOT / "oasis" / "model" / "__init__.py") == "oasis.model"
     assert module_name(ROOT / "oasis" / "model" / "job.py") == "oasis.model.job"
-
-
-def test_no_test_file_is_longer_than_800_lines() -> None:
-    lengths = {
-        str(file.relative_to(ROOT)): len(file.read_text(encoding="utf-8").splitlines())
-        for file in (ROOT / "tests").rglob("*.py")
-    }
-    assert len(lengths) > 100, "the search for test files has lost some"
-    assert {name: lines for name, lines in lengths.items() if lines > MOST_LINES} == {}
-
-
-def test_no_two_test_files_have_one_name() -> None:
-    """The directories of tests are no packages: pytest takes the second file for the first."""
-    names = Counter(file.name for file in (ROOT / "tests").rglob("test_*.py"))
-    assert names.total() > 100, "the search for test files has lost some"
-    assert [name for name, times in names.items() if times > 1] == []
-
-
-def body_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
-    """Lines of the body of a function without its docstring."""
-    body = function.body[1:] if ast.get_docstring(function) is not None else function.body
-    return (body[-1].end_lineno or 0) - body[0].lineno + 1 if body else 0
-
-
-def test_no_file_is_longer_than_800_lines_and_no_function_than_60() -> None:
-    too_long = {}
-    for package in PACKAGES:
-        for file in (ROOT / package).rglob("*.py"):
-            tree = parse(file)
-            name = str(file.relative_to(ROOT))
-            too_long[name] = len(file.read_text(encoding="utf-8").splitlines()) > MOST_LINES
-            for node in ast.walk(tree):
-                if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                    too_long[f"{name}: {node.name}"] = body_lines(node) > 60
-    assert len(too_long) > 2000, "the search for functions has lost some"
-    assert [name for name, is_so in too_long.items() if is_so] == []

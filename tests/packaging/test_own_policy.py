@@ -469,7 +469,7 @@ def test_measured_times_in_a_report_do_not_count(run: Oasis, write: Any) -> None
 def test_the_command_of_a_report_gives_the_same_result(
     run: Oasis, write: Any, words: tuple[str, ...]
 ) -> None:
-    from experiments.report.again import commands_of
+    from experiments.report.sections import commands_of
 
     words = (*words, "--set", "mine.py:Silent.most=2")
     words += ("--work-limit", "0.1") if words[0] == "ratio" else ()

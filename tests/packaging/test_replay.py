@@ -3,12 +3,12 @@
 import json
 import os
 import shlex
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from experiments.cli.main import main
-from experiments.report.again import commands_of
+from experiments.report.sections import commands_of
 from oasis import InstanceError
 from oasis.traces import read_philly_plain, read_plain
 
@@ -28,13 +28,8 @@ timestamp,duration,num_gpus,gpu_time,cluster
 
 
 @pytest.fixture
-def run(capfd):
-    def call(*arguments):
-        with pytest.raises(SystemExit) as exit_info:
-            main(["replay", *map(str, arguments)])
-        return exit_info.value.code, *capfd.readouterr()
-
-    return call
+def run(run):
+    return partial(run, "replay")
 
 
 @pytest.fixture

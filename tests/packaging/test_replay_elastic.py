@@ -1,6 +1,7 @@
 """``oasis replay`` of a file of elastic jobs."""
 
 import json
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -12,13 +13,8 @@ EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "elastic.json"
 
 
 @pytest.fixture
-def run(capfd):
-    def call(*arguments):
-        with pytest.raises(SystemExit) as exit_info:
-            main(["replay", *map(str, arguments)])
-        return exit_info.value.code, *capfd.readouterr()
-
-    return call
+def run(run):
+    return partial(run, "replay")
 
 
 def test_the_table_is_that_of_a_plain_trace(run):

@@ -17,8 +17,6 @@ from typing import Any
 
 import pytest
 
-from experiments.cli.main import main
-
 DATA = Path(os.environ.get("OASIS_DATA", Path(__file__).parents[2] / "../shared/data"))
 PHILLY, PODS = DATA / "philly_sia.csv", DATA / "openb_pod_list_default.csv"
 Rows = list[tuple[float, float, int]]  # submitted, duration, GPUs
@@ -180,18 +178,6 @@ def swf_file(directory: Path) -> Path:
 
 
 # --- the toolkit ---------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def run(capfd: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
-    def call(*arguments: object) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as exit_info:
-            main([str(word) for word in arguments])
-        code = exit_info.value.code
-        assert isinstance(code, int)
-        return code, *capfd.readouterr()
-
-    return call
 
 
 def replayed(run: Any, path: Path, servers: int, gpus: int, *options: object) -> Any:

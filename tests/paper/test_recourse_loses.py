@@ -9,24 +9,14 @@ from __future__ import annotations
 import pytest
 
 import oasis
-from oasis import Cluster, Deadline, Instance, Job, OASiS, Recourse, Server
+from oasis import Cluster, Instance, Job, OASiS, Recourse, Server
 from oasis.online.recourse import RecourseParams
+from tests import builders
 
 
 def job(name: str, arrival: int, slots: int, worth: float) -> Job:
     """A job that has to run in each of `slots` slots from its arrival on."""
-    return Job(
-        id=name,
-        arrival=arrival,
-        epochs=1,
-        chunks=1,
-        minibatches=slots,
-        minibatch_time=1.0,
-        gradient_mb=0.0,
-        worker={"gpu": 1},
-        ps={},
-        utility=Deadline(worth, slots - 1.0),
-    )
+    return builders.job(name, arrival, slots, worth, slots - 1.0)
 
 
 def on_one_gpu(horizon: int, *jobs: Job) -> Instance:

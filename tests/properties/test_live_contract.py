@@ -55,7 +55,7 @@ def test_without_commitment_the_value_of_the_plan_never_falls_at_an_arrival(
     submit = scheduler.submit
 
     def watched(job: Job) -> oasis.Decision:
-        plan = scheduler.core.planner.plan  # type: ignore[attr-defined]
+        plan = scheduler.policy.planner.plan  # type: ignore[attr-defined]
         before = plan.value
         decision = submit(job)
         assert plan.value >= before * (1 - 1e-12)

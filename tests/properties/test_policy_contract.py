@@ -28,7 +28,6 @@ from oasis.simulator import (
     TrainingSpeed,
     Workload,
 )
-from oasis.simulator.committed import Committed
 from tests.strategies import fewer, small_instances
 
 TIMES = st.integers(0, 12).map(float)
@@ -229,7 +228,7 @@ def test_it_says_who_it_is(name):
 
 
 def committed(instance, bounds):
-    return Committed(OASiS(instance.cluster, instance.horizon, bounds))
+    return OASiS(instance.cluster, instance.horizon, bounds)
 
 
 @given(instance=small_instances(), data=st.data())

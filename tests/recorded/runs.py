@@ -18,7 +18,7 @@ import oasis
 from experiments.evaluation.elastic_comparison import elastic_policy
 from experiments.evaluation.live import cluster_policy
 from experiments.evaluation.policies import POLICIES, entry_of
-from oasis.kubernetes.planning.driver import Driver
+from oasis.driver.driver import Driver
 from oasis.simulator import (
     ChangeCosts,
     ElasticWorkload,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -14,7 +14,13 @@ import oasis
 from baselines.registry import CONTROLLERS
 from experiments.cli import console
 from experiments.cli.options import InstanceFile, PolicySeed, Set, choose_options, known_policies
-from experiments.cli.results import Delivery, errors_name, read_workload, with_delivery
+from experiments.cli.results import (
+    Delivery,
+    deliver_comparison,
+    errors_name,
+    read_workload,
+    with_delivery,
+)
 from experiments.evaluation.comparison import SLOT_SECONDS, Comparison, compare_over_seeds
 from experiments.evaluation.policies import (
     OASIS,
@@ -31,13 +37,8 @@ from experiments.evaluation.tables import (
     ELASTIC,
     compared_rows,
     elastic_rows,
-    unfinished_notes,
 )
-from oasis.simulator import ElasticWorkload, Policy, Scheduler
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
+from oasis.simulator import ElasticWorkload, Policy
 
 WORTH = (OASIS, RECOURSE)  # they weigh jobs by what they are worth
 
@@ -80,23 +81,14 @@ def _names(made: ElasticWorkload, policies: str | None) -> list[str]:
     return [name for name in (*RIVALS, *CONTROLLERS) if name not in WORTH]
 
 
-def deliver_elastic(comparison: Comparison, file: Path, delivery: Delivery) -> None:
+def deliver_elastic(comparison: Comparison, file: Path, delivery: Delivery) -> int:
     """Print the table or the document, and write what was asked for."""
     about = comparison.about
     bound = "" if about["bound"] is None else f"; utility at most {about['bound']:.6g}"
     title = f"{about['jobs']} elastic jobs on {about['machines']} machines; seconds{bound}"
 
-    def show() -> None:
-        console.print_rows(ELASTIC, elastic_rows(comparison), title=title)
-        console.print_notes(unfinished_notes(comparison))
-
-    def draw() -> Figure:
-        from experiments.plotting import comparison_page  # noqa: PLC0415 (needs an extra)
-
-        return comparison_page(comparison)
-
     document = comparison.to_dict() | {"trace": file_reference(file)}
-    delivery(document, show, draw)
+    return deliver_comparison(comparison, document, (ELASTIC, elastic_rows, title), delivery)
 
 
 @with_delivery
@@ -157,8 +149,7 @@ def command(
         comparison = compare_on_elastic(
             instance, file, policies, policy_seed, assignments, slot_seconds
         )
-        deliver_elastic(comparison, file, delivery)
-        return console.note_missing(comparison.missing)
+        return deliver_elastic(comparison, file, delivery)
     if slot_seconds is not None:
         raise ValueError("--slot-seconds: is for elastic jobs, an instance has slots of its own")
     names = list(RIVALS) if policies is None else known_policies(policies, "--policies")
@@ -179,20 +170,9 @@ def command(
     }
     comparison = replace(found, policies=rows)
     document = comparison.to_dict() | {"instance": instance_reference(instance, str(file))}
-
-    def show() -> None:
-        rows = compared_rows(comparison)
-        over = f"; mean over {seeds} seeds of {', '.join(drawn)}" if drawn else ""
-        console.print_rows(COMPARED, rows, title=f"{len(instance.jobs)} jobs{over}")
-        console.print_notes(unfinished_notes(comparison))
-
-    def draw() -> Figure:
-        from experiments.plotting import comparison_page  # noqa: PLC0415 (needs an extra)
-
-        return comparison_page(comparison)
-
-    delivery(document, show, draw)
-    return console.note_missing(comparison.missing)
+    over = f"; mean over {seeds} seeds of {', '.join(drawn)}" if drawn else ""
+    table = COMPARED, compared_rows, f"{len(instance.jobs)} jobs{over}"
+    return deliver_comparison(comparison, document, table, delivery)
 
 
 def _seeds(name: str, chosen: Mapping[str, Any], count: int) -> list[int]:
@@ -203,5 +183,5 @@ def _seeds(name: str, chosen: Mapping[str, Any], count: int) -> list[int]:
 
 def _make(
     name: str, instance: oasis.Instance, chosen: Mapping[str, Any], seed: int | None
-) -> Policy | Scheduler:
+) -> Policy:
     return entry_of(name).make(instance, chosen if seed is None else {**chosen, SEED: seed})

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 from experiments.cli import console
 from experiments.cli.options import InstanceFile
 from experiments.cli.results import read_instance, with_delivery
-from experiments.evaluation.description import NAMES, Description, describe_instance, remarks
+from experiments.evaluation.description import Description, describe_instance, remarks
 from experiments.evaluation.provenance import instance_reference
+from oasis.model.groups import GROUPS, TaskGroup
 from oasis.traces.table import notes_of
 from oasis.traces.window import kept_line
 
@@ -64,7 +65,7 @@ def _show(description: Description, file: Path) -> None:
     found = description.to_dict()
     jobs, work = found["jobs"], found["work"]
     kinds = ", ".join(f"{count} {kind}" for kind, count in found["utilities"].items())
-    servers = ", ".join(f"{found['servers'][group]} {NAMES[group]}" for group in NAMES)
+    servers = ", ".join(f"{found['servers'][group]} {group.hosts}" for group in GROUPS)
     facts = [
         ("time", f"{found['horizon']} slots of {found['slot_seconds']:g} s"),
         ("servers", servers),
@@ -91,7 +92,7 @@ def _row(load: dict[str, object]) -> tuple[str, ...]:
     mean, peak, capacity = load["mean"], load["peak"], load["capacity"]
     return (
         str(load["resource"]),
-        NAMES[str(load["group"])],
+        TaskGroup(str(load["group"])).hosts,
         f"{capacity:g}",
         "-" if mean is None else f"{mean:.3g} x",
         "-" if peak is None else f"{peak:.3g} x",

@@ -156,11 +156,7 @@ def _make(
     `look` is the suffix of the picture and its style.
     """
     suffix, style = look
-    from experiments.figures import (  # noqa: PLC0415 (needs an extra)
-        DirectFigure,
-        reproduce,
-        reproduce_direct,
-    )
+    from experiments.figures import reproduce  # noqa: PLC0415 (needs an extra)
 
     reached: list[SweepProgress] = []
     try:
@@ -168,10 +164,6 @@ def _make(
             naming_flags((), suffix="--picture-format"),
             console.counter(figure.name, figure.steps(settings)) as advance,
         ):
-            if isinstance(figure, DirectFigure):
-                return reproduce_direct(
-                    figure, settings, directory, suffix=suffix, style=style, on_step=advance
-                )
             return reproduce(
                 figure,
                 settings,
@@ -180,6 +172,7 @@ def _make(
                 style=style,
                 on_progress=_steps(advance, reached),
                 on_note=console.note,
+                on_step=advance,
             )
     except KeyboardInterrupt:
         raise interrupted(reached[-1] if reached else None) from None

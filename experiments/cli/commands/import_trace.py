@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,15 +15,7 @@ from experiments.cli.options import Output, flag, is_stdout, naming_flags, with_
 from experiments.cli.results import errors_name, write_document, write_instance
 from experiments.evaluation.options import options_of
 from oasis.simulator.elastic import elastic_from_window
-from oasis.traces import (
-    OpenbOptions,
-    PhillyOptions,
-    PlainOptions,
-    SlurmOptions,
-    SwfOptions,
-    malformed_lines,
-    read_openb,
-)
+from oasis.traces import OpenbOptions, malformed_lines, read_openb
 from oasis.traces.everything import CHOSEN, loosened
 from oasis.traces.job_table import JobTrace
 from oasis.traces.mapping import build
@@ -58,34 +51,18 @@ All = Annotated[
 ]
 
 
-@app.command("plain")
-@with_options(PlainOptions, only_given=True)
-def plain(
-    *,
-    file: Trace,
-    output: Output,
-    workload: AsWorkload = False,
-    all_jobs: All = False,
-    options: Any = None,
-) -> None:
-    """Turn a CSV of jobs, id,submitted,duration,gpus (times in seconds), into an instance.
+# Traces whose rows are jobs, in the order of the help, and the help of each.
+OF_JOBS: tuple[tuple[JobTrace, str], ...] = (
+    (
+        PLAIN,
+        """Turn a CSV of jobs, id,submitted,duration,gpus (times in seconds), into an instance.
 
     Example: oasis import plain jobs.csv --min-gpus 1 -o mine.json
-    """
-    _import(PLAIN, file, output, options, workload, all_jobs)
-
-
-@app.command("slurm")
-@with_options(SlurmOptions, only_given=True)
-def slurm(
-    *,
-    file: Trace,
-    output: Output,
-    workload: AsWorkload = False,
-    all_jobs: All = False,
-    options: Any = None,
-) -> None:
-    """Turn what sacct prints (--parsable2, --json, fixed width) into an instance.
+    """,
+    ),
+    (
+        SLURM,
+        """Turn what sacct prints (--parsable2, --json, fixed width) into an instance.
 
     Needed are the columns JobID, Submit, ElapsedRaw (or Elapsed, or Start and End) and AllocTRES
     (or AllocGRES, ReqTRES, ReqGRES); State, NNodes, User, Partition and QOS are used where they are
@@ -93,42 +70,44 @@ def slurm(
 
     Example: sacct -a -X -P -o JobID,User,Submit,ElapsedRaw,State,AllocTRES | oasis import slurm -
     -o mine.json
-    """
-    _import(SLURM, file, output, options, workload, all_jobs)
-
-
-@app.command("swf")
-@with_options(SwfOptions, only_given=True)
-def swf(
-    *,
-    file: Trace,
-    output: Output,
-    workload: AsWorkload = False,
-    all_jobs: All = False,
-    options: Any = None,
-) -> None:
-    """Turn a log in the Standard Workload Format into an instance.
+    """,
+    ),
+    (
+        SWF,
+        """Turn a log in the Standard Workload Format into an instance.
 
     Example: oasis import swf log.swf.gz --processors-per-gpu 16 -o mine.json
-    """
-    _import(SWF, file, output, options, workload, all_jobs)
-
-
-@app.command("philly")
-@with_options(PhillyOptions, only_given=True)
-def philly(
-    *,
-    file: Trace,
-    output: Output,
-    workload: AsWorkload = False,
-    all_jobs: All = False,
-    options: Any = None,
-) -> None:
-    """Turn the Microsoft Philly trace, philly_sia.csv, into an instance.
+    """,
+    ),
+    (
+        PHILLY,
+        """Turn the Microsoft Philly trace, philly_sia.csv, into an instance.
 
     Example: oasis import philly philly_sia.csv -o philly.json
-    """
-    _import(PHILLY, file, output, options, workload, all_jobs)
+    """,
+    ),
+)
+
+
+def _importer(trace: JobTrace, text: str) -> Callable[..., None]:
+    """The subcommand of a trace whose rows are jobs; `text` is its help."""
+
+    def command(
+        *,
+        file: Trace,
+        output: Output,
+        workload: AsWorkload = False,
+        all_jobs: All = False,
+        options: Any = None,
+    ) -> None:
+        _import(trace, file, output, options, workload, all_jobs)
+
+    command.__doc__ = text  # before the decorator, which takes it over
+    return with_options(trace.options, only_given=True)(command)
+
+
+for _trace, _text in OF_JOBS:
+    app.command(_trace.name)(_importer(_trace, _text))
 
 
 @app.command("openb")

@@ -25,8 +25,7 @@ from experiments.library.families import problem_named, problems_like
 from oasis.version import __version__
 
 if TYPE_CHECKING:
-    from experiments.library.handing_in import HandedIn
-    from experiments.library.improve import Improvement
+    from experiments.library.improve import HandedIn, Improvement
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -119,7 +118,7 @@ def check(
 
     Example: oasis library check mine.json --name testbed-t10-w7-p2-j12-mixed-s4
     """
-    from experiments.library.handing_in import handed_in  # noqa: PLC0415 (needs an extra)
+    from experiments.library.improve import handed_in  # noqa: PLC0415 (needs an extra)
 
     data = read_document(file)
     with errors_name(file):
@@ -139,8 +138,11 @@ def add(
 
     Example: oasis library add mine.json --library experiments/library/data
     """
-    from experiments.library.handing_in import handed_in  # noqa: PLC0415 (needs an extra)
-    from experiments.library.improve import keep, sole_writer  # noqa: PLC0415
+    from experiments.library.improve import (  # noqa: PLC0415
+        handed_in,
+        keep,
+        sole_writer,
+    )
 
     library, data = _library(directory), read_document(file)
     with errors_name(file):

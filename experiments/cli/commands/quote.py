@@ -16,7 +16,7 @@ from experiments.evaluation.live import quote_recourse
 from experiments.evaluation.policies import OASIS, POLICIES, RECOURSE, OasisOptions
 from experiments.evaluation.provenance import instance_reference
 from experiments.evaluation.tables import quote_facts
-from oasis.online.live.answers import Change
+from oasis.online.answers import Change
 from oasis.online.oasis import OASiS
 
 if TYPE_CHECKING:

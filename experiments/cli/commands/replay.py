@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import field, fields, make_dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -20,21 +20,18 @@ from experiments.cli.options import (
     naming_flags,
     with_options,
 )
-from experiments.cli.results import errors_name, with_delivery
+from experiments.cli.results import deliver_comparison, errors_name, with_delivery
 from experiments.evaluation.comparison import MISSING, PLAIN, Comparison, replay_each
 from experiments.evaluation.options import options_of
 from experiments.evaluation.policies import LINE
 from experiments.evaluation.provenance import file_reference
-from experiments.evaluation.tables import REPLAYED, replayed_rows, unfinished_notes
+from experiments.evaluation.tables import REPLAYED, replayed_rows
 from oasis.model.file_kinds import ELASTIC, read_content
 from oasis.model.instance_file import parse_json
 from oasis.simulator import ElasticWorkload, Workload, elastic_from_dict, rigid_workload
 from oasis.traces import PlainTrace, malformed_sentences
 from oasis.traces.plain import EXPECTED, FORMATS, format_of, plain_jobs, reading_options
 from oasis.traces.table import TraceSource, source_of
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 WANTED = f"{EXPECTED} or a workload of elastic jobs"
 STEPS = 200  # of the progress bar
@@ -166,17 +163,7 @@ def command(
     missing = [name for name in chosen if name not in found.policies]
     found = replace(found, about={**found.about, MISSING: missing}) if missing else found
 
-    def show() -> None:
-        console.print_rows(REPLAYED, replayed_rows(found), title=title)
-        console.print_notes(unfinished_notes(found))
-
-    def draw() -> Figure:
-        from experiments.plotting import comparison_page  # noqa: PLC0415 (needs an extra)
-
-        return comparison_page(found)
-
-    delivery(found.to_dict, show, draw)
-    return console.note_missing(found.missing)
+    return deliver_comparison(found, found.to_dict(), (REPLAYED, replayed_rows, title), delivery)
 
 
 def _say_how_it_was_read(trace: PlainTrace, *, is_guessed: bool) -> None:

@@ -9,8 +9,20 @@ from functools import partial
 import numpy as np
 from matplotlib.axes import Axes
 
-from experiments.figures.dragon.models import MODELS, RESTART, SIMULATED, document, job, speedup
-from experiments.figures.dragon.running import DEFAULT, DRAGON, LOCALITY, RIGID, by_policy, measure
+from experiments.figures.dragon.models import (
+    DEFAULT,
+    DRAGON,
+    LOCALITY,
+    MODELS,
+    RESTART,
+    RIGID,
+    SIMULATED,
+    by_policy,
+    document,
+    job,
+    measure,
+    speedup,
+)
 from experiments.figures.figure import Case, DirectFigure, Row, groups, half_widths, interval
 from experiments.plotting.canvas import LINES, MARKERS, axes, ink, legend_below
 from oasis.simulator import ElasticWorkload, elastic_from_dict

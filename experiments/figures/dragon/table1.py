@@ -9,22 +9,20 @@ from matplotlib.axes import Axes
 
 from experiments.figures.dragon.models import (
     BATCH,
+    DEFAULT,
+    DRAGON,
     FIG6_FACTORS,
     FIG7,
     FIG8,
-    RESTART,
-    TESTBED,
-    document,
-    job,
-)
-from experiments.figures.dragon.running import (
-    DEFAULT,
-    DRAGON,
     LOCALITY,
     PARTS,
     POLICIES,
+    RESTART,
     RIGID,
+    TESTBED,
     by_policy,
+    document,
+    job,
     measure,
     use_by_time,
 )

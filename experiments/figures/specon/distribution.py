@@ -15,8 +15,8 @@ from matplotlib.axes import Axes
 from baselines import SpeCon
 from experiments.figures.figure import Case, DirectFigure, Row
 from experiments.figures.specon.draws import as_published
-from experiments.figures.specon.published import SCHEDULES
-from experiments.figures.specon.running import CHOICES, DEFAULT, SPECON, policy_of, shape_of
+from experiments.figures.specon.models import SCHEDULES
+from experiments.figures.specon.schedules import CHOICES, DEFAULT, SPECON, policy_of, shape_of
 from experiments.plotting.canvas import axes, fill, ink
 from oasis.simulator import replay
 from oasis.simulator.state import JobProgress

@@ -10,8 +10,15 @@ from matplotlib.axes import Axes
 
 from experiments.figures.figure import Case, DirectFigure, Row, amount, groups, half_widths
 from experiments.figures.specon.draws import as_published
-from experiments.figures.specon.models import MODELS, curve, job_of, on_workers, overhead
-from experiments.figures.specon.published import SAVING_AT_MOST, SAVING_SPREAD
+from experiments.figures.specon.models import (
+    MODELS,
+    SAVING_AT_MOST,
+    SAVING_SPREAD,
+    curve,
+    job_of,
+    on_workers,
+    overhead,
+)
 from experiments.plotting.canvas import MARKERS, axes, ink, legend_below
 from oasis.scheduling import Allocation, Plan, Site, View
 from oasis.simulator import replay

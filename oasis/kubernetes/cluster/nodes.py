@@ -13,13 +13,14 @@ from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock
 from oasis.kubernetes.objects.quantities import Amounts, ResourceMap, quantity, requests_of, summed
 from oasis.model.cluster import Cluster
 from oasis.model.errors import InstanceError
+from oasis.model.groups import GROUPS, TaskGroup
 from oasis.model.instance import Instance
 from oasis.model.job import Job
 from oasis.model.utility import Constant, Deadline, Piecewise, Sigmoid, Utility
 from oasis.model.validation import describe
-from oasis.scheduling.site import FINE, GROUPS, Machine, Site, cluster_of
+from oasis.scheduling.site import FINE, Machine, Site, cluster_of
 
-ROLES = ("worker", "ps", "both")
+ROLES = (*GROUPS, "both")
 ENDED = ("Succeeded", "Failed")
 
 
@@ -123,12 +124,14 @@ def places_of(nodes: Iterable[Mapping[str, Any]], ps_share: Fraction | None) -> 
             raise NodesError(f"node {meta['name']}: status.allocatable", "missing")
         name, host = meta["name"], labels[HOSTNAME]
         if role == "both" and ps_share is not None:
-            shares = {"worker": 1 - ps_share, "ps": ps_share}
-            found += [Place(f"{name}/{g}", name, host, frozenset({g}), shares[g]) for g in GROUPS]
+            for group, share in zip(GROUPS, (1 - ps_share, ps_share), strict=True):
+                found.append(Place(f"{name}/{group}", name, host, frozenset({group}), share))
         else:
             hosts = frozenset(GROUPS) if role == "both" else frozenset({role})
             found.append(Place(name, name, host, hosts, Fraction(1)))
-    return tuple(sorted(found, key=lambda place: ("worker" not in place.hosts, natural(place.id))))
+    return tuple(
+        sorted(found, key=lambda place: (TaskGroup.WORKER not in place.hosts, natural(place.id)))
+    )
 
 
 def natural(name: str) -> tuple[tuple[int, int | str], ...]:
@@ -165,12 +168,12 @@ def site_of(
     Raises
     ------
     NodesError
-        If one group has no machine.
+        If no machine takes workers. Without one for parameter servers, jobs that need some find no
+        room, and all others run.
     """
-    for group in GROUPS:
-        if not any(group in place.hosts for place in places):
-            expected = f"expected one with the label {NODE_ROLE}={group}, found none"
-            raise NodesError("nodes", expected)
+    if not any(TaskGroup.WORKER in place.hosts for place in places):
+        expected = f"expected one with the label {NODE_ROLE}={TaskGroup.WORKER}, found none"
+        raise NodesError("nodes", expected)
     machines = tuple(
         Machine(
             place.id,
@@ -315,17 +318,13 @@ def utility_object(utility: Utility, clock: SlotClock) -> Object:
 def node_objects(cluster: Cluster, resources: ResourceMap) -> list[Object]:
     """The servers of an instance as nodes, for clusters whose nodes are made up (kwok)."""
     found = []
-    for group, ids, table in zip(
-        GROUPS,
-        (cluster.worker_ids, cluster.ps_ids),
-        (cluster.worker_capacity.tolist(), cluster.ps_capacity.tolist()),
-        strict=True,
-    ):
-        for server, row in zip(ids, table, strict=True):
+    for group in GROUPS:
+        table = group.capacity(cluster).tolist()
+        for server, row in zip(group.ids(cluster), table, strict=True):
             name = server.replace("#", "-")
             amounts = resources.requests(dict(zip(cluster.resources, row, strict=True)))
             amounts["pods"] = "110"
-            labels = {HOSTNAME: name, NODE_ROLE: group}
+            labels = {HOSTNAME: name, NODE_ROLE: str(group)}
             found.append(
                 {
                     "apiVersion": "v1",

@@ -23,6 +23,7 @@ from oasis.kubernetes.objects.existing import (
     items_of,
 )
 from oasis.kubernetes.objects.oasis_job import JobSpec
+from oasis.model.groups import GROUPS, TaskGroup
 from oasis.scheduling.job import Allocation, Tasks
 
 LONGEST_PREFIX = 40
@@ -37,14 +38,14 @@ class WantedPod:
     ----------
     name : str
         The same for the same job, task, node and number: whoever asks twice asks for one pod.
-    task : {"worker", "ps"}
+    task : TaskGroup
         What it does.
     node, hostname : str
         Where it belongs.
     """
 
     name: str
-    task: str
+    task: TaskGroup
     node: str
     hostname: str
 
@@ -66,14 +67,14 @@ def wanted_pods(
     salt = plan_hash(allocation, places) if spec.resize == "restart" else ""
     prefix = spec.name[:LONGEST_PREFIX].rstrip("-.").replace(".", "-")
     found = []
-    for task, tasks in (("worker", allocation.workers), ("ps", allocation.ps)):
-        for machine, count in tasks:
+    for group in GROUPS:
+        for machine, count in group.placed(allocation):
             place = places[machine]
             for number in range(count):
-                key = "\0".join((spec.uid, task, place.node, str(number), salt))
+                key = "\0".join((spec.uid, group, place.node, str(number), salt))
                 digest = hashlib.sha256(key.encode()).hexdigest()[:10]
-                name = f"{prefix}-{task[0]}{number}-{digest}"
-                found.append(WantedPod(name, task, place.node, place.hostname))
+                name = f"{prefix}-{group[0]}{number}-{digest}"
+                found.append(WantedPod(name, group, place.node, place.hostname))
     return tuple(found)
 
 
@@ -91,11 +92,11 @@ def pod_object(spec: JobSpec, pod: WantedPod, plan: str, slot: int) -> dict[str,
     slot : int
         The slot in which it is asked for.
     """
-    template = spec.worker if pod.task == "worker" else spec.ps
+    template = pod.task.of(spec)
     assert template is not None  # parameter servers are planned only where there is a template
     made = deepcopy(dict(template))
     meta = made.get("metadata") or {}
-    labels = {**(meta.get("labels") or {}), **identity(spec), names.TASK: pod.task}
+    labels = {**(meta.get("labels") or {}), **identity(spec), names.TASK: str(pod.task)}
     notes = {**(meta.get("annotations") or {}), names.PLAN: plan, names.SLOT: str(slot)}
     notes[names.NODE] = pod.node
     pod_spec = {"restartPolicy": "OnFailure", **made["spec"]}
@@ -315,15 +316,19 @@ def matched(
     """
     parts = {part.name: part for part in BY_NAME[spec.kind].parts(found)}
     made: list[WantedPod] = []
-    for task, name, tasks in zip(("worker", "ps"), spec.part_names, allocation, strict=True):
-        part = None if name is None else parts.get(name)
+    for group, name in zip(GROUPS, spec.part_names, strict=True):
+        part, tasks = None if name is None else parts.get(name), group.placed(allocation)
         if part is not None:
-            made += _of_task(task, part, tasks, places, _of_part(pods, part.name))
+            made += _of_task(group, part, tasks, places, _of_part(pods, part.name))
     return tuple(made)
 
 
 def _of_task(
-    task: str, part: PodSet, tasks: Tasks, places: tuple[Place, ...], pods: Mapping[str, Object]
+    task: TaskGroup,
+    part: PodSet,
+    tasks: Tasks,
+    places: tuple[Place, ...],
+    pods: Mapping[str, Object],
 ) -> list[WantedPod]:
     alive = {
         name: pods[name]

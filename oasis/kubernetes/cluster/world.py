@@ -14,6 +14,7 @@ from oasis.kubernetes.cluster.nodes import allocatable, has_ended
 from oasis.kubernetes.cluster.pods import Claim, claimed
 from oasis.kubernetes.objects.quantities import Amounts, quantity, requests_of
 from oasis.model.errors import InstanceError
+from oasis.model.groups import TaskGroup
 from oasis.model.validation import describe
 
 Object = Mapping[str, Any]
@@ -108,7 +109,7 @@ def working_gang(
     for pod in wanted:
         found = pods.get(pod.name)
         if found is not None and p.is_working(found):
-            if pod.task == "worker":
+            if pod.task is TaskGroup.WORKER:
                 workers.append(found["metadata"]["uid"])
             else:
                 ps += 1
@@ -169,7 +170,7 @@ def _finite(text: str) -> float:
 
 def all_succeeded(wanted: Iterable[p.WantedPod], pods: Mapping[str, Object]) -> bool:
     """Whether every worker that the job is to have has ended well by itself."""
-    workers = [pod.name for pod in wanted if pod.task == "worker"]
+    workers = [pod.name for pod in wanted if pod.task is TaskGroup.WORKER]
     return bool(workers) and all(
         name in pods and (pods[name].get("status") or {}).get("phase") == "Succeeded"
         for name in workers

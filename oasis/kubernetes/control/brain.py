@@ -10,14 +10,18 @@ from contextlib import contextmanager
 from fractions import Fraction
 from typing import Any
 
+from oasis.driver.driver import Driver
+from oasis.driver.entry import Decided, Entry, Facts
+from oasis.driver.policy_state import policy_state, site_text
 from oasis.kubernetes.acting import Steps, Switch, Target, has_pods_but_no_plan, reconcile
 from oasis.kubernetes.cluster import pods as p
 from oasis.kubernetes.cluster import world as w
-from oasis.kubernetes.cluster.nodes import NodesError, Place
+from oasis.kubernetes.cluster.nodes import NodesError, Place, check_groups
 from oasis.kubernetes.cluster.pods import claims_of, matched
 from oasis.kubernetes.control.checkpoint import Checkpoint
 from oasis.kubernetes.control.job_reader import JobReader
 from oasis.kubernetes.control.machines import Machines
+from oasis.kubernetes.control.meter import WorkMeter
 from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.settings import ControllerSettings
 from oasis.kubernetes.control.statuses import StatusWriter
@@ -25,12 +29,15 @@ from oasis.kubernetes.objects.conditions import PLACED, error_text
 from oasis.kubernetes.objects.existing import existing_objects, job_items
 from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock
 from oasis.kubernetes.objects.schema import PHASES, TERMINAL
-from oasis.kubernetes.planning.driver import Driver
-from oasis.kubernetes.planning.entry import Decided, Entry, Facts
-from oasis.kubernetes.planning.meter import WorkMeter
-from oasis.kubernetes.planning.policy_state import policy_state, site_text
 from oasis.model.errors import InstanceError
-from oasis.scheduling.capabilities import Explaining, Forecasting, NamingStates, Promising
+from oasis.scheduling.capabilities import (
+    Explaining,
+    Forecasting,
+    NamingStates,
+    PlanningAhead,
+    PlanningInModel,
+    Promising,
+)
 from oasis.scheduling.policy import Policy
 from oasis.scheduling.site import Site
 
@@ -93,7 +100,8 @@ class Brain:
         self._policy_error: Exception | None = None  # that was logged last
         self.existing = existing_objects(seen)
         self.machines = Machines.of(seen, settings, clock)
-        self.driver = Driver(policy, self.site)
+        self._check_groups(policy, self.site)
+        self.driver: Driver[JobSpec] = Driver(policy, self.site)
 
     # -- the cluster -------------------------------------------------------------------------------
 
@@ -112,11 +120,18 @@ class Brain:
         try:
             if self.machines.have_grown(seen, self.settings.ps_share):
                 machines = Machines.of(seen, self.settings, self.clock)
+                self._check_groups(self.driver.policy, machines.site)
                 self.driver.rebuild(machines.site)
                 self.machines = machines
         except NodesError as error:
             self.metrics.failures.inc()
             log.error("%s; the machines stay as they were", error)  # noqa: TRY400 (it says it all)
+
+    @staticmethod
+    def _check_groups(policy: Policy, site: Site) -> None:
+        """Name the node, and its label, that a policy of OASiS's model cannot plan on."""
+        if isinstance(policy, PlanningInModel):
+            check_groups(site)
 
     def _down(self, seen: Seen) -> frozenset[int]:
         """Machines that are lost, or whose room others took when a gang needed it."""
@@ -244,7 +259,7 @@ class Brain:
                 at = broken_at
             self.meter.note(uid, gang, at)
 
-    def _wanted(self, entry: Entry, pods: Mapping[str, Any]) -> tuple[p.WantedPod, ...]:
+    def _wanted(self, entry: Entry[JobSpec], pods: Mapping[str, Any]) -> tuple[p.WantedPod, ...]:
         if not entry.spec.is_existing:
             return p.wanted_pods(entry.spec, entry.allocation, self.places)
         if entry.spec.uid not in self.existing:  # it went, or lost our label, in this slot
@@ -293,7 +308,7 @@ class Brain:
         self._withdraw(steps, now)
         return steps
 
-    def _handled(self, seen: Seen) -> dict[str, Entry]:
+    def _handled(self, seen: Seen) -> dict[str, Entry[JobSpec]]:
         """Live jobs whose objects are there and make sense; nothing runs for the others."""
         there = {
             item["metadata"]["uid"]
@@ -303,7 +318,7 @@ class Brain:
         there &= self.reader.specs.keys()
         return {uid: entry for uid, entry in self.driver.by_uid.items() if uid in there}
 
-    def _target(self, entry: Entry, pods: Mapping[str, Any]) -> Target:
+    def _target(self, entry: Entry[JobSpec], pods: Mapping[str, Any]) -> Target:
         uid, slot = entry.spec.uid, self.driver.slot
         assert slot is not None
         return Target(
@@ -359,6 +374,7 @@ class Brain:
             "startup_seconds": self.clock.startup_seconds,
             "policy": driver.policy.name,
             "parameters": json.loads(json.dumps(driver.policy.parameters)),
+            "making": driver.policy.making if isinstance(driver.policy, PlanningAhead) else None,
             "site": site_text(self.site),
             "driver": driver.state(),
             "done": self.done,
@@ -372,9 +388,9 @@ class Brain:
 
     # -- what is said ------------------------------------------------------------------------------
 
-    def _tell(self, slot: int, outcome: Decided, now: float) -> None:
+    def _tell(self, slot: int, outcome: Decided[JobSpec], now: float) -> None:
         policy = self.driver.policy
-        decisions = policy.decisions if isinstance(policy, Explaining) else {}
+        decisions = policy.decided if isinstance(policy, Explaining) else {}
         entries = self.driver.by_uid
         by_id = {decision.job_id: decision for decision in decisions.values()}
         for uid in outcome.completed:
@@ -396,10 +412,12 @@ class Brain:
                 self.statuses[uid].admitted(entry, by_id.get(entry.spec.id), promise, now)
         for uid in outcome.late:
             self.metrics.broken.inc()
+            if uid not in entries:  # it was given up, which its status says
+                continue
             with self.handling(uid, "telling of", now):
                 self.statuses[uid].late("its promised completion cannot be kept", now)
 
-    def _tell_completed(self, entry: Entry, slot: int, now: float) -> None:
+    def _tell_completed(self, entry: Entry[JobSpec], slot: int, now: float) -> None:
         job = self.statuses.get(entry.spec.uid)
         if job is None:
             log.info("%s was deleted when its work was done", entry.spec.id)
@@ -407,7 +425,7 @@ class Brain:
         job.completed(entry, slot, now)
         self.metrics.utility.inc(job.status["utility"])
 
-    def _tell_errors(self, outcome: Decided, now: float) -> None:
+    def _tell_errors(self, outcome: Decided[JobSpec], now: float) -> None:
         """Report what the policy fails for: on the job that causes it, or on all of them."""
         for uid, cause in outcome.failed.items():
             self.reader.fail(uid, cause, "planning", now)

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
+from oasis.driver.driver import Driver
 from oasis.kubernetes import names
 from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.statuses import StatusWriter
@@ -20,7 +21,6 @@ from oasis.kubernetes.objects.existing import (
 from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock, parse_job
 from oasis.kubernetes.objects.quantities import ResourceMap
 from oasis.kubernetes.objects.schema import TERMINAL
-from oasis.kubernetes.planning.driver import Driver
 from oasis.model.errors import InstanceError
 from oasis.scheduling.capabilities import PlanningInModel
 from oasis.scheduling.policy import Policy
@@ -64,7 +64,7 @@ class JobReader:
         self._versions: dict[str, int] = {}  # that were read last, by uid
         self._stopped: dict[str, int | None] = {}  # versions for which nothing more is done, by uid
 
-    def read(self, seen: Seen, driver: Driver, now: float) -> dict[str, JobSpec]:
+    def read(self, seen: Seen, driver: Driver[JobSpec], now: float) -> dict[str, JobSpec]:
         """Unfinished jobs that make sense, by uid, in order of creation.
 
         Parameters

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
+from oasis.driver.policy_state import site_text
 from oasis.kubernetes import names
 from oasis.kubernetes.api.resources import Objects
 from oasis.kubernetes.cluster.pods import condition
@@ -17,8 +18,7 @@ from oasis.kubernetes.control.checkpoint import Checkpoint
 from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.settings import ControllerSettings
 from oasis.kubernetes.objects.conditions import ADMITTED
-from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock
-from oasis.kubernetes.planning.policy_state import site_text
+from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock, as_it_was
 from oasis.scheduling.policy import Policy
 
 log = logging.getLogger("oasis.kubernetes")
@@ -101,7 +101,7 @@ def _go_on(
         and found["site"] == site_text(brain.site)
         and found["parameters"] == json.loads(json.dumps(driver.policy.parameters))
     )
-    driver.restore(found["driver"], specs, remake=not same)
+    driver.restore(found["driver"], specs, as_it_was, remake=not same)
     if same:
         driver.bring_policy(found["state"])
         _go_on_counting(brain, seen, now)

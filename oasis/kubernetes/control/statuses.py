@@ -7,6 +7,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from oasis.driver.entry import Entry
 from oasis.kubernetes import names
 from oasis.kubernetes.cluster.nodes import Place
 from oasis.kubernetes.objects.conditions import (
@@ -27,9 +28,8 @@ from oasis.kubernetes.objects.conditions import (
     without_condition,
 )
 from oasis.kubernetes.objects.existing import ExistingKind
-from oasis.kubernetes.objects.oasis_job import SlotClock, job_id
+from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock, job_id
 from oasis.kubernetes.objects.schema import PHASES
-from oasis.kubernetes.planning.entry import Entry
 from oasis.model.decision import Decision
 from oasis.model.errors import InstanceError
 from oasis.scheduling.job import Allocation
@@ -103,7 +103,7 @@ class StatusWriter:
             self.status["phase"] = "Pending"
             self.say(VALID, "True", "Valid", "the object makes sense now", now)
 
-    def resized(self, entry: Entry, idle: tuple[float, float]) -> None:
+    def resized(self, entry: Entry[JobSpec], idle: tuple[float, float]) -> None:
         """How often the gang was changed, and for how long no work was done: in all, and last.
 
         What was counted before this controller began is in the status already.
@@ -141,7 +141,7 @@ class StatusWriter:
             self.status["conditions"] = without_condition(self.status["conditions"], STALLED)
 
     def admitted(
-        self, entry: Entry, decision: Decision | None, promised: int | None, now: float
+        self, entry: Entry[JobSpec], decision: Decision | None, promised: int | None, now: float
     ) -> None:
         """The policy accepted the job."""
         self.status["phase"] = "Waiting"
@@ -172,7 +172,7 @@ class StatusWriter:
         if "promisedSlot" in self.status:
             self.say(LATE, "True", "PromiseBroken", reason, now)
 
-    def completed(self, entry: Entry, slot: int, now: float) -> None:
+    def completed(self, entry: Entry[JobSpec], slot: int, now: float) -> None:
         """The work is done, in `slot`."""
         utility = float(entry.spec.job.utility(max(0, slot - entry.arrived)))
         self.status |= {"phase": "Completed", "completionSlot": slot, "utility": utility}
@@ -219,7 +219,7 @@ class StatusWriter:
 
     def holds(
         self,
-        entry: Entry,
+        entry: Entry[JobSpec],
         ahead: Sequence[tuple[int, Allocation]],
         places: Sequence[Place],
         now: float,

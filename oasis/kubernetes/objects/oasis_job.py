@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
 from oasis.kubernetes.names import KIND
 from oasis.kubernetes.objects.quantities import ResourceMap, requests_of
 from oasis.model.errors import InstanceError, located_at
+from oasis.model.instance_file import job_from_dict
 from oasis.model.job import Job
 from oasis.model.utility import Constant, Deadline, Piecewise, Sigmoid, Utility
 from oasis.model.validation import check_keys, describe, integer, number
@@ -364,3 +365,37 @@ def choice(value: Any, among: tuple[str, ...], path: str) -> str:
     if value not in among:
         raise InstanceError(path, f"expected one of {', '.join(among)}, got {describe(value)}")
     return str(value)
+
+
+def as_it_was(found: Mapping[str, Any], spec: JobSpec | None) -> JobSpec:
+    """The spec that a policy knows of a job that was edited or deleted since.
+
+    Parameters
+    ----------
+    found : mapping
+        The state of its entry in a checkpoint.
+    spec : JobSpec or None
+        The job as it is now, whose templates are taken over; None if it is gone.
+    """
+    known = {
+        "generation": found["generation"],
+        "job": job_from_dict(found["spec"]),
+        "initial_workers": found["initial"],
+        "fixed_ps": found["ps_count"],
+    }
+    if spec is not None:
+        return replace(spec, **known)
+    namespace, _, name = known["job"].id.rpartition("/")
+    return JobSpec(
+        uid=found["uid"],
+        namespace=namespace,
+        name=name,
+        worker={},
+        ps=None,
+        worker_requests={},
+        ps_requests={},
+        resize=RESIZE[0],
+        grace_seconds=DEFAULT_GRACE,
+        on_rejection=ON_REJECTION[0],
+        **known,
+    )

@@ -15,6 +15,7 @@ from oasis.model.cluster import Cluster
 from oasis.model.errors import InstanceError, located_at
 from oasis.model.file_kinds import PRICES
 from oasis.model.files import write_text
+from oasis.model.groups import GROUPS, TaskGroup
 from oasis.model.instance_file import job_from_dict, job_to_dict, read_json
 from oasis.model.job import Job
 from oasis.model.resources import as_array
@@ -27,7 +28,6 @@ from oasis.online.recourse.live_job import LiveJob
 from oasis.online.recourse.working_plan import WorkingPlan
 
 FORMAT, VERSION = "oasis-prices", 1
-GROUPS = ("worker", "ps")
 _TOP = ("format", "version", "slots_per_day", "slot_seconds", "resources", "days")
 _REST = (*GROUPS, "bounds", "jobs")
 
@@ -116,10 +116,9 @@ class LearnedPrices(Summarised):
         rates: FloatArray = means[np.arange(first, end) % self.slots_per_day]
         return rates
 
-    def prices(self, group: str, slots: Any) -> FloatArray:
-        """Prices of a group, "worker" or "ps", in each of n slots, shape (n, R)."""
-        by_slot: FloatArray = getattr(self, group)
-        prices: FloatArray = by_slot[np.asarray(slots, dtype=np.int64) % self.slots_per_day]
+    def prices(self, group: TaskGroup, slots: Any) -> FloatArray:
+        """Prices of a group in each of n slots, shape (n, R)."""
+        prices: FloatArray = group.of(self)[np.asarray(slots, dtype=np.int64) % self.slots_per_day]
         return prices
 
     def check_resources(self, resources: tuple[str, ...], slot_seconds: float) -> None:
@@ -350,8 +349,8 @@ class AtLearnedPrices:
         """What `schedule` costs at the learned prices."""
         cost = 0.0
         for group in GROUPS:
-            rows = schedule.workers if group == "worker" else schedule.ps
-            demand = as_array(getattr(job, group), self._cluster.resources)
+            rows = group.placed(schedule)
+            demand = as_array(group.of(job), self._cluster.resources)
             by_row = self._learned.prices(group, rows[:, SLOT]) @ demand
             cost += float(by_row @ rows[:, COUNT])
         return cost

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from oasis.model.cluster import Cluster
+from oasis.model.groups import GROUPS
 from oasis.model.job import Job
 from oasis.model.resources import as_array
 from oasis.model.rounding import FloatArray, IntArray
@@ -44,7 +45,7 @@ def grid_of(cluster: Cluster) -> dict[str, float]:
     2^-51 of the largest server. Counts are rounded with a tolerance of 1e-9 (see `rounding`)
     of their own server, so that this loses no task unless servers differ by a factor of millions.
     """
-    largest = np.maximum(cluster.worker_capacity.max(axis=0), cluster.ps_capacity.max(axis=0))
+    largest = np.concatenate([group.capacity(cluster) for group in GROUPS]).max(axis=0)
     _, exponent = np.frexp(np.maximum(largest, np.finfo(float).tiny * 2.0**60))
     return {
         name: float(np.ldexp(1.0, int(power) + 1 - MANTISSA))
@@ -55,10 +56,9 @@ def grid_of(cluster: Cluster) -> dict[str, float]:
 def on_grid(job: Job, grid: Mapping[str, float]) -> GridJob:
     """`job` with its demands rounded up to the grid: what fits here also fits in raw units."""
     given = {field.name: getattr(job, field.name) for field in fields(Job)}
-    for group in ("worker", "ps"):
-        given[group] = {
-            name: ceil(amount / grid[name]) * grid[name] for name, amount in given[group].items()
-        }
+    for group in GROUPS:
+        demand = group.of(job)
+        given[group] = {n: ceil(amount / grid[n]) * grid[n] for n, amount in demand.items()}
     return GridJob(**given, original=job)
 
 
@@ -184,13 +184,10 @@ class LiveJob:
 
 def dominant_share(job: Job, cluster: Cluster) -> float:
     """The largest share of a group's resource that one worker, with its part of the PSs, takes."""
-    ratio = job.bandwidth / job.ps_bandwidth if job.needs_ps else 0.0
     largest = 0.0
-    for amounts, capacity, units in (
-        (job.worker, cluster.worker_capacity, 1.0),
-        (job.ps, cluster.ps_capacity, ratio),
-    ):
-        demand, total = as_array(amounts, cluster.resources) * units, capacity.sum(axis=0)
+    for group, units in zip(GROUPS, (1.0, job.ps_per_worker), strict=True):
+        demand = as_array(group.of(job), cluster.resources) * units
+        total = group.capacity(cluster).sum(axis=0)
         shares = np.divide(demand, total, out=np.zeros_like(demand), where=total > 0)
         largest = max(largest, float(shares.max()))
     return max(largest, LEAST_SHARE)

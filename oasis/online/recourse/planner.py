@@ -110,6 +110,8 @@ class Planner:
         Live jobs with their schedules from the present slot on.
     record : PromiseRecord
         What became of promises and of work that was begun.
+    grid : dict of str to float
+        What demands are rounded up to.
     rounds_done : int
         Rounds of ruin and recreate in the last decision.
     rounds_given : int or None
@@ -143,7 +145,7 @@ class Planner:
         self.rounds_done = 0
         self.rounds_given: int | None = None
         self._cluster, self._horizon, self._patience = cluster, horizon, patience
-        self._grid = grid_of(cluster)
+        self.grid = grid_of(cluster)
         self.rng = np.random.default_rng(seed)
         self._seconds, self._clock = seconds, clock
 
@@ -261,7 +263,7 @@ class Planner:
 
     def _add(self, key: int, job: Job, floor: float) -> LiveJob:
         end = self._horizon if self._patience is None else job.arrival + self._patience
-        live = LiveJob.of(key, job, self._cluster, end, self._grid, floor)
+        live = LiveJob.of(key, job, self._cluster, end, self.grid, floor)
         self.plan.live[key] = live
         return live
 

@@ -3,17 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import asdict, replace
-from typing import Any
+from typing import Any, Self
 
-from oasis.model import rounding
+from oasis.model.decision import Decision
+from oasis.model.errors import OasisError
+from oasis.model.groups import GROUPS
 from oasis.model.instance import Instance, expect_instance
+from oasis.model.instance_file import (
+    cluster_from_dict,
+    cluster_to_dict,
+    job_from_dict,
+    job_to_dict,
+)
 from oasis.model.job import Job
+from oasis.model.rest import rest_of
 from oasis.model.summary import called
+from oasis.model.validation import LARGEST_SIZE, integer
+from oasis.online import rolling
+from oasis.online.answers import Planned, Quote, change_between
+from oasis.online.ledger import Ledger
 from oasis.online.prices import PriceBounds
 from oasis.online.recourse.admission import DEFAULT_FLOOR, AdmissionRule, AtPrices
 from oasis.online.recourse.futures import DEFAULT_SAMPLES
 from oasis.online.recourse.learned import LearnedPrices, learned_from
+from oasis.online.recourse.live_job import PromiseRecord
 from oasis.online.recourse.params import Commitment, RecourseParams, check_commitment
 from oasis.online.recourse.planner import Planner
 from oasis.online.recourse.rules import (
@@ -22,9 +37,12 @@ from oasis.online.recourse.rules import (
     check_unused,
     rule_name,
 )
-from oasis.scheduling.job import NOTHING
+from oasis.scheduling.job import NOTHING, Allocation, PolicyJob
 from oasis.scheduling.policy import Plan, View
-from oasis.scheduling.site import Site, allocation_in, cluster_of
+from oasis.scheduling.site import Site, allocation_in, cluster_of, site_of
+
+WAITS = "waits: there is no room for it yet"
+GIVEN_UP = "given up: it can earn nothing any more"
 
 
 class Recourse:
@@ -63,6 +81,29 @@ class Recourse:
         U and L for ``oasis``.
     params : RecourseParams, optional
         How plans are searched for and compared.
+    lookahead : int, optional
+        Makes the horizon roll, as a service and a cluster need it: the plan always reaches so many
+        slots ahead of the present one, which is the first of them. Default: the horizon of the
+        machines, such as that of an instance, is the last slot there is.
+    patience : int, optional
+        On a horizon that rolls, a completion counts within so many slots from the arrival on.
+        Default: twice `lookahead`.
+    keep_admitted : bool
+        On a horizon that rolls: whether what is left of a job, whose patience is over though it is
+        still worth something, is decided on once more as a job that arrives now. Otherwise such a
+        job is given up.
+
+    Attributes
+    ----------
+    decided : dict of int to Decision
+        What was decided on the jobs that arrived last, by index.
+    late : set of int
+        Jobs whose promise the last decision broke.
+    withdrawn : list of int
+        Jobs that their owners took back since the last decision.
+    rounds_given : int or None
+        Exactly so many rounds of the search are done in the next decisions: it repeats decisions
+        that were made under a limit in seconds.
 
     Examples
     --------
@@ -79,7 +120,6 @@ class Recourse:
     """
 
     name = "recourse"
-    slotted = False
     told_remaining = True
     plans_in_model = True
 
@@ -96,6 +136,9 @@ class Recourse:
         admission_floor: float = DEFAULT_FLOOR,
         bounds: PriceBounds | None = None,
         params: RecourseParams | None = None,
+        lookahead: int | None = None,
+        patience: int | None = None,
+        keep_admitted: bool = False,
     ) -> None:
         check_commitment(commitment)
         if seconds is not None and not seconds >= 0:
@@ -126,7 +169,21 @@ class Recourse:
         if not (admission is None or isinstance(admission, str)):
             self._rule = {"admission": dict(admission.parameters)}
         self._seed, self._seconds = seed, seconds
+        self._learned, self._bounds = learned, bounds
         self.planner: Planner | None = None
+        self.lookahead, self.patience = _window(lookahead, patience, keep_admitted)
+        self.keep_admitted = keep_admitted
+        # on a horizon that rolls, what was really done is followed slot by slot
+        self.slotted = lookahead is not None
+        self._forget()
+
+    def _forget(self) -> None:
+        """Nothing has been decided yet."""
+        self.decided: dict[int, Decision] = {}
+        self.late: set[int] = set()
+        self.withdrawn: list[int] = []
+        self._lost: set[tuple[str, int]] = set()
+        self.rounds_given: int | None = None
 
     @classmethod
     def from_instance(
@@ -150,6 +207,8 @@ class Recourse:
         usual = {"seconds": None, "samples": DEFAULT_SAMPLES, "admission_floor": DEFAULT_FLOOR}
         shown |= {name: value for name, value in own.items() if value != usual.get(name)}
         searched = asdict(RecourseParams())
+        if self.lookahead is not None:
+            shown |= {"lookahead": self.lookahead, "patience": self.patience}
         shown |= {k: v for k, v in asdict(self.params).items() if v != searched[k]}
         return called(self, shown)
 
@@ -157,6 +216,12 @@ class Recourse:
     def parameters(self) -> Mapping[str, Any]:
         """What distinguishes this run from another, as plain data."""
         own = {"commitment": self.commitment, "seed": self._seed, "seconds": self._seconds}
+        if self.lookahead is not None:
+            own |= {
+                "lookahead": self.lookahead,
+                "patience": self.patience,
+                "keep_admitted": self.keep_admitted,
+            }
         return {**own, **self._rule, **asdict(self.params)}
 
     @property
@@ -164,42 +229,95 @@ class Recourse:
         """Promises broken, jobs given up after they ran, work wasted and searches cut short."""
         return self.planner.report() if self.planner is not None else {}
 
+    @property
+    def rounds_done(self) -> int:
+        """Rounds of the search in the last decision."""
+        return self._planner.rounds_done
+
+    @property
+    def cut_short(self) -> int:
+        """Decisions of this run in which the limit in seconds left rounds undone."""
+        return self._planner.record.cut_short
+
+    @property
+    def _planner(self) -> Planner:
+        assert self.planner is not None  # whoever drives a policy has called reset
+        return self.planner
+
+    # -- deciding ----------------------------------------------------------------------------------
+
     def reset(self, site: Site) -> None:
         """Begin a new run on `site`."""
-        if not site.slotted or site.horizon is None:
+        if self.lookahead is None and not (site.slotted and site.horizon is not None):
             raise ValueError("policy recourse needs slots and a horizon, as an instance has them")
+        if not site.slotted:
+            raise ValueError("policy recourse needs slots")
         self._servers = [
-            (group, k) for group in ("worker", "ps") for k in range(len(site.machines_for(group)))
+            (group, k) for group in GROUPS for k in range(len(site.machines_for(group)))
         ]
         self._site = site
+        self._cluster = cluster_of(site)
+        self._begin()
+
+    def _begin(self) -> None:
+        horizon = int(self._site.horizon or 0) if self.lookahead is None else self.lookahead
         self.planner = Planner(
-            cluster_of(site),
-            int(site.horizon),
+            self._cluster,
+            horizon,
             commitment=self.commitment,
             params=self.params,
             seed=self._seed,
             seconds=self._seconds,
             admission=self.admission,
+            patience=self.patience,
         )
+        self._forget()
+
+    def withdraw(self, job: PolicyJob) -> None:
+        """The owner of `job` does not want it any more."""
+        self.withdrawn.append(job.index)
 
     def decide(self, view: View) -> Plan:
         """Follow the plan, and make it again where something happened."""
-        planner = self.planner
-        assert planner is not None  # the engine has called reset
-        planner.advance(int(view.now))
-        for job in view.finished:
-            planner.finish(job.index)
+        planner = self._planner
+        planner.rounds_given = self.rounds_given
+        broken, reach = len(planner.record.broken), planner.plan.ledger.end
+        changed = self._pass(int(view.now), [job.index for job in view.finished])
         for machines, holds in ((view.lost, False), (view.returned, True)):
             for machine in machines:
-                planner.set_capacity(*self._servers[machine], holds)
-        changed = self._follow_work(view, planner)
+                server = self._servers[machine]
+                (self._lost.discard if holds else self._lost.add)(server)
+                planner.set_capacity(*server, holds)
+        changed |= self._follow_work(view, planner)
+        if planner.plan.ledger.end > reach:  # slots have come within reach
+            planner.extend(reach)
         answer = Plan()
-        if view.arrived or view.lost or view.returned or changed:
+        renewed = self._renewed(view, planner) if self.keep_admitted else {}
+        if view.arrived or view.lost or view.returned or changed or renewed:
             arrivals = {job.index: _source(job.source, self.name) for job in view.arrived}
-            answer.rejected = planner.replan(arrivals)
+            answer.rejected = planner.replan(renewed | arrivals)
         answer.rejected |= planner.give_up()
+        self._note(view, planner, answer.rejected, broken)
+        self.late |= renewed.keys()
         self._carry_out(view, planner, answer)
         return answer
+
+    def _pass(self, now: int, finished: list[int]) -> bool:
+        """Let time pass, and jobs go; whether one left room that was planned for it."""
+        planner, changed = self._planner, False
+        planner.advance(now)
+        for index in (*self.withdrawn, *finished):
+            live = planner.plan.live.get(index)
+            if live is None:
+                continue
+            is_early = live.remaining > 0  # what was planned for it is free now
+            changed |= is_early
+            if is_early and index in self.withdrawn:
+                planner.cancel(index)
+            else:
+                planner.finish(index)
+        self.withdrawn = []
+        return changed
 
     def _follow_work(self, view: View, planner: Planner) -> bool:
         """Where costs or speeds made work slower or faster than planned, the plan must change."""
@@ -208,11 +326,43 @@ class Recourse:
             live = planner.plan.live.get(job.index)
             if live is None:
                 continue
-            remaining = max(1, int(rounding.ceil(view.remaining(job))))
-            if remaining != live.remaining:
-                planner.revise(job.index, remaining)
+            left = rolling.work_left(job, view)
+            if rolling.differs(live, left):
+                planner.revise(job.index, left)
                 changed = True
         return changed
+
+    def _renewed(self, view: View, planner: Planner) -> dict[int, Job]:
+        """What is left of the jobs whose patience is over, as jobs that arrive now, by index."""
+        assert self.lookahead is not None
+        reach, now = rolling.reach_of(self.lookahead), planner.now
+        gone = planner.give_up()
+        return {
+            job.index: rest_of(
+                _source(job.source, self.name), rolling.work_left(job, view), now, reach
+            )
+            for job in view.jobs()
+            if job.index in gone
+        }
+
+    def _note(self, view: View, planner: Planner, gone: Mapping[int, str], broken: int) -> None:
+        """Keep what is asked for after a decision: how it went with arrivals and promises."""
+        self.decided = {job.index: self._decision(job.index, job.id, gone) for job in view.arrived}
+        fresh = set(planner.record.broken[broken:])
+        self.late = {job.index for job in view.jobs() if job.id in fresh} if fresh else set()
+        if self.lookahead is not None:  # years of names are not kept; counts are
+            planner.record = PromiseRecord(cut_short=planner.record.cut_short)
+
+    def _decision(self, index: int, job_id: str, gone: Mapping[int, str]) -> Decision:
+        """What was decided on a job that has just arrived."""
+        if index in gone:
+            return Decision(job_id, False, reason=gone[index])
+        live = self._planner.plan.live[index]
+        if live.schedule is None:
+            return Decision(job_id, True, reason=WAITS)
+        completion = live.schedule.completion
+        utility = live.utility_at(completion)
+        return Decision(job_id, True, utility, utility, 0.0, completion, live.schedule)
 
     def _carry_out(self, view: View, planner: Planner, answer: Plan) -> None:
         """What each job holds in this slot, and when that will change next."""
@@ -229,6 +379,169 @@ class Recourse:
                 at = max(now + 1, schedule.start)
                 next_change = at if next_change is None else min(at, next_change)
         answer.wake_at = None if next_change is None else float(next_change)
+
+    # -- looking -----------------------------------------------------------------------------------
+
+    def promised(self, job: PolicyJob) -> int | None:
+        """The slot by which `job` is to be complete; None if nothing was promised."""
+        live = self._planner.plan.live.get(job.index)
+        return None if live is None else live.promise
+
+    def ahead(self, slots: int) -> Mapping[int, list[tuple[int, Allocation]]]:
+        """What each job is planned to hold in the next `slots` slots, by index of the job."""
+        plan = self._planner.plan
+        return rolling.held_ahead(plan.live, plan.now + slots, self._site)
+
+    def planned(self) -> Planned:
+        """Schedule and planned utility of every live job, by id."""
+        return rolling.planned(self._planner.plan.live.values())
+
+    def foresee(self, job: Job, now: int) -> Quote:
+        """What would happen to `job`, and to the others, if it arrived in slot `now`.
+
+        Nothing changes. With a limit in seconds the decision itself may still be another.
+        """
+        copied = self._copied()
+        plan, reach = copied._planner.plan, copied._planner.plan.ledger.end
+        copied._pass(now, [])
+        for key in [key for key, live in plan.live.items() if live.remaining == 0]:
+            copied._planner.finish(key)  # as it will be if the plan is kept
+        if plan.ledger.end > reach:
+            copied._planner.extend(reach)
+        copied._planner.give_up()
+        copied._planner.record = PromiseRecord()
+        before = copied.planned()
+        index = max(copied._planner.plan.live, default=-1) + 1
+        gone = copied._planner.replan({index: job})
+        decision = copied._decision(index, job.id, gone)
+        names = {key: live.job.id for key, live in self._planner.plan.live.items()}
+        change = change_between(
+            before,
+            copied.planned(),
+            job.id,
+            gone=[names[key] for key in gone if key != index],
+            broken=copied._planner.record.broken,
+        )
+        return Quote(decision, change)
+
+    def _copied(self) -> Self:
+        """A copy that shares nothing that changes."""
+        plan, rule = self._planner.plan, self.admission
+        kept: list[object] = [self._site, self._cluster, self.params, plan.bounds]
+        kept += [self._bounds, self._learned, *(() if rule is None else rule.shared)]
+        for live in plan.live.values():
+            kept += [live.job, live.table, live.schedule]
+        return deepcopy(self, {id(thing): thing for thing in kept})
+
+    # -- what lasts --------------------------------------------------------------------------------
+
+    @property
+    def making(self) -> dict[str, Any]:
+        """What `made` needs to make the same policy again, as plain data.
+
+        Raises
+        ------
+        OasisError
+            If admission is a rule of one's own.
+        """
+        rule, learned, bounds = self._rule, self._learned, self._bounds
+        if not (rule["admission"] is None or isinstance(rule["admission"], str)):
+            raise OasisError("admission: expected a rule by name; another cannot be written down")
+        return {
+            "commitment": self.commitment,
+            "seed": self._seed,
+            "seconds": self._seconds,
+            "admission": rule["admission"],
+            "prices": None if learned is None else learned.to_dict(),
+            "samples": rule["samples"],
+            "admission_floor": rule["admission_floor"],
+            "bounds": None if bounds is None else bounds.to_dict(),
+            "params": asdict(self.params),
+            "lookahead": self.lookahead,
+            "patience": self.patience,
+            "keep_admitted": self.keep_admitted,
+        }
+
+    @classmethod
+    def made(cls, making: Mapping[str, Any]) -> Self:
+        """A policy as it was made; the inverse of `making`."""
+        given = dict(making)
+        given["params"] = RecourseParams(**given["params"])
+        if given["prices"] is not None:
+            given["prices"] = LearnedPrices.from_dict(given["prices"])
+        if given["bounds"] is not None:
+            given["bounds"] = PriceBounds.from_dict(given["bounds"])
+        return cls(**given)
+
+    def state(self) -> dict[str, Any]:
+        """Plain data from which `restore` goes on."""
+        planner, plan, rule = self._planner, self._planner.plan, self._planner.admission
+        return {
+            "cluster": cluster_to_dict(self._cluster),
+            "now": plan.now,
+            "origin": plan.ledger.origin,
+            "lost": sorted(self._lost),
+            "live": [rolling.live_to_dict(live) for live in plan.live.values()],
+            "random": planner.rng.bit_generator.state,
+            "seen": [] if rule is None else [job_to_dict(job) for job in rule.seen],
+            "arrived": 0 if rule is None else rule.arrived,
+            "bounds": None if plan.bounds is None else plan.bounds.to_dict(),
+            "record": asdict(planner.record),
+            "arrays": rolling.arrays_to_text(plan.ledger.arrays()),
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from what `state` gave, on the same machines."""
+        planner, plan, rule = self._planner, self._planner.plan, self._planner.admission
+        planner.rng.bit_generator.state = state["random"]
+        planner.record = PromiseRecord(**state["record"])
+        floor = self.params.min_utility_fraction
+        horizon = plan.horizon
+        if rule is not None:
+            floor = rule.min_utility_fraction
+            seen = [job_from_dict(entry) for entry in state["seen"]]
+            rule.reset(self._cluster, horizon, self.patience, seen, state["arrived"])
+        if state["bounds"] is not None:
+            given = rule.given if isinstance(rule, AtPrices) else None
+            plan.bounds = given or PriceBounds.from_dict(state["bounds"])  # compared by identity
+        plan.now = state["now"]
+        arrays = rolling.arrays_from_text(state["arrays"])
+        plan.ledger = Ledger.restored(self._cluster, arrays, state["origin"])
+        for group, index in state["lost"]:
+            self._lost.add((group, index))
+            planner.set_capacity(group, index, holds=False)
+        for entry in state["live"]:
+            arrival = entry["job"]["arrival"]
+            end = horizon if self.patience is None else arrival + self.patience
+            live = rolling.live_from_dict(entry, self._cluster, end, planner.grid, floor)
+            plan.live[live.key] = live
+
+    @classmethod
+    def remembered(cls, making: Mapping[str, Any], state: Mapping[str, Any]) -> Self:
+        """A policy that answers questions (`foresee`) as the one whose `state` this is.
+
+        It knows the cluster, not the site, and so does not decide.
+        """
+        policy = cls.made(making)
+        policy._cluster = cluster_from_dict(state["cluster"])
+        policy._site = site_of(policy._cluster)
+        policy._begin()
+        policy.restore(state)
+        return policy
+
+
+def _window(
+    lookahead: int | None, patience: int | None, keep_admitted: bool
+) -> tuple[int | None, int | None]:
+    """Checked sizes of a horizon that rolls; both None for one that does not."""
+    if lookahead is None:
+        if patience is not None or keep_admitted:
+            name = "patience" if patience is not None else "keep_admitted"
+            raise ValueError(f"{name}: expected with a lookahead alone: without one, time ends")
+        return None, None
+    slots = integer(lookahead, "lookahead", minimum=1, maximum=LARGEST_SIZE)
+    given = 2 * slots if patience is None else patience
+    return slots, integer(given, "patience", minimum=1, maximum=2 * LARGEST_SIZE)
 
 
 def _source(job: Job | None, policy: str) -> Job:

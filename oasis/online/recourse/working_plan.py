@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from oasis.model.cluster import Cluster
+from oasis.model.groups import GROUPS, TaskGroup
 from oasis.model.resources import as_array
 from oasis.model.schedule import SERVER, Schedule
 from oasis.online.dp import Split
@@ -76,19 +77,17 @@ class WorkingPlan:
     def set_prices(self, bounds: PriceBounds) -> None:
         """Price resources by `bounds` from now on."""
         self.bounds = bounds
-        self.ledger.worker.reprice(bounds.worker)
-        self.ledger.ps.reprice(bounds.ps)
+        for group in GROUPS:
+            group.of(self.ledger).reprice(group.of(bounds))
 
     def _lift(self, live: LiveJob) -> float:
         """More than any schedule of the rest of a job can cost: a promise is kept at any price."""
         if self.bounds is None or live.promise is None:
             return 0.0
         rent = 0.0
-        for amounts, price in (
-            (live.job.worker, self.bounds.worker),
-            (live.job.ps, self.bounds.ps),
-        ):
-            rent += float(as_array(amounts, self.cluster.resources) @ price.upper)
+        for group in GROUPS:
+            demand = as_array(group.of(live.job), self.cluster.resources)
+            rent += float(demand @ group.of(self.bounds).upper)
         return 2.0 * rent * live.remaining * live.job.min_workers
 
     # -- value -------------------------------------------------------------------------------------
@@ -130,8 +129,7 @@ class WorkingPlan:
         """Jobs that are planned on a server of the group."""
         for live in self.planned():
             assert live.schedule is not None
-            rows = live.schedule.workers if group == "worker" else live.schedule.ps
-            if (rows[:, SERVER] == server).any():
+            if (TaskGroup(group).placed(live.schedule)[:, SERVER] == server).any():
                 yield live
 
     # -- changes -----------------------------------------------------------------------------------
@@ -217,10 +215,7 @@ class WorkingPlan:
 def prefer_early(ledger: Ledger, growth: float) -> None:
     """Prices that no utility notices, lower in earlier slots; all servers cost the same."""
     slots = NEXT_TO_NOTHING * (1.0 + growth * np.arange(ledger.horizon))
-    for group, capacity in (
-        (ledger.worker, ledger.cluster.worker_capacity),
-        (ledger.ps, ledger.cluster.ps_capacity),
-    ):
-        total = capacity.sum(axis=0)
+    for group in GROUPS:
+        total = group.capacity(ledger.cluster).sum(axis=0)
         share = np.divide(1.0, total, out=np.zeros_like(total), where=total > 0)
-        group.price[:] = share[:, None, None] * slots[:, None]
+        group.of(ledger).price[:] = share[:, None, None] * slots[:, None]

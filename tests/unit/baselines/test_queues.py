@@ -10,9 +10,8 @@ import pytest
 from baselines.counts import Gpus
 from baselines.fair_shares import FinishTimeFairness
 from baselines.gittins import Gittins, Services
-from baselines.preemptive import LAS, SRSF, SRTF, Levels, check_levels, significant
+from baselines.preemptive import LAS, SRSF, SRTF, Levels, Turns, check_levels, significant
 from baselines.queues import EASY, FIFO, SJF, Misfits, Queued, check_line
-from baselines.turns import Turns
 from oasis.scheduling import Allocation, BestFit, Machine, PolicyJob, Room, Site
 from oasis.simulator import Outage, PlainJob, replay, rigid_workload
 from oasis.traces import read_philly_plain

@@ -14,12 +14,14 @@ from baselines.fair_shares import Fairness, Portions, Shares, fair_shares
 from baselines.preemptive import Ordered
 from baselines.queues import FIT, STRICT
 from baselines.registry import ALL, CONTROLLERS, POLICIES, QUEUES, make
+from oasis.driver.books import BooksView
+from oasis.model.groups import TaskGroup
 from oasis.model.rounding import FloatArray
 from oasis.scheduling.job import NOTHING, Allocation, FixedPs, PolicyJob
 from oasis.scheduling.placement import BestFit, RoundRobin, Spread
 from oasis.scheduling.policy import Plan, View
 from oasis.scheduling.site import Machine, Site
-from oasis.simulator.state import JobProgress, State, StateView
+from oasis.simulator.state import JobProgress, State
 
 # Eight GPUs and sixteen cores for workers, eight cores for parameter servers.
 SITE = Site(
@@ -60,8 +62,8 @@ def test_cores_of_workers_and_of_parameter_servers_are_two_resources() -> None:
     portions = Portions(SITE)
     assert portions.totals.tolist() == [8.0, 16.0, 0.0, 8.0]
     assert portions.kinds == 3
-    assert portions.of_task(job(), "worker").tolist() == [1 / 8, 1 / 16, 0.0, 0.0]
-    assert portions.of_task(job(), "ps").tolist() == [0.0, 0.0, 0.0, 2 / 8]
+    assert portions.of_task(job(), TaskGroup.WORKER).tolist() == [1 / 8, 1 / 16, 0.0, 0.0]
+    assert portions.of_task(job(), TaskGroup.PS).tolist() == [0.0, 0.0, 0.0, 2 / 8]
 
 
 def test_a_worker_comes_with_its_part_of_a_parameter_server() -> None:
@@ -74,7 +76,7 @@ def test_a_worker_comes_with_its_part_of_a_parameter_server() -> None:
 
 
 def test_what_no_machine_has_counts_for_nothing() -> None:
-    assert Portions(SITE).of_task(job(ps=((0, 1),)), "ps").tolist() == [0.0] * 4
+    assert Portions(SITE).of_task(job(ps=((0, 1),)), TaskGroup.PS).tolist() == [0.0] * 4
 
 
 def test_supply_is_the_share_of_machines_that_are_there() -> None:
@@ -171,7 +173,7 @@ class Desk:
 
     def ask(self, arrive: Mapping[str, int] | None = None, finish: str = "") -> Plan:
         """Jobs of so many workers arrive, some finish, and the policy is asked and obeyed."""
-        view = StateView(self.state, "by-name", told_remaining=False)
+        view = BooksView(self.state, "by-name", told_remaining=False)
         for progress in [p for p in self.state.jobs.values() if p.job.id in finish.split()]:
             self.state.hold(progress, NOTHING, coupled=False)
             view.finished.append(self.state.jobs.pop(progress.job.index).job)

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import oasis
-from oasis import Cluster, Constant, Instance, Job, Piecewise, Server
+from oasis import Cluster, Constant, Instance, Piecewise, Server
 from oasis.certify.duality import empty_payoff
+from tests import builders
 
 BANDWIDTH = "bandwidth_gbps"
 CLUSTER = Cluster(
@@ -22,14 +23,9 @@ CLUSTER = Cluster(
     (Server("p", {"cpu": 4.0, BANDWIDTH: 9.0}),),
     1.0,
 )
-JOB = Job(
-    id="a",
-    arrival=0,
-    epochs=1,
-    chunks=3,
-    minibatches=1,
-    minibatch_time=1.0,
-    gradient_mb=0.0,
+JOB = builders.job(
+    "a",
+    workers=3,
     worker={"cpu": 1.0},
     ps={"cpu": 1.0},
     utility=Piecewise((0.0, 1.0), (50.0, 45.0)),

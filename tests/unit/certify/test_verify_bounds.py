@@ -8,23 +8,13 @@ from types import SimpleNamespace
 import pytest
 
 import oasis
-from oasis import Cluster, Constant, Instance, Job, Schedule, Server, VerificationError
+from oasis import Cluster, Constant, Instance, Schedule, Server, VerificationError
+from tests import builders
 
 CLUSTER = Cluster(
     ("cpu",), (Server("w", {"cpu": 2.0}),), (Server("p", {"cpu": 1.0}),), slot_seconds=1.0
 )
-JOB = Job(
-    id="a",
-    arrival=0,
-    epochs=1,
-    chunks=1,
-    minibatches=1,
-    minibatch_time=1.0,
-    gradient_mb=0.0,
-    worker={"cpu": 1.0},
-    ps={},
-    utility=Constant(1000.0),
-)
+JOB = builders.job("a", worker={"cpu": 1.0}, utility=Constant(1000.0))
 INSTANCE = Instance(2, CLUSTER, (JOB,))
 SCHEDULES = {"a": Schedule("a", [[0, 0, 1]], [])}
 

@@ -10,7 +10,6 @@ import sys
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -21,53 +20,42 @@ from experiments.cli import app as command_line
 from experiments.cli import commands
 from experiments.cli.app import whole_app
 from experiments.cli.commands import describe, example, learn, policies, report, schema
-from experiments.cli.commands.kubernetes import (
-    app as on_cluster,
-)
-from experiments.cli.commands.kubernetes import (
-    cluster,
-    explain,
-    import_cluster,
-    install,
-    plan,
-    quote,
-    run,
-    status,
-)
+from experiments.cli.commands.kubernetes import app as on_cluster
+from experiments.cli.commands.kubernetes import cluster, reading, running
 from experiments.cli.main import main
 from experiments.cli.version import print_version
 from experiments.evaluation import live as cluster_policies
-from experiments.figures.studies import commitment, families, floor
-from experiments.plotting.cluster_plan import plot_cluster_plan
+from experiments.figures import FIGURES, studies
+from experiments.plotting.schedule import plot_cluster_plan
 
 WHOLE = whole_app()
-COMMANDS: tuple[tuple[typer.Typer, str, ModuleType], ...] = (
-    (WHOLE, "describe", describe),
-    (WHOLE, "example", example),
-    (WHOLE, "learn", learn),
-    (WHOLE, "policies", policies),
-    (WHOLE, "report", report),
-    (WHOLE, "schema", schema),
-    (on_cluster, "explain", explain),
-    (on_cluster, "import", import_cluster),
-    (on_cluster, "install", install),
-    (on_cluster, "plan", plan),
-    (on_cluster, "quote", quote),
-    (on_cluster, "run", run),
-    (on_cluster, "status", status),
+COMMANDS: tuple[tuple[typer.Typer, str, Callable[..., Any]], ...] = (
+    (WHOLE, "describe", describe.command),
+    (WHOLE, "example", example.command),
+    (WHOLE, "learn", learn.command),
+    (WHOLE, "policies", policies.command),
+    (WHOLE, "report", report.command),
+    (WHOLE, "schema", schema.command),
+    (on_cluster, "explain", reading.explain),
+    (on_cluster, "import", reading.import_cluster),
+    (on_cluster, "install", running.install),
+    (on_cluster, "plan", reading.plan),
+    (on_cluster, "quote", reading.quote),
+    (on_cluster, "run", running.run),
+    (on_cluster, "status", reading.status),
 )
 
 
-@pytest.mark.parametrize(("app", "name", "module"), COMMANDS, ids=lambda value: str(value)[:12])
+@pytest.mark.parametrize(("app", "name", "command"), COMMANDS, ids=lambda value: str(value)[:12])
 def test_its_function_is_that_of_its_module_and_has_an_example(
-    app: typer.Typer, name: str, module: ModuleType
+    app: typer.Typer, name: str, command: Callable[..., Any]
 ) -> None:
     callbacks: dict[str | None, Callable[..., Any] | None] = {
         found.name: found.callback for found in app.registered_commands
     }
-    assert callbacks[name] is module.command
+    assert callbacks[name] is command
     assert f"Example: oasis {'kubernetes ' * (app is on_cluster)}{name}" in (
-        inspect.getdoc(module.command) or ""
+        inspect.getdoc(command) or ""
     )
 
 
@@ -167,12 +155,12 @@ def test_bounds_of_a_cluster_come_from_what_was_learned(tmp_path: Path) -> None:
 
 
 def test_families_of_the_studies() -> None:
-    settings = floor.FIGURE.settings(scale=0.1)
-    assert len(floor.grid(settings)["instances"]) == 5
-    assert families.calibrated(settings, 100, 50, 300)["worker_servers"] == 5
-    assert families.family({"instance.preset": "testbed"}) == "testbed, 12 jobs"
-    assert commitment.label({"policy.name": "rrh"}) == "rrh"
-    for figure in (floor.FIGURE, commitment.FIGURE):
+    settings = FIGURES["floor"].settings(scale=0.1)
+    assert len(studies.floor_grid(settings)["instances"]) == 5
+    assert studies.calibrated(settings, 100, 50, 300)["worker_servers"] == 5
+    assert studies.family({"instance.preset": "testbed"}) == "testbed, 12 jobs"
+    assert studies.policy_label({"policy.name": "rrh"}) == "rrh"
+    for figure in studies.FIGURES:
         with pytest.raises(ValueError, match=r"^jobs, servers: expected neither"):
             figure.grid(figure.settings(jobs=(10,)))
         with pytest.raises(ValueError, match=r"^policies: expected none"):
@@ -205,3 +193,43 @@ def test_list_of_figures_says_what_each_shows(capsys: pytest.CaptureFixture[str]
     assert stopped.value.code == 0
     assert "floor" in [figure["name"] for figure in listed]
     assert [figure["name"] for figure in listed if not figure["title"].strip()] == []
+
+
+ON_NO_SERVERS = (
+    ("describe", "i.json", "--plot", "d.svg"),
+    ("run", "i.json", "-o", "run.json", "--plot", "r.svg"),
+    ("run", "i.json", "--policy", "recourse"),
+    ("verify", "i.json", "run.json"),
+    ("quote", "i.json", "job.json", "--plot", "q.svg"),
+    ("quote", "i.json", "job.json", "--policy", "recourse"),
+    ("solve", "i.json", "--time-limit", "5", "-o", "solve.json"),
+    ("ratio", "i.json", "--time-limit", "5", "-o", "ratio.json", "--plot", "ratio.svg"),
+    ("compare", "i.json", "--policies", "oasis,fifo,dorm", "-o", "compare.json"),
+    ("learn", "i.json", "-o", "prices.json"),
+    ("run", "i.json", "--bounds", "prices.json"),
+    ("report", "run.json", "ratio.json", "compare.json", "solve.json", "-o", "report.html"),
+    ("sweep", "grid.toml", "--processes", "1"),
+)
+
+
+def test_every_command_takes_an_instance_without_parameter_servers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    made = ("generate", "--preset", "testbed", "--ps-servers", "0", "--jobs", "5", "-o", "i.json")
+    assert said(capsys, *made)[0] == 0
+    data = json.loads(Path("i.json").read_text())
+    data["jobs"] = [
+        {name: value for name, value in job.items() if name != "ps"} for job in data["jobs"]
+    ]
+    Path("i.json").write_text(
+        json.dumps({name: value for name, value in data.items() if name != "ps_servers"})
+    )
+    job = data["jobs"][0] | {"id": "another", "arrival": data["horizon"] - 1}
+    Path("job.json").write_text(json.dumps(job))
+    instances = '[[instances]]\npreset = "testbed"\njobs = 3\nps_servers = 0\n'
+    Path("grid.toml").write_text(instances + '[[policies]]\nname = "oasis"\n')
+    for words in ON_NO_SERVERS:
+        code, _, errors = said(capsys, *words)
+        assert code == 0, (words, errors)
+    assert "ps servers used" not in said(capsys, "run", "i.json")[1]

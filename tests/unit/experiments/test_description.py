@@ -13,16 +13,14 @@ import oasis
 from experiments.evaluation.description import OfferedLoad, describe_instance, is_wide, run_alone
 from experiments.plotting.servers import plot_load
 from oasis import Cluster, Constant, Instance, Job, Server
+from tests import builders
 from tests.strategies import instances
 
-JOB = Job(
-    id="j",
-    arrival=1,
-    epochs=1,
-    chunks=4,
+JOB = builders.job(
+    "j",
+    1,
+    workers=4,
     minibatches=2,
-    minibatch_time=1.0,
-    gradient_mb=0.0,
     worker={"gpu": 1, "bandwidth_gbps": 1.0},
     ps={"cpu": 2, "bandwidth_gbps": 2.0},
     utility=Constant(5.0),

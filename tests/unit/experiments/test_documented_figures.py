@@ -14,7 +14,7 @@ pytest.importorskip("pyarrow", reason="needs the sweep extra")
 
 from experiments.figures import FIGURES, FigureSettings, reproduce
 from experiments.figures.figure import Row, read_csv
-from experiments.figures.oasis.utility_bars import FIG3, FIG4, FIG8
+from experiments.figures.oasis import FIG3, FIG4, FIG8
 
 PUBLISHED_PICTURES = Path(__file__).parents[3] / "docs" / "figures"
 

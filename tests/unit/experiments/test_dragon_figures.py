@@ -16,31 +16,29 @@ from experiments.figures import EXPERIMENTS
 from experiments.figures.dragon import study as study_figures
 from experiments.figures.dragon import table1 as table1_figures
 from experiments.figures.dragon.models import (
+    AS_CODED,
     BATCH,
+    DEFAULT,
+    DRAGON,
     EXPOSED,
     FIG6_FACTORS,
     FIG7,
     FIG8,
     LINK_GBPS,
+    LOCALITY,
     MODELS,
     TESTBED,
+    by_policy,
     document,
     exponent,
     job,
-    speedup,
-)
-from experiments.figures.dragon.running import (
-    AS_CODED,
-    DEFAULT,
-    DRAGON,
-    LOCALITY,
-    by_policy,
     measure,
+    speedup,
     use_by_time,
 )
 from experiments.figures.dragon.study import INTENSITIES, gap, mean_run, study
 from experiments.figures.dragon.table1 import ARRIVALS, ASKED, LEAST, arrivals, table1
-from experiments.figures.figure import read_csv, reproduce_direct
+from experiments.figures.figure import read_csv, reproduce
 from oasis.simulator import elastic_from_dict, replay
 from tests.unit.experiments.test_plotting import assert_readable
 
@@ -216,9 +214,7 @@ def test_pictures_are_readable(name, printed):
 def test_a_figure_writes_its_runs_its_rows_and_its_picture(tmp_path, monkeypatch):
     monkeypatch.setattr(study_figures, "INTENSITIES", (1.0,))
     figure, steps = EXPERIMENTS["dragon-9"], []
-    made = reproduce_direct(
-        figure, figure.settings(seeds=2), tmp_path, on_step=lambda: steps.append(1)
-    )
+    made = reproduce(figure, figure.settings(seeds=2), tmp_path, on_step=lambda: steps.append(1))
     assert [path.name for path in made.files] == [
         "dragon-9-runs.csv",
         "dragon-9.csv",

@@ -19,7 +19,7 @@ from experiments.evaluation.tables import elastic_rows
 from experiments.figures.controllers import at_load, drawn
 from oasis.model.errors import InstanceError
 from oasis.model.utility import Deadline
-from oasis.online.live.scheduler import LiveScheduler
+from oasis.online.recourse.planner import Planner
 from oasis.simulator import Outage, elastic_from_dict, generate_elastic, replay, write_elastic
 from offline.elastic_bound import slots_needed
 
@@ -194,15 +194,20 @@ def test_instances_and_elastic_jobs_are_told_apart_in_one_reading(tmp_path):
 
 def test_recourse_plans_once_for_all_jobs_that_are_behind(monkeypatch):
     """At the beginning of a slot; their speed is not linear, so that many are."""
-    told = []
-    whole = LiveScheduler.revise_all
+    revised, planned = [], []
+    revise, replan = Planner.revise, Planner.replan
 
-    def noted(self, remaining_work):
-        told.append((self.now, len(remaining_work)))
-        return whole(self, remaining_work)
+    def noted(self, key, remaining):
+        revised.append(self.now)
+        revise(self, key, remaining)
 
-    monkeypatch.setattr(LiveScheduler, "revise_all", noted)
+    def counted(self, arrivals):
+        planned.append(self.now)
+        return replan(self, arrivals)
+
+    monkeypatch.setattr(Planner, "revise", noted)
+    monkeypatch.setattr(Planner, "replan", counted)
     made = at_load(drawn(0, 6), 2.0, 0)
     replay(made.workload, elastic_policy("recourse", {"rounds": 2}, made), **made.options)
-    assert max(number for _, number in told) >= 3
-    assert len({slot for slot, _ in told}) == len(told)
+    assert max(map(revised.count, revised)) >= 3
+    assert len(set(planned)) == len(planned)

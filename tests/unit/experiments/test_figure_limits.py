@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 
-from experiments.figures.oasis.fig5 import FIGURE
+from experiments.figures.oasis import FIGURES
 from experiments.figures.settings import FigureSettings
 
 
 def tasks(settings: FigureSettings) -> dict[str, object]:
-    task: dict[str, object] = FIGURE.grid(settings)["task"]
+    task: dict[str, object] = FIGURES[2].grid(settings)["task"]
     return task
 
 

@@ -4,16 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from tests.builders import exit_code as call
+
 pytest.importorskip("matplotlib", reason="needs the plot extra")
 pytest.importorskip("pyarrow", reason="needs the sweep extra")
-
-from experiments.cli.main import main
-
-
-def call(*words):
-    with pytest.raises(SystemExit) as caught:
-        main([str(word) for word in words])
-    return caught.value.code or 0
 
 
 @pytest.mark.parametrize("name", ["fig8", "priority-queue"])

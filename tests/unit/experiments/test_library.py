@@ -11,8 +11,15 @@ import pytest
 import oasis
 from experiments.library import FAMILIES, PROBLEMS, Library, LibraryEntry
 from experiments.library.families import UTILITIES, problem_named, problems_like, with_utilities
-from experiments.library.handing_in import handed_in
-from experiments.library.improve import JOURNAL, RECOURSE, Effort, Improvement, improve, keep
+from experiments.library.improve import (
+    JOURNAL,
+    RECOURSE,
+    Effort,
+    Improvement,
+    handed_in,
+    improve,
+    keep,
+)
 from experiments.library.store import (
     COLUMNS,
     PassJournal,

@@ -20,7 +20,7 @@ from experiments.cli.main import main
 from experiments.evaluation import competitive_ratio as ratio
 from experiments.evaluation.competitive_ratio import GUARANTEES
 from experiments.evaluation.job_comparison import TAKEN_BY, compare_jobs, to_dict, totals
-from experiments.report.again import commands_of
+from experiments.report.sections import commands_of
 from oasis import Cluster, Constant, Instance, Job, Server
 from oasis.scheduling import Plan, View
 from oasis.solvers import Status

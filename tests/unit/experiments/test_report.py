@@ -15,6 +15,8 @@ from typing import Any
 
 import pytest
 
+from tests.builders import exit_code as oasis_command
+
 pytest.importorskip("matplotlib", reason="needs the plot extra")
 pytest.importorskip("jinja2", reason="needs the report extra")
 
@@ -25,7 +27,6 @@ import baselines
 import oasis
 from experiments import competitive_ratio
 from experiments.cli.app import whole_app
-from experiments.cli.main import main
 from experiments.cli.options import method_params
 from experiments.evaluation.comparison import Comparison, compare_over_seeds
 from experiments.evaluation.policies import POLICIES
@@ -40,10 +41,8 @@ from experiments.evaluation.tables import (
     solve_facts,
 )
 from experiments.plotting.canvas import as_written, new_figure, shorten
-from experiments.report.again import commands_of, text_of
-from experiments.report.page import report_page
-from experiments.report.section import MOST_ROWS, Section, inline_svg, table
-from experiments.report.sections import proofs_of, section_of
+from experiments.report.section import MOST_ROWS, Section, inline_svg, report_page, table
+from experiments.report.sections import commands_of, proofs_of, section_of, text_of
 from oasis.simulator import generate_elastic
 from offline import BendersParams, solve
 
@@ -95,12 +94,6 @@ def documents(instance: oasis.Instance, tmp_path_factory: Any) -> dict[str, Any]
         assert oasis_command(command, *words, "-o", path) in (0, 3)
         made[command] = json.loads(path.read_text())
     return made | {"schedules": {"schedules": made["solve"]["schedules"]}}
-
-
-def oasis_command(*words: object) -> int:
-    with pytest.raises(SystemExit) as caught:
-        main([str(word) for word in words])
-    return int(caught.value.code or 0)
 
 
 class Strict(HTMLParser):

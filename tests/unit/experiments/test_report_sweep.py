@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from tests.builders import exit_code as oasis_command
+
 pytest.importorskip("matplotlib", reason="needs the plot extra")
 pytest.importorskip("jinja2", reason="needs the report extra")
 pytest.importorskip("pyarrow", reason="needs the sweep extra")
@@ -18,13 +20,11 @@ import pyarrow as pa
 from pyarrow import parquet
 
 import oasis
-from experiments.cli.main import main
 from experiments.figures import FIGURES
-from experiments.plotting.means import MOST_POINTS, means_page, plot_means
-from experiments.report.page import report_page
-from experiments.report.sweeps import is_table, read_sweep, sweep_section
+from experiments.plotting.comparison import MOST_POINTS, means_page, plot_means
+from experiments.report.section import report_page
+from experiments.report.sweeps import grid_of, is_table, read_sweep, sweep_section, toml_of
 from experiments.sweep import expand, run_sweep, summarise, sweep_config
-from experiments.sweep.grid import grid_of, toml_of
 from experiments.sweep.summary import columns_of, label, notes_of, rows_of
 
 SMALL = {"preset": "testbed", "jobs": [3, 4], "worker_servers": 3, "ps_servers": 2, "horizon": 8}
@@ -59,12 +59,6 @@ GRIDS: dict[str, dict[str, Any]] = {
         "policies": [{"name": "las", "line": "fit", "thresholds": [0.5, 2.0]}],
     },
 }
-
-
-def oasis_command(*words: object) -> int:
-    with pytest.raises(SystemExit) as caught:
-        main([str(word) for word in words])
-    return int(caught.value.code or 0)
 
 
 @pytest.fixture(scope="module")

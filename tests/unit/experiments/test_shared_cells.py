@@ -10,10 +10,9 @@ import pandas as pd
 import pytest
 
 import oasis
-from experiments.sweep.cells import expand
+from experiments.sweep.cells import drawn, expand, read
 from experiments.sweep.config import SweepConfig
 from experiments.sweep.run import SweepProgress, run_sweep
-from experiments.sweep.sources import drawn, read
 from experiments.sweep.store import FAILED, CellResult, ResultStore, repeatable
 from experiments.sweep.task import Case, CellTask, Figures, Options
 from experiments.sweep.tasks import TASKS, optimum, ratio

@@ -13,7 +13,6 @@ pytest.importorskip("pyarrow", reason="needs the sweep extra")
 from baselines import FIFO
 from experiments.figures import EXPERIMENTS
 from experiments.figures.figure import read_csv
-from experiments.figures.specon.completion_times import run, table
 from experiments.figures.specon.draws import (
     BETWEEN,
     LOSS,
@@ -22,13 +21,28 @@ from experiments.figures.specon.draws import (
     WITHIN,
     as_published,
     candidate,
+    default_times,
     is_as_published,
     scaled,
 )
-from experiments.figures.specon.models import MODELS, curve, pace, progress
-from experiments.figures.specon.pool import default_times
-from experiments.figures.specon.published import EARLY_PROGRESS, FIG6_MEAN, SCHEDULES
-from experiments.figures.specon.running import CHOICES, DEFAULT, SPECON, WAITS, measure
+from experiments.figures.specon.models import (
+    EARLY_PROGRESS,
+    FIG6_MEAN,
+    MODELS,
+    SCHEDULES,
+    curve,
+    pace,
+    progress,
+)
+from experiments.figures.specon.schedules import (
+    CHOICES,
+    DEFAULT,
+    SPECON,
+    WAITS,
+    measure,
+    schedule_run,
+    schedule_table,
+)
 from oasis.simulator import replay
 from tests.unit.experiments.test_plotting import assert_readable
 
@@ -183,12 +197,12 @@ def test_with_a_loss_of_up_to_a_half_fig_6_gains_less():
 
 def test_the_data_of_the_page_are_those_of_the_command():
     runs = [
-        run("5", {"draw": number, "policy": policy})
+        schedule_run("5", {"draw": number, "policy": policy})
         for policy in (DEFAULT, SPECON)
         for number in range(100)
     ]
     kept = rows_of("5")
-    for row in table("5", runs):
+    for row in schedule_table("5", runs):
         for name, value in kept[row["policy"]].items():
             assert value == row[name] or value == pytest.approx(row[name], rel=1e-9)
 

@@ -15,12 +15,10 @@ pytest.importorskip("pyarrow", reason="needs the sweep extra")
 
 from experiments.figures import EXPERIMENTS
 from experiments.figures.figure import read_csv
-from experiments.figures.specon import sensitivity
-from experiments.figures.specon.draws import as_published
-from experiments.figures.specon.models import curve
-from experiments.figures.specon.pool import default_times, pooled_mean
-from experiments.figures.specon.published import SCHEDULES
-from experiments.figures.specon.sensitivity import CHOICES, CROWDING
+from experiments.figures.specon import schedules
+from experiments.figures.specon.draws import as_published, default_times, pooled_mean
+from experiments.figures.specon.models import SCHEDULES, curve
+from experiments.figures.specon.schedules import CROWDING, READING_CHOICES
 from tests.unit.experiments.test_plotting import assert_readable
 
 DATA = Path(__file__).parents[3] / "docs" / "figures" / "specon-sensitivity.csv"
@@ -70,15 +68,15 @@ def test_what_is_left_of_the_evaluation_function_keeps_the_published_point():
 
 
 def test_the_data_of_the_page_are_those_of_the_command(rows):
-    assert list(rows) == list(product(SCHEDULES, CROWDING, CHOICES))
+    assert list(rows) == list(product(SCHEDULES, CROWDING, READING_CHOICES))
     assert {row["seeds"] for row in rows.values()} == {100}
     asked = ("5", NOTHING, "cluster")
     chosen = [
         case
-        for case in sensitivity.cases(100)
+        for case in schedules.reading_cases(100)
         if (case["figure"], case["crowding"]) == asked[:2] and case["choice"] in (None, asked[2])
     ]
-    (again,) = sensitivity.table([sensitivity.run(case) for case in chosen])
+    (again,) = schedules.reading_table([schedules.reading_run(case) for case in chosen])
     for name, value in rows[asked].items():
         if name != "figure":
             assert value == again[name] or value == pytest.approx(again[name], rel=1e-9)

@@ -11,11 +11,16 @@ pytest.importorskip("pyarrow", reason="needs the sweep extra")
 
 from experiments.figures import EXPERIMENTS
 from experiments.figures.figure import read_csv
-from experiments.figures.specon import distribution, parameters, saving
+from experiments.figures.specon import distribution, saving, schedules
 from experiments.figures.specon.draws import as_published
-from experiments.figures.specon.models import MODELS, overhead
-from experiments.figures.specon.published import SAVING_AT_MOST, SAVING_SPREAD, TABLE3
-from experiments.figures.specon.running import DEFAULT, SPECON, gains
+from experiments.figures.specon.models import (
+    MODELS,
+    SAVING_AT_MOST,
+    SAVING_SPREAD,
+    TABLE3,
+    overhead,
+)
+from experiments.figures.specon.schedules import DEFAULT, SPECON, gains
 from tests.unit.experiments.test_plotting import assert_readable
 
 PICTURES = Path(__file__).parents[3] / "docs" / "figures"
@@ -27,7 +32,7 @@ def rows_of(figure):
 
 def test_all_six_rows_of_table_3_gain():
     rows = rows_of("table3")
-    assert len(rows) == 6 * len(parameters.READINGS)
+    assert len(rows) == 6 * len(schedules.READINGS)
     assert all(row["overall_low"] > 0 and row["makespan_gain_low"] > 0 for row in rows)
     own = {(row["alpha"], row["interval"]): row for row in rows if row["policy"] == SPECON}
     for pair, row in own.items():  # each published number is that of an ordinary draw
@@ -38,7 +43,7 @@ def test_all_six_rows_of_table_3_gain():
 
 def test_the_vae_jobs_of_table_3_are_like_those_of_fig_5():
     for number in range(3):
-        jobs, like = parameters.vae_jobs(number), as_published("5", number)
+        jobs, like = schedules.vae_jobs(number), as_published("5", number)
         assert (jobs.median, jobs.within, jobs.loss) == (like.median, like.within, like.loss)
         assert jobs.arrivals == tuple(sorted(jobs.arrivals))
         assert 0.0 <= jobs.arrivals[0] <= jobs.arrivals[-1] <= 300.0
@@ -105,13 +110,13 @@ def test_the_data_of_table_3_are_those_of_the_command():
     pair = (0.05, 20.0)
     asked = [
         case
-        for case in parameters.cases(100)
+        for case in schedules.parameter_cases(100)
         if case["policy"] == DEFAULT
         or (case["policy"], case["alpha"], case["interval"]) == (SPECON, *pair)
     ]
-    runs = [parameters.run(case) for case in asked]
+    runs = [schedules.parameter_run(case) for case in asked]
     own, base = ([row for row in runs if row["policy"] == policy] for policy in (SPECON, DEFAULT))
-    again = gains(own, base, parameters.JOBS)
+    again = gains(own, base, schedules.JOBS)
     kept = next(row for row in rows_of("table3") if (row["alpha"], row["interval"]) == pair)
     assert {name: kept[name] for name in again} == pytest.approx(again, rel=1e-9)
 

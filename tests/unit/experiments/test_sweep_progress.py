@@ -11,14 +11,13 @@ from typing import Any
 
 import pytest
 
-from experiments.cli import sweep_progress as shown
+from experiments.cli.commands import sweep as shown
+from experiments.cli.commands.sweep import describe, sweep_progress
 from experiments.cli.interrupt import sigterm_as_ctrl_c
-from experiments.cli.sweep_progress import describe, sweep_progress
 from experiments.sweep.cells import Cell
-from experiments.sweep.executors import check_cluster
+from experiments.sweep.executors import check_cluster, execute
 from experiments.sweep.run import SweepProgress, run_sweep
 from experiments.sweep.store import CellResult, ResultStore
-from experiments.sweep.worker import execute
 from oasis.model.errors import OasisError
 from tests.sweeping import small
 

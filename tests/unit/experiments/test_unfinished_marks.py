@@ -17,7 +17,7 @@ from experiments.evaluation import tables
 from experiments.evaluation.comparison import Comparison, compare, compare_over_seeds, replay_each
 from experiments.evaluation.elastic_comparison import compare_elastic
 from experiments.plotting import plot_comparison, run_page
-from experiments.plotting.means import plot_means
+from experiments.plotting.comparison import plot_means
 from experiments.report.sections import section_of
 from experiments.sweep import summarise
 from experiments.sweep.summary import notes_of, rows_of

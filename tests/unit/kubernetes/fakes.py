@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from oasis.driver.driver import Driver
+from oasis.driver.entry import Facts
 from oasis.kubernetes.cluster.nodes import job_object, node_objects, places_of, site_of
 from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock, parse_job
 from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES
-from oasis.kubernetes.planning.driver import Driver
-from oasis.kubernetes.planning.entry import Facts
 from oasis.model.instance import Instance
 from oasis.scheduling.job import TrainingCurve
 

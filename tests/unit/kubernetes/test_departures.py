@@ -12,8 +12,8 @@ import oasis
 from baselines import registry
 from baselines.queues import Queued
 from experiments.evaluation.live import cluster_policy
-from oasis.kubernetes.planning.driver import Driver
-from oasis.kubernetes.planning.policy_state import decode, encode
+from oasis.driver.driver import Driver
+from oasis.driver.policy_state import decode, encode
 from oasis.scheduling import Plan, PolicyJob
 from tests.unit.kubernetes.fakes import FakeCluster, site_for, specs_of
 

@@ -9,9 +9,8 @@ import pytest
 
 import oasis
 from baselines import FIFO, SRTF
+from oasis.driver.driver import Driver
 from oasis.kubernetes.cluster.nodes import instance_of
-from oasis.kubernetes.planning.driver import Driver
-from oasis.online.live.policy import LivePolicy
 from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION, PriceBounds
 from tests.unit.kubernetes.fakes import FakeCluster, site_for, specs_of
 
@@ -25,13 +24,10 @@ FLOOR = 1e-3
 
 def live_oasis(
     instance: oasis.Instance, horizon: int | None, floor: float = DEFAULT_MIN_UTILITY_FRACTION
-) -> LivePolicy:
+) -> oasis.OASiS:
     bounds = PriceBounds.from_instance(instance, min_utility_fraction=floor)
 
-    def make(cluster: oasis.Cluster) -> oasis.LiveScheduler:
-        return oasis.LiveScheduler.oasis(cluster, instance.horizon, bounds)
-
-    return LivePolicy("oasis", make, reach=40, horizon=horizon, keeps_promises=True)
+    return oasis.OASiS.rolling(instance.horizon, bounds, keep_admitted=True, end=horizon)
 
 
 POLICIES: dict[

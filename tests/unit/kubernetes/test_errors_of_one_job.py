@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from experiments.evaluation.policies import POLICIES
+from oasis.driver import driver
+from oasis.driver.driver import LONGEST_WAIT
 from oasis.kubernetes import acting as reconcile
 from oasis.kubernetes.control import job_reader
-from oasis.kubernetes.planning import driver
-from oasis.kubernetes.planning.driver import LONGEST_WAIT
 from tests.unit.kubernetes.played import SLOT, Played, job, pods
 from tests.unit.kubernetes.test_jobs_of_any_shape import policy
 

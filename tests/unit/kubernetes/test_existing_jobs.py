@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from baselines import FIFO
+from oasis.driver.driver import Driver
+from oasis.driver.entry import Facts
 from oasis.kubernetes import names
 from oasis.kubernetes.acting import (
     Open,
@@ -45,8 +47,6 @@ from oasis.kubernetes.objects.existing import (
     parse_existing,
 )
 from oasis.kubernetes.objects.oasis_job import JobSpec
-from oasis.kubernetes.planning.driver import Driver
-from oasis.kubernetes.planning.entry import Facts
 from oasis.model.errors import InstanceError
 from oasis.online.recourse.policy import Recourse
 from oasis.scheduling.job import NOTHING, Allocation

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from baselines import SpeCon, registry
+from oasis.driver.driver import Driver
+from oasis.driver.entry import OBSERVED_MOST, Entry
 from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock, parse_job
 from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES
-from oasis.kubernetes.planning.driver import Driver
-from oasis.kubernetes.planning.entry import OBSERVED_MOST, Entry
 from oasis.scheduling.job import NOTHING, Allocation, TrainingCurve
 from oasis.scheduling.site import FINE, Machine, Site
 from oasis.simulator import Observation, replay

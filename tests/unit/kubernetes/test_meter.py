@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from oasis.kubernetes.control.meter import WorkMeter
 from oasis.kubernetes.objects.oasis_job import SlotClock
-from oasis.kubernetes.planning.meter import WorkMeter
 
 
 @given(

@@ -10,16 +10,15 @@ from typing import Any
 import pytest
 
 import oasis
-from oasis import Cluster, Constant, Instance, Job, LiveScheduler, Server
+from oasis import Cluster, Constant, Instance, Job, Server
+from oasis.driver.driver import Driver
 from oasis.kubernetes import names
 from oasis.kubernetes.cluster.nodes import job_object
 from oasis.kubernetes.control.job_reader import check_plannable
 from oasis.kubernetes.objects.existing import JOB, parse_existing
 from oasis.kubernetes.objects.oasis_job import JobSpec, parse_job
 from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES
-from oasis.kubernetes.planning.driver import Driver
 from oasis.model.schedule import COUNT, SLOT
-from oasis.online.live.policy import LivePolicy
 from tests.unit.kubernetes.fakes import CLOCK, FakeCluster, site_for, specs_of
 from tests.unit.kubernetes.test_driver import live_oasis
 
@@ -65,11 +64,8 @@ def instance() -> Instance:
     return Instance(HORIZON, cluster, tuple(jobs))
 
 
-def live_recourse(_: Instance) -> LivePolicy:
-    def make(cluster: Cluster) -> LiveScheduler:
-        return LiveScheduler.recourse(cluster, HORIZON)
-
-    return LivePolicy("recourse", make, reach=HORIZON)
+def live_recourse(_: Instance) -> oasis.Recourse:
+    return oasis.Recourse(lookahead=HORIZON, keep_admitted=True)
 
 
 POLICIES: Mapping[str, Callable[[Instance], Any]] = {
@@ -157,7 +153,7 @@ def test_schedules_that_are_planned_ahead_keep_the_minimum(name: str) -> None:
     gang = replace(made.jobs[0], id="default/gang0")
     policy = POLICIES[name](made)
     policy.reset(site_for(made, None))
-    answer = policy.quote(gang, 0)
+    answer = policy.foresee(gang, 0)
     assert answer.decision.admitted
     rows = answer.decision.schedule.workers
     counts = [int(rows[rows[:, SLOT] == slot, COUNT].sum()) for slot in set(rows[:, SLOT].tolist())]
@@ -204,12 +200,7 @@ def test_a_gang_that_is_behind_its_plan_but_on_time_goes_on() -> None:
     made = Instance(20, machines, (gang, *(one(f"o{k}", 1, 5, 5, rival) for k in range(6))))
     past = [one(f"p{k}", 1, 4, w, Constant(v)) for k, (w, v) in enumerate([(4, 5.0), (8, 100.0)])]
     bounds = oasis.PriceBounds.from_jobs(past, machines, 20)
-    policy = LivePolicy(
-        "oasis",
-        lambda found: LiveScheduler.oasis(found, 20, bounds),
-        reach=20,
-        keeps_promises=True,
-    )
+    policy = oasis.OASiS.rolling(20, bounds, keep_admitted=True)
     played = FakeCluster(Driver(policy, site_for(made, None)), specs_of(made))
     played.step(0)
     played.done["uid-gang"] -= 0.6

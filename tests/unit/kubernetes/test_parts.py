@@ -24,6 +24,7 @@ from oasis.kubernetes.objects.manifests import everything
 from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES
 from oasis.model.decision import Decision
 from oasis.model.errors import InstanceError, OasisError
+from oasis.scheduling.site import cluster_of
 from tests.unit.kubernetes.fake_api import FakeConnection
 from tests.unit.kubernetes.test_objects import CLOCK
 
@@ -198,9 +199,12 @@ def test_nodes_become_machines_with_what_others_leave() -> None:
 def test_wrong_labels_and_missing_groups_are_named() -> None:
     with pytest.raises(InstanceError, match=r"node a: metadata.labels.*expected one of worker"):
         places_of([node("a", "gpu")], None)
-    only = node("a", "worker")
-    with pytest.raises(OasisError, match="role=ps, found none"):
+    only = node("a", "ps")
+    with pytest.raises(OasisError, match="role=worker, found none"):
         site_of(places_of([only], None), {"a": only}, {}, DEFAULT_RESOURCES, 60.0)
+    alone = node("a", "worker")
+    site = site_of(places_of([alone], None), {"a": alone}, {}, DEFAULT_RESOURCES, 60.0)
+    assert cluster_of(site).ps_ids == ()
 
 
 def test_a_node_that_is_cordoned_or_not_ready_is_not_usable() -> None:

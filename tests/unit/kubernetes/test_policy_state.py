@@ -10,9 +10,10 @@ import pytest
 
 import oasis
 from experiments.evaluation.policies import POLICIES
+from oasis.driver.driver import Driver
+from oasis.driver.policy_state import decode, encode
 from oasis.kubernetes.cluster.nodes import instance_of
-from oasis.kubernetes.planning.driver import Driver
-from oasis.kubernetes.planning.policy_state import decode, encode
+from oasis.kubernetes.objects.oasis_job import as_it_was
 from oasis.model.errors import OasisError
 from tests.unit.kubernetes.fakes import FakeCluster, site_for, specs_of
 from tests.unit.kubernetes.test_driver import live_oasis
@@ -32,7 +33,7 @@ def reborn(driver: Driver, policy: Any, specs: dict[str, Any]) -> Driver:
     saved = encode(driver.policy) if own is None else own()
     written = json.loads(json.dumps({"driver": driver.state(), "policy": saved}))
     made = Driver(policy, driver.site)
-    made.restore(written["driver"], specs)
+    made.restore(written["driver"], specs, as_it_was)
     if own is None:
         jobs = {index: entry.job for index, entry in made.entries.items()}
         decode(written["policy"], policy, jobs, driver.site)

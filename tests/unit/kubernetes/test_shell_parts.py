@@ -11,6 +11,10 @@ from prometheus_client import generate_latest
 
 import oasis
 from baselines import FIFO
+from oasis.driver.books import BooksView
+from oasis.driver.driver import Driver
+from oasis.driver.entry import Entry
+from oasis.driver.policy_state import policy_state, site_text
 from oasis.kubernetes.acting import Delete
 from oasis.kubernetes.api.apply import apply_object, kind_of
 from oasis.kubernetes.api.connection import ApiError
@@ -18,11 +22,8 @@ from oasis.kubernetes.api.resources import PODS, Objects
 from oasis.kubernetes.control.hands import Hands
 from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.statuses import StatusWriter
-from oasis.kubernetes.objects.oasis_job import SlotClock
+from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock
 from oasis.kubernetes.objects.schema import reference, rows
-from oasis.kubernetes.planning.entry import Entry
-from oasis.kubernetes.planning.policy_state import policy_state, site_text
-from oasis.kubernetes.planning.view import ClusterView
 from oasis.model.errors import PolicyError
 from oasis.scheduling.job import NOTHING, Allocation
 from oasis.scheduling.site import policy_job
@@ -33,7 +34,7 @@ INSTANCE = oasis.generate("testbed", jobs=2, seed=1)
 SITE = site_for(INSTANCE, INSTANCE.horizon)
 
 
-def entries() -> dict[int, Entry]:
+def entries() -> dict[int, Entry[JobSpec]]:
     found = {}
     for index, (spec, arrival) in enumerate(specs_of(INSTANCE).values()):
         job = INSTANCE.jobs_by_arrival()[index]
@@ -42,13 +43,13 @@ def entries() -> dict[int, Entry]:
     return found
 
 
-def view(
-    told: bool = False, down: set[int] | None = None, **allocations: Allocation
-) -> ClusterView:
+def view(told: bool = False, down: set[int] | None = None, **allocations: Allocation) -> BooksView:
     found = entries()
     for name, allocation in allocations.items():
         found[int(name[1:])].allocation = allocation
-    return ClusterView(SITE, 3, found, down or set(), told, "mine")
+    books: Driver[JobSpec] = Driver(FIFO(), SITE)
+    books.slot, books.entries, books.down = 3, found, down or set()
+    return BooksView(books, "mine", told)
 
 
 # -- entries and views ---------------------------------------------------------------------------

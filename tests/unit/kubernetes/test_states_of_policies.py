@@ -9,8 +9,7 @@ import pytest
 
 from baselines import FIFO
 from baselines.kod2 import Kod2
-from experiments.cli.commands.kubernetes.explain import explained
-from experiments.cli.commands.kubernetes.status import _row, summary
+from experiments.cli.commands.kubernetes.reading import _status_row, explained, summary
 from oasis.kubernetes.api.resources import Objects
 from oasis.kubernetes.control.brain import Brain
 from oasis.kubernetes.control.checkpoint import Checkpoint
@@ -73,7 +72,7 @@ def test_who_starves_by_kod2_says_so_until_it_runs() -> None:
     assert told == [None, None, ("True", "Starving"), ("True", "Starving")]
     item = {**second, "status": brain.statuses["b"].status}
     assert summary(item)["reasons"][IN_STATE] == "Starving"
-    assert _row(summary(item))[-1] == "Waiting Starving"
+    assert _status_row(summary(item))[-1] == "Waiting Starving"
     (said,) = (entry for entry in explained(item) if entry["type"] == IN_STATE)
     assert said["message"] == "the policy says that it is starving"
     assert "goes before all others" in said["advice"]

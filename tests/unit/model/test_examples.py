@@ -9,16 +9,10 @@ from pathlib import Path
 import pytest
 
 import oasis
-from experiments.cli.main import main
 from oasis.model.examples import EXAMPLES, example_text, read_example
+from tests.builders import exit_code as call
 
 ROOT = Path(oasis.__file__).parents[1]
-
-
-def call(*words: object) -> int:
-    with pytest.raises(SystemExit) as caught:
-        main([str(word) for word in words])
-    return int(caught.value.code or 0)
 
 
 def test_every_file_is_listed_and_the_pages_have_the_same() -> None:

@@ -67,11 +67,11 @@ UNKNOWN = "expected one of the resources gpu, cpu, memory_gb, storage_gb, bandwi
 KINDS = "expected one of sigmoid, constant, deadline, piecewise, got "
 TOP = (
     "unknown key; expected one of format, version, horizon, slot_seconds, resources, "
-    "worker_servers, ps_servers, jobs, metadata"
+    "worker_servers, jobs, ps_servers, metadata"
 )
 JOB = (
     "unknown key; expected one of id, arrival, epochs, chunks, minibatches, minibatch_time, "
-    "gradient_mb, worker, ps, utility, min_workers"
+    "gradient_mb, worker, utility, ps, min_workers"
 )
 
 # the field that is changed, its new value, the message; the message names the same field
@@ -125,7 +125,6 @@ BAD_FIELDS: list[tuple[str, Any, str]] = [
     ("worker_servers[1].count", -2, COUNT + "-2"),
     ("worker_servers[1].count", 2.0, COUNT + "2.0"),
     ("worker_servers[1].count", True, COUNT + "True"),
-    ("ps_servers", [], "expected at least one server"),
     ("ps_servers", None, "expected a list, got None"),
     ("ps_servers[0].id", "w0", "duplicate server id 'w0'"),
     ("ps_servers[0].id", "w1#1", "duplicate server id 'w1#1'"),
@@ -344,6 +343,43 @@ def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:
     path.write_bytes(b"\xff\xfe{}")
     with pytest.raises(InstanceError, match="expected text, got what looks like text in UTF-16"):
         oasis.read(path)
+
+
+WITHOUT_PS = {
+    **{name: value for name, value in VALID.items() if name != "ps_servers"},
+    "jobs": [
+        {
+            **{name: value for name, value in VALID["jobs"][0].items() if name != "ps"},
+            **{"gradient_mb": 0.0, "worker": {"gpu": 1}},
+        }
+    ],
+}
+
+
+def test_jobs_without_parameter_servers_need_no_machines_for_them(tmp_path: Path) -> None:
+    instance = read_data(WITHOUT_PS, tmp_path)
+    assert instance.cluster.ps_ids == ()
+    assert instance.cluster.ps_capacity.shape == (0, len(instance.cluster.resources))
+    assert not instance.jobs[0].needs_ps
+    assert read_data(WITHOUT_PS | {"ps_servers": []}, tmp_path) == instance
+    oasis.write(instance, tmp_path / "again.json")
+    assert oasis.read(tmp_path / "again.json") == instance
+
+
+@pytest.mark.parametrize("servers", [{}, {"ps_servers": []}])
+def test_a_job_that_needs_a_parameter_server_needs_a_machine_for_it(
+    servers: dict[str, Any], tmp_path: Path
+) -> None:
+    needs = WITHOUT_PS["jobs"][0] | {
+        "id": "needs",
+        "worker": {"bandwidth_gbps": 1.5},
+        "ps": {"bandwidth_gbps": 2.0},
+    }
+    data = WITHOUT_PS | servers | {"jobs": [*WITHOUT_PS["jobs"], needs]}
+    with pytest.raises(InstanceError) as caught:
+        read_data(data, tmp_path)
+    expected = "expected 0, as there is no server in ps_servers, got 1.5"
+    assert str(caught.value) == f"jobs[1].worker.bandwidth_gbps: {expected}"
 
 
 def test_missing_file_is_an_os_error(tmp_path: Path) -> None:

@@ -72,6 +72,15 @@ def test_a_minimum_of_workers_may_be_there() -> None:
     VALIDATOR.validate(data)
 
 
+def test_jobs_without_parameter_servers_need_no_machines_for_them() -> None:
+    job = SMALL["jobs"][0] | {"gradient_mb": 0, "worker": {"gpu": 1}}
+    data = {name: value for name, value in SMALL.items() if name != "ps_servers"}
+    data["jobs"] = [{name: value for name, value in job.items() if name != "ps"}]
+    for servers in ({}, {"ps_servers": []}):
+        VALIDATOR.validate(data | servers)
+        assert instance_from_dict(data | servers).cluster.ps_ids == ()
+
+
 @pytest.mark.parametrize("utility", UTILITIES, ids=lambda utility: str(utility["kind"]))
 def test_it_takes_every_kind_of_utility(utility: dict[str, Any]) -> None:
     data = with_change(SMALL, ("jobs", 0, "utility"), utility)
@@ -122,8 +131,8 @@ def test_it_refuses_nothing_that_the_reader_takes(path: tuple[Any, ...], value: 
             instance_from_dict(data)
 
 
-REQUIRED = [(key,) for key in SMALL if key != "metadata"]
-REQUIRED += [("jobs", 0, key) for key in SMALL["jobs"][0]]
+REQUIRED = [(key,) for key in SMALL if key not in ("metadata", "ps_servers")]
+REQUIRED += [("jobs", 0, key) for key in SMALL["jobs"][0] if key != "ps"]
 REQUIRED += [("ps_servers", 0, "id"), ("ps_servers", 0, "capacity"), ("jobs", 1, "utility", "kind")]
 
 

@@ -7,17 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oasis.model.cluster import Cluster, Server
 from oasis.model.instance import Instance
 from oasis.model.job import Job
 from oasis.model.schedule import Schedule, add_usage, committed, placements
 from oasis.model.utility import Constant
+from tests import builders
 
-CLUSTER = Cluster(
-    ("gpu", "bandwidth_gbps"),
-    (Server("w", {"gpu": 4.0, "bandwidth_gbps": 8.0}, 2),),
-    (Server("p", {"bandwidth_gbps": 8.0}),),
-    slot_seconds=1.0,
+CLUSTER = builders.cluster(
+    servers=2, worker={"gpu": 4.0, "bandwidth_gbps": 8.0}, ps={"bandwidth_gbps": 8.0}
 )
 
 

@@ -10,19 +10,9 @@ from hypothesis import strategies as st
 
 from oasis import Constant, Job
 from offline.model.constraints import ps_ratio
+from tests import builders
 
-JOB = Job(
-    id="j",
-    arrival=0,
-    epochs=1,
-    chunks=9,
-    minibatches=1,
-    minibatch_time=1.0,
-    gradient_mb=0.0,
-    worker={"gpu": 1},
-    ps={"cpu": 1},
-    utility=Constant(1.0),
-)
+JOB = builders.job("j", workers=9, worker={"gpu": 1}, ps={"cpu": 1}, utility=Constant(1.0))
 
 
 def with_bandwidth(worker: float, ps: float) -> Job:

@@ -9,19 +9,18 @@ import numpy as np
 import pytest
 
 import oasis
-from oasis import Cluster, Constant, Deadline, Instance, Job, PriceBounds, Server
+from oasis import Cluster, Constant, Instance, Job, PriceBounds, Server
 from oasis.solvers import Status
 from offline import configuration_bound
 from offline.learning import group_prices, learn_prices, widest_bounds
+from tests import builders
 
-CLUSTER = Cluster(
-    ("gpu",), (Server("w", {"gpu": 1.0}, 2),), (Server("p", {"gpu": 1.0}),), slot_seconds=1.0
-)
+CLUSTER = builders.cluster(gpus=1.0, servers=2)
 
 
 def job(name: str, arrival: int, value: float, latest: int = 0) -> Job:
     """Needs both GPUs for one slot."""
-    return Job(name, arrival, 1, 2, 1, 1.0, 0.0, {"gpu": 1.0}, {}, Deadline(value, latest))
+    return builders.job(name, arrival, 1, value, latest, workers=2)
 
 
 def contested(high: float, low: float, slot: int, horizon: int = 4) -> Instance:

@@ -37,6 +37,7 @@ from offline.periods.model import (
 )
 from offline.periods.planning import Planning
 from offline.state import Phase, SolveState
+from tests import builders
 
 LONG = oasis.generate("calibrated", jobs=14, worker_servers=3, ps_servers=3, horizon=30, seed=3)
 FULL = {"gpu": 4.0, "bandwidth_gbps": 10.0}
@@ -44,16 +45,13 @@ FULL = {"gpu": 4.0, "bandwidth_gbps": 10.0}
 
 def job(name: str, *, arrival: int, work: int, parallel: int, utility: Any) -> Job:
     """A job of so many worker-slots whose worker takes one GPU."""
-    return Job(
-        id=name,
-        arrival=arrival,
+    return builders.job(
+        name,
+        arrival,
         epochs=work,
         chunks=parallel,
-        minibatches=1,
         minibatch_time=1.0 / parallel,
-        gradient_mb=0.0,
         worker={"gpu": 1.0},
-        ps={},
         utility=utility,
     )
 

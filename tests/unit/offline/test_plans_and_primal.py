@@ -34,6 +34,7 @@ from offline.heuristics.best_solution import BestSolution, PartialSolution
 from offline.heuristics.ruin_and_recreate import DualValues
 from offline.model.arrays import OfflineArrays
 from offline.state import SolveState
+from tests import builders
 
 PARAMS = PrimalParams()
 CUTS = BendersParams().cuts
@@ -47,13 +48,10 @@ ONE = Cluster(("gpu",), (Server("w", {"gpu": 6.0}),), (Server("p", {"gpu": 1.0})
 
 
 def job(name: str, gpus: float, value: float, workers: int = 1, slots: int = 1) -> Job:
-    return Job(
-        name, 0, slots, workers, 1, 1.0, 0.0, {"gpu": gpus}, {}, Deadline(value, float(slots - 1))
-    )
+    return builders.job(name, 0, slots, value, slots - 1.0, workers, gpus=gpus)
 
 
-def instance(*jobs: Job, horizon: int = 1) -> Instance:
-    return Instance(horizon, CLUSTER, jobs)
+instance = partial(builders.instance, horizon=1, on=CLUSTER)
 
 
 def model(*jobs: Job, horizon: int = 1, whole: bool = True) -> CountModel:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from oasis import Cluster, Deadline, Instance, Job, Server
+from oasis import Cluster, Instance, Job, Server
 from oasis.certify.verify import verify
 from oasis.model.schedule import Schedule, placements
 from oasis.solvers import Solution, Status
@@ -25,14 +25,14 @@ from offline.heuristics.params import RuinParams
 from offline.heuristics.ruin_and_recreate import DualValues, ruin_and_recreate
 from offline.model.arrays import OfflineArrays
 from offline.state import SolveState
+from tests import builders
 
 CLUSTER = Cluster(("gpu",), (Server("w", {"gpu": 2.0}),), (Server("p", {"gpu": 1.0}),), 1.0)
 
 
 def job(name: str, work: int, due: int, value: float, arrival: int = 0, most: int = 2) -> Job:
     """`work` worker-slots of one GPU, at most `most` at once, worth something until slot `due`."""
-    deadline = Deadline(value, float(due - arrival))
-    return Job(name, arrival, work // most, most, 1, 1.0, 0.0, {"gpu": 1.0}, {}, deadline)
+    return builders.job(name, arrival, work // most, value, float(due - arrival), most)
 
 
 def search(

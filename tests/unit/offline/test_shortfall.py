@@ -15,6 +15,7 @@ from offline.benders.params import ShortfallParams
 from offline.benders.slot_model import Fill, Shortfall, SlotModel
 from offline.model.arrays import OfflineArrays
 from offline.patterns import CutParams
+from tests import builders
 
 CLUSTER = Cluster(("gpu",), (Server("w", {"gpu": 3.0}),), (Server("p", {"gpu": 1.0}),), 1.0)
 
@@ -26,8 +27,7 @@ def work() -> Budget:
 
 def job(name: str, gpus: float, work: int, value: float, due: int, most: int = 1) -> Job:
     """`work` worker-slots, at most `most` at once, worth something until slot `due`."""
-    deadline = Deadline(value, float(due))
-    return Job(name, 0, work // most, most, 1, 1.0, 0.0, {"gpu": gpus}, {}, deadline)
+    return builders.job(name, 0, work // most, value, float(due), most, gpus=gpus)
 
 
 def search(*jobs: Job, horizon: int, cluster: Cluster = CLUSTER, **params: float) -> Shortfall:

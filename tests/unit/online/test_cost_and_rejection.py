@@ -9,7 +9,6 @@ import numpy.typing as npt
 import pytest
 from hypothesis import given
 
-from oasis.model.cluster import Cluster, Server
 from oasis.model.job import Job
 from oasis.model.schedule import Schedule
 from oasis.model.utility import Constant, Deadline, Piecewise
@@ -25,26 +24,19 @@ from oasis.online.rejection import (
     why_none,
 )
 from oasis.online.search import Search
+from tests import builders
 from tests.strategies import Market, fewer, markets
 
-CLUSTER = Cluster(
-    ("gpu", "bandwidth_gbps"),
-    (Server("w", {"gpu": 4.0, "bandwidth_gbps": 10.0}, 2),),
-    (Server("p", {"bandwidth_gbps": 10.0}),),
-    slot_seconds=1.0,
+CLUSTER = builders.cluster(
+    servers=2, worker={"gpu": 4.0, "bandwidth_gbps": 10.0}, ps={"bandwidth_gbps": 10.0}
 )
 # 4 worker-slots, at most 4 workers at once; one parameter server for every two workers.
-JOB = Job(
+JOB = builders.job(
     "j",
-    0,
-    1,
-    4,
-    1,
-    1.0,
-    0.0,
-    {"gpu": 1.0, "bandwidth_gbps": 1.0},
-    {"bandwidth_gbps": 2.0},
-    Constant(10.0),
+    workers=4,
+    worker={"gpu": 1.0, "bandwidth_gbps": 1.0},
+    ps={"bandwidth_gbps": 2.0},
+    utility=Constant(10.0),
 )
 HORIZON = 3
 

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from oasis import Cluster, Constant, Job, Schedule, Server
+from oasis import Cluster, Constant, Schedule, Server
 from oasis.online.ledger import Ledger
 from oasis.online.prices import PriceBounds, PriceFunction
+from tests import builders
 
 CLUSTER = Cluster(
     ("cpu", "gpu"),
@@ -19,17 +20,8 @@ CLUSTER = Cluster(
 )
 PRICE = PriceFunction(np.log([1.0, 2.0]), np.array([2.0, 1.0]), 1.0)
 BOUNDS = PriceBounds(PRICE, PRICE, True, 0.0)
-JOB = Job(
-    id="a",
-    arrival=0,
-    epochs=1,
-    chunks=9,
-    minibatches=1,
-    minibatch_time=1.0,
-    gradient_mb=0.0,
-    worker={"cpu": 2.0, "gpu": 1.0},
-    ps={"cpu": 3.0},
-    utility=Constant(1.0),
+JOB = builders.job(
+    "a", workers=9, worker={"cpu": 2.0, "gpu": 1.0}, ps={"cpu": 3.0}, utility=Constant(1.0)
 )
 HORIZON = 7
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,27 +15,18 @@ from oasis import (
     Constant,
     Deadline,
     InstanceError,
-    Job,
     OasisError,
     Piecewise,
-    Server,
     Utility,
 )
-from oasis.online.live.answers import Change, Completion, Delay, Progress
-from oasis.online.live.scheduler import LiveScheduler
+from oasis.driver.live import LiveScheduler
+from oasis.online.answers import Change, Completion, Delay, Progress
 from oasis.online.prices import PriceBounds
 from oasis.online.recourse.params import RecourseParams
+from tests import builders
 
-CLUSTER = Cluster(
-    ("gpu",), (Server("w", {"gpu": 2.0}, 2),), (Server("p", {"gpu": 1.0}),), slot_seconds=1.0
-)
-
-
-def job(name: str, arrival: int, slots: int, value: float, latest: int, workers: int = 4) -> Job:
-    """Needs `workers` GPUs for `slots` slots; worth `value` up to delay `latest`."""
-    return Job(
-        name, arrival, slots, workers, 1, 1.0, 0.0, {"gpu": 1.0}, {}, Deadline(value, latest)
-    )
+CLUSTER = builders.cluster(gpus=2.0, servers=2)
+job = partial(builders.job, workers=4)  # all four GPUs unless it says otherwise
 
 
 def recourse(lookahead: int = 8, **options: Any) -> LiveScheduler:
@@ -248,12 +240,12 @@ def test_a_cancelled_job_leaves_no_trace_in_the_ledger_of_oasis(tmp_path: Path) 
     amounts = replace(job("odd", 0, 2, 9.0, 7), worker={"gpu": 0.1})
     scheduler.submit(amounts)
     scheduler.cancel("odd")
-    assert not scheduler.core.ledger.worker_used.any()  # type: ignore[attr-defined]
+    assert not scheduler.policy.ledger.worker_used.any()  # type: ignore[attr-defined]
 
 
 def test_the_prices_of_a_server_that_comes_back_are_those_of_what_is_on_it() -> None:
     scheduler = irrevocable()
-    ledger = scheduler.core.ledger  # type: ignore[attr-defined]
+    ledger = scheduler.policy.ledger  # type: ignore[attr-defined]
     before = ledger.worker_prices
     scheduler.lose("w#1")
     scheduler.advance(5)
@@ -349,6 +341,6 @@ def test_all_options_survive_saving(tmp_path: Path) -> None:
     )
     scheduler.save(tmp_path / "saved")
     loaded = LiveScheduler.load(tmp_path / "saved")
-    assert loaded.core.parameters == scheduler.core.parameters
-    assert loaded.core.parameters["params"]["growth"] == 0.5
-    assert (loaded.core.patience, loaded.core.lookahead) == (5, 8)
+    assert loaded.policy.making == scheduler.policy.making  # type: ignore[attr-defined]
+    assert loaded.policy.making["params"]["growth"] == 0.5
+    assert (loaded.policy.patience, loaded.policy.lookahead) == (5, 8)

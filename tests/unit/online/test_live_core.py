@@ -1,52 +1,61 @@
-"""The cores of the live schedulers, called directly, and what is counted of each call."""
+"""OASiS and recourse as the world of a service calls them, and what is counted of each call."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 
-from oasis.model.cluster import Cluster, Server
+from oasis.driver.service import CALLS, Events, Service, carry_out, counted
+from oasis.model.cluster import Cluster
 from oasis.model.decision import Decision
 from oasis.model.errors import InstanceError
-from oasis.model.job import Job
 from oasis.model.schedule import Schedule
-from oasis.model.utility import Constant, Deadline
-from oasis.online.live.answers import Change, Completion, Delay, Progress, Totals
-from oasis.online.live.calls import CALLS, Planned, carry_out, change_between, counted
-from oasis.online.live.core import Core, Events, live_to_dict, planned_utility, restricted
-from oasis.online.live.irrevocable import OasisCore
-from oasis.online.live.with_recourse import WAITS, RecourseCore
-from oasis.online.prices import PriceBounds
-from oasis.online.recourse.live_job import PromiseRecord
-
-CLUSTER = Cluster(
-    ("gpu",), (Server("w", {"gpu": 2.0}, 2),), (Server("p", {"gpu": 1.0}),), slot_seconds=1.0
+from oasis.model.utility import Constant
+from oasis.online.answers import (
+    Change,
+    Completion,
+    Delay,
+    Planned,
+    Progress,
+    Totals,
+    change_between,
 )
+from oasis.online.oasis import OASiS
+from oasis.online.prices import PriceBounds
+from oasis.online.recourse.policy import WAITS, Recourse
+from oasis.online.rolling import restricted
+from tests import builders
+
+CLUSTER = builders.cluster(gpus=2.0, servers=2)
 LOOKAHEAD = 8
+job = partial(builders.job, workers=4)  # all four GPUs unless it says otherwise
 
 
-def job(name: str, arrival: int, slots: int, value: float, latest: int = 99) -> Job:
-    """Needs all four GPUs for `slots` slots; worth `value` up to delay `latest`."""
-    return Job(name, arrival, slots, 4, 1, 1.0, 0.0, {"gpu": 1.0}, {}, Deadline(value, latest))
+def recourse(**options: Any) -> Service:
+    return Service(Recourse(lookahead=LOOKAHEAD, **options), CLUSTER)
 
 
-def recourse(**options: Any) -> RecourseCore:
-    return RecourseCore(CLUSTER, LOOKAHEAD, **options)
-
-
-def irrevocable(**options: Any) -> OasisCore:
+def irrevocable(cluster: Cluster = CLUSTER, **options: Any) -> Service:
     past = [job("cheap", 0, 4, 1.0, 7), job("dear", 0, 1, 20.0, 7)]
     bounds = PriceBounds.from_jobs(past, CLUSTER, LOOKAHEAD)
-    return OasisCore(CLUSTER, LOOKAHEAD, bounds, **options)
+    return Service(OASiS.rolling(LOOKAHEAD, bounds, **options), cluster)
+
+
+def live_of(core: Service, name: str) -> Any:
+    """The job as OASiS keeps it."""
+    policy = core.policy
+    assert isinstance(policy, OASiS)
+    return policy._commitments.live[core.find(name).job.index]
 
 
 BOTH = pytest.mark.parametrize("make", [recourse, irrevocable])
-Make = Callable[..., Core]
+Make = Callable[..., Service]
 
 
 # -- what every core has ---------------------------------------------------------------------------
@@ -54,8 +63,12 @@ Make = Callable[..., Core]
 
 @BOTH
 def test_patience_is_twice_the_lookahead_unless_given(make: Make) -> None:
-    assert make().patience == 2 * LOOKAHEAD
-    assert make(patience=5).patience == 5
+    for given, most in (({}, 2 * LOOKAHEAD), ({"patience": 5}, 5)):
+        core = make(**given)
+        core.submit(replace(job("a", 0, 1, 5.0), utility=Constant(5.0)))
+        policy: Any = core.policy
+        found = policy._commitments.live if isinstance(policy, OASiS) else policy.planner.plan.live
+        assert len(found[0].table) == most
 
 
 @BOTH
@@ -74,19 +87,17 @@ def test_bad_patience_is_refused(make: Make, options: dict[str, Any], message: s
 
 
 @BOTH
-def test_servers_are_located_by_group_and_index(make: Make) -> None:
+def test_servers_are_located_by_their_place_among_the_machines(make: Make) -> None:
     core = make()
-    assert core.locate("w#1", lost=False) == ("worker", 1)
-    assert core.locate("p", lost=False) == ("ps", 0)
-    core.lose(("worker", 1))
-    assert core.lost == {("worker", 1)}
-    assert core.locate("w#1", lost=True) == ("worker", 1)
+    assert core.locate("w#1", lost=False) == 1
+    assert core.locate("p", lost=False) == 2
+    core.lose(1)
+    assert core.locate("w#1", lost=True) == 1
     with pytest.raises(
         InstanceError, match="server: expected a server that is not lost, got 'w#1'"
     ):
         core.locate("w#1", lost=False)
-    core.restore(("worker", 1))
-    assert core.lost == set()
+    core.restore_server(1)
     with pytest.raises(InstanceError, match="server: expected a lost server, got 'w#1'"):
         core.locate("w#1", lost=True)
 
@@ -130,46 +141,41 @@ def test_a_job_is_found_by_its_id_while_it_lives(make: Make) -> None:
 def test_a_copy_goes_its_own_way(make: Make) -> None:
     core = make()
     core.submit(job("a", 0, 2, 5.0))
-    copy = core.copy()
+    copy = core._copy()
     assert copy.cluster is core.cluster  # what nobody changes is shared
     assert copy.find("a") is not core.find("a")
     copy.advance(2)
-    copy.lose(("worker", 0))
+    copy.lose(0)
     assert core.now == 0
-    assert core.lost == set()
     assert core.planned()["a"][0] == Schedule("a", [[0, 0, 2], [0, 1, 2], [1, 0, 2], [1, 1, 2]], [])
     assert copy.planned() == {}
 
 
 @BOTH
-def test_what_a_core_was_made_with_makes_it_again(make: Make) -> None:
-    core = make(patience=5)
-    plain = json.loads(json.dumps(core.parameters))
-    again = type(core).made_with(CLUSTER, plain)
-    assert again.parameters == core.parameters
-    assert core.to_dict()["parameters"] == core.parameters
+def test_what_a_policy_was_made_with_makes_it_again(make: Make) -> None:
+    policy: Any = make(patience=5).policy
+    again = type(policy).made(json.loads(json.dumps(policy.making)))
+    assert again.parameters == policy.parameters
+    assert again.making == policy.making
 
 
 @BOTH
-def test_a_saved_state_goes_on_as_the_core_would_have(make: Make) -> None:
+def test_a_saved_state_goes_on_as_the_service_would_have(make: Make) -> None:
     core = make()
     core.submit(job("a", 0, 3, 5.0))
     core.advance(1)
     core.submit(job("b", 1, 2, 7.0))
-    core.lose(("worker", 1))
-    state, arrays = core.state()
-    again = type(core).made_with(CLUSTER, core.parameters)
-    again.restore_state(json.loads(json.dumps(state)), {k: v.copy() for k, v in arrays.items()})
-    assert (again.now, again.lost) == (core.now, core.lost)
+    core.lose(1)
+    again = make()
+    again.restore(json.loads(json.dumps(core.state())))
+    assert (again.now, again._lost) == (core.now, core._lost)
     assert again.planned() == core.planned()
     for each in (core, again):
         each.advance(3)
-        each.restore(("worker", 1))
+        each.restore_server(1)
         each.submit(job("c", 3, 1, 9.0, 2))
     assert again.planned() == core.planned()
-    assert [live_to_dict(live) for live in again.live.values()] == [
-        live_to_dict(live) for live in core.live.values()
-    ]
+    assert again.state() == core.state()
 
 
 @BOTH
@@ -177,23 +183,23 @@ def test_a_job_that_never_ran_has_no_early_end(make: Make) -> None:
     core = make()
     core.submit(job("a", 0, 4, 9.0, 20))
     core.submit(job("b", 0, 1, 5.0, 20))
-    starts = [live.schedule.start for live in core.live.values() if live.schedule is not None]
+    starts = {name: found.start for name, found in core.schedules().items()}
     assert len(starts) == 2
-    waiting = list(core.live.values())[int(np.argmax(starts))]
+    waiting = core.find(max(starts, key=lambda name: starts[name]))
     with pytest.raises(InstanceError, match=r"job_id: expected a job that has run, got "):
-        core.ended_now(waiting)
+        core.complete(waiting)
 
 
 def test_an_early_end_is_now_if_it_runs_now_and_otherwise_the_slot_before() -> None:
     core = recourse()
     core.submit(replace(job("a", 0, 2, 8.0), utility=Constant(8.0)))
-    live = core.find("a")
-    assert core.ended_now(live) == Completion("a", 0, 8.0)
+    now = core._copy()
+    assert now.complete(now.find("a")).completed == [Completion("a", 0, 8.0)]
     core.advance(1)
-    core.lose(("worker", 0))
-    core.lose(("worker", 1))
-    assert live.schedule is None
-    assert core.ended_now(live) == Completion("a", 0, 8.0)
+    core.lose(0)
+    core.lose(1)
+    assert core.planned()["a"][0] is None
+    assert core.complete(core.find("a")).completed == [Completion("a", 0, 8.0)]
 
 
 def test_the_part_of_a_schedule_before_a_slot() -> None:
@@ -208,10 +214,9 @@ def test_a_job_without_a_schedule_is_planned_for_nothing() -> None:
     core.submit(job("long", 0, LOOKAHEAD, 50.0))
     decision, _ = core.submit(job("a", 0, 1, 5.0))
     assert (decision.admitted, decision.schedule, decision.reason) == (True, None, WAITS)
-    assert planned_utility(core.find("a")) == 0.0
     assert core.planned()["a"] == (None, 0.0)
     core.advance(1)  # slot 8 comes within reach
-    assert planned_utility(core.find("a")) == 5.0
+    assert core.planned()["a"][1] == 5.0
 
 
 # -- OASiS, irrevocable ----------------------------------------------------------------------------
@@ -220,51 +225,53 @@ def test_a_job_without_a_schedule_is_planned_for_nothing() -> None:
 def test_bounds_must_be_for_the_resources_of_the_cluster() -> None:
     other = Cluster(("gpu", "cpu"), CLUSTER.worker_servers, CLUSTER.ps_servers, 1.0)
     with pytest.raises(ValueError, match="bounds: expected one for each of gpu, cpu"):
-        OasisCore(other, LOOKAHEAD, irrevocable().bounds)
+        irrevocable(other)
 
 
 def test_an_admitted_job_is_promised_its_completion_and_a_rejected_one_is_forgotten() -> None:
     core = irrevocable()
     first, _ = core.submit(job("a", 0, 8, 20.0, 7))
     assert (first.admitted, first.completion) == (True, 7)
-    assert core.find("a").promise == 7
+    assert live_of(core, "a").promise == 7
     second, _ = core.submit(job("b", 0, 1, 1.0, 7))
     assert not second.admitted
-    assert [live.job.id for live in core.live.values()] == ["a"]
+    assert [live.job.id for live in core.live] == ["a"]
 
 
 def test_a_cancelled_job_leaves_the_ledger_as_it_was() -> None:
     core = irrevocable()
-    used, price = core.ledger.worker_used, core.ledger.worker_prices
+    assert isinstance(core.policy, OASiS)
+    ledger = core.policy.ledger
+    used, price = ledger.worker_used, ledger.worker_prices
     core.submit(job("a", 0, 3, 20.0, 7))
-    assert core.ledger.worker_used.any()
+    assert ledger.worker_used.any()
     events = core.cancel(core.find("a"))
-    assert np.array_equal(core.ledger.worker_used, used)
-    assert np.array_equal(core.ledger.worker_prices, price)
-    assert events.record.done == 0
+    assert np.array_equal(ledger.worker_used, used)
+    assert np.array_equal(ledger.worker_prices, price)
+    assert events.done == 0
 
 
 def test_a_lost_server_moves_who_was_on_it_and_breaks_what_cannot_be_kept() -> None:
     core = irrevocable()
     core.submit(job("a", 0, 2, 20.0, 7))
-    events = core.lose(("worker", 0))
-    assert events.record.broken == ["a"]
-    live = core.find("a")
+    events = core.lose(0)
+    assert events.broken == ["a"]
+    live = live_of(core, "a")
     assert live.promise is None
     assert live.schedule is not None
     assert live.schedule.completion == 3
     assert set(live.schedule.workers[:, 1].tolist()) == {1}
-    assert core.lose(("ps", 0)).record.broken == []  # nobody is there
+    assert core.lose(2).broken == []  # nobody is there
 
 
 def test_a_promise_that_can_be_kept_elsewhere_is_kept() -> None:
     core = irrevocable()
     core.submit(replace(job("a", 0, 2, 20.0, 7), chunks=2))
-    live = core.find("a")
+    live = live_of(core, "a")
     promise = live.promise
     assert live.schedule is not None
     (server,) = set(live.schedule.workers[:, 1].tolist())
-    assert core.lose(("worker", server)).record.broken == []
+    assert core.lose(server).broken == []
     assert set(live.schedule.workers[:, 1].tolist()) == {1 - server}
     assert live.schedule.completion == live.promise == promise
 
@@ -272,10 +279,10 @@ def test_a_promise_that_can_be_kept_elsewhere_is_kept() -> None:
 def test_a_job_for_which_nothing_is_left_is_given_up() -> None:
     core = irrevocable()
     core.submit(job("a", 0, 2, 20.0, 7))
-    core.lose(("worker", 0))
-    events = core.lose(("worker", 1))
+    core.lose(0)
+    events = core.lose(1)
     assert events.gone == ["a"]
-    assert core.live == {}
+    assert core.live == []
 
 
 # -- calls and what they did -----------------------------------------------------------------------
@@ -304,8 +311,10 @@ def test_what_a_call_did_to_each_job_is_told_apart() -> None:
         "placed": (schedule("placed", 4), 32.0),
         "new": (schedule("new", 2), 64.0),
     }
-    events = Events([Completion("done", 0, 16.0)], ["late"], PromiseRecord(broken=["delayed"]))
-    assert change_between(before, after, "new", events) == Change(
+    done = [Completion("done", 0, 16.0)]
+    assert change_between(
+        before, after, "new", completed=done, gone=["late"], broken=["delayed"]
+    ) == Change(
         moved=("moved",),
         delayed=(Delay("delayed", 1, 3),),
         displaced=("displaced",),
@@ -319,15 +328,13 @@ def test_what_a_call_did_to_each_job_is_told_apart() -> None:
 def test_the_job_in_question_is_no_other_job() -> None:
     before: Planned = {"own": (schedule("own", 1), 5.0)}
     after: Planned = {"own": (schedule("own", 3), 3.0)}
-    change = change_between(before, after, "own", Events(gone=["own"]))
+    change = change_between(before, after, "own", gone=["own"])
     assert change == Change(utility=-2.0)
-    assert change_between(before, after, None, Events()).delayed == (Delay("own", 1, 3),)
+    assert change_between(before, after, None).delayed == (Delay("own", 1, 3),)
 
 
 def test_an_earlier_completion_is_a_move() -> None:
-    change = change_between(
-        {"a": (schedule("a", 3), 1.0)}, {"a": (schedule("a", 1), 1.0)}, None, Events()
-    )
+    change = change_between({"a": (schedule("a", 3), 1.0)}, {"a": (schedule("a", 1), 1.0)}, None)
     assert change == Change(moved=("a",))
 
 
@@ -346,8 +353,8 @@ def test_calls_are_counted_by_kind(call: str, decision: Decision | None, expecte
 
 
 def test_what_happened_is_added_to_the_totals() -> None:
-    record = PromiseRecord(given_up=["b"], wasted=3, done=9, broken=["a", "b"], cut_short=1)
-    events = Events([Completion("a", 4, 2.5), Completion("c", 4, 0.5)], ["b", "d"], record)
+    ended = [Completion("a", 4, 2.5), Completion("c", 4, 0.5)]
+    events = Events(ended, ["b", "d"], ["a", "b"], 1, done=9, wasted=3, cut_short=1)
     first = counted(Totals(), "advance", None, events)
     assert first == Totals(
         completed=2,
@@ -399,11 +406,11 @@ def test_a_refused_call_changes_nothing(
 ) -> None:
     core = make()
     core.submit(job("a", 0, 2, 20.0, 7))
-    before = json.dumps(core.state()[0], default=str)
+    before = json.dumps(core.state())
     with pytest.raises(InstanceError) as caught:
         carry_out(core, Totals(), call, arguments)
     assert str(caught.value) == message
-    assert json.dumps(core.state()[0], default=str) == before
+    assert json.dumps(core.state()) == before
 
 
 @BOTH

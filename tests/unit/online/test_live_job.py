@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oasis.model.cluster import Cluster, Server
+from oasis.model.cluster import Cluster
 from oasis.model.job import Job
 from oasis.model.schedule import Schedule
 from oasis.model.utility import Constant, Deadline, Piecewise
@@ -21,26 +21,21 @@ from oasis.online.recourse.live_job import (
     dominant_share,
     grid_of,
 )
+from tests import builders
 from tests.strategies import clusters, fewer, jobs
 
-CLUSTER = Cluster(
-    ("gpu", "bandwidth_gbps"),
-    (Server("w", {"gpu": 4.0, "bandwidth_gbps": 8.0}, 2),),
-    (Server("p", {"bandwidth_gbps": 8.0}),),
-    slot_seconds=1.0,
+CLUSTER = builders.cluster(
+    servers=2, worker={"gpu": 4.0, "bandwidth_gbps": 8.0}, ps={"bandwidth_gbps": 8.0}
 )
 # 6 worker-slots, at most 3 workers at once; arrives in slot 2.
-JOB = Job(
+JOB = builders.job(
     "j",
     2,
-    2,
-    3,
-    1,
-    1.0,
-    0.0,
-    {"gpu": 1.0, "bandwidth_gbps": 1.0},
-    {"bandwidth_gbps": 2.0},
-    Piecewise((0.0, 5.0), (10.0, 0.0)),
+    slots=2,
+    workers=3,
+    worker={"gpu": 1.0, "bandwidth_gbps": 1.0},
+    ps={"bandwidth_gbps": 2.0},
+    utility=Piecewise((0.0, 5.0), (10.0, 0.0)),
 )
 
 

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from oasis import OasisError
-from oasis.online.live.journal import Journal, encoded, read_journal
-from oasis.online.live.scheduler import LiveScheduler
+from oasis.driver.journal import Journal, encoded, read_journal
+from oasis.driver.live import LiveScheduler
 from tests.live import CLUSTER, KINDS, LOOKAHEAD, Drill, frozen, random_job
 
 ROOT = Path(__file__).parents[3]
@@ -182,7 +182,7 @@ def test_decisions_made_under_a_limit_in_seconds_are_repeated(tmp_path: Path) ->
     path = tmp_path / "journal"
     scheduler = LiveScheduler.recourse(CLUSTER, LOOKAHEAD, seconds=1e9)
     ticks = iter(range(10**9))
-    scheduler.core.planner._clock = lambda: next(ticks) % 7 * 5e8  # type: ignore[attr-defined]
+    scheduler.policy.planner._clock = lambda: next(ticks) % 7 * 5e8  # type: ignore[attr-defined]
     scheduler.open_journal(path)
     Drill(scheduler, 4).run(20)
     assert scheduler.totals.cut_short > 0
@@ -190,7 +190,7 @@ def test_decisions_made_under_a_limit_in_seconds_are_repeated(tmp_path: Path) ->
     scheduler.close()
     reopened = LiveScheduler.reopen(path)
     assert frozen(reopened, tmp_path) == state
-    assert reopened.core.rounds_given is None
+    assert reopened.policy.rounds_given is None
 
 
 def test_a_second_journal_or_an_old_file_is_refused(tmp_path: Path) -> None:

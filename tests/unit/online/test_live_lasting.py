@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from oasis.model.cluster import Cluster, Server
-from oasis.model.errors import InstanceError, OasisError
-from oasis.model.job import Job
-from oasis.model.utility import Deadline
-from oasis.online.live.answers import Totals
-from oasis.online.live.irrevocable import OasisCore
-from oasis.online.live.journal import (
+from oasis.driver.journal import (
     KIND,
     Contents,
     Journal,
@@ -24,32 +19,26 @@ from oasis.online.live.journal import (
     encoded,
     read_journal,
 )
-from oasis.online.live.scheduler import CORES, INTERRUPTED, LastingCalls
-from oasis.online.live.with_recourse import RecourseCore
+from oasis.driver.live import INTERRUPTED, LastingCalls
+from oasis.model.errors import InstanceError, OasisError
+from oasis.online.answers import Totals
+from oasis.online.recourse.policy import Recourse
+from tests import builders
 
-CLUSTER = Cluster(
-    ("gpu",), (Server("w", {"gpu": 2.0}, 2),), (Server("p", {"gpu": 1.0}),), slot_seconds=1.0
-)
-
-
-def job(name: str, arrival: int, slots: int, value: float) -> Job:
-    return Job(name, arrival, slots, 4, 1, 1.0, 0.0, {"gpu": 1.0}, {}, Deadline(value, 9.0))
+CLUSTER = builders.cluster(gpus=2.0, servers=2)
+job = partial(builders.job, latest=9.0, workers=4)  # all four GPUs, worth something until delay 9
 
 
 def lasting() -> LastingCalls:
-    return LastingCalls(RecourseCore(CLUSTER, 8))
+    return LastingCalls(Recourse(lookahead=8), CLUSTER)
 
 
 def submit(calls: LastingCalls, name: str, slots: int = 1) -> Any:
-    return calls._call("submit", job=job(name, calls.core.now, slots, 5.0))
+    return calls._call("submit", job=job(name, calls.service.now, slots, 5.0))
 
 
 def jobs_of(calls: LastingCalls) -> list[str]:
-    return [live.job.id for live in calls.core.live.values()]
-
-
-def test_each_kind_of_core_is_known_by_its_name() -> None:
-    assert {"recourse": RecourseCore, "oasis": OasisCore} == CORES
+    return [entry.job.id for entry in calls.service.live]
 
 
 def test_accepted_calls_are_numbered_and_refused_ones_are_not() -> None:
@@ -69,7 +58,7 @@ def test_what_was_loaded_answers_as_the_saved_one(tmp_path: Path) -> None:
     calls.save(tmp_path / "state")
     again = LastingCalls.load(tmp_path / "state")
     assert (again.calls, again.totals, jobs_of(again)) == (1, Totals(submitted=1), ["a"])
-    assert again.core.planned() == calls.core.planned()
+    assert again.service.planned() == calls.service.planned()
     assert submit(again, "b").to_dict() == submit(calls, "b").to_dict()
 
 
@@ -110,7 +99,7 @@ def test_reopening_repeats_the_calls_of_the_journal(tmp_path: Path) -> None:
     submit(calls, "b")
     again = LastingCalls.reopen(path)
     assert (again.calls, again.totals) == (calls.calls, calls.totals)
-    assert again.core.planned() == calls.core.planned()
+    assert again.service.planned() == calls.service.planned()
     assert again.notes == ()
     submit(again, "c")
     assert jobs_of(LastingCalls.reopen(path)) == ["a", "b", "c"]

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from oasis import LiveScheduler, OasisError
-from oasis.online.live.journal import JournalLock
+from oasis.driver.journal import JournalLock
 from tests.live import CLUSTER, LOOKAHEAD
 
 ROOT = Path(__file__).parents[3]

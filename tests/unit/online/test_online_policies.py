@@ -6,7 +6,6 @@ import pytest
 
 import oasis
 from oasis.model.errors import InstanceError
-from oasis.online.live.policy import LivePolicy
 from oasis.online.recourse.policy import Recourse
 from oasis.scheduling.job import NOTHING
 from oasis.scheduling.site import Machine, Site, allocation_in, allocations, cluster_of
@@ -16,15 +15,10 @@ INSTANCE = oasis.generate("testbed", jobs=8, seed=2)
 SITE = Workload.from_instance(INSTANCE).site
 
 
-def live(instance: oasis.Instance) -> LivePolicy:
+def live(instance: oasis.Instance) -> oasis.OASiS:
     """OASiS as a service runs it, with the bounds of the instance."""
     bounds = oasis.PriceBounds.from_instance(instance)
-
-    def make(cluster: oasis.Cluster) -> oasis.LiveScheduler:
-        return oasis.LiveScheduler.oasis(cluster, instance.horizon, bounds)
-
-    horizon = instance.horizon
-    return LivePolicy("oasis", make, reach=2 * horizon, horizon=horizon, keeps_promises=True)
+    return oasis.OASiS.rolling(instance.horizon, bounds, keep_admitted=True, end=instance.horizon)
 
 
 def test_a_live_policy_decides_as_oasis_does_in_the_simulator() -> None:

@@ -19,33 +19,25 @@ import pytest
 from oasis import Cluster, Constant, Deadline, Instance, Job, Piecewise, Server, Sigmoid
 from oasis.online.oasis import OASiS
 from oasis.online.prices import PriceBounds, PriceFunction
+from tests import builders
 
-CLUSTER = Cluster(
-    ("cpu", "bandwidth_gbps"),
-    (Server("w", {"cpu": 8.0, "bandwidth_gbps": 10.0}, 2),),
-    (Server("p", {"cpu": 10.0, "bandwidth_gbps": 20.0}),),
-    1.0,
+CLUSTER = builders.cluster(
+    servers=2,
+    worker={"cpu": 8.0, "bandwidth_gbps": 10.0},
+    ps={"cpu": 10.0, "bandwidth_gbps": 20.0},
 )
-A = Job(
-    id="a",
-    arrival=0,
-    epochs=1,
+A = builders.job(
+    "a",
     chunks=2,
-    minibatches=1,
     minibatch_time=1.5,
-    gradient_mb=0.0,
     worker={"cpu": 4.0, "bandwidth_gbps": 2.0},
     ps={"cpu": 5.0, "bandwidth_gbps": 4.0},
     utility=Constant(8.0),
 )
-B = Job(
-    id="b",
-    arrival=1,
-    epochs=1,
-    chunks=1,
-    minibatches=1,
+B = builders.job(
+    "b",
+    1,
     minibatch_time=2.0,
-    gradient_mb=0.0,
     worker={"cpu": 2.0},
     ps={"cpu": 100.0},
     utility=Piecewise((1.0, 2.0), (6.0, 3.0)),

@@ -9,21 +9,12 @@ import pytest
 
 from oasis import Cluster, Constant, Job, Server
 from oasis.online.prices import PriceBounds, PriceFunction
+from tests import builders
 
-CLUSTER = Cluster(
-    ("cpu", "bandwidth_gbps"),
-    (Server("w", {"cpu": 1.0, "bandwidth_gbps": 1.0}),),
-    (Server("p", {"cpu": 1.0, "bandwidth_gbps": 1.0}),),
-    1.0,
-)
-JOB = Job(
-    id="a",
-    arrival=0,
-    epochs=1,
-    chunks=1,
-    minibatches=1,
-    minibatch_time=1.0,
-    gradient_mb=0.0,
+ONE = {"cpu": 1.0, "bandwidth_gbps": 1.0}
+CLUSTER = builders.cluster(worker=ONE, ps=ONE)
+JOB = builders.job(
+    "a",
     worker={"cpu": 0.5, "bandwidth_gbps": 0.25},
     ps={"cpu": 0.25, "bandwidth_gbps": 0.25},
     utility=Constant(1.0),

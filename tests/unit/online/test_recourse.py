@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
 
 import oasis
-from oasis import Cluster, Constant, Deadline, Instance, Job, Recourse, Server
+from oasis import Cluster, Constant, Instance, Job, Recourse, Server
 from oasis.online.recourse.admission import AtPrices
 from oasis.online.recourse.live_job import grid_of, on_grid
 from oasis.online.recourse.params import RecourseParams
 from oasis.online.recourse.planner import Planner
 from oasis.simulator import Outage
+from tests import builders
 
-CLUSTER = Cluster(
-    ("gpu",), (Server("w", {"gpu": 2.0}, 2),), (Server("p", {"gpu": 1.0}),), slot_seconds=1.0
-)
-
-
-def job(name: str, arrival: int, slots: int, value: float, latest: int, workers: int = 4) -> Job:
-    """Needs all four GPUs for `slots` slots; worth `value` up to delay `latest`."""
-    return Job(
-        name, arrival, slots, workers, 1, 1.0, 0.0, {"gpu": 1.0}, {}, Deadline(value, latest)
-    )
+CLUSTER = builders.cluster(gpus=2.0, servers=2)
+job = partial(builders.job, workers=4)  # all four GPUs unless it says otherwise
 
 
 def run(jobs: list[Job], horizon: int = 8, **options: object) -> oasis.Run:

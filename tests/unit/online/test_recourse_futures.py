@@ -7,21 +7,20 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from oasis import Cluster, Deadline, InstanceError, Job, LearnedPrices, PriceBounds, Server
+from oasis import Cluster, InstanceError, Job, LearnedPrices, PriceBounds, Server
 from oasis.online.recourse import Planner, SampledFutures
 from oasis.online.recourse.admission import AdmissionRule, AtPrices
 from oasis.online.recourse.futures import earned, is_gain
 from oasis.online.recourse.learned import AtLearnedPrices
 from oasis.online.recourse.rules import admission_rule, rule_name
+from tests import builders
 
-CLUSTER = Cluster(
-    ("gpu",), (Server("w", {"gpu": 2.0}),), (Server("p", {"gpu": 1.0}),), slot_seconds=1.0
-)
+CLUSTER = builders.cluster(gpus=2.0)
 
 
 def job(name: str, arrival: int, value: float, latest: int = 0) -> Job:
     """Needs both GPUs for one slot."""
-    return Job(name, arrival, 1, 2, 1, 1.0, 0.0, {"gpu": 1.0}, {}, Deadline(value, latest))
+    return builders.job(name, arrival, 1, value, latest, workers=2)
 
 
 def past(gpu_price: float) -> LearnedPrices:

@@ -12,6 +12,7 @@ import pytest
 
 import oasis
 from oasis import InstanceError, LearnedPrices, OASiS, PriceBounds
+from oasis.model.groups import TaskGroup
 from oasis.online.recourse.learned import learned_from
 
 PAST = oasis.generate("testbed", jobs=3, seed=1)
@@ -52,7 +53,7 @@ def test_a_file_that_was_written_and_read_is_the_same_to_the_last_bit(tmp_path: 
 
 def test_prices_and_rates_repeat_every_day() -> None:
     first = learned()
-    assert first.prices("ps", [1, 5, 9]).tolist() == [first.ps[1].tolist()] * 3
+    assert first.prices(TaskGroup.PS, [1, 5, 9]).tolist() == [first.ps[1].tolist()] * 3
     assert first.rates(0, 6).tolist() == [0.5, 0.5, 1.0, 0.0, 0.5, 0.5]
 
 

@@ -12,6 +12,7 @@ from oasis import Cluster, Constant, Job, Piecewise, Server
 from oasis.online.dp.lagrangian import Split
 from oasis.online.ledger import Ledger
 from oasis.online.search import Search, check_granularity
+from tests import builders
 
 BANDWIDTH = "bandwidth_gbps"
 CLUSTER = Cluster(
@@ -21,17 +22,8 @@ CLUSTER = Cluster(
     1.0,
 )
 # two chunks of 1.5 worker-slots each: three in all; a whole chunk in a slot needs two workers
-JOB = Job(
-    id="a",
-    arrival=1,
-    epochs=1,
-    chunks=2,
-    minibatches=1,
-    minibatch_time=1.5,
-    gradient_mb=0.0,
-    worker={"cpu": 1.0},
-    ps={},
-    utility=Constant(10.0),
+JOB = builders.job(
+    "a", 1, chunks=2, minibatch_time=1.5, worker={"cpu": 1.0}, utility=Constant(10.0)
 )
 HORIZON = 4
 GRANULARITIES = ("worker-slot", "chunk")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from oasis.model.cluster import Cluster, Server
 from oasis.model.job import Job
-from oasis.model.utility import Constant, Deadline
+from oasis.model.utility import Constant
 from oasis.online.prices import PriceBounds
 from oasis.online.recourse.live_job import LiveJob, grid_of
 from oasis.online.recourse.params import RecourseParams
@@ -25,18 +25,17 @@ from oasis.online.recourse.planner import (
 )
 from oasis.online.recourse.working_plan import NEXT_TO_NOTHING, WorkingPlan, prefer_early
 from oasis.online.search import Search
+from tests import builders
 from tests.strategies import fewer
 
-CLUSTER = Cluster(
-    ("gpu",), (Server("w", {"gpu": 2.0}, 2),), (Server("p", {"gpu": 1.0}),), slot_seconds=1.0
-)
+CLUSTER = builders.cluster(gpus=2.0, servers=2)
 FLAT = RecourseParams(discount=1.0)
 HORIZON = 6
 
 
 def job(name: str, slots: int, value: float, latest: int = 99, workers: int = 4) -> Job:
     """Needs `workers` GPUs for `slots` slots; worth `value` up to delay `latest`."""
-    return Job(name, 0, slots, workers, 1, 1.0, 0.0, {"gpu": 1.0}, {}, Deadline(value, latest))
+    return builders.job(name, 0, slots, value, latest, workers)
 
 
 def plan_of(

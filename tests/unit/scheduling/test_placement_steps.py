@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from oasis.model.groups import GROUPS
 from oasis.scheduling.job import NOTHING, Allocation, PolicyJob
 from oasis.scheduling.placement import (
     BestFit,
@@ -20,7 +21,7 @@ from oasis.scheduling.placement import (
     TaskByTask,
     place,
 )
-from oasis.scheduling.site import GROUPS, Machine, Site
+from oasis.scheduling.site import Machine, Site
 
 GPU_ONLY = ((0, 1),)
 JOB = PolicyJob("a", 0.0, 1.0, ((0, 1), (1, 1)), ((1, 1),), min_workers=2, max_workers=8)

@@ -13,8 +13,8 @@ import baselines
 import oasis
 from baselines import FIFO
 from oasis import PolicyError
-from oasis.kubernetes.planning.driver import Driver
-from oasis.kubernetes.planning.entry import Facts
+from oasis.driver.driver import Driver
+from oasis.driver.entry import Facts
 from oasis.scheduling import Machine, Plan, PolicyJob, Site, View
 from oasis.scheduling.job import TrainingCurve
 from oasis.simulator import Observation, Outage, Workload, generate_elastic, replay

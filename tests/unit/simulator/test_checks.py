@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from oasis.driver.books import check_plan
 from oasis.model.errors import PolicyError
 from oasis.scheduling.job import NOTHING, Allocation, PolicyJob
 from oasis.scheduling.policy import Plan
 from oasis.scheduling.site import Machine, Site
-from oasis.simulator.execution import check
 from oasis.simulator.state import JobProgress, State
+from tests import builders
 
 BOTH = frozenset({"worker", "ps"})
 MACHINES = (
@@ -21,22 +22,10 @@ MACHINES = (
     Machine("n1", (4.0, 8.0), frozenset({"worker"})),
     Machine("n2", (4.0, 8.0), BOTH),
 )
-WORKER, PS = ((0, 1), (1, 2)), ((1, 1),)
 
 
 def job(index: int) -> PolicyJob:
-    """Two to four workers, and a parameter server for every two of them."""
-    return PolicyJob(
-        f"j{index}",
-        0.0,
-        60.0,
-        WORKER,
-        PS,
-        min_workers=2,
-        max_workers=4,
-        ps_per_worker=0.5,
-        index=index,
-    )
+    return builders.gang(f"j{index}", index)
 
 
 def state(partial_gangs: bool = False, **held: Allocation) -> State:
@@ -53,7 +42,7 @@ def state(partial_gangs: bool = False, **held: Allocation) -> State:
 
 def refusal(plan: Any, made: State | None = None) -> str:
     with pytest.raises(PolicyError) as caught:
-        check(plan, made or state(), "mine")
+        check_plan(plan, made or state(), "mine")
     return str(caught.value)
 
 
@@ -78,7 +67,7 @@ FULL = Allocation(((0, 4),), ((0, 2),))
     ],
 )
 def test_what_can_run_passes(plan: Plan) -> None:
-    check(plan, state(), "mine")
+    check_plan(plan, state(), "mine")
 
 
 @pytest.mark.parametrize(
@@ -197,15 +186,15 @@ def test_what_a_job_gives_up_is_there_for_the_others_of_the_plan() -> None:
     held = Allocation(((0, 3),), ((0, 2),))
     made = state(j0=held)
     assert "more than is free" in refusal(changing(held, 1), made)
-    check(Plan(changes={0: NOTHING, 1: held}), made, "mine")
-    check(Plan(changes={1: held}, rejected={0: "no"}), made, "mine")
-    check(Plan(changes={0: held}), made, "mine")  # and what it keeps is counted once
+    check_plan(Plan(changes={0: NOTHING, 1: held}), made, "mine")
+    check_plan(Plan(changes={1: held}, rejected={0: "no"}), made, "mine")
+    check_plan(Plan(changes={0: held}), made, "mine")  # and what it keeps is counted once
 
 
 def test_checking_changes_nothing() -> None:
     made = state(j0=Allocation(((0, 2),), ((0, 1),)))
     before = made.free.copy(), made.used.copy()
-    check(Plan(changes={0: NOTHING}, rejected={1: "no"}), made, "mine")
+    check_plan(Plan(changes={0: NOTHING}, rejected={1: "no"}), made, "mine")
     assert (made.free, made.used) == before
     assert sorted(made.jobs) == [0, 1]
 
@@ -225,6 +214,6 @@ def test_incomplete_gangs_may_hold_anything_that_they_may_use(
 ) -> None:
     made = state(partial_gangs=True)
     if message is None:
-        check(changing(allocation), made, "mine")
+        check_plan(changing(allocation), made, "mine")
     else:
         assert refusal(changing(allocation), made) == f"policy mine {message}"

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 import oasis
 from baselines import DRF, FIFO, SRTF
 from experiments.evaluation.comparison import compare
-from oasis import Cluster, Deadline, Instance, Job, OASiS, Server
+from oasis import Instance, OASiS
 from oasis.online.recourse.policy import Recourse
 from oasis.simulator.costs import ChangeCosts
 from oasis.simulator.events import Outage
+from tests import builders
 
-CLUSTER = Cluster(
-    ("gpu",), (Server("w", {"gpu": 4.0}),), (Server("p", {"gpu": 1.0}),), slot_seconds=1.0
-)
-
-
-def job(name: str, arrival: int, slots: int, value: float, latest: int) -> Job:
-    """One worker on all four GPUs for `slots` slots; worth `value` up to delay `latest`."""
-    return Job(name, arrival, slots, 1, 1, 1.0, 0.0, {"gpu": 4.0}, {}, Deadline(value, latest))
+CLUSTER = builders.cluster()
+job = partial(builders.job, gpus=4.0)  # one worker on all four GPUs
 
 
 def test_a_job_that_the_policy_gives_up_after_it_ran_is_counted() -> None:

@@ -7,8 +7,8 @@ import pytest
 
 import oasis
 from baselines import FIFO, POLICIES, make
+from oasis.online.oasis import REFUSAL
 from oasis.simulator import PlainJob
-from oasis.simulator.committed import REFUSAL
 from oasis.simulator.run import replay
 from oasis.simulator.workload import Workload, rigid_workload
 
@@ -107,11 +107,10 @@ def test_a_job_that_does_not_finish_earns_nothing_and_has_no_schedule():
 
 
 def test_oasis_needs_jobs_of_an_instance():
-    from oasis.simulator.committed import Committed
 
     scheduler = oasis.OASiS.from_instance(instances()[0])
     with pytest.raises(ValueError, match="needs jobs of an instance"):
-        replay(rigid_workload([PlainJob("a", 0.0, 1.0, 1)], 1, 1), Committed(scheduler))
+        replay(rigid_workload([PlainJob("a", 0.0, 1.0, 1)], 1, 1), scheduler)
 
 
 def test_jobs_are_numbered_in_order_of_arrival():

@@ -8,33 +8,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from oasis.driver.books import BooksView
 from oasis.model.errors import PolicyError
 from oasis.scheduling.job import NOTHING, Allocation, PolicyJob, TrainingCurve
 from oasis.scheduling.site import Machine, Site
 from oasis.simulator.observation import Observation, Samples
 from oasis.simulator.outcome import MachineUse
-from oasis.simulator.state import Checkpoints, JobProgress, State, StateView
+from oasis.simulator.state import Checkpoints, JobProgress, State
+from tests.builders import gang as job
 
 MACHINES = (Machine("n0", (4.0, 8.0)), Machine("n1", (4.0, 8.0)))
 SITE = Site(("gpu", "cpu"), MACHINES)
 PARTIAL = Site(("gpu", "cpu"), MACHINES, partial_gangs=True)
-WORKER, PS = ((0, 1), (1, 2)), ((1, 1),)
 TWO_AND_ONE = Allocation(((0, 2),), ((1, 1),))
-
-
-def job(name: str = "a", index: int = 0, arrival: float = 0.0) -> PolicyJob:
-    """Two to four workers, and a parameter server for every two of them."""
-    return PolicyJob(
-        name,
-        arrival,
-        60.0,
-        WORKER,
-        PS,
-        min_workers=2,
-        max_workers=4,
-        ps_per_worker=0.5,
-        index=index,
-    )
 
 
 def started(state: State, made: PolicyJob, held: Allocation = NOTHING) -> JobProgress:
@@ -176,7 +162,7 @@ def test_a_view_tells_who_runs_and_who_waits_since_when() -> None:
     started(state, job("runs", 0), TWO_AND_ONE)
     started(state, job("waits", 1, arrival=2.0))
     state.now = 7.0
-    view = StateView(state, "mine", told_remaining=False)
+    view = BooksView(state, "mine", told_remaining=False)
     assert view.now == 7.0
     assert [made.id for made in view.jobs()] == ["runs", "waits"]
     assert [made.id for made in view.running()] == ["runs"]
@@ -191,7 +177,7 @@ def test_free_and_capacity_are_copies_to_plan_on() -> None:
     state = State(SITE)
     started(state, job(), TWO_AND_ONE)
     state.lose(1)
-    view = StateView(state, "mine", told_remaining=False)
+    view = BooksView(state, "mine", told_remaining=False)
     assert view.free() == [(2, 4), (0, 0)]
     assert view.capacity() == [(4, 8), (0, 0)]
     view.free()[0] = (99, 99)
@@ -204,9 +190,9 @@ def test_work_left_is_told_only_to_those_who_declare_it() -> None:
     progress = started(state, job("a"), TWO_AND_ONE)
     progress.rate = 2.0
     state.now = 10.0
-    assert StateView(state, "told", told_remaining=True).remaining(progress.job) == 40.0
+    assert BooksView(state, "told", told_remaining=True).remaining(progress.job) == 40.0
     with pytest.raises(PolicyError) as caught:
-        StateView(state, "mine", told_remaining=False).remaining(progress.job)
+        BooksView(state, "mine", told_remaining=False).remaining(progress.job)
     assert str(caught.value) == (
         "policy mine [job a]: asked for the work left without declaring told_remaining"
     )
@@ -215,7 +201,7 @@ def test_work_left_is_told_only_to_those_who_declare_it() -> None:
 def test_nobody_looks_at_a_job_without_an_observation() -> None:
     state = State(SITE)
     progress = started(state, job())
-    assert StateView(state, "mine", told_remaining=False).observed(progress.job) is None
+    assert BooksView(state, "mine", told_remaining=False).observed(progress.job) is None
 
 
 # -- progress of one job ---------------------------------------------------------------------------

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from oasis.workloads.arrivals import read_counts, slot_weights
-from oasis.workloads.generator import generate
+from oasis.workloads.generator import generate, read_counts, slot_weights
 
 
 def arrivals(**options):

@@ -4,15 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from experiments.cli.commands.kubernetes import (
-    explain,
-    import_cluster,
-    install,
-    plan,
-    quote,
-    run,
-    status,
-)
+from experiments.cli.commands.kubernetes import reading, running
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -21,10 +13,10 @@ app = typer.Typer(
     "To begin: `install --apply`, label the nodes oasis-scheduler.io/role=worker and =ps, `run`, "
     "`kubectl create -f job.yaml`, then `status` and `explain`.",
 )
-app.command("install")(install.command)
-app.command("run")(run.command)
-app.command("status")(status.command)
-app.command("plan")(plan.command)
-app.command("quote")(quote.command)
-app.command("explain")(explain.command)
-app.command("import")(import_cluster.command)
+app.command("install")(running.install)
+app.command("run")(running.run)
+app.command("status")(reading.status)
+app.command("plan")(reading.plan)
+app.command("quote")(reading.quote)
+app.command("explain")(reading.explain)
+app.command("import")(reading.import_cluster)

@@ -1,0 +1,438 @@
+"""What is on a cluster, and why: ``status``, ``explain``, ``plan``, ``quote`` and ``import``."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+import oasis
+from experiments.cli import console
+from experiments.cli.commands.generate import describe
+from experiments.cli.commands.kubernetes.cluster import (
+    GPU,
+    NAME,
+    STORAGE,
+    SYSTEM,
+    BandwidthResource,
+    Context,
+    Gpu,
+    JobNamespace,
+    Kubeconfig,
+    Name,
+    PsShare,
+    StartupSeconds,
+    Storage,
+    System,
+    clock_of,
+    connect,
+    jobs_of,
+    memory_of,
+    resource_map,
+    share,
+)
+from experiments.cli.console import note
+from experiments.cli.options import AsJson, Output, Picture, ResultFile, known, naming_flags
+from experiments.cli.results import deliver, errors_name, write_instance
+from oasis.driver.live import KNOWN
+from oasis.kubernetes.cluster.nodes import foreign_use, instance_of, places_of, site_of
+from oasis.kubernetes.names import API_VERSION, BANDWIDTH, KIND
+from oasis.kubernetes.objects.conditions import decision_message, reason_word, time_text
+from oasis.kubernetes.objects.existing import EXISTING, SELECTOR, job_items, parse_existing
+from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock, job_id, parse_job
+from oasis.kubernetes.objects.quantities import ResourceMap
+from oasis.model.file_kinds import kind_of, read_content, refuse_other
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from oasis.kubernetes.api.resources import Objects
+
+
+STATUS_COLUMNS = (
+    ("job", False),
+    ("phase", False),
+    ("workers", True),
+    ("done", True),
+    ("promised", False),
+    ("utility", True),
+    ("", False),
+)
+
+
+def status(
+    *,
+    jobs: JobNamespace = None,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the jobs of a cluster: phase, workers, work done, promise, what they earned.
+
+    Jobs, JobSets and TrainJobs that are scheduled here have their kind in their name.
+
+    Example: oasis kubernetes status -n research
+    """
+    found = jobs_of(connect(kubeconfig, context), jobs)
+    document = {"jobs": [summary(item) for item in found]}
+    if as_json:
+        console.print_json(document)
+        return
+    earned = sum(job["utility"] or 0.0 for job in document["jobs"])
+    title = f"{len(found)} jobs; earned {console.number(earned)}"
+    console.print_rows(STATUS_COLUMNS, [_status_row(job) for job in document["jobs"]], title=title)
+
+
+def summary(item: Mapping[str, Any]) -> dict[str, Any]:
+    """What is said about one object, as plain data."""
+    status, meta = item.get("status") or {}, item["metadata"]
+    conditions = {c["type"]: c for c in status.get("conditions") or ()}
+    return {
+        "job": f"{meta['namespace']}/{meta['name']}",
+        "phase": status.get("phase", "Pending"),
+        "workers": status.get("workers", 0),
+        "percent": (status.get("progress") or {}).get("percent", 0),
+        "promised": status.get("promisedCompletion"),
+        "completion_slot": status.get("completionSlot"),
+        "utility": status.get("utility"),
+        "late": conditions.get("Late", {}).get("status") == "True",
+        "reasons": {kind: c["reason"] for kind, c in sorted(conditions.items())},
+    }
+
+
+def _status_row(job: Mapping[str, Any]) -> tuple[str, ...]:
+    reasons = job["reasons"]
+    phase = job["phase"]
+    side = {"Rejected": "Admitted", "Invalid": "Valid", "Failed": "Valid", "GivenUp": "Complete"}
+    kind = side.get(phase, "Placed")
+    note = "" if phase in ("Completed", "Running") else reasons.get(kind, "")
+    state = reasons.get("Stalled") or reasons.get("PolicyState", "")
+    return (
+        job["job"],
+        phase,
+        str(job["workers"]),
+        f"{job['percent']}%",
+        job["promised"] or "-",
+        console.number(job["utility"]),
+        " ".join(part for part in (note, state, "late" if job["late"] else "") if part),
+    )
+
+
+# What a reason means, and what its owner can do about it.
+ADVICE = {
+    "PayoffNonPositive": "what it would displace is worth more: raise its utility above the "
+    "stated one, ask for less, or submit it when the cluster is emptier",
+    "DeadlineUnreachable": "it cannot be done in time even alone: allow more workers, a later "
+    "target, or less work",
+    "NoRoom": "there is not enough of the named resource before its completions become "
+    "worthless: ask for less of it, or allow a later target",
+    "Waiting": "its turn comes when what goes before it is done",
+    "Starving": "it has waited longer than its policy allows: it goes before all others now",
+    "Displaced": "others are worth more now: it goes on when there is room, and keeps its work",
+    "Withdrawn": "something that is not planned here took its room: see `kubectl describe pod` "
+    "of its pods; it is tried again in the next slot",
+    "Refused": "the API server did not take a pod: quota or a webhook, as the message says",
+    "PromiseBroken": "a lost node, slow pods or a fault cost more time than there was",
+    "GivenUp": "it can earn nothing any more; submit it again with a later target",
+    "Error": "a fault of the scheduler that this job causes: report it with the log of the "
+    "controller; an edit of the job has it tried again",
+    "PolicyError": "the policy fails, and every job keeps what it holds: see the log of the "
+    "controller",
+    "Invalid": "correct the named field; it is read again at once",
+}
+
+
+def explain(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Of a job.")],
+    *,
+    namespace: Annotated[
+        str, typer.Option("--namespace", "-n", help="Namespace of the jobs.")
+    ] = "default",
+    kind: Annotated[
+        str, typer.Option(help="Its kind: oasisjob, job, jobset or trainjob.")
+    ] = "oasisjob",
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say why a job waits, runs, was rejected or displaced, and what would change that.
+
+    Example: oasis kubernetes explain training -n research
+    """
+    found = _found(name, namespace, kind, connect(kubeconfig, context))
+    said = explained(found)
+    if as_json:
+        console.print_json(summary(found) | {"explanation": said})
+        return
+    facts = [(entry["reason"], entry["message"]) for entry in said]
+    facts += [("what to do", entry["advice"]) for entry in said if entry["advice"]]
+    if not said:
+        facts = [("nothing yet", "no controller has read it: is `oasis kubernetes run` at work?")]
+    status = found.get("status") or {}
+    console.print_facts(f"{namespace}/{name} is {status.get('phase', 'Pending')}", facts)
+
+
+def _found(name: str, namespace: str, kind: str, objects: Objects) -> dict[str, Any]:
+    """The job of that kind and name, as `jobs_of` gives it."""
+    kinds = ("oasisjob", "job", "jobset", "trainjob")
+    kind = known(kind, kinds, "--kind")
+    wanted = name if kind == kinds[0] else f"{kind}/{name}"
+    for item in jobs_of(objects, namespace):
+        if item["metadata"]["name"] == wanted:
+            return item
+    expected = f"expected a job of kind {kind} in namespace {namespace}"
+    raise oasis.OasisError(f"NAME: {expected}, got {name!r}")
+
+
+def explained(found: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The conditions of an object with advice; those that matter now come first."""
+    conditions = (found.get("status") or {}).get("conditions") or ()
+    return [
+        {
+            "type": entry["type"],
+            "reason": entry["reason"],
+            "message": entry["message"],
+            "since": entry["lastTransitionTime"],
+            "advice": ADVICE.get(entry["reason"]),
+        }
+        for entry in sorted(conditions, key=lambda c: c["lastTransitionTime"], reverse=True)
+    ]
+
+
+def plan(
+    *,
+    jobs: JobNamespace = None,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+    output: ResultFile = None,
+    plot: Picture = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show who is planned where in the next slots: a row a job, a column a slot.
+
+    A cell such as 3+1 is three workers and one parameter server. The plan is that of the last
+    boundary; recourse may make another one at the next.
+
+    Example: oasis kubernetes plan --plot plan.svg
+    """
+    document = {
+        "jobs": [
+            entry
+            for item in jobs_of(connect(kubeconfig, context), jobs)
+            if (entry := planned(item))["plan"]
+        ]
+    }
+    deliver(
+        document,
+        lambda: _show_plan(document),
+        as_json=as_json,
+        output=output,
+        plot=plot,
+        draw=lambda: _draw(document),
+    )
+
+
+def planned(item: Mapping[str, Any]) -> dict[str, Any]:
+    """The plan of one object."""
+    meta = item["metadata"]
+    plan = (item.get("status") or {}).get("plan") or []
+    return {"job": f"{meta['namespace']}/{meta['name']}", "plan": plan}
+
+
+def _show_plan(document: Mapping[str, Any]) -> None:
+    slots = sorted({entry["slot"] for job in document["jobs"] for entry in job["plan"]})
+    rows = []
+    for job in document["jobs"]:
+        cells = {entry["slot"]: _cell(entry) for entry in job["plan"]}
+        nodes = sorted({node for entry in job["plan"] for node in entry.get("workers", {})})
+        rows.append((job["job"], *(cells.get(slot, "") for slot in slots), ", ".join(nodes)))
+    columns = [("job", False), *((f"slot {slot}", True) for slot in slots), ("worker nodes", False)]
+    console.print_rows(columns, rows, title=f"{len(rows)} jobs are planned")
+
+
+def _cell(entry: Mapping[str, Any]) -> str:
+    workers = sum(entry.get("workers", {}).values())
+    servers = sum(entry.get("parameterServers", {}).values())
+    return f"{workers}+{servers}" if servers else str(workers)
+
+
+def _draw(document: Mapping[str, Any]) -> Figure:
+    from experiments.plotting.schedule import plot_cluster_plan  # noqa: PLC0415 (an extra)
+
+    return plot_cluster_plan(document["jobs"])
+
+
+def quote(
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE.yaml", help="An OasisJob.", show_default=False)
+    ],
+    *,
+    gpu: Gpu = GPU,
+    bandwidth: BandwidthResource = BANDWIDTH,
+    storage: Storage = STORAGE,
+    namespace: System = SYSTEM,
+    name: Name = NAME,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say what would happen to a job, and to the others, if it were submitted now.
+
+    Nothing is changed: the question is put to a copy of what the controller remembers. Policies
+    that plan ahead answer, OASiS and recourse; the others only know the present.
+
+    Example: oasis kubernetes quote job.yaml
+    """
+    found = read_object(file)
+    objects = connect(kubeconfig, context)
+    memory = memory_of(objects, namespace, name)
+    clock = clock_of(memory)
+    with errors_name(file):
+        spec = parse_job(found, clock, resource_map(gpu, bandwidth, storage))
+    policy = remembered(memory)
+    now = max(clock.slot(time.time()) + 1, memory["driver"]["slot"])
+    with errors_name(file):
+        quote = policy.foresee(replace(spec.job, arrival=now), now)
+    if as_json:
+        console.print_json(quote.to_dict())
+        return
+    _show_quote(spec.id, quote, clock)
+
+
+def read_object(file: Path) -> dict[str, Any]:
+    """The OasisJob of a YAML or JSON file.
+
+    Raises
+    ------
+    OasisError
+        If it holds none; the message names the file.
+    """
+    import yaml  # noqa: PLC0415 (needs an extra)
+
+    with errors_name(file):
+        content = read_content(file)
+        text = content.decode("utf-8", errors="replace")
+        refuse_other(kind_of(text), ("kubernetes", "csv"), f"an {KIND}", str(file))
+    try:
+        found = yaml.safe_load(content.decode("utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise oasis.OasisError(f"{file}: expected YAML: {error}") from None
+    if not isinstance(found, dict) or found.get("kind") != KIND:
+        raise oasis.OasisError(f"{file}: kind: expected {KIND} of {API_VERSION}")
+    meta = found.get("metadata")
+    if not isinstance(meta, dict) or not isinstance(meta.get("name"), str):
+        raise oasis.OasisError(f"{file}: metadata.name: expected a name")
+    found["metadata"] = {"namespace": "default", "uid": "quoted", "generation": 1, **meta}
+    return found
+
+
+def remembered(memory: dict[str, Any]) -> oasis.OASiS | oasis.Recourse:
+    """The policy that the controller remembers, to be asked.
+
+    Raises
+    ------
+    OasisError
+        If it is none that plans ahead.
+    """
+    making = memory["making"]
+    if making is None or making["lookahead"] is None:
+        raise oasis.OasisError(
+            f"policy {memory['policy']} gives no quotes: it does not plan ahead, as oasis and "
+            "recourse without --horizon do"
+        )
+    return KNOWN[memory["policy"]].remembered(making, memory["state"])
+
+
+def _show_quote(job_id: str, quote: Any, clock: SlotClock) -> None:
+    decision, change = quote.decision, quote.change
+    verdict = "would be admitted" if decision.admitted else "would be rejected"
+    facts = []
+    completes = None
+    if decision.completion is not None:
+        completes = time_text(clock.begin(decision.completion + 1))
+        facts.append(("completes", f"by {completes}, in slot {decision.completion}"))
+    word = "because" if decision.admitted else reason_word(decision.reason or "")
+    facts.append((word, decision_message(decision, decision.reason or "", completes)))
+    for what in ("moved", "displaced", "given_up", "broken"):
+        names = getattr(change, what)
+        if names:
+            facts.append((f"{what.replace('_', ' ')}", ", ".join(names)))
+    for delay in change.delayed:
+        facts.append(("delayed", f"{delay.job_id}, from slot {delay.before} to {delay.after}"))
+    facts.append(("all jobs together", f"{console.number(change.utility)} more utility"))
+    console.print_facts(f"{job_id} {verdict}", facts)
+
+
+def import_cluster(
+    *,
+    output: Output,
+    slot_seconds: Annotated[float, typer.Option(help="Length of a slot.")] = 60.0,
+    startup_seconds: StartupSeconds = 0.0,
+    horizon: Annotated[int, typer.Option(help="Number of slots.", min=1)] = 100,
+    ps_share: PsShare = None,
+    gpu: Gpu = GPU,
+    bandwidth: BandwidthResource = "oasis-scheduler.io/bandwidth",
+    storage: Storage = STORAGE,
+    jobs: JobNamespace = None,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+) -> None:
+    """Write the nodes and the jobs of a cluster as an instance file.
+
+    Jobs are OasisJobs, and the Jobs, JobSets and TrainJobs that are scheduled here. For oasis ratio
+    and oasis compare: how good were the decisions, and would another policy have earned more? Jobs
+    arrive in the slots in which the controller took them in, counted from the first; those that it
+    has not read yet arrive last.
+
+    Example: oasis kubernetes import -o now.json && oasis compare now.json
+    """
+    with naming_flags(("slot_seconds", "startup_seconds")):
+        clock = SlotClock(slot_seconds, startup_seconds)
+    resources = resource_map(gpu, bandwidth, storage)
+    objects = connect(kubeconfig, context)
+    from oasis.kubernetes.api.resources import NODES, PODS  # noqa: PLC0415 (needs an extra)
+
+    nodes = {node["metadata"]["name"]: node for node in objects.list_all(NODES)[0]}
+    pods, _ = objects.list_all(PODS)
+    places = places_of(nodes.values(), share(ps_share))
+    site = site_of(places, nodes, foreign_use(pods), resources, clock.work_seconds)
+    specs = list(_jobs_there(objects, jobs, clock, resources))
+    known = [slot for slot, _, _ in specs if slot is not None]
+    first, last = min(known, default=0), max(known, default=0)
+    rows = sorted(
+        ((last if slot is None else slot) - first, age, k, spec)
+        for k, (slot, age, spec) in enumerate(specs)
+    )
+    metadata = {"imported": "kubernetes", "server": objects.connection.host}
+    with naming_flags(("horizon",)):
+        instance = instance_of(((spec, at) for at, _, _, spec in rows), site, horizon, metadata)
+    write_instance(instance, output)
+    note(describe(instance, output))
+
+
+def _jobs_there(
+    objects: Objects, namespace: str | None, clock: SlotClock, resources: ResourceMap
+) -> Iterator[tuple[int | None, str, JobSpec]]:
+    """Slot of arrival, if a controller has read it, time of creation, and what the owner wants."""
+    from oasis.kubernetes.api.resources import OASIS_JOBS  # noqa: PLC0415 (needs an extra)
+    from oasis.kubernetes.control.statuses import status_of  # noqa: PLC0415 (needs an extra)
+
+    seen = {OASIS_JOBS.plural: objects.list_all(OASIS_JOBS, namespace)[0]}
+    for existing in EXISTING:
+        seen[existing.where.plural] = objects.list_if_served(existing.where, namespace, SELECTOR)
+    for kind, item in job_items(seen):
+        meta = item["metadata"]
+        try:
+            if kind is None:
+                spec = parse_job(item, clock, resources)
+            else:
+                spec = parse_existing(item, kind, clock, resources)
+        except oasis.InstanceError as error:
+            name = job_id(KIND if kind is None else kind.name, meta["namespace"], meta["name"])
+            note(f"left out: {name}: {error}")
+            continue
+        yield status_of(item, kind).get("arrivalSlot"), meta.get("creationTimestamp", ""), spec

@@ -1,0 +1,253 @@
+"""The controller: ``install`` puts its rights on a cluster, ``run`` is it."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import socket
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from experiments.cli import console
+from experiments.cli.commands.kubernetes.cluster import (
+    DRY,
+    GPU,
+    NAME,
+    STORAGE,
+    SYSTEM,
+    BandwidthResource,
+    Context,
+    Gpu,
+    JobNamespace,
+    Kubeconfig,
+    Name,
+    PsShare,
+    StartupSeconds,
+    Storage,
+    System,
+    connect,
+    resource_map,
+    share,
+)
+from experiments.cli.options import AsJson, Set, choose_options, known, known_policy, naming_flags
+from experiments.cli.results import errors_name
+from experiments.evaluation.live import cluster_policy, read_bounds
+from experiments.evaluation.policies import OASIS, POLICIES
+from oasis.kubernetes.control.settings import LOG_FORMATS, ControllerSettings, handler
+from oasis.kubernetes.names import BANDWIDTH
+from oasis.kubernetes.objects.manifests import IMAGE, everything
+
+if TYPE_CHECKING:
+    from oasis.kubernetes.control.brain import Brain
+    from oasis.kubernetes.control.controller import Controller
+
+
+def install(
+    *,
+    apply: Annotated[
+        bool, typer.Option("--apply", help="Apply them to the cluster instead of printing them.")
+    ] = False,
+    namespace: System = SYSTEM,
+    image: Annotated[str, typer.Option(help="Container image of the controller.")] = IMAGE,
+    arguments: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--argument", help="For `oasis kubernetes run`, such as --policy=recourse; repeatable."
+        ),
+    ] = None,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help=DRY)] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Print the OasisJob resource, the rights and the Deployment, as YAML.
+
+    The controller gets exactly these rights: it sees nodes, pods and jobs, makes, opens and
+    deletes pods, suspends and resumes Jobs, JobSets and TrainJobs, and writes the status of
+    OasisJobs, events, its lease and its checkpoint.
+
+    Example: oasis kubernetes install --argument --policy=recourse | kubectl apply -f -
+    """
+    made = everything(namespace, image, arguments or ())
+    if not (apply or dry_run):
+        if as_json:
+            console.print_json(made)
+        else:
+            console.print_text(yaml_text(made).rstrip("\n"))
+        return
+    from oasis.kubernetes.api.apply import apply_object  # noqa: PLC0415 (needs an extra)
+
+    objects = connect(kubeconfig, context, dry_run=dry_run)
+    done = []
+    for body in made:
+        apply_object(objects, body)
+        done.append(f"{body['kind']} {body['metadata']['name']}")
+        console.note(f"{'would apply' if dry_run else 'applied'} {done[-1]}")
+    if as_json:
+        console.print_json({"applied": [] if dry_run else done, "dry_run": dry_run})
+
+
+def yaml_text(objects: list[dict[str, Any]]) -> str:
+    """Objects as one YAML stream."""
+    import yaml  # noqa: PLC0415 (needs an extra)
+
+    text: str = yaml.safe_dump_all(objects, sort_keys=False, width=100)
+    return text
+
+
+def run(
+    *,
+    policy: Annotated[str, typer.Option(help=f"One of {', '.join(POLICIES)}.")] = OASIS,
+    assignments: Set = None,
+    bounds: Annotated[
+        Path | None,
+        typer.Option(
+            help="U and L of OASiS: bounds as JSON, or an instance file with past jobs.",
+            show_default=False,
+        ),
+    ] = None,
+    slot_seconds: Annotated[float, typer.Option(help="Length of a slot.")] = 60.0,
+    startup_seconds: StartupSeconds = 0.0,
+    lookahead: Annotated[
+        int, typer.Option(help="Slots that OASiS and recourse plan ahead.", min=1)
+    ] = 100,
+    horizon: Annotated[
+        int | None,
+        typer.Option(help="After so many slots nothing counts, as in an instance.", min=1),
+    ] = None,
+    first_slot_at: Annotated[
+        float | None,
+        typer.Option(help="When slot 0 begins, seconds since 1970. [default: at the first start]"),
+    ] = None,
+    ps_share: PsShare = None,
+    gpu: Gpu = GPU,
+    bandwidth: BandwidthResource = BANDWIDTH,
+    storage: Storage = STORAGE,
+    jobs: JobNamespace = None,
+    nodes: Annotated[
+        str | None,
+        typer.Option(
+            help="Only nodes with these labels, such as pool=a. [default: all with a role]"
+        ),
+    ] = None,
+    namespace: System = SYSTEM,
+    name: Name = NAME,
+    lease_seconds: Annotated[
+        float, typer.Option(help="After so long without a sign of life another one takes over.")
+    ] = 15.0,
+    identity: Annotated[
+        str | None, typer.Option(help="Name among the controllers. [default: pod or host name]")
+    ] = None,
+    metrics_port: Annotated[
+        int, typer.Option(help="Answer Prometheus at /metrics of this port; 0: do not.")
+    ] = 0,
+    log_format: Annotated[
+        str, typer.Option(help="Of the log: text, or json, an object a line.")
+    ] = "text",
+    stop_after: Annotated[
+        int | None,
+        typer.Option(
+            help="End when this slot begins; slots begin once there are nodes.", show_default=False
+        ),
+    ] = None,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print what would be done now, and end.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Schedule the OasisJobs of a cluster, slot by slot, until interrupted.
+
+    Several may run: one acts, the others wait for its lease. A restart goes on from the checkpoint.
+    OASiS needs U and L of its prices, which a cluster does not have: --bounds takes them from a
+    file, or from past jobs (oasis kubernetes import).
+
+    Example: oasis kubernetes run --policy recourse --slot-seconds 300 --startup-seconds 20
+    """
+    policy = known_policy(policy, "--policy")
+    (options,) = choose_options([policy], assignments).values()
+    of = None
+    if bounds is not None:
+        with errors_name(bounds):
+            of = read_bounds(bounds, horizon or lookahead)
+    make = cluster_policy(policy, options, lookahead=lookahead, horizon=horizon, bounds=of)
+    with naming_flags(
+        tuple(ControllerSettings.__dataclass_fields__),
+        namespace="--system-namespace",
+        name="--controller-name",
+        watched="--namespace",
+        node_selector="--nodes",
+    ):
+        settings = ControllerSettings(
+            namespace=namespace,
+            name=name,
+            slot_seconds=slot_seconds,
+            startup_seconds=startup_seconds,
+            resources=resource_map(gpu, bandwidth, storage),
+            ps_share=share(ps_share),
+            horizon=horizon,
+            first_slot_at=first_slot_at,
+            watched=jobs,
+            node_selector=nodes,
+            lease_seconds=lease_seconds,
+        )
+        _check_clock(settings)
+    log_format = known(log_format, LOG_FORMATS, "--log-format")
+    logging.basicConfig(level=logging.INFO, handlers=[handler(log_format)])
+    # All options are read before anything is asked of the cluster: a wrong one costs no request.
+    objects = connect(kubeconfig, context, dry_run=dry_run)
+    from oasis.kubernetes.control.controller import Controller  # noqa: PLC0415 (needs an extra)
+    from oasis.kubernetes.control.metrics import Metrics  # noqa: PLC0415 (needs an extra)
+
+    metrics = Metrics()
+    objects.connection.on_attempt = metrics.attempt
+    who = identity or os.environ.get("POD_NAME") or f"{socket.gethostname()}-{os.getpid()}"
+    controller = Controller(objects, make, settings, who, metrics)
+    if dry_run:
+        _show(controller, as_json)
+        return
+    if metrics_port:
+        metrics.serve(metrics_port)
+    _run(controller, stop_after)
+
+
+def _check_clock(settings: ControllerSettings) -> None:
+    from oasis.kubernetes.objects.oasis_job import SlotClock  # noqa: PLC0415 (beside its only use)
+
+    SlotClock(settings.slot_seconds, settings.startup_seconds)
+
+
+def _run(controller: Controller, stop_after: int | None) -> None:
+    """Until the given slot, a signal, or an error that will not go away."""
+    asked: list[int] = []  # a handler may run in the middle of anything: it only notes the signal
+    former = {
+        number: signal.signal(number, lambda signum, _: asked.append(signum))
+        for number in (signal.SIGTERM, signal.SIGINT)
+    }
+
+    def over(brain: Brain | None) -> bool:
+        slot = None if brain is None else brain.driver.slot
+        return bool(asked) or (stop_after is not None and slot is not None and slot >= stop_after)
+
+    try:
+        controller.run(over)
+    finally:
+        for number, handler in former.items():
+            signal.signal(number, handler)
+
+
+def _show(controller: Controller, as_json: bool) -> None:
+    """What the controller would do if it began now."""
+    found = controller.rehearse()
+    if as_json:
+        console.print_json(found)
+        return
+    rows = [[a["action"], a["job"], a["pod"], a["node"] or "-"] for a in found["actions"]]
+    columns = (("action", False), ("job", False), ("pod", False), ("node", False))
+    console.print_rows(columns, rows, title=f"slot {found['slot']}: {len(rows)} writes")
+    for job, message in found["jobs"].items():
+        console.print_text(f"{job}: {message}")

@@ -1,0 +1,637 @@
+"""The figures of the OASiS paper: utility, lateness, ratio and misjudged U/L."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from itertools import chain
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from experiments.figures.figure import (
+    PublishedFigure,
+    Row,
+    amount,
+    firsts,
+    groups,
+    half_widths,
+    interval,
+    ratio,
+)
+from experiments.figures.settings import FigureSettings
+from experiments.plotting.canvas import (
+    HATCHES,
+    LINES,
+    MARKERS,
+    SMALL,
+    axes,
+    fill,
+    ink,
+    legend_below,
+    paper,
+)
+
+# Fig. 3: total utility at T = 300, by policy and number of jobs.
+FIG3: Mapping[str, Mapping[int, float]] = {
+    "oasis": {100: 2970, 200: 5150, 300: 6680, 400: 7540},
+    "fifo": {100: 900, 200: 1120, 300: 400, 400: 900},
+    "drf": {100: 2330, 200: 1400, 300: 900, 400: 1000},
+    "rrh": {100: 680, 200: 1510, 300: 1860, 400: 1910},
+    "dorm": {100: 2690, 200: 3360, 300: 3940, 400: 3700},
+}
+
+# Fig. 4: range of the medians of completion minus target, slots; of OASiS is known only that its
+# completions are nearest the target.
+FIG4: Mapping[str, tuple[float, float]] = {
+    "fifo": (43, 63),
+    "drf": (43, 63),
+    "dorm": (43, 63),
+}
+
+# Fig. 5: all ratios lie within.
+FIG5 = (1.1, 1.5)
+
+# Fig. 6: total utility of OASiS at 400 jobs, by U/L as a multiple of its true value.
+FIG6: Mapping[float, float] = {0.2: 7150, 0.5: 8130, 1.0: 7540, 3.0: 6330, 5.0: 6160, 10.0: 5400}
+
+# Fig. 8: total utility on the testbed.
+FIG8: Mapping[str, float] = {"oasis": 283, "fifo": 137, "drf": 90, "rrh": 62, "dorm": 178}
+
+# Fig. 9: median of completion minus target on the testbed, slots.
+FIG9: Mapping[str, float] = {"oasis": 0, "fifo": 2, "drf": 6, "rrh": 2, "dorm": 4}
+
+
+TESTBED = "testbed"
+TESTBED_JOBS = 12
+
+
+def published_mark() -> dict[str, Any]:
+    """How published numbers are marked, in the colours of the style that is in force."""
+    look = {"color": ink(), "markerfacecolor": paper()}
+    return {"marker": "D", "markersize": 5, "zorder": 4, **look}
+
+
+def utility_table(
+    published: Callable[[str, int], float | None], cells: Sequence[Row], settings: FigureSettings
+) -> list[Row]:
+    """Mean total utility over seeds, a row for each number of jobs and policy.
+
+    ``first`` counts the seeds on which the policy earned most; `published` gives the printed number
+    of a policy at a number of jobs.
+    """
+    first = firsts(cells, "total_utility", ("instance.jobs", "seed"))
+    rows = []
+    for (jobs, policy), part in groups(cells, "instance.jobs", "policy.name").items():
+        row: Row = {"jobs": jobs, "policy": policy, "seeds": len(part)}
+        row |= amount([cell["total_utility"] for cell in part], "utility")
+        known = settings.full_size
+        row["published"] = published(str(policy), int(str(jobs))) if known else None
+        row["first"] = sum(map(first, part))
+        for name in ("admitted", "finished"):
+            row[name] = amount([cell[name] for cell in part], name)[name]
+        rows.append(row)
+    return rows
+
+
+def draw_utilities(title: str, rows: Sequence[Row], ax: Axes | None = None) -> Axes:
+    """Grouped bars with 95 % confidence intervals; diamonds are the published numbers."""
+    policies = list(dict.fromkeys(row["policy"] for row in rows))
+    counts = list(dict.fromkeys(row["jobs"] for row in rows))
+    ax = axes(ax, max(6.4, 0.28 * len(rows) + 2.5), 4.4)
+    width = 0.86 / len(policies)
+    published = []
+    for k, policy in enumerate(policies):
+        own = [row for row in rows if row["policy"] == policy]
+        places = [counts.index(row["jobs"]) - 0.43 + (k + 0.5) * width for row in own]
+        ax.bar(
+            places,
+            [row["utility"] for row in own],
+            width,
+            yerr=half_widths(own, "utility"),
+            capsize=2,
+            color=fill(k),
+            hatch=HATCHES[k % len(HATCHES)],
+            edgecolor=ink(),
+            linewidth=0.6,
+            label=policy if len(counts) > 1 else None,
+            error_kw={"linewidth": 1.0, "ecolor": ink()},
+        )
+        published += [
+            (place, row["published"])
+            for place, row in zip(places, own, strict=True)
+            if row["published"] is not None
+        ]
+    if published:
+        x, y = zip(*published, strict=True)
+        ax.plot(x, y, linestyle="none", label="published", **published_mark())
+    if len(counts) > 1:
+        ax.set_xticks(range(len(counts)), [str(count) for count in counts])
+        ax.set_xlabel("jobs (count)")
+    else:
+        places = [(k + 0.5) * width - 0.43 for k in range(len(policies))]
+        ax.set_xticks(places, policies)
+        ax.set_xlabel(f"policy ({counts[0]} jobs)")
+    ax.set_ylabel("total utility")
+    ax.set_ylim(bottom=0.0)
+    ax.set_title(title)
+    legend_below(ax, len(policies) + 1 if len(counts) > 1 else 1)
+    return ax
+
+
+UTILITY_SHOWN = {
+    "jobs": "jobs",
+    "policy": "policy",
+    "utility": "total utility",
+    "published": "published",
+    "first": "first",
+    "admitted": "admitted",
+    "finished": "finished",
+}
+
+
+def fig3_grid(settings: FigureSettings) -> dict[str, Any]:
+    """Every policy at every number of jobs."""
+    instances = {
+        "preset": settings.preset,
+        "jobs": settings.job_counts((100, 200, 300, 400)),
+        **settings.machines(),
+        "horizon": 300,
+    }
+    return settings.grid([instances], settings.compared(), name="run")
+
+
+def testbed(settings: FigureSettings) -> dict[str, Any]:
+    """The testbed, which has a preset and machines of its own.
+
+    Raises
+    ------
+    ValueError
+        If the settings ask for others.
+    """
+    if settings.preset != TESTBED or settings.servers is not None:
+        raise ValueError("preset, servers: expected neither, the testbed has its own")
+    return {"preset": TESTBED, "jobs": settings.job_counts((TESTBED_JOBS,))}
+
+
+def on_testbed(task: str, settings: FigureSettings) -> dict[str, Any]:
+    """Every policy on the testbed: Figs. 8 and 9, which need a task each."""
+    return settings.grid([testbed(settings)], settings.compared(), name=task)
+
+
+def fig3_published(policy: str, jobs: int) -> float | None:
+    """The total utility that is printed in Fig. 3."""
+    return FIG3.get(policy, {}).get(jobs)
+
+
+def fig8_published(policy: str, jobs: int) -> float | None:
+    """The total utility that is printed in Fig. 8, which is of twelve jobs."""
+    return FIG8.get(policy) if jobs == TESTBED_JOBS else None
+
+
+# -- completion minus target: Figs. 4 and 9 --------------------------------------------------------
+
+# By name, whether a job of this decay is of the kind.
+Kinds = Mapping[str, Callable[[float], bool]]
+QUANTILES = {"p5": 0.05, "q1": 0.25, "median": 0.5, "q3": 0.75, "p95": 0.95}
+
+
+def lateness_table(
+    kinds: Kinds,
+    published: Callable[[str, FigureSettings], tuple[float, float] | None],
+    cells: Sequence[Row],
+    settings: FigureSettings,
+) -> list[Row]:
+    """A row for each policy and kind of job: quantiles over the jobs of all seeds that finished.
+
+    The interval is that of the mean over seeds of each seed's median.
+    """
+    rows = []
+    for (policy,), part in groups(cells, "policy.name").items():
+        for kind, belongs in kinds.items():
+            late = [_of_kind(cell, belongs) for cell in part]
+            jobs = sum(len(values) for values in late)
+            ended = [[value for value in values if not np.isnan(value)] for values in late]
+            row: Row = {"policy": policy, "kind": kind, "seeds": len(part), "jobs": jobs}
+            everything = np.array(list(chain.from_iterable(ended)))
+            row["finished"] = everything.size
+            for name, share in QUANTILES.items():
+                row[name] = float(np.quantile(everything, share)) if everything.size else None
+            medians = [float(np.median(values)) for values in ended if values]
+            row |= interval(medians, "seed_median")
+            known = published(str(policy), settings) if settings.full_size else None
+            low, high = known or (None, None)
+            rows.append(row | {"published_low": low, "published_high": high})
+    return rows
+
+
+def _of_kind(cell: Row, belongs: Callable[[float], bool]) -> list[float]:
+    return [
+        float("nan") if late is None else float(late)
+        for late, decay in zip(cell["lateness"], cell["decay"], strict=True)
+        if decay is not None and belongs(decay)
+    ]
+
+
+def draw_lateness(title: str, rows: Sequence[Row], ax: Axes | None = None) -> Axes:
+    """Boxes of the finished jobs, whiskers from the 5th to the 95th percentile.
+
+    The thick bar beside a box is the 95 % confidence interval of the median over seeds; a bracket
+    or diamond is published.
+    """
+    policies = list(dict.fromkeys(row["policy"] for row in rows))
+    kinds = list(dict.fromkeys(row["kind"] for row in rows))
+    ax = axes(ax, 8.4, 1.9 + 0.42 * len(rows))
+    height = 0.8 / len(kinds)
+    for row in rows:
+        k = kinds.index(row["kind"])
+        place = policies.index(row["policy"]) - 0.4 + (k + 0.5) * height
+        if row["finished"]:
+            _box(ax, row, place, height, k)
+        _published_median(ax, row, place, height)
+        share = f"{row['finished']} of {row['jobs']} finished"
+        ax.annotate(
+            share,
+            (1.0, place),
+            (6, 0),
+            ("axes fraction", "data"),
+            "offset points",
+            va="center",
+            fontsize=SMALL,
+        )
+    for k, kind in enumerate(kinds):
+        ax.bar(np.nan, np.nan, color=fill(k + 1), hatch=HATCHES[k], edgecolor=ink(), label=kind)
+    ax.plot([], [], "-", color=ink(), linewidth=3, label="95 % interval of the median by seed")
+    if any(row["published_low"] is not None for row in rows):
+        ax.plot([], [], label="published median", **published_mark())
+    ax.axvline(0.0, color="0.6", linewidth=0.8, zorder=0)
+    ax.set_yticks(range(len(policies)), policies)
+    ax.set_ylim(len(policies) - 0.5, -0.5)
+    ax.set_ylabel("policy")
+    ax.set_xlabel("completion minus target (slots)")
+    ax.set_title(title)
+    legend_below(ax, 4)
+    return ax
+
+
+def _box(ax: Axes, row: Row, place: float, height: float, kind: int) -> None:
+    statistics = {
+        "med": row["median"],
+        "q1": row["q1"],
+        "q3": row["q3"],
+        "whislo": row["p5"],
+        "whishi": row["p95"],
+        "fliers": [],
+    }
+    drawn = ax.bxp(
+        [statistics],
+        positions=[place],
+        widths=0.62 * height,
+        orientation="horizontal",
+        patch_artist=True,
+        showfliers=False,
+        manage_ticks=False,
+        medianprops={"color": ink(), "linewidth": 2},
+    )
+    for patch in drawn["boxes"]:
+        patch.set(facecolor=fill(kind + 1), hatch=HATCHES[kind])
+    if row["seed_median_low"] is not None:
+        ends = [row["seed_median_low"], row["seed_median_high"]]
+        ax.plot(ends, [place + 0.42 * height] * 2, "-", color=ink(), linewidth=3)
+
+
+def _published_median(ax: Axes, row: Row, place: float, height: float) -> None:
+    low, high = row["published_low"], row["published_high"]
+    if low is None:
+        return
+    ends = [low] if low == high else [low, high]
+    ax.plot(ends, [place - 0.42 * height] * len(ends), **published_mark())
+
+
+LATENESS_SHOWN = {
+    "policy": "policy",
+    "kind": "kind",
+    "finished": "ended",
+    "median": "median",
+    "seed_median": "by seed",
+    "published": "published",
+}
+CRITICAL = 4.0  # gamma2 from which a job is time-critical
+FIG4_KINDS: Kinds = {
+    "time-sensitive": lambda decay: 0 < decay < CRITICAL,
+    "time-critical": lambda decay: decay >= CRITICAL,
+}
+FIG9_KINDS: Kinds = {"all jobs": lambda decay: True}
+
+
+def fig4_grid(settings: FigureSettings) -> dict[str, Any]:
+    """Every policy on half time-sensitive, half time-critical jobs."""
+    instances = {
+        "preset": settings.preset,
+        "jobs": settings.job_counts((200,)),
+        "mix": [0.0, 0.5, 0.5],
+        **settings.machines(),
+        "horizon": 100,
+    }
+    return settings.grid([instances], settings.compared(), name="lateness")
+
+
+def fig4_published(policy: str, _: FigureSettings) -> tuple[float, float] | None:
+    """The range of medians that is printed in Fig. 4."""
+    return FIG4.get(policy)
+
+
+def fig9_published(policy: str, settings: FigureSettings) -> tuple[float, float] | None:
+    """The median that is printed in Fig. 9, which is of twelve jobs."""
+    twelve = settings.jobs in (None, (TESTBED_JOBS,))
+    return (FIG9[policy],) * 2 if twelve and policy in FIG9 else None
+
+
+# -- competitive ratio: Fig. 5 ---------------------------------------------------------------------
+
+FIG5_TITLE = "Fig. 5: competitive ratio of OASiS"
+FIG5_SHOWN = {
+    "worker_servers": "workers",
+    "ps_servers": "PSs",
+    "priority": "gamma1",
+    "proven": "proven",
+    "ratios": "ratios",
+    "ratio": "geometric mean",
+    "median": "median",
+    "largest": "largest",
+}
+SERVERS = ((2, 1), (4, 2), (5, 4), (6, 6))  # worker and PS servers: 3, 6, 9, 12 in total
+PRIORITIES = ([75.0, 100.0], [50.0, 100.0], [25.0, 100.0], [1.0, 100.0])
+
+
+def fig5_grid(settings: FigureSettings) -> dict[str, Any]:
+    """OASiS and the optimum on every number of servers and range of gamma1.
+
+    Raises
+    ------
+    ValueError
+        If the settings ask for other machines or policies.
+    """
+    if settings.servers is not None or settings.policies is not None:
+        raise ValueError("servers, policies: expected neither, Fig. 5 varies its own")
+    instances = [
+        {
+            "preset": settings.preset,
+            "jobs": settings.job_counts((10,)),
+            "worker_servers": workers,
+            "ps_servers": ps,
+            "horizon": 10,
+            "priority": list(PRIORITIES),
+        }
+        for workers, ps in SERVERS
+    ]
+    task = {"name": "ratio", **settings.limits()}
+    return settings.grid(instances, [settings.oasis()], **task)
+
+
+def fig5_table(cells: Sequence[Row], settings: FigureSettings) -> list[Row]:
+    """Ratios over seeds: geometric mean, its 95 % interval of the logarithms from 1 on, and median.
+
+    ``ratios`` counts the seeds that have one: where OASiS earned nothing there is none, be it
+    that nobody can earn anything (``nothing_to_earn``) or that only OASiS did not.
+    """
+    rows = []
+    keys = ("instance.worker_servers", "instance.ps_servers", "instance.priority")
+    for (workers, ps, _), part in groups(cells, *keys).items():
+        low, high = part[0]["instance.priority"]
+        ratios = [cell["ratio"] for cell in part if cell["ratio"] is not None]
+        row: Row = {"worker_servers": workers, "ps_servers": ps}
+        row |= {"priority_low": low, "priority_high": high, "seeds": len(part)}
+        row["proven"] = sum(bool(cell["proven"]) for cell in part)
+        row["nothing_to_earn"] = sum(cell["offline_upper_bound"] == 0 for cell in part)
+        row["ratios"] = len(ratios)
+        row |= ratio(ratios, "ratio")
+        row["median"] = float(np.median(ratios)) if ratios else None
+        row |= {"smallest": min(ratios, default=None), "largest": max(ratios, default=None)}
+        ends = FIG5 if settings.full_size else (None, None)
+        rows.append(row | dict(zip(("published_low", "published_high"), ends, strict=True)))
+    return rows
+
+
+def draw_fig5(rows: Sequence[Row], ax: Axes | None = None) -> Axes:
+    """Geometric means with their intervals, medians, the smallest and the largest ratio."""
+    ax = axes(ax, 9.0, 4.8)
+    ranges = list(dict.fromkeys((row["priority_low"], row["priority_high"]) for row in rows))
+    sizes = list(dict.fromkeys((row["worker_servers"], row["ps_servers"]) for row in rows))
+    known = [row for row in rows if row["published_low"] is not None]
+    if known:
+        ends = known[0]["published_low"], known[0]["published_high"]
+        ax.axhspan(*ends, facecolor="0.88", edgecolor="0.6", label="published range", zorder=0)
+    for row in rows:
+        k = ranges.index((row["priority_low"], row["priority_high"]))
+        place = sizes.index((row["worker_servers"], row["ps_servers"])) + 0.18 * (k - 1.5)
+        if row["ratios"]:
+            _mark(ax, row, place, MARKERS[k])
+    for k, (low, high) in enumerate(ranges):
+        label = f"$\\gamma_1$ in [{low:g}, {high:g}]"
+        ax.plot([], [], MARKERS[k], color=ink(), markerfacecolor=paper(), label=label)
+    ax.plot([], [], "-", color=ink(), linewidth=2, label="95 % interval of the geometric mean")
+    ax.plot([], [], "x", color=ink(), markersize=5, label="median")
+    ax.plot([], [], "_", color="0.35", markersize=7, label="smallest, largest")
+    ax.axhline(1.0, color="0.6", linewidth=0.8)
+    ax.set_yscale("log")
+    ax.yaxis.set_major_formatter("{x:g}")
+    names = [f"{workers + ps} ({workers} + {ps})" for workers, ps in sizes]
+    ax.set_xticks(range(len(sizes)), names)
+    ax.set_xlabel("servers (count: worker servers + parameter-server hosts)")
+    ax.set_ylabel("offline optimum / OASiS (no unit)")
+    ax.set_title(FIG5_TITLE)
+    legend_below(ax, 4)
+    return ax
+
+
+def _mark(ax: Axes, row: Row, place: float, marker: str) -> None:
+    ends = [row["smallest"], row["largest"]]
+    ax.plot([place] * 2, ends, "_:", color="0.35", markersize=7, linewidth=0.8)
+    if row["ratio_low"] is not None:
+        span = [row["ratio_low"], row["ratio_high"]]
+        ax.plot([place] * 2, span, "-", color=ink(), linewidth=2)
+    ax.plot(place, row["ratio"], marker, color=ink(), markerfacecolor=paper(), zorder=3)
+    ax.plot(place, row["median"], "x", color=ink(), markersize=5, zorder=4)
+
+
+# -- misjudged U/L: Fig. 6 -------------------------------------------------------------------------
+
+FIG6_TITLE = "Fig. 6: OASiS with misjudged U/L"
+FIG6_SHOWN = {
+    "jobs": "jobs",
+    "scale": "U/L",
+    "alpha": "alpha",
+    "utility": "total utility",
+    "relative": "over 100 %",
+    "published": "published",
+}
+PUBLISHED_JOBS = 400
+
+
+def fig6_grid(settings: FigureSettings) -> dict[str, Any]:
+    """OASiS with every factor at every number of jobs.
+
+    Raises
+    ------
+    ValueError
+        If the settings ask for other policies.
+    """
+    if settings.policies is not None:
+        raise ValueError("policies: expected none, Fig. 6 is of OASiS alone")
+    instances = {
+        "preset": settings.preset,
+        "jobs": settings.job_counts((100, 200, 300, PUBLISHED_JOBS)),
+        **settings.machines(),
+        "horizon": 300,
+    }
+    return settings.grid([instances], [settings.oasis(scale=list(FIG6))], name="run")
+
+
+def fig6_table(cells: Sequence[Row], settings: FigureSettings) -> list[Row]:
+    """Utility over seeds, and its ratio to that of the same seed at the true U/L."""
+    true = {
+        (cell["instance.jobs"], cell["seed"]): cell["total_utility"]
+        for cell in cells
+        if cell["policy.scale"] == 1.0
+    }
+    rows = []
+    for (jobs, scale), part in groups(cells, "instance.jobs", "policy.scale").items():
+        own = [cell["total_utility"] for cell in part]
+        base = [true.get((jobs, cell["seed"])) for cell in part]
+        row: Row = {"jobs": jobs, "scale": scale, "seeds": len(part)}
+        row["alpha"] = amount([cell["alpha"] for cell in part], "alpha")["alpha"]
+        row |= amount(own, "utility")
+        row |= amount([a / b for a, b in zip(own, base, strict=True) if b], "relative")
+        known = settings.full_size and jobs == PUBLISHED_JOBS
+        row["published"] = FIG6.get(float(str(scale))) if known else None
+        rows.append(row)
+    return rows
+
+
+def draw_fig6(rows: Sequence[Row], ax: Axes | None = None) -> Axes:
+    """Total utility: a line for each number of jobs, 95 % intervals, and the published line."""
+    ax = _lines(rows, "utility", axes(ax, 7.0, 4.8))
+    known = [row for row in rows if row["published"] is not None]
+    _published_line(ax, known, [row["published"] for row in known])
+    ax.set_ylim(bottom=0.0)
+    ax.set_ylabel("total utility")
+    ax.set_title(FIG6_TITLE)
+    legend_below(ax, 3)
+    return ax
+
+
+def draw_relative(rows: Sequence[Row], ax: Axes | None = None) -> Axes:
+    """Utility over that of the same seeds at 100 %: what the factor alone does."""
+    ax = _lines(rows, "relative", axes(ax, 7.0, 4.8))
+    known = [row for row in rows if row["published"] is not None]
+    true = [row["published"] for row in known if row["scale"] == 1.0]
+    _published_line(ax, known, [row["published"] / true[0] for row in known])
+    ax.axhline(1.0, color="0.6", linewidth=0.8, zorder=0)
+    ax.set_ylabel("utility / utility at 100 % (no unit)")
+    ax.set_title("the same, relative to 100 %, seed by seed")
+    legend_below(ax, 3)
+    return ax
+
+
+def _lines(rows: Sequence[Row], figure: str, ax: Axes) -> Axes:
+    counts = list(dict.fromkeys(row["jobs"] for row in rows))
+    for k, count in enumerate(counts):
+        own = [row for row in rows if row["jobs"] == count and row[figure] is not None]
+        beside = 1.05 ** (k - (len(counts) - 1) / 2)  # so that error bars do not cover each other
+        ax.errorbar(
+            [100 * row["scale"] * beside for row in own],
+            [row[figure] for row in own],
+            yerr=half_widths(own, figure),
+            linestyle=LINES[k % len(LINES)],
+            marker=MARKERS[k % len(MARKERS)],
+            markerfacecolor=paper(),
+            color=ink(),
+            capsize=3,
+            label=f"{count} jobs",
+        )
+    ax.set_xscale("log")
+    ticks = sorted({100 * row["scale"] for row in rows})
+    ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+    ax.set_xticks([], minor=True)
+    ax.set_xlabel("U/L used (% of the true value)")
+    return ax
+
+
+def _published_line(ax: Axes, rows: Sequence[Row], values: Sequence[float]) -> None:
+    if rows:
+        label = f"published, {PUBLISHED_JOBS} jobs"
+        places = [100 * row["scale"] for row in rows]
+        ax.plot(places, values, ":", marker="x", color="0.3", linewidth=2, label=label)
+
+
+# -- all of them -----------------------------------------------------------------------------------
+
+
+def _utility(
+    name: str,
+    title: str,
+    grid: Callable[[FigureSettings], dict[str, Any]],
+    published: Callable[[str, int], float | None],
+    size: tuple[float, float],
+    **options: Any,
+) -> PublishedFigure:
+    """A figure of the policies' total utilities."""
+    table, panel = partial(utility_table, published), partial(draw_utilities, title)
+    return PublishedFigure(name, title, grid, table, UTILITY_SHOWN, (panel,), size, **options)
+
+
+def _lateness(
+    name: str,
+    title: str,
+    grid: Callable[[FigureSettings], dict[str, Any]],
+    published: Callable[[str, FigureSettings], tuple[float, float] | None],
+    size: tuple[float, float],
+    *,
+    kinds: Kinds,
+    **options: Any,
+) -> PublishedFigure:
+    """A figure of how well the policies meet targets."""
+    table, panel = partial(lateness_table, kinds, published), partial(draw_lateness, title)
+    return PublishedFigure(name, title, grid, table, LATENESS_SHOWN, (panel,), size, **options)
+
+
+FIGURES = (
+    _utility("fig3", "Fig. 3: total utility", fig3_grid, fig3_published, (10.0, 4.8)),
+    _lateness(
+        "fig4",
+        "Fig. 4: completion minus target",
+        fig4_grid,
+        fig4_published,
+        (9.0, 7.6),
+        kinds=FIG4_KINDS,
+    ),
+    PublishedFigure(
+        "fig5", FIG5_TITLE, fig5_grid, fig5_table, FIG5_SHOWN, (draw_fig5,), (9.0, 4.8), seeds=20
+    ),
+    PublishedFigure(
+        *("fig6", FIG6_TITLE, fig6_grid, fig6_table, FIG6_SHOWN),
+        (draw_fig6, draw_relative),
+        (7.0, 4.8),
+    ),
+    _utility(
+        "fig8",
+        "Fig. 8: total utility on the testbed",
+        partial(on_testbed, "run"),
+        fig8_published,
+        (7.0, 4.4),
+        seeds=20,
+        preset=TESTBED,
+    ),
+    _lateness(
+        "fig9",
+        "Fig. 9: completion minus target on the testbed",
+        partial(on_testbed, "lateness"),
+        fig9_published,
+        (9.0, 4.8),
+        kinds=FIG9_KINDS,
+        seeds=20,
+        preset=TESTBED,
+    ),
+)

@@ -1,0 +1,239 @@
+"""Studies of this project's own choices, drawn like the figures of the papers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from matplotlib.axes import Axes
+
+from experiments.evaluation.policies import FLOOR, PAPER_FLOOR
+from experiments.figures.figure import PublishedFigure, Row, amount, fraction, groups, half_widths
+from experiments.figures.settings import FigureSettings
+from experiments.plotting.canvas import LINES, MARKERS, SMALL, axes, legend_below, paper
+from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION
+
+
+def testbed() -> dict[str, Any]:
+    """Twelve jobs on nine machines, as in the paper's experiment."""
+    return {"preset": "testbed"}
+
+
+def calibrated(settings: FigureSettings, jobs: int, servers: int, horizon: int) -> dict[str, Any]:
+    """Jobs on machines of both kinds, as many of the one as of the other, at the asked scale."""
+    machines = settings.scaled(servers)
+    return {
+        "preset": "calibrated",
+        "jobs": settings.scaled(jobs),
+        "worker_servers": machines,
+        "ps_servers": machines,
+        "horizon": horizon,
+    }
+
+
+def refuse_what_is_fixed(settings: FigureSettings) -> None:
+    """Raise `ValueError` for settings that a study fixes itself: policies and sizes."""
+    if settings.policies is not None:
+        raise ValueError("policies: expected none, the study has policies of its own")
+    if settings.jobs is not None or settings.servers is not None:
+        raise ValueError("jobs, servers: expected neither, the study has families of its own")
+
+
+def family(cell: Row) -> str:
+    """Name of the family that a cell belongs to."""
+    if cell["instance.preset"] == "testbed":
+        return "testbed, 12 jobs"
+    jobs, servers = int(cell["instance.jobs"]), int(cell["instance.worker_servers"])
+    return f"T = {int(cell['instance.horizon'])}, {servers} + {servers} servers, {jobs} jobs"
+
+
+# -- what the utility floor of OASiS earns, which chose its default (docs/floor) -------------------
+
+
+FLOOR_TITLE = "The utility floor of OASiS"
+FLOOR_SHOWN = {
+    "family": "instances",
+    "floor": "floor",
+    "share": "of the best floor",
+    "utility": "utility",
+}
+FLOORS = [0.0, 0.001, 0.01, 0.03, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9]
+
+
+def floor_grid(settings: FigureSettings) -> dict[str, Any]:
+    """OASiS with every floor on every family.
+
+    Raises
+    ------
+    ValueError
+        If the settings ask for other policies or sizes.
+    """
+    refuse_what_is_fixed(settings)
+    instances = [
+        testbed(),
+        calibrated(settings, 20, 10, 20),
+        calibrated(settings, 100, 50, 100),
+        calibrated(settings, 100, 50, 300),
+        calibrated(settings, 400, 50, 300),
+    ]
+    return settings.grid(instances, [settings.oasis(**{FLOOR: FLOORS})], name="run")
+
+
+def floor_table(cells: Sequence[Row], _: FigureSettings) -> list[Row]:
+    """Utility, and its share of what the best floor earned on the same instance."""
+    places = [(family(cell), cell["seed"]) for cell in cells]
+    best: dict[tuple[str, Any], float] = {}
+    for place, cell in zip(places, cells, strict=True):
+        best[place] = max(best.get(place, 0.0), cell["total_utility"])
+    named = [
+        {**cell, "family": place[0], "share": cell["total_utility"] / best[place]}
+        for place, cell in zip(places, cells, strict=True)
+        if best[place] > 0
+    ]
+    return [
+        {
+            "family": name,
+            "floor": floor,
+            "seeds": len(part),
+            **fraction([cell["share"] for cell in part], "share"),
+            **amount([cell["total_utility"] for cell in part], "utility"),
+        }
+        for (name, floor), part in groups(named, "family", f"policy.{FLOOR}").items()
+    ]
+
+
+def draw_floor(rows: Sequence[Row], ax: Axes | None = None) -> Axes:
+    """A line for each family over the floors, with 95 % intervals, and the default."""
+    ax = axes(ax, 8.0, 4.8)
+    for k, ((name,), part) in enumerate(groups(rows, "family").items()):
+        ax.errorbar(
+            [row["floor"] + 0.004 * (k - 2) for row in part],
+            [100 * row["share"] for row in part],
+            yerr=[[100 * length for length in side] for side in half_widths(part, "share")],
+            linestyle=LINES[k % len(LINES)],
+            marker=MARKERS[k % len(MARKERS)],
+            markersize=4,
+            capsize=2,
+            linewidth=1.2,
+            label=str(name),
+        )
+    ax.axvline(DEFAULT_MIN_UTILITY_FRACTION, color="0.5", linewidth=0.8, label="the default")
+    ax.set_ylim(0.0, 105.0)
+    ax.set_xlabel("utility floor (fraction of the job's best utility)")
+    ax.set_ylabel("utility (% of the best floor's)")
+    ax.set_title(FLOOR_TITLE)
+    legend_below(ax, 2)
+    return ax
+
+
+# -- what promises cost (docs/commitment) ----------------------------------------------------------
+
+
+COMMITMENT_TITLE = "What promises cost"
+COMMITMENT_SHOWN = {
+    "family": "instances",
+    "policy": "policy",
+    "share": "of the best policy",
+    "utility": "utility",
+    "wasted": "work wasted",
+    "given_up": "jobs given up after they ran",
+}
+BONUSES = [0.25, 1.0, 3.0]  # for jobs that have run, under no commitment
+
+
+def commitment_grid(settings: FigureSettings) -> dict[str, Any]:
+    """OASiS, RRH, SRTF, and recourse at each commitment and bonus.
+
+    Raises
+    ------
+    ValueError
+        If the settings ask for other policies or sizes.
+    """
+    refuse_what_is_fixed(settings)
+    instances = [testbed(), calibrated(settings, 100, 20, 100)]
+    policies: list[dict[str, Any]] = [
+        {"name": "oasis", FLOOR: [PAPER_FLOOR, DEFAULT_MIN_UTILITY_FRACTION]},
+        {"name": "rrh"},
+        {"name": "srtf"},
+        {"name": "recourse", "commitment": ["arrival", "start"]},
+        {"name": "recourse", "commitment": "none", "started_bonus": [0.0, *BONUSES]},
+    ]
+    return settings.grid(instances, policies, name="run")
+
+
+def policy_label(cell: Row) -> str:
+    """Name of the policy of a cell, with the option that tells it from its like."""
+    name = str(cell["policy.name"])
+    if name == "oasis":
+        return f"oasis, floor {cell[f'policy.{FLOOR}']:g}"
+    if name != "recourse":
+        return name
+    commitment, bonus = cell["policy.commitment"], cell["policy.started_bonus"]
+    if commitment != "none":
+        return f"recourse, on {commitment}"
+    return f"recourse, none, bonus {bonus:g}" if bonus else "recourse, none"
+
+
+def commitment_table(cells: Sequence[Row], _: FigureSettings) -> list[Row]:
+    """Means over seeds; the share is of what the best policy earned on the same instance."""
+    named = [{**cell, "family": family(cell), "policy": policy_label(cell)} for cell in cells]
+    best = {
+        key: max(cell["total_utility"] for cell in part)
+        for key, part in groups(named, "family", "seed").items()
+    }
+    rows = []
+    for (where, policy), part in groups(named, "family", "policy").items():
+        shares = [cell["total_utility"] / best[where, cell["seed"]] for cell in part]
+        rows.append(
+            {
+                "family": where,
+                "policy": policy,
+                "seeds": len(part),
+                **fraction(shares, "share"),
+                **amount([cell["total_utility"] for cell in part], "utility"),
+                **fraction([cell["wasted_share"] or 0.0 for cell in part], "wasted"),
+                **amount([cell["given_up_after_start"] for cell in part], "given_up"),
+            }
+        )
+    return rows
+
+
+def draw_commitment(rows: Sequence[Row], ax: Axes | None = None) -> Axes:
+    """Utility against wasted work, the mean of each policy in the congested family."""
+    ax = axes(ax, 8.0, 5.2)
+    where = rows[-1]["family"]
+    for k, row in enumerate(row for row in rows if row["family"] == where):
+        place = (100 * row["wasted"], row["utility"])
+        low, high = row["utility_low"], row["utility_high"]
+        bars = None if low is None else [[row["utility"] - low], [high - row["utility"]]]
+        own = str(row["policy"]).startswith("recourse")
+        ax.errorbar(
+            [place[0]],
+            [place[1]],
+            yerr=bars,
+            marker=MARKERS[k % len(MARKERS)],
+            color="C0" if own else "0.4",
+            markerfacecolor="C0" if own else paper(),
+            capsize=3,
+        )
+        ax.annotate(str(row["policy"]), place, (6, 4), textcoords="offset points", fontsize=SMALL)
+    ax.set_xlim(left=-1.0)
+    ax.margins(x=0.18)
+    ax.set_ylim(bottom=0.0)
+    ax.set_xlabel("work wasted on jobs that never finished (% of the work done)")
+    ax.set_ylabel("total utility")
+    ax.set_title(f"{COMMITMENT_TITLE}: {where}")
+    return ax
+
+
+FIGURES = (
+    PublishedFigure(
+        *("floor", FLOOR_TITLE, floor_grid, floor_table, FLOOR_SHOWN, (draw_floor,)), (8.0, 5.0)
+    ),
+    PublishedFigure(
+        *("commitment", COMMITMENT_TITLE, commitment_grid, commitment_table, COMMITMENT_SHOWN),
+        (draw_commitment,),
+        (8.0, 5.2),
+        seeds=10,
+    ),
+)

@@ -1,1 +1,0 @@
-"""Studies of this project's own choices, drawn like the figures of the papers."""

@@ -1,0 +1,332 @@
+"""The books of a run: who is there and holds what. What a policy sees of them, and may change.
+
+Every driver keeps such books, of a simulation or of a real cluster: one view of them, and one check
+of what a policy answers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence, Set
+from typing import Any, Protocol
+
+from oasis.model.errors import PolicyError
+from oasis.model.groups import GROUPS
+from oasis.scheduling.job import NOTHING, Allocation, Demand, PolicyJob, Tasks
+from oasis.scheduling.policy import Plan
+from oasis.scheduling.site import Site
+
+
+class Tracked(Protocol):
+    """An unfinished job on the books.
+
+    Attributes
+    ----------
+    job, seen : PolicyJob
+        The job, and the job as the policy sees it.
+    allocation : Allocation
+        What it holds.
+    complete : bool
+        Whether it can work with that.
+    waiting_since : float or None
+        Since when it cannot work, without a break; None if it can.
+    admitted : bool
+        Whether the policy accepted it before it arrived now.
+    """
+
+    @property
+    def job(self) -> PolicyJob: ...
+    @property
+    def seen(self) -> PolicyJob: ...
+    @property
+    def allocation(self) -> Allocation: ...
+    @property
+    def complete(self) -> bool: ...
+    @property
+    def waiting_since(self) -> float | None: ...
+    @property
+    def admitted(self) -> bool: ...
+
+    def remaining_at(self, now: float) -> float:
+        """Work left at `now`."""
+        ...
+
+    def held_at(self, now: float) -> float:
+        """Time with all it needs up to `now`."""
+        ...
+
+    def observed_at(self, now: float) -> Sequence[tuple[float, float]] | None:
+        """What has been seen of its training up to `now`; None if nobody looks."""
+        ...
+
+
+class Books(Protocol):
+    """What a driver knows at one instant.
+
+    Attributes
+    ----------
+    site : Site
+        The machines.
+    now : float
+        The instant.
+    jobs : mapping of int to Tracked
+        Unfinished jobs by index, in order of arrival.
+    free : list of tuple of int
+        Free amounts of each machine, by resource, in grid units; nothing while it is down.
+    down : set of int
+        Machines that are not there.
+    """
+
+    @property
+    def site(self) -> Site: ...
+    @property
+    def now(self) -> float: ...
+    @property
+    def jobs(self) -> Mapping[int, Tracked]: ...
+    @property
+    def free(self) -> list[tuple[int, ...]]: ...
+    @property
+    def down(self) -> Set[int]: ...
+
+
+class BooksView:
+    """What a policy sees of the books: the one `oasis.scheduling.View` there is.
+
+    Parameters
+    ----------
+    books : Books
+        As they stand now.
+    policy : str
+        Name of the policy that looks.
+    told_remaining : bool
+        Whether it is told how much work jobs have left.
+
+    Attributes
+    ----------
+    now : float
+        The time.
+    arrived, finished, evicted : list of PolicyJob
+        What happened at this instant; evicted jobs lost a server and hold nothing.
+    lost, returned : list of int
+        Machines that went down or came back at this instant.
+    """
+
+    __slots__ = (
+        "_books",
+        "_policy",
+        "_told_remaining",
+        "arrived",
+        "evicted",
+        "finished",
+        "lost",
+        "now",
+        "returned",
+    )
+
+    def __init__(self, books: Books, policy: str, told_remaining: bool) -> None:
+        self._books, self._policy, self._told_remaining = books, policy, told_remaining
+        self.now = books.now
+        self.arrived: list[PolicyJob] = []
+        self.finished: list[PolicyJob] = []
+        self.evicted: list[PolicyJob] = []
+        self.lost: list[int] = []
+        self.returned: list[int] = []
+
+    def jobs(self) -> Iterator[PolicyJob]:
+        """Unfinished jobs in order of arrival."""
+        return (progress.seen for progress in self._books.jobs.values())
+
+    def free(self) -> list[tuple[int, ...]]:
+        """What is left of each machine, by resource, in grid units: a copy to plan on."""
+        return self._books.free.copy()
+
+    def capacity(self) -> list[tuple[int, ...]]:
+        """Each machine when idle, in grid units; nothing of those that are down."""
+        nothing = (0,) * len(self._books.site.resources)
+        down = self._books.down
+        machines = self._books.site.machines
+        return [nothing if k in down else m.capacity for k, m in enumerate(machines)]
+
+    def down(self) -> Set[int]:
+        """Machines that are not there now: a copy."""
+        return frozenset(self._books.down)
+
+    def allocation(self, job: PolicyJob) -> Allocation:
+        """What `job` holds."""
+        return self._books.jobs[job.index].allocation
+
+    def waiting(self) -> Iterator[PolicyJob]:
+        """Unfinished jobs that cannot work with what they hold, in order of arrival."""
+        return (p.seen for p in self._books.jobs.values() if not p.complete)
+
+    def running(self) -> Iterator[PolicyJob]:
+        """Unfinished jobs that hold all they need to work, in order of arrival."""
+        return (p.seen for p in self._books.jobs.values() if p.complete)
+
+    def waiting_since(self, job: PolicyJob) -> float | None:
+        """Since when `job` has been waiting, without a break; None if it runs."""
+        return self._books.jobs[job.index].waiting_since
+
+    def observed(self, job: PolicyJob) -> Sequence[tuple[float, float]] | None:
+        """Evaluations of `job` so far, as (time, value) in order of time; None if nobody looks."""
+        return self._books.jobs[job.index].observed_at(self.now)
+
+    def remaining(self, job: PolicyJob) -> float:
+        """Work left; only for a policy that declares that it is told."""
+        if not self._told_remaining:
+            detail = "asked for the work left without declaring told_remaining"
+            raise PolicyError(self._policy, detail, job=job.id)
+        return self._books.jobs[job.index].remaining_at(self.now)
+
+    def attained(self, job: PolicyJob) -> float:
+        """Time that `job` held an allocation, in which it worked or was being set up."""
+        return self._books.jobs[job.index].held_at(self.now)
+
+    def was_admitted(self, job: PolicyJob) -> bool:
+        """Whether `job` was accepted before: on a cluster, a job may arrive once more."""
+        return self._books.jobs[job.index].admitted
+
+
+Balance = dict[int, list[int]]
+
+
+def check_plan(plan: Plan, books: Books, policy: str) -> None:
+    """Raise `PolicyError` unless `plan` can be carried out as it is, now."""
+    if not isinstance(plan, Plan):
+        raise PolicyError(policy, f"expected a Plan, got {plan!r:.60}")
+    for name in ("changes", "rejected"):
+        if not isinstance(found := getattr(plan, name), dict):
+            raise PolicyError(policy, f"{name}: expected a dict, got {found!r:.60}")
+    if plan.wake_at is not None:
+        _check_timer(plan.wake_at, books, policy)
+    if not plan.changes and not plan.rejected:
+        return
+    need: Balance = {}
+    for index in plan.rejected:
+        progress = _known(index, books, policy)
+        if index in plan.changes:
+            raise PolicyError(policy, "both changed and rejected", job=progress.job.id)
+        _add(need, books, progress.allocation, progress.job, -1)
+    for index, allocation in plan.changes.items():
+        progress = _known(index, books, policy)
+        job, before = progress.job, progress.allocation
+        _check_shape(allocation, job, books, policy)
+        if before is not NOTHING:
+            _add(need, books, before, job, -1)
+        _add(need, books, allocation, job, 1)
+    free = books.free  # a cluster adds it up at each question
+    for machine, row in need.items():
+        for resource, amount in enumerate(row):
+            if amount > free[machine][resource]:
+                _refuse_load(plan, books, policy, machine, resource)
+
+
+def _known(index: Any, books: Books, policy: str) -> Tracked:
+    progress = books.jobs.get(index) if type(index) is int else None
+    if progress is None:
+        raise PolicyError(policy, "expected the index of an unfinished job", job=f"{index!r:.40}")
+    return progress
+
+
+def _check_timer(wake_at: Any, books: Books, policy: str) -> None:
+    real = isinstance(wake_at, (int, float)) and math.isfinite(wake_at) and wake_at is not True
+    if not real or not wake_at > books.now:
+        expected = f"expected a finite time after {books.now:g}"
+        raise PolicyError(policy, f"wake_at: {expected}, got {wake_at!r:.40}")
+
+
+def _check_shape(allocation: Any, job: PolicyJob, books: Books, policy: str) -> None:
+    """Counts that (3), (6) and (7) allow, on machines that are there and take such tasks."""
+    if type(allocation) is not Allocation:
+        raise PolicyError(policy, f"expected an Allocation, got {allocation!r:.60}", job=job.id)
+    workers = _count(allocation.workers, "worker", job, books, policy)
+    has_none = type(allocation.ps) is tuple and not allocation.ps  # as most jobs of a trace
+    ps = 0 if has_none else _count(allocation.ps, "ps", job, books, policy)
+    if workers == 0 and ps == 0:
+        return
+    if books.site.partial_gangs:
+        _check_partial(workers, ps, job, policy)
+        return
+    if not job.min_workers <= workers <= job.max_workers:
+        expected = f"expected {job.min_workers}..{job.max_workers} workers (3)"
+        raise PolicyError(policy, f"{expected}, got {workers}", job=job.id)
+    needed, most = job.ps_needed(workers), job.ps_most(workers)
+    if not needed <= ps <= most:
+        expected = f"expected {needed}..{most} parameter servers (6)(7)"
+        raise PolicyError(policy, f"{expected}, got {ps}", job=job.id)
+
+
+def _check_partial(workers: int, ps: int, job: PolicyJob, policy: str) -> None:
+    """Where gangs may be incomplete, only more than a job can ever use is refused."""
+    if workers > job.max_workers:
+        expected = f"expected 0..{job.max_workers} workers"
+        raise PolicyError(policy, f"{expected}, got {workers}", job=job.id)
+    most = job.ps_most(job.max_workers)
+    if ps > most:
+        raise PolicyError(policy, f"expected 0..{most} parameter servers, got {ps}", job=job.id)
+
+
+def _count(tasks: Any, group: str, job: PolicyJob, books: Books, policy: str) -> int:
+    if type(tasks) is not tuple:
+        raise PolicyError(policy, f"{group}: expected a tuple, got {tasks!r:.60}", job=job.id)
+    machines = books.site.machines
+    total = 0
+    seen = set()
+    for task in tasks:
+        machine, count = task if type(task) is tuple and len(task) == 2 else (None, None)
+        if type(machine) is not int or type(count) is not int:
+            detail = f"{group}: expected (machine, count), got {task!r:.60}"
+            raise PolicyError(policy, detail, job=job.id)
+        if not 0 <= machine < len(machines):
+            detail = f"{group}: expected a machine 0..{len(machines) - 1}, got {machine}"
+            raise PolicyError(policy, detail, job=job.id)
+        fault = (
+            f"expected a positive count of {group} tasks, got {count}"
+            if count < 1
+            else f"named twice for {group} tasks"
+            if machine in seen
+            else f"hosts no {group} tasks"
+            if group not in machines[machine].hosts
+            else "is down"
+            if machine in books.down
+            else None
+        )
+        if fault:
+            raise PolicyError(policy, fault, job=job.id, server=machines[machine].id)
+        seen.add(machine)
+        total += count
+    return total
+
+
+def _add(need: Balance, books: Books, allocation: Allocation, job: PolicyJob, sign: int) -> None:
+    _add_tasks(need, books, allocation.workers, job.worker, sign)
+    if allocation.ps:
+        _add_tasks(need, books, allocation.ps, job.ps, sign)
+
+
+def _add_tasks(need: Balance, books: Books, tasks: Tasks, demand: Demand, sign: int) -> None:
+    for machine, count in tasks:
+        row = need.get(machine)
+        if row is None:
+            row = need[machine] = [0] * len(books.site.resources)
+        for resource, amount in demand:
+            row[resource] += sign * count * amount
+
+
+def _refuse_load(plan: Plan, books: Books, policy: str, machine: int, resource: int) -> None:
+    """Name the last job of the plan that takes the resource there."""
+    culprit = ""
+    for index, allocation in plan.changes.items():
+        job = books.jobs[index].job
+        for group in GROUPS:
+            takes = any(r == resource for r, _ in group.of(job))
+            if takes and machine in dict(group.placed(allocation)):
+                culprit = job.id
+    site = books.site
+    raise PolicyError(
+        policy,
+        "more than is free",
+        job=culprit,
+        server=site.machines[machine].id,
+        resource=site.resources[resource],
+    )

@@ -1,0 +1,552 @@
+"""Drives a policy slot by slot: facts go in at each boundary between slots, decisions come out.
+
+It knows neither a cluster nor a file. A world, such as the pods of a cluster or the calls of a
+service, says what happened, and carries out what was decided.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, Generic
+
+from oasis.driver.books import BooksView, check_plan
+from oasis.driver.entry import Decided, Entry, Facts, Spec, Submitted
+from oasis.driver.policy_state import policy_state, restore_policy
+from oasis.model.errors import OasisError
+from oasis.model.job import Job
+from oasis.model.rest import rest_of
+from oasis.model.rounding import TOLERANCE
+from oasis.scheduling.capabilities import Promising, Withdrawing, is_told
+from oasis.scheduling.job import NOTHING, Allocation, FixedPs, PolicyJob
+from oasis.scheduling.placement import Room
+from oasis.scheduling.policy import Policy
+from oasis.scheduling.site import Site, policy_job
+
+REACH = 1000  # delays, in slots, that the utility of a job that is planned anew is known for
+LONGEST_WAIT = 64  # slots between two attempts of a rejected job
+
+
+class Driver(Generic[Spec]):
+    """Asks a policy at each boundary and keeps what it answered.
+
+    Parameters
+    ----------
+    policy : Policy
+        What decides.
+    site : Site
+        The machines.
+
+    Attributes
+    ----------
+    entries : dict of int to Entry
+        Live jobs by index, in order of arrival.
+    slot : int or None
+        The slot of the last boundary.
+    kept_policy : object
+        State of the policy after the last boundary, for a checkpoint; None if it cannot be written
+        down.
+    """
+
+    def __init__(self, policy: Policy, site: Site) -> None:
+        self.policy = policy
+        self.slot: int | None = None
+        self.entries: dict[int, Entry[Spec]] = {}
+        self.retries: dict[str, tuple[int, int, int]] = {}  # uid: arrived, due, attempts
+        self.settled: set[str] = set()  # uids of jobs that ended, as long as the world has them
+        self.down: set[int] = set()
+        self.again_at: int | None = None  # the slot up to which nothing is decided after an error
+        self._error: Exception | None = None
+        self._errors = 0  # boundaries in a row at which the policy failed
+        self._arrive_again: list[Entry[Spec]] = []
+        self._next = 0
+        self._begin(site)
+
+    def _begin(self, site: Site) -> None:
+        self.policy.reset(site)
+        self.site = site
+        self.down.clear()
+        self.kept_policy: Any = None  # its state after the last boundary; None: as it begins
+        self._begins_anew = False
+        self._wake_at: float | None = None
+
+    @property
+    def by_uid(self) -> dict[str, Entry[Spec]]:
+        """Live jobs by the uid of their object."""
+        return {entry.spec.uid: entry for entry in self.entries.values()}
+
+    @property
+    def now(self) -> float:
+        """The slot of the last boundary."""
+        return float(self.slot or 0)
+
+    @property
+    def jobs(self) -> Mapping[int, Entry[Spec]]:
+        """Live jobs by index, as `oasis.driver.books.Books` have them."""
+        return self.entries
+
+    @property
+    def free(self) -> list[tuple[int, ...]]:
+        """What the entries leave of each machine; nothing of those that are down."""
+        room = Room(self.site, BooksView(self, self.policy.name, told_remaining=False).capacity())
+        for entry in self.entries.values():
+            for tasks, demand in (
+                (entry.allocation.workers, entry.job.worker),
+                (entry.allocation.ps, entry.job.ps),
+            ):
+                for machine, count in tasks:
+                    room.take(machine, demand, count)
+        return room.free
+
+    @property
+    def next_index(self) -> int:
+        """The index of the next job that arrives."""
+        return self._next
+
+    @property
+    def wake_at(self) -> float | None:
+        """When the policy asked to be called again at the latest."""
+        return self._wake_at
+
+    def step(self, slot: int, facts: Facts[Spec], *, ask: bool = False) -> Decided[Spec]:
+        """Take in what happened in or before `slot` and ask the policy; an error ends it.
+
+        With `ask` the policy is asked even if nothing happened.
+
+        Raises
+        ------
+        Exception
+            What the policy raised, or why its plan cannot be carried out, or why a job cannot be
+            described to it. What was taken in is then not taken back.
+        """
+        self._pass(slot, facts)
+        outcome = self._attempt(facts, {}, ask=ask)
+        for error in (outcome.error, *outcome.failed.values()):
+            if error is not None:
+                raise error
+        for entry in self.entries.values():
+            entry.settle()
+        return outcome
+
+    def boundary(self, slot: int, facts: Facts[Spec]) -> Decided[Spec]:
+        """Begin `slot`: take in what happened, and ask the policy.
+
+        An error of the policy, or a plan that cannot be carried out, does not end this. The job
+        that causes it is looked for: the first one in order of arrival with which the policy
+        fails. It is left out and told in `Decided.failed`, and the others are planned. If leaving
+        out jobs does not help, all jobs hold what they held before, `Decided.error` tells why, and
+        the policy is asked again at the next boundary, then after two slots, four, and so on.
+        """
+        self._pass(slot, facts)
+        if self.again_at is not None and slot < self.again_at:
+            return Decided(error=self._error, again_at=self.again_at)
+        saved = self._saved()
+        failed: dict[str, Exception] = {}
+        while (outcome := self._attempt(facts, failed)).error is not None:
+            self._roll_back(saved)
+            found = self._find_cause(facts, failed, saved, outcome.error)
+            if found is None:
+                return self._put_off(slot, outcome.error)
+            failed[found[0]] = found[1]
+        self.again_at, self._error, self._errors = None, None, 0
+        for entry in self.entries.values():
+            entry.settle()
+        self._keep_policy()
+        return outcome
+
+    def _pass(self, slot: int, facts: Facts[Spec]) -> None:
+        """Let time pass up to the beginning of `slot`; nothing is decided."""
+        passed = 0 if self.slot is None else slot - self.slot
+        self.slot = slot
+        for entry in self.entries.values():
+            entry.held += passed if entry.allocation.workers else 0
+            entry.done = max(entry.done, facts.done.get(entry.spec.uid, 0.0))
+            loss = facts.losses.get(entry.spec.uid)
+            if loss is not None and entry.allocation.workers:
+                entry.observe(slot, loss)
+
+    def _attempt(
+        self, facts: Facts[Spec], failed: Mapping[str, Exception], *, ask: bool = False
+    ) -> Decided[Spec]:
+        """Decide without the jobs that `failed`; everything is to be rolled back on an error.
+
+        With `ask` the policy is asked even if nothing happened.
+        """
+        assert self.slot is not None
+        outcome: Decided[Spec] = Decided(failed=dict(failed))
+        if self._begins_anew:
+            self._arrive_again += self.entries.values()
+            self.entries.clear()
+        if failed:
+            specs = {uid: spec for uid, spec in facts.specs.items() if uid not in failed}
+            facts = replace(facts, specs=specs, ended=facts.ended - failed.keys())
+        view = BooksView(self, self.policy.name, self._told)
+        try:
+            anew = self._leave(facts, view, outcome)
+            self._machines(facts, view)
+            self._arrive(facts, self.slot, view, anew, outcome)
+            if ask or self._is_due(self.slot, view):
+                self._ask(view, outcome)
+            self._begins_anew = False
+        except Exception as error:  # noqa: BLE001 (of the policy, which may be anybody's: it is told)
+            outcome.error = error
+        return outcome
+
+    def rebuild(self, site: Site) -> None:
+        """Begin anew on other machines: at the next boundary all live jobs arrive once more."""
+        self._begin(site)
+        self._arrive_again = list(self.entries.values())
+        self.entries.clear()
+
+    # -- what happened -----------------------------------------------------------------------------
+
+    def _leave(
+        self, facts: Facts[Spec], view: BooksView, outcome: Decided[Spec]
+    ) -> list[Entry[Spec]]:
+        """Take out what completed, was deleted or was edited; edited jobs come back as new ones."""
+        anew, self._arrive_again = self._arrive_again, []
+        anew = [entry for entry in anew if entry.spec.uid in facts.specs]
+        for index, entry in list(self.entries.items()):
+            uid = entry.spec.uid
+            spec = facts.specs.get(uid)
+            edited = spec is not None and _differs(spec, entry.spec)
+            if self._is_done(entry, spec, facts, outcome):
+                outcome.completed.append(uid)
+                outcome.entries[uid] = entry
+                self.settled.add(uid)
+                view.finished.append(entry.job)
+            elif spec is None or edited:
+                if isinstance(self.policy, Withdrawing):
+                    self.policy.withdraw(entry.job)
+                else:
+                    view.finished.append(entry.job)
+                if spec is not None and uid not in outcome.failed:
+                    entry.spec = spec
+                    anew.append(entry)
+            else:
+                entry.spec = spec
+                continue
+            del self.entries[index]
+        self.settled &= facts.specs.keys()
+        for uid in self.retries.keys() - facts.specs.keys():
+            del self.retries[uid]
+        return sorted(anew, key=lambda entry: entry.arrived)
+
+    def _is_done(
+        self, entry: Entry[Spec], spec: Spec | None, facts: Facts[Spec], outcome: Decided[Spec]
+    ) -> bool:
+        """Whether a job is complete: by the work that its owner wants now, if that was edited."""
+        uid = entry.spec.uid
+        if uid in outcome.failed:
+            return False
+        if spec is not None and _differs(spec, entry.spec):
+            try:
+                entry.work = policy_job(spec.job, self.site).work
+            except Exception as error:  # noqa: BLE001 (whatever is wrong with it, it is told)
+                outcome.failed[uid] = error
+                return False
+        # hardly any work is left from the beginning, too: a job that never ran has not done it
+        has_run = entry.begun or entry.done > 0
+        is_little = entry.remaining <= TOLERANCE * max(1.0, entry.work)
+        return (has_run and is_little) or uid in facts.ended
+
+    def _machines(self, facts: Facts[Spec], view: BooksView) -> None:
+        view.lost += sorted(facts.down - self.down)
+        view.returned += sorted(self.down - facts.down)
+        self.down.clear()
+        self.down.update(facts.down)
+        for entry in self.entries.values():
+            if entry.allocation.machines & set(view.lost):
+                entry.allocation = NOTHING
+                entry.waiting_since = int(view.now)
+                view.evicted.append(entry.job)
+
+    def _arrive(
+        self,
+        facts: Facts[Spec],
+        slot: int,
+        view: BooksView,
+        anew: list[Entry[Spec]],
+        outcome: Decided[Spec],
+    ) -> None:
+        """Let jobs arrive; one that cannot be described to the policy is left out, and told."""
+        known = {entry.spec.uid for entry in (*self.entries.values(), *anew)} | self.settled
+        arriving = list(anew)
+        for uid, spec in facts.specs.items():
+            arrived, due, _ = self.retries.get(uid, (slot, slot, 0))
+            if uid not in known and uid not in outcome.failed and due <= slot:
+                arriving.append(Entry(spec, _NO_JOB, arrived, 0.0, facts.done.get(uid, 0.0)))
+        for entry in arriving:
+            try:
+                self._enter(entry, slot, view)
+            except Exception as error:  # noqa: BLE001 (whatever is wrong with it, it is told)
+                outcome.failed[entry.spec.uid] = error
+
+    def _enter(self, entry: Entry[Spec], slot: int, view: BooksView) -> None:
+        """Let a job arrive in `slot`, be it for the first time or with what is left of it."""
+        spec = entry.spec
+        entry.work = policy_job(spec.job, self.site).work
+        source = replace(spec.job, arrival=entry.arrived)
+        if entry.arrived < slot or entry.done:
+            left = max(1, math.ceil(entry.remaining - TOLERANCE * max(1.0, entry.work)))
+            source = rest_of(source, left, slot, REACH)
+        fixed = spec.initial_workers
+        if entry.given is not None:  # whoever draws counts would draw another
+            fixed = min(max(entry.given, spec.job.min_workers), source.chunks)
+        self._show(entry, self.as_seen(spec, source, self._next, fixed))
+        entry.allocation = NOTHING
+        entry.waiting_since = slot
+        self._next += 1
+        self.entries[entry.job.index] = entry
+        view.arrived.append(entry.job)
+
+    def as_seen(self, spec: Spec, source: Job, index: int, fixed: int | None) -> PolicyJob:
+        """The job as a policy sees it that is told its work."""
+        job = policy_job(source, self.site)
+        if spec.ps_count is not None:
+            job = replace(job, ps_per_worker=0.0, ps_rule=FixedPs(spec.ps_count))
+        return replace(job, index=index, initial_workers=fixed)
+
+    def _show(self, entry: Entry[Spec], job: PolicyJob) -> None:
+        """Note `job` as the policy sees it: without its work, unless it is told that."""
+        entry.left = job.work
+        entry.job = job if self._told else job.untold(self.policy.name)
+
+    @property
+    def _told(self) -> bool:
+        return is_told(self.policy)
+
+    def _is_due(self, slot: int, view: BooksView) -> bool:
+        happened = view.arrived or view.finished or view.evicted or view.lost or view.returned
+        woken = self._wake_at is not None and slot >= self._wake_at
+        return bool(happened or woken or self.policy.slotted or self._withdrawn())
+
+    def _withdrawn(self) -> bool:
+        return isinstance(self.policy, Withdrawing) and bool(self.policy.withdrawn)
+
+    # -- what is decided ---------------------------------------------------------------------------
+
+    def _ask(self, view: BooksView, outcome: Decided[Spec]) -> None:
+        plan = self.policy.decide(view)
+        check_plan(plan, self, self.policy.name)
+        self._wake_at = plan.wake_at
+        late = self.policy.late if isinstance(self.policy, Promising) else frozenset[int]()
+        outcome.late += [e.spec.uid for e in self.entries.values() if e.job.index in late]
+        for index, reason in plan.rejected.items():
+            self._reject(self.entries.pop(index), str(reason), outcome)
+        for index, allocation in plan.changes.items():
+            self._hold(self.entries[index], allocation, int(view.now), outcome)
+        for job in view.arrived:
+            entry = self.entries.get(job.index)
+            if entry is not None and not entry.admitted:
+                entry.admitted = True
+                self.retries.pop(entry.spec.uid, None)
+                outcome.admitted.append(entry.spec.uid)
+
+    def _hold(
+        self, entry: Entry[Spec], allocation: Allocation, slot: int, outcome: Decided[Spec]
+    ) -> None:
+        if allocation == entry.allocation:
+            return
+        entry.allocation = allocation
+        if allocation.workers:
+            entry.waiting_since, entry.given = None, allocation.worker_count
+        elif entry.waiting_since is None:
+            entry.waiting_since = slot
+        outcome.changed.append(entry.spec.uid)
+
+    def _reject(self, entry: Entry[Spec], reason: str, outcome: Decided[Spec]) -> None:
+        uid = entry.spec.uid
+        if entry.admitted:
+            outcome.given_up[uid] = reason
+            self.settled.add(uid)
+            return
+        outcome.rejected[uid] = reason
+        if entry.spec.on_rejection == "fail":
+            self.settled.add(uid)
+        if entry.spec.on_rejection == "retry":
+            _, _, attempts = self.retries.get(uid, (0, 0, 0))
+            assert self.slot is not None
+            due = self.slot + min(LONGEST_WAIT, 2**attempts)
+            self.retries[uid] = (entry.arrived, due, attempts + 1)
+            outcome.retried[uid] = due
+
+    # -- what went wrong ---------------------------------------------------------------------------
+
+    def _keep_policy(self) -> None:
+        """Keep the state of the policy: an error at the next boundary brings it back to that."""
+        try:
+            self.kept_policy = policy_state(self.policy)
+        except OasisError:  # it cannot be written down: after an error it begins anew
+            self.kept_policy = None
+
+    def _saved(self) -> dict[str, Any]:
+        """What a boundary changes here, beside the policy."""
+        return {
+            "entries": [entry.copy() for entry in self.entries.values()],
+            "again": [entry.copy() for entry in self._arrive_again],
+            "retries": dict(self.retries),
+            "settled": set(self.settled),
+            "down": set(self.down),
+            "numbers": (self._next, self._wake_at),
+        }
+
+    def _roll_back(self, saved: Mapping[str, Any]) -> None:
+        """Forget what an attempt changed, also in the policy."""
+        self.entries = {entry.job.index: entry.copy() for entry in saved["entries"]}
+        self._arrive_again = [entry.copy() for entry in saved["again"]]
+        self.retries, self.settled = dict(saved["retries"]), set(saved["settled"])
+        self.down = set(saved["down"])
+        self._next, self._wake_at = saved["numbers"]
+        self.policy.reset(self.site)
+        self._begins_anew = self.kept_policy is None
+        if self.kept_policy is not None:
+            self.bring_policy(self.kept_policy)
+
+    def _find_cause(
+        self,
+        facts: Facts[Spec],
+        failed: Mapping[str, Exception],
+        saved: Mapping[str, Any],
+        error: Exception,
+    ) -> tuple[str, Exception] | None:
+        """The uid of the job that causes `error`, and the error with it as the last of all jobs.
+
+        None if the policy fails without any job. Jobs that arrive now are suspected first: those
+        that are live are left out of a trial only if the policy fails without any that is new.
+        """
+        uids = sorted((uid for uid in facts.specs if uid not in failed), key=self._order())
+        live = sum(uid in self.by_uid for uid in uids)
+
+        def trial(count: int) -> Exception | None:
+            left_out = dict.fromkeys(uids[count:], error)
+            found = self._attempt(facts, {**failed, **left_out}, ask=True).error
+            self._roll_back(saved)
+            return found
+
+        good, bad, cause = 0, len(uids), error
+        for count in (live, 0):
+            if count < bad:
+                found = trial(count)
+                if found is None:
+                    good = count
+                    break
+                bad, cause = count, found
+        if bad == 0:
+            return None
+        while bad - good > 1:
+            middle = (good + bad) // 2
+            found = trial(middle)
+            if found is None:
+                good = middle
+            else:
+                bad, cause = middle, found
+        return uids[bad - 1], cause
+
+    def _order(self) -> Callable[[str], int]:
+        """By age: live jobs as they arrived, then all others."""
+        places = {uid: k for k, uid in enumerate(self.by_uid)}
+        return lambda uid: places.get(uid, len(places))
+
+    def _put_off(self, slot: int, error: Exception) -> Decided[Spec]:
+        """Keep all as it is, and ask the policy again later, and later still each time."""
+        self.again_at = slot + min(LONGEST_WAIT, 2**self._errors)
+        self._error, self._errors = error, self._errors + 1
+        return Decided(error=error, again_at=self.again_at)
+
+    # -- what lasts --------------------------------------------------------------------------------
+
+    def state(self) -> dict[str, Any]:
+        """Plain data from which `restore` goes on; the policy's own state is not part of it."""
+        return {
+            "slot": self.slot,
+            "next": self._next,
+            "wake_at": self._wake_at,
+            "down": sorted(self.down),
+            "settled": sorted(self.settled),
+            "retries": {uid: list(entry) for uid, entry in self.retries.items()},
+            "entries": [entry.state() for entry in self.entries.values()],
+        }
+
+    def remember(self, spec: Spec, arrived: int, done: float, given: int | None = None) -> None:
+        """Let a job that was accepted before arrive once more at the next boundary."""
+        entry = Entry(spec, _NO_JOB, arrived, 0.0, done, admitted=True, given=given)
+        self._arrive_again.append(entry)
+
+    def restore(
+        self,
+        state: Mapping[str, Any],
+        specs: Mapping[str, Spec],
+        as_it_was: Callable[[Mapping[str, Any], Spec | None], Spec],
+        *,
+        remake: bool = False,
+    ) -> None:
+        """Go on from `state`.
+
+        Parameters
+        ----------
+        state : mapping
+            From `state`.
+        as_it_was : callable
+            Makes, of the state of an entry and of the spec that is there now, if there is one, the
+            spec that the policy knows.
+        specs : mapping of str to Spec
+            The jobs that are there, by uid. One that is gone, or that was edited, is taken over as
+            it was: at the next boundary it leaves like any other.
+        remake : bool
+            Whether the policy does not know these jobs: they arrive once more.
+        """
+        self.slot, self._next = state["slot"], state["next"]
+        self._wake_at = state["wake_at"]
+        self.settled.update(state["settled"])
+        self.retries = {uid: (a, b, c) for uid, (a, b, c) in state["retries"].items()}
+        if remake:
+            for found in state["entries"]:
+                spec = specs.get(found["uid"])
+                if spec is not None:
+                    self.remember(spec, found["arrived"], found["done"], found["given"])
+                    again = self._arrive_again[-1]
+                    again.begun = found["given"] is not None
+                    for name in ("admitted", "resizes", "restarts"):
+                        setattr(again, name, found[name])
+            return
+        self.down.update(state["down"])
+        for found in state["entries"]:
+            spec = specs.get(found["uid"])
+            if spec is None or spec.generation != found["generation"]:
+                spec = as_it_was(found, spec)
+            entry = Entry(spec, _NO_JOB, found["arrived"], found["work"])
+            source, whole = (
+                replace(spec.job, arrival=entry.arrived),
+                policy_job(spec.job, self.site),
+            )
+            if found["since"] != entry.arrived or found["left"] != whole.work:
+                source = rest_of(source, math.ceil(found["left"]), found["since"], REACH)
+            self._show(entry, self.as_seen(spec, source, found["index"], found["fixed"]))
+            workers, ps = (
+                tuple((machine, count) for machine, count in tasks) for tasks in found["allocation"]
+            )
+            entry.allocation = Allocation(workers, ps)
+            for name in STATE:
+                setattr(entry, name, found[name])
+            entry.settled, entry.begun = entry.allocation, entry.given is not None
+            entry.observed = [(slot, loss) for slot, loss in found["observed"]]
+            self.entries[entry.job.index] = entry
+
+    def bring_policy(self, state: Any) -> None:
+        """Bring the policy, which knows nothing yet, into `state`, which is that of its jobs."""
+        jobs = {index: entry.job for index, entry in self.entries.items()}
+        restore_policy(self.policy, state, jobs, self.site)
+        self.kept_policy = state
+
+
+def _differs(one: Submitted, other: Submitted) -> bool:
+    """Whether an edit changes what a policy plans with."""
+    if one.generation == other.generation:
+        return False
+    return (one.job, one.initial_workers) != (other.job, other.initial_workers)
+
+
+_NO_JOB: Any = None
+STATE = ("done", "held", "waiting_since", "admitted", "given", "resizes", "restarts")

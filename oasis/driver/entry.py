@@ -1,0 +1,260 @@
+"""What a driver in slots keeps of a job, what it is told, and what it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Generic, Protocol, TypeVar
+
+from oasis.model.instance_file import job_to_dict
+from oasis.model.job import Job
+from oasis.scheduling.job import NOTHING, Allocation, PolicyJob
+
+OBSERVED_MOST = 100
+
+
+class Submitted(Protocol):
+    """A job as its owner wants it: what a world gives to the driver, and may edit later.
+
+    Attributes
+    ----------
+    uid : str
+        What tells it from all others, also from a later job of the same name.
+    generation : int
+        It changes with every edit.
+    job : Job
+        The job of the model, arriving in slot 0.
+    initial_workers : int or None
+        Workers that its owner asked for.
+    ps_count : int or None
+        So many parameter servers beside any number of workers; None: by bandwidth.
+    resize : {"elastic", "restart"}
+        Whether tasks come and go one by one, or all of them are started again.
+    on_rejection : {"fail", "retry"}
+        What becomes of it if the policy does not admit it.
+    is_existing : bool
+        Whether somebody else says when it is complete, whatever work is counted.
+    """
+
+    @property
+    def uid(self) -> str: ...
+    @property
+    def generation(self) -> int: ...
+    @property
+    def job(self) -> Job: ...
+    @property
+    def initial_workers(self) -> int | None: ...
+    @property
+    def ps_count(self) -> int | None: ...
+    @property
+    def resize(self) -> str: ...
+    @property
+    def on_rejection(self) -> str: ...
+    @property
+    def is_existing(self) -> bool: ...
+
+
+Spec = TypeVar("Spec", bound=Submitted)
+
+
+@dataclass(slots=True, eq=False)
+class Entry(Generic[Spec]):
+    """A live job: one `Tracked` on the books of a driver in slots.
+
+    Attributes
+    ----------
+    spec : Submitted
+        What its owner wants.
+    job : PolicyJob
+        As the policy sees it.
+    arrived : int
+        Slot of its arrival; delays are counted from here.
+    work : float
+        Worker-slots in all.
+    left : float
+        Worker-slots that `job` had when it arrived at the policy, for the first time or once more.
+    done : float
+        Worker-slots done.
+    allocation : Allocation
+        What it is to hold in the present slot.
+    held : int
+        Slots in which it held something.
+    waiting_since : int or None
+        Since when it holds nothing; None while it holds what it needs.
+    admitted : bool
+        Whether the policy accepted it.
+    given : int or None
+        Workers that it held last; None if it never ran.
+    settled : Allocation
+        What it held at the end of the last boundary.
+    begun : bool
+        Whether it ever held anything.
+    resizes, restarts : int
+        How often a job that had begun got another gang, and how often no pod of it was kept.
+    observed : list of (float, float)
+        What its training reported of its loss: slot and value, the latest `OBSERVED_MOST`.
+    """
+
+    spec: Spec
+    job: PolicyJob
+    arrived: int
+    work: float
+    done: float = 0.0
+    left: float = 0.0
+    allocation: Allocation = NOTHING
+    held: int = 0
+    waiting_since: int | None = None
+    admitted: bool = False
+    given: int | None = None
+    settled: Allocation = NOTHING
+    begun: bool = False
+    resizes: int = 0
+    restarts: int = 0
+    observed: list[tuple[float, float]] = field(default_factory=list)
+
+    def settle(self) -> None:
+        """At the end of a boundary: count what changed, if the job had begun before."""
+        if self.allocation != self.settled and self.allocation.workers:
+            if self.begun:
+                kept = set(_tasks(self.settled)) & set(_tasks(self.allocation))
+                self.resizes += 1
+                self.restarts += self.spec.resize == "restart" or not kept
+            self.begun = True
+        self.settled = self.allocation
+
+    def observe(self, slot: int, loss: float) -> None:
+        """Note what the training reported up to the beginning of `slot`."""
+        self.observed.append((float(slot), loss))
+        del self.observed[:-OBSERVED_MOST]
+
+    @property
+    def remaining(self) -> float:
+        """Worker-slots left; at least one while the controller of its kind says that it runs."""
+        least = min(1.0, self.work) if self.spec.is_existing else 0.0
+        return max(least, self.work - self.done)
+
+    @property
+    def seen(self) -> PolicyJob:
+        """The job as the policy sees it."""
+        return self.job
+
+    @property
+    def complete(self) -> bool:
+        """Whether it holds what it needs; an incomplete gang is never planned."""
+        return bool(self.allocation.workers)
+
+    def remaining_at(self, now: float) -> float:
+        """Worker-slots left; `now` is the slot up to which they are counted."""
+        return self.remaining
+
+    def held_at(self, now: float) -> float:
+        """Slots in which it held something."""
+        return float(self.held)
+
+    def observed_at(self, now: float) -> Sequence[tuple[float, float]]:
+        """What its training reported so far; every job may, so it is never None."""
+        return self.observed
+
+    def copy(self) -> Entry[Spec]:
+        """The same, to be changed on its own."""
+        return replace(self, observed=list(self.observed))
+
+    def state(self) -> dict[str, Any]:
+        """Plain data; of the spec, all but the templates of its pods."""
+        return {
+            "uid": self.spec.uid,
+            "generation": self.spec.generation,
+            "spec": job_to_dict(self.spec.job),
+            "initial": self.spec.initial_workers,
+            "ps_count": self.spec.ps_count,
+            "index": self.job.index,
+            "since": int(self.job.arrival),
+            "left": self.left,
+            "work": self.work,
+            "fixed": self.job.initial_workers,
+            "arrived": self.arrived,
+            "done": self.done,
+            "allocation": [list(map(list, tasks)) for tasks in self.allocation],
+            "held": self.held,
+            "waiting_since": self.waiting_since,
+            "admitted": self.admitted,
+            "given": self.given,
+            "resizes": self.resizes,
+            "restarts": self.restarts,
+            "observed": self.observed,
+        }
+
+
+def _tasks(allocation: Allocation) -> list[tuple[int, int]]:
+    """Each worker as its machine and its number there."""
+    return [(machine, k) for machine, count in allocation.workers for k in range(count)]
+
+
+@dataclass(frozen=True, slots=True)
+class Facts(Generic[Spec]):
+    """What happened since the last boundary.
+
+    Parameters
+    ----------
+    specs : mapping of str to Submitted
+        Every unfinished job there is, by uid; those that are new in order of arrival.
+    done : mapping of str to float
+        Worker-slots done in all, by uid.
+    losses : mapping of str to float
+        What their training last reported, by uid; those alone that report it.
+    ended : frozenset of str
+        Uids of jobs that say themselves that they are done.
+    down : frozenset of int
+        Machines that cannot be used now.
+    """
+
+    specs: Mapping[str, Spec]
+    done: Mapping[str, float] = field(default_factory=dict)
+    losses: Mapping[str, float] = field(default_factory=dict)
+    ended: frozenset[str] = frozenset()
+    down: frozenset[int] = frozenset()
+
+
+@dataclass(slots=True)
+class Decided(Generic[Spec]):
+    """What a boundary decided, by uid.
+
+    Attributes
+    ----------
+    admitted : list of str
+        Jobs that were accepted now.
+    completed : list of str
+        Jobs whose work is done.
+    rejected : dict of str to str
+        Jobs that will not run, and why.
+    given_up : dict of str to str
+        Jobs that were accepted and will not run any more, and why.
+    retried : dict of str to int
+        Rejected jobs that are tried again, and in which slot.
+    changed : list of str
+        Jobs that hold something else now.
+    late : list of str
+        Jobs whose promised completion cannot be kept, those that were given up for it included.
+    entries : dict of str to Entry
+        Of the jobs that completed.
+    failed : dict of str to Exception
+        Jobs that cannot be planned, and the error that each of them causes. They hold nothing any
+        more; their specs are not to be among the facts before they change.
+    error : Exception or None
+        Why nothing was decided: the policy raised it, and no single job causes it. All jobs hold
+        what they held before.
+    again_at : int or None
+        The slot in which the policy is asked again after such an error.
+    """
+
+    admitted: list[str] = field(default_factory=list)
+    completed: list[str] = field(default_factory=list)
+    rejected: dict[str, str] = field(default_factory=dict)
+    given_up: dict[str, str] = field(default_factory=dict)
+    retried: dict[str, int] = field(default_factory=dict)
+    changed: list[str] = field(default_factory=list)
+    late: list[str] = field(default_factory=list)
+    entries: dict[str, Entry[Spec]] = field(default_factory=dict)
+    failed: dict[str, Exception] = field(default_factory=dict)
+    error: Exception | None = None
+    again_at: int | None = None

@@ -1,0 +1,514 @@
+"""A scheduler that a service runs day and night: calls in, decisions out, nothing forgotten."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from numbers import Integral
+from pathlib import Path
+from typing import Any, Self
+
+from oasis.driver.journal import Journal, JournalLock, checksum, read_journal
+from oasis.driver.service import Answer, Service, carry_out
+from oasis.model.cluster import Cluster, expect_cluster
+from oasis.model.decision import Decision
+from oasis.model.errors import OasisError
+from oasis.model.files import read_archive, write_archive
+from oasis.model.instance_file import (
+    cluster_from_dict,
+    cluster_to_dict,
+    job_from_dict,
+    job_to_dict,
+)
+from oasis.model.job import Job
+from oasis.model.schedule import Schedule
+from oasis.model.validation import integer, number
+from oasis.online.answers import Change, Progress, Quote, Totals
+from oasis.online.oasis import OASiS
+from oasis.online.prices import PriceBounds
+from oasis.online.recourse.admission import DEFAULT_FLOOR
+from oasis.online.recourse.futures import DEFAULT_SAMPLES
+from oasis.online.recourse.learned import LearnedPrices, learned_from
+from oasis.online.recourse.params import Commitment, RecourseParams
+from oasis.online.recourse.policy import Recourse
+from oasis.online.recourse.rules import RuleName
+from oasis.online.rolling import restricted
+from oasis.scheduling.capabilities import PlanningAhead, Promising
+from oasis.scheduling.policy import Policy
+from oasis.scheduling.policy_check import parameters_of
+
+SNAPSHOT = "oasis-live-scheduler 1"
+INTERRUPTED = "a call was interrupted; reopen the journal"
+FAILED = "the policy failed in a call; reopen the journal, or make another scheduler"
+KNOWN: dict[str, type[Recourse] | type[OASiS]] = {Recourse.name: Recourse, OASiS.name: OASiS}
+
+
+class LastingCalls:
+    """Calls to a service that can be saved, and kept in a journal before they are answered.
+
+    Parameters
+    ----------
+    policy : Policy
+        What decides: any policy of slots.
+    cluster : Cluster
+        Servers and the length of a slot.
+
+    Attributes
+    ----------
+    totals, calls, last_change, notes
+        Those of `oasis.LiveScheduler`.
+    """
+
+    def __init__(self, policy: Policy, cluster: Cluster) -> None:
+        self.service = Service(policy, cluster)
+        self.totals = Totals()
+        self.calls = 0
+        self.last_change = Change()
+        self.notes: tuple[str, ...] = ()
+        self._journal: Journal | None = None
+        self._lock: JournalLock | None = None
+        self._unusable: str | None = None
+
+    def _call(self, call: str, **arguments: Any) -> Answer:
+        """Make a call and, with a journal open, put it on the disk before it is answered."""
+        self._check_usable()
+        if self._journal is None:
+            return self._made(call, arguments)
+        plain = {name: _plain(value) for name, value in arguments.items()}
+        self._unusable = INTERRUPTED
+        try:
+            answer = self._made(call, arguments)
+        except BaseException as error:
+            if isinstance(error, OasisError) and not self.service.has_failed:
+                self._unusable = None  # refused before anything changed
+            else:
+                self._release()
+            raise
+        entry = {"call": call, "arguments": plain, "number": self.calls}
+        entry |= {"rounds": self.service.rounds_done, "answer": _sum_of(answer)}
+        with self._released_on_failure():
+            self._journal.append(entry)
+        self._unusable = None
+        return answer
+
+    def _made(self, call: str, arguments: Mapping[str, Any]) -> Answer:
+        effect = carry_out(self.service, self.totals, call, arguments)
+        self.totals, self.last_change = effect.totals, effect.change
+        self.calls += 1
+        return effect.answer
+
+    def _check_usable(self) -> None:
+        if self._unusable is not None:
+            raise OasisError(self._unusable)
+        if self.service.has_failed:
+            raise OasisError(FAILED)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the whole state to `path`, a NumPy archive; it appears whole or not at all.
+
+        Raises
+        ------
+        InstanceError
+            If a live job has a utility that the file format does not know.
+        OasisError
+            If the policy holds something that cannot be written down.
+        """
+        self._check_usable()
+        policy = self.service.policy
+        header = {
+            "policy": policy.name,
+            "parameters": parameters_of(policy),
+            "making": policy.making if isinstance(policy, PlanningAhead) else None,
+            "cluster": cluster_to_dict(self.service.cluster),
+            "state": self.service.state(),
+            "totals": self.totals.to_dict(),
+            "calls": self.calls,
+        }
+        write_archive(path, SNAPSHOT, header, {}, durable=True)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], policy: Policy | None = None) -> Self:
+        """Read what `save` wrote; it goes on as the saved one would have, bit for bit.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file.
+        policy : Policy, optional
+            One of the same making that was never used; OASiS and recourse are made by themselves.
+
+        Raises
+        ------
+        OasisError
+            If the file is no saved live scheduler, or was saved with another policy.
+        """
+        header, _ = read_archive(path, SNAPSHOT)
+        name, making = header["policy"], header["making"]
+        if policy is None:
+            if making is None or name not in KNOWN:
+                expected = f"expected one like the one that was saved, {name!r}, got none"
+                raise OasisError(f"{os.fspath(path)}: policy: {expected}")
+            policy = KNOWN[name].made(making)
+        scheduler = cls(policy, cluster_from_dict(header["cluster"]))
+        found = policy.name, json.loads(json.dumps(parameters_of(policy)))
+        if found != (name, header["parameters"]):
+            saved = f"{name!r} with {header['parameters']}"
+            got = f"{found[0]!r} with {found[1]}"
+            raise OasisError(f"{os.fspath(path)}: policy: expected {saved}, got {got}")
+        scheduler.service.restore(header["state"])
+        scheduler.totals = Totals.from_dict(header["totals"])
+        scheduler.calls = header["calls"]
+        return scheduler
+
+    def open_journal(self, path: str | os.PathLike[str]) -> None:
+        """From now on no call is answered before it is on the disk.
+
+        The state is saved to `path` with ``.snapshot`` added, every call accepted after that is a
+        line of `path`, and `reopen` continues from both.
+
+        Raises
+        ------
+        OasisError
+            If a journal is open already, `path` exists, or another scheduler is about to make it.
+        """
+        self._check_usable()
+        if self._journal is not None:
+            raise OasisError(f"journal: {self._journal.path} is open already")
+        if Path(path).exists():
+            raise OasisError(f"journal: expected a new file, {os.fspath(path)} exists")
+        self._lock = JournalLock(path)
+        with self._released_on_failure():
+            self.save(_snapshot_of(path))
+            self._journal = Journal.begin(path, self.calls)
+
+    @classmethod
+    def reopen(cls, path: str | os.PathLike[str], policy: Policy | None = None) -> Self:
+        """Continue where the journal at `path` ends, bit for bit; a torn last line is dropped.
+
+        `policy` is as for `load`.
+
+        Raises
+        ------
+        OasisError
+            If the journal is damaged, does not follow on its snapshot, or is open in another
+            scheduler, of this process or of another one.
+        """
+        Path(_snapshot_of(path)).stat()  # where there is no journal, no lock is left behind
+        lock = JournalLock(path)
+        try:
+            scheduler = cls.load(_snapshot_of(path), policy)
+            contents = read_journal(path)
+            for entry in contents.entries:
+                if entry["number"] > scheduler.calls:
+                    scheduler._repeat(entry, os.fspath(path))
+            scheduler.service.repeat_rounds(None)
+            scheduler.notes = (contents.note,) if contents.note else ()
+            scheduler._journal = Journal.resume(path, contents)
+        except BaseException:
+            lock.release()
+            raise
+        scheduler._lock = lock
+        return scheduler
+
+    def _repeat(self, entry: Mapping[str, Any], path: str) -> None:
+        if entry["number"] != self.calls + 1:
+            found = f"got call {entry['number']}"
+            raise OasisError(f"{path}: expected call {self.calls + 1} of the snapshot, {found}")
+        arguments = dict(entry["arguments"])
+        if "job" in arguments:
+            arguments["job"] = job_from_dict(arguments["job"])
+        self.service.repeat_rounds(entry["rounds"])
+        if _sum_of(self._made(entry["call"], arguments)) != entry["answer"]:
+            raise OasisError(f"{path}: call {entry['number']} does not give the recorded answer")
+
+    def checkpoint(self) -> None:
+        """Save the state beside the journal and begin the journal anew, so that it stays short."""
+        self._check_usable()
+        if self._journal is None:
+            raise OasisError("journal: none is open")
+        path = self._journal.path
+        self.save(_snapshot_of(path))
+        self._unusable = INTERRUPTED
+        with self._released_on_failure():
+            self._journal = Journal.begin(path, self.calls)
+        self._unusable = None
+
+    def close(self) -> None:
+        """Close the journal, so that others may open it; calls go on without one."""
+        self._journal = None
+        self._release()
+
+    def _release(self) -> None:
+        if self._lock is not None:
+            self._lock.release()
+            self._lock = None
+
+    @contextmanager
+    def _released_on_failure(self) -> Iterator[None]:
+        """Whatever fails inside leaves the journal to the next who opens it."""
+        try:
+            yield
+        except BaseException:
+            self._release()
+            raise
+
+
+def _snapshot_of(path: str | os.PathLike[str]) -> str:
+    return f"{os.fspath(path)}.snapshot"
+
+
+def _plain(value: Any) -> Any:
+    """An argument as JSON keeps it."""
+    if isinstance(value, Job):
+        return job_to_dict(value)
+    if isinstance(value, Mapping):
+        return {name: _plain(entry) for name, entry in value.items()}
+    return int(value) if isinstance(value, Integral) else value
+
+
+def _sum_of(answer: Answer) -> str:
+    return checksum(json.dumps(answer.to_dict()).encode("utf-8"))
+
+
+class LiveScheduler(LastingCalls):
+    """A policy in service, on a horizon that rolls: it runs for years in bounded memory.
+
+    Slots are absolute, counted from 0. The present slot is `now`; it has not begun, and whatever
+    is decided may use it. The plan of recourse and of OASiS reaches `lookahead` slots ahead. Jobs
+    that ended leave nothing but counts (`totals`).
+
+    `LiveScheduler.recourse` and `LiveScheduler.oasis` make one of these two; any other policy, such
+    as one of `baselines` or of your own, runs unchanged in ``LiveScheduler(policy, cluster)``.
+
+    Parameters
+    ----------
+    policy : Policy
+        What decides. One that does not plan ahead is asked at every event.
+    cluster : Cluster
+        Servers and the length of a slot.
+
+    Attributes
+    ----------
+    totals : Totals
+        Counts over the whole life.
+    calls : int
+        Calls accepted over the whole life.
+    last_change : Change
+        What the last accepted call did to the other jobs.
+    notes : tuple of str
+        What was found on reopening a journal, such as a torn last line.
+
+    Examples
+    --------
+    >>> import oasis
+    >>> instance = oasis.generate("testbed", jobs=3, seed=1)
+    >>> scheduler = oasis.LiveScheduler.recourse(instance.cluster, lookahead=10)
+    >>> for job in instance.jobs_by_arrival():
+    ...     progress = scheduler.advance(job.arrival)
+    ...     decision = scheduler.submit(job)
+    ...     print(decision.job_id, decision.completion)
+    j0 8
+    j1 10
+    j2 9
+    >>> sorted(scheduler.plan(slots=1))  # who runs in slot 6
+    ['j0', 'j2']
+    """
+
+    def __repr__(self) -> str:
+        kind, totals = self.service.policy.name, self.totals
+        counts = f"{len(self.jobs)} jobs live, {totals.submitted} submitted"
+        return f"<LiveScheduler: {kind}, slot {self.now}, {counts}, {totals.completed} completed>"
+
+    # -- making one --------------------------------------------------------------------------------
+
+    @classmethod
+    def recourse(
+        cls,
+        cluster: Cluster,
+        lookahead: int,
+        commitment: Commitment = "none",
+        *,
+        patience: int | None = None,
+        params: RecourseParams | None = None,
+        seed: int = 0,
+        seconds: float | None = None,
+        admission: RuleName | None = None,
+        prices: LearnedPrices | str | None = None,
+        bounds: PriceBounds | None = None,
+        samples: int = DEFAULT_SAMPLES,
+        min_utility_fraction: float = DEFAULT_FLOOR,
+    ) -> Self:
+        """Plan all live jobs again at every call that changes what there is to plan.
+
+        Parameters
+        ----------
+        cluster : Cluster
+            Servers and the length of a slot.
+        lookahead : int
+            Slots that the plan reaches ahead, the present one included.
+        commitment, params, seed, seconds
+            As for `oasis.Recourse`. A journal repeats decisions made under a limit in `seconds`.
+        patience : int, optional
+            A completion counts within so many slots from the arrival on; a job that cannot make
+            it any more is given up. Default: twice `lookahead`.
+        admission, prices, bounds, samples, min_utility_fraction
+            Who is admitted under commitment on arrival, as for `oasis.Recourse`, where the last
+            is called ``admission_floor``. Slot 0 is the first slot of a day.
+        """
+        expect_cluster(cluster)
+        policy = Recourse(
+            commitment,
+            lookahead=lookahead,
+            patience=patience,
+            params=params,
+            seed=integer(seed, "seed"),
+            seconds=None if seconds is None else number(seconds, "seconds"),
+            admission=admission,
+            prices=learned_from(prices, "prices"),
+            bounds=bounds,
+            samples=samples,
+            admission_floor=min_utility_fraction,
+        )
+        return cls(policy, cluster)
+
+    @classmethod
+    def oasis(
+        cls,
+        cluster: Cluster,
+        lookahead: int,
+        bounds: PriceBounds,
+        *,
+        patience: int | None = None,
+    ) -> Self:
+        """OASiS on the next `lookahead` slots: a job keeps the schedule that it was admitted with.
+
+        Where a server is lost or a job's work is revised, the rest of the work is placed by
+        Algorithm 2 at the prices of the moment. Promised completions that this breaks, and jobs
+        for which nothing pays then, are named in the answer.
+
+        Parameters
+        ----------
+        cluster, lookahead, patience
+            As for `recourse`; patience matters only for jobs that are placed again.
+        bounds : PriceBounds
+            U and L, estimated from past jobs with the horizon `lookahead`.
+        """
+        expect_cluster(cluster)
+        return cls(OASiS.rolling(lookahead, bounds, patience=patience), cluster)
+
+    # -- looking -----------------------------------------------------------------------------------
+
+    @property
+    def now(self) -> int:
+        """The present slot, which has not begun."""
+        return self.service.now
+
+    @property
+    def policy(self) -> Policy:
+        """What decides."""
+        return self.service.policy
+
+    @property
+    def cluster(self) -> Cluster:
+        """The servers; schedules name them by index (`Cluster.worker_ids`, `Cluster.ps_ids`)."""
+        return self.service.cluster
+
+    @property
+    def jobs(self) -> tuple[str, ...]:
+        """Live jobs, planned or waiting, in order of arrival."""
+        return tuple(entry.job.id for entry in self.service.live)
+
+    def plan(self, slots: int | None = None) -> dict[str, Schedule]:
+        """What runs where from the present slot on, by job.
+
+        A policy that does not plan ahead has decided on the present slot alone.
+
+        Parameters
+        ----------
+        slots : int, optional
+            Look only so many slots ahead; jobs that run in none of them are left out.
+        """
+        planned = self.service.schedules()
+        if slots is None:
+            return planned
+        end = self.now + integer(slots, "slots", minimum=1)
+        cut = {job_id: restricted(schedule, end) for job_id, schedule in planned.items()}
+        return {job_id: schedule for job_id, schedule in cut.items() if schedule is not None}
+
+    def promised(self, job_id: str) -> int | None:
+        """The slot by which a live job must complete; None if nothing was promised."""
+        entry, policy = self.service.find(job_id), self.service.policy
+        return policy.promised(entry.job) if isinstance(policy, Promising) else None
+
+    def quote(self, job: Job) -> Quote:
+        """How `submit` would decide on `job` now, and what it would do to others.
+
+        Nothing changes. With a limit in seconds `submit` may still decide otherwise.
+        """
+        self._check_usable()
+        return self.service.quote(job)
+
+    # -- calls -------------------------------------------------------------------------------------
+
+    def submit(self, job: Job) -> Decision:
+        """Decide on `job`, which arrives in the present slot.
+
+        An admitted job without a completion waits: there is no room for it yet. With recourse,
+        completion and schedule are what is planned now, and the payoff is the planned utility.
+
+        Raises
+        ------
+        InstanceError
+            If the job does not fit the cluster's resources, arrives in another slot, or has the
+            id of a live job.
+        """
+        answer = self._call("submit", job=job)
+        assert isinstance(answer, Decision)
+        return answer
+
+    def advance(self, now: int) -> Progress:
+        """Let everything happen that is planned before slot `now`."""
+        answer = self._call("advance", now=now)
+        assert isinstance(answer, Progress)
+        return answer
+
+    def cancel(self, job_id: str) -> Change:
+        """Take back a live job that is no longer wanted."""
+        return self._change("cancel", job_id=job_id)
+
+    def finish(self, job_id: str) -> Change:
+        """End a live job that is done before its time.
+
+        It completes in the present slot if it is planned there, otherwise in the one before.
+        """
+        return self._change("finish", job_id=job_id)
+
+    def revise(self, job_id: str, remaining_work: int) -> Change:
+        """Correct the work that a live job has left to `remaining_work` worker-slots."""
+        return self._change("revise", job_id=job_id, remaining_work=remaining_work)
+
+    def revise_all(self, remaining_work: Mapping[str, int]) -> Change:
+        """Correct the work left of several live jobs at once, by id; recourse plans once for all.
+
+        Raises
+        ------
+        OasisError
+            If it is no mapping, one of the jobs is not live, or its work is not a whole number of
+            at least 1; nothing is changed then.
+        """
+        return self._change("revise_all", remaining_work=remaining_work)
+
+    def lose(self, server: str) -> Change:
+        """Do without the server with that id from the present slot on: it is lost."""
+        return self._change("lose", server=server)
+
+    def restore(self, server: str) -> Change:
+        """Use a lost server again from the present slot on: it is back."""
+        return self._change("restore", server=server)
+
+    def _change(self, call: str, **arguments: Any) -> Change:
+        answer = self._call(call, **arguments)
+        assert isinstance(answer, Change)
+        return answer

@@ -1,0 +1,498 @@
+"""A service as the world of a driver: calls say what happens, and what is planned is done."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+from oasis.driver.driver import Driver
+from oasis.driver.entry import Decided, Entry, Facts
+from oasis.driver.policy_state import policy_state, restore_policy
+from oasis.model.cluster import Cluster, expect_cluster
+from oasis.model.decision import Decision
+from oasis.model.errors import InstanceError
+from oasis.model.instance_file import job_from_dict
+from oasis.model.job import Job
+from oasis.model.rounding import TOLERANCE
+from oasis.model.schedule import COUNT, SLOT, Schedule, placements
+from oasis.model.validation import describe, integer
+from oasis.online.answers import (
+    Change,
+    Completion,
+    Planned,
+    Progress,
+    Quote,
+    Totals,
+    change_between,
+)
+from oasis.scheduling.capabilities import Explaining, PlanningAhead, Quoting, Repeating
+from oasis.scheduling.policy import Policy
+from oasis.scheduling.policy_check import check_policy, own_error
+from oasis.scheduling.site import site_of
+
+WAITS = "waits: there is no room for it yet"
+RUNS = "runs from this slot on"
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """A job as it was submitted to a service; see `oasis.driver.entry.Submitted`."""
+
+    uid: str
+    job: Job
+    generation: int = 0
+    initial_workers: int | None = None
+    ps_count: int | None = None
+    resize: str = "elastic"
+    on_rejection: str = "fail"
+    is_existing: bool = False
+
+
+Live = Entry[Submission]
+
+
+@dataclass(slots=True)
+class Events:
+    """What happened in one call.
+
+    Parameters
+    ----------
+    completed : list of Completion
+        Jobs that completed.
+    gone : list of str
+        Jobs that were given up.
+    broken : list of str
+        Jobs whose promise was broken.
+    given_up_after_start : int
+        Jobs among `gone` that had run.
+    done, wasted : int
+        Worker-slots of the jobs that left, and of those that were given up.
+    cut_short : int
+        Decisions in which a limit in seconds left rounds of the search undone.
+    """
+
+    completed: list[Completion] = field(default_factory=list)
+    gone: list[str] = field(default_factory=list)
+    broken: list[str] = field(default_factory=list)
+    given_up_after_start: int = 0
+    done: int = 0
+    wasted: int = 0
+    cut_short: int = 0
+
+    def add(self, other: Events) -> None:
+        """Take in what happened next."""
+        self.completed += other.completed
+        self.gone += other.gone
+        self.broken += other.broken
+        self.given_up_after_start += other.given_up_after_start
+        self.done += other.done
+        self.wasted += other.wasted
+        self.cut_short += other.cut_short
+
+
+class Service:
+    """A policy, its machines, and jobs whose work is done as it is planned.
+
+    A policy that plans whole schedules (`PlanningAhead`) is asked at every call, and its plan runs
+    between them. Any other policy is asked at every event: a call, a completion, its own timer, or
+    every slot if it is `slotted`.
+
+    Its methods check what they are given before they change anything.
+
+    Parameters
+    ----------
+    policy : Policy
+        What decides; it is reset.
+    cluster : Cluster
+        Servers and the length of a slot.
+
+    Attributes
+    ----------
+    has_failed : bool
+        Whether the policy failed in the last call: what was taken in is then not taken back.
+    """
+
+    def __init__(self, policy: Policy, cluster: Cluster) -> None:
+        expect_cluster(cluster)
+        check_policy(policy)
+        self.policy, self.cluster = policy, cluster
+        self.driver: Driver[Submission] = Driver(policy, site_of(cluster))
+        self.driver.slot = 0
+        self.has_failed = False
+        self._specs: dict[str, Submission] = {}
+        self._lost: set[int] = set()
+        self._servers = {name: k for k, name in enumerate((*cluster.worker_ids, *cluster.ps_ids))}
+
+    @property
+    def now(self) -> int:
+        """The present slot, which has not begun."""
+        return int(self.driver.now)
+
+    @property
+    def live(self) -> Sequence[Live]:
+        """Live jobs in order of arrival."""
+        return list(self.driver.entries.values())
+
+    # -- what may be asked -------------------------------------------------------------------------
+
+    def find(self, job_id: str) -> Live:
+        """The live job of that id."""
+        for entry in self.live:
+            if entry.job.id == job_id:
+                return entry
+        raise InstanceError("job_id", f"expected a live job, got {describe(job_id)}")
+
+    def check_new(self, job: Job) -> None:
+        """Raise `InstanceError` unless `job` can arrive now."""
+        if not isinstance(job, Job):
+            raise InstanceError("job", f"expected a job, got {describe(job)}")
+        self.cluster.check(job)
+        if job.arrival != self.now:
+            expected = f"expected the present slot {self.now}, got {job.arrival} (job {job.id!r})"
+            raise InstanceError("arrival", expected)
+        if any(entry.job.id == job.id for entry in self.live):
+            raise InstanceError("id", f"expected the id of no live job, got {job.id!r}")
+
+    def locate(self, server: str, lost: bool) -> int:
+        """Index of `server` among the machines; it must be lost or not."""
+        if not isinstance(server, str) or server not in self._servers:
+            raise InstanceError("server", f"expected the id of a server, got {describe(server)}")
+        found = self._servers[server]
+        if (found in self._lost) != lost:
+            expected = "a lost server" if lost else "a server that is not lost"
+            raise InstanceError("server", f"expected {expected}, got {server!r}")
+        return found
+
+    def planned(self) -> Planned:
+        """Schedule and utility of every live job, by id; nothing if the policy does not plan."""
+        return self.policy.planned() if isinstance(self.policy, PlanningAhead) else {}
+
+    def schedules(self) -> dict[str, Schedule]:
+        """What runs where from the present slot on, by job, as far as it is decided."""
+        if isinstance(self.policy, PlanningAhead):
+            return {name: found for name, (found, _) in self.planned().items() if found is not None}
+        first_ps, now = len(self.cluster.worker_ids), self.now
+        return {
+            entry.job.id: Schedule(
+                entry.job.id,
+                placements([(now, k, count) for k, count in entry.allocation.workers]),
+                placements([(now, k - first_ps, count) for k, count in entry.allocation.ps]),
+            )
+            for entry in self.live
+            if entry.allocation.workers
+        }
+
+    def quote(self, job: Job) -> Quote:
+        """How `submit` would decide on `job` now, and what it would do to others."""
+        self.check_new(job)
+        if isinstance(self.policy, Quoting):
+            found: Quote = self.policy.foresee(job, self.now)
+            return found
+        effect = carry_out(self._copy(), Totals(), "submit", {"job": job})
+        assert isinstance(effect.answer, Decision)
+        return Quote(effect.answer, effect.change)
+
+    def _copy(self) -> Self:
+        """A copy that shares nothing that changes."""
+        kept: list[object] = [self.cluster, self.driver.site, *self._specs.values()]
+        kept += [entry.job for entry in self.live]
+        return deepcopy(self, {id(thing): thing for thing in kept})
+
+    # -- what may happen ---------------------------------------------------------------------------
+
+    def advance(self, until: int) -> Events:
+        """Let everything that is planned before slot `until` happen."""
+        if isinstance(self.policy, PlanningAhead):
+            return self._step(until, ends=self._run_plan(until))
+        events = Events()
+        while self.now < until:
+            begin, end = self.now, self._next_event(until)
+            ends = {}
+            for entry in self.live:
+                entry.done += entry.allocation.worker_count * (end - begin)
+                if is_done(entry):
+                    ends[entry.spec.uid] = end - 1
+            events.add(self._step(end, ends=ends))
+        return events
+
+    def _run_plan(self, until: int) -> dict[str, int]:
+        """Do what is planned before slot `until`; the last slot of the jobs that then are done."""
+        plan, ends = self.schedules(), {}
+        for entry in self.live:
+            schedule = plan.get(entry.job.id)
+            if schedule is not None:
+                rows = schedule.workers
+                entry.done += int(rows[rows[:, SLOT] < until, COUNT].sum())
+                if is_done(entry):
+                    ends[entry.spec.uid] = schedule.completion
+        return ends
+
+    def _next_event(self, until: int) -> int:
+        """The slot before which nothing happens that a policy would be asked about."""
+        times = [until]
+        if self.policy.slotted:
+            times.append(self.now + 1)
+        if self.driver.wake_at is not None:
+            times.append(max(self.now + 1, math.ceil(self.driver.wake_at)))
+        for entry in self.live:
+            workers = entry.allocation.worker_count
+            if workers:
+                slots = math.ceil(entry.remaining / workers - TOLERANCE)
+                times.append(self.now + max(1, slots))
+        return min(times)
+
+    def submit(self, job: Job) -> tuple[Decision, Events]:
+        """Decide on a job that arrives in the present slot."""
+        index = self.driver.next_index
+        uid = str(index)
+        self._specs[uid] = Submission(uid, replace(job, arrival=0))
+        outcome: list[Decided[Submission]] = []
+        events = self._step(self.now, outcome=outcome)
+        if isinstance(self.policy, Explaining) and index in self.policy.decided:
+            return self.policy.decided[index], events
+        reason = outcome[0].rejected.get(uid)
+        if reason is not None:
+            return Decision(job.id, False, reason=reason), events
+        runs = bool(self.driver.entries[index].allocation.workers)
+        return Decision(job.id, True, reason=RUNS if runs else WAITS), events
+
+    def cancel(self, entry: Live) -> Events:
+        """Let a job go; nobody wants it any more."""
+        del self._specs[entry.spec.uid]
+        events = self._step(self.now)
+        events.done += int(entry.done)
+        return events
+
+    def complete(self, entry: Live) -> Events:
+        """Let a job go; its work is done. It ends now, or when it last ran."""
+        slot = self.now
+        if not entry.allocation.workers:
+            if not entry.done:
+                raise InstanceError("job_id", f"expected a job that has run, got {entry.job.id!r}")
+            slot -= 1
+        return self._step(self.now, ends={entry.spec.uid: slot})
+
+    def revise(self, remaining: Sequence[tuple[Live, int]]) -> Events:
+        """Plan for other amounts of work than were left of these jobs."""
+        for entry, work in remaining:
+            entry.work = entry.done + work
+        return self._step(self.now, ask=True)
+
+    def lose(self, machine: int) -> Events:
+        """Plan without a machine."""
+        self._lost.add(machine)
+        return self._step(self.now)
+
+    def restore_server(self, machine: int) -> Events:
+        """Plan with a machine again."""
+        self._lost.remove(machine)
+        return self._step(self.now)
+
+    def _step(
+        self,
+        slot: int,
+        *,
+        ends: Mapping[str, int] | None = None,
+        outcome: list[Decided[Submission]] | None = None,
+        ask: bool = False,
+    ) -> Events:
+        """Tell the driver what happened; `ends` are the last slots of the jobs that are done."""
+        ends = ends or {}
+        before, cut = self.driver.by_uid, self._cut_short
+        facts = Facts(dict(self._specs), ended=frozenset(ends), down=frozenset(self._lost))
+        self.has_failed = True
+        try:
+            decided = self.driver.step(slot, facts, ask=ask)
+        except Exception as error:
+            own = own_error(error, self.policy, "decide", slot)
+            if own is None:
+                raise
+            raise own from error
+        self.has_failed = False
+        if outcome is not None:
+            outcome.append(decided)
+        events = Events(cut_short=self._cut_short - cut)
+        for uid in decided.completed:
+            entry = before[uid]
+            utility = float(entry.spec.job.utility(ends[uid] - entry.arrived))
+            events.completed.append(Completion(entry.job.id, ends[uid], utility))
+            events.done += int(entry.done)
+        for uid in decided.given_up:
+            entry = before[uid]
+            events.gone.append(entry.job.id)
+            events.done += int(entry.done)
+            events.wasted += int(entry.done)
+            events.given_up_after_start += entry.done > 0
+        names = {uid: entry.job.id for uid, entry in (before | self.driver.by_uid).items()}
+        events.broken += [names[uid] for uid in decided.late]
+        for uid in (*decided.completed, *decided.given_up, *decided.rejected):
+            del self._specs[uid]
+        return events
+
+    # -- a search that can be repeated -------------------------------------------------------------
+
+    @property
+    def _cut_short(self) -> int:
+        return self.policy.cut_short if isinstance(self.policy, Repeating) else 0
+
+    @property
+    def rounds_done(self) -> int:
+        """Rounds of the search in the last call."""
+        return self.policy.rounds_done if isinstance(self.policy, Repeating) else 0
+
+    def repeat_rounds(self, rounds: int | None) -> None:
+        """Do exactly so many rounds in the next calls; None: as many as there is time for."""
+        if isinstance(self.policy, Repeating):
+            self.policy.rounds_given = rounds
+
+    # -- what lasts --------------------------------------------------------------------------------
+
+    def state(self) -> dict[str, Any]:
+        """Plain data from which `restore` goes on, with a policy of the same making."""
+        return {"driver": self.driver.state(), "policy": policy_state(self.policy)}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from what `state` gave."""
+        for found in state["driver"]["entries"]:
+            uid = found["uid"]
+            self._specs[uid] = Submission(uid, job_from_dict(found["spec"]))
+        self.driver.restore(state["driver"], self._specs, _unchanged)
+        self._lost = set(self.driver.down)
+        jobs = {index: entry.job for index, entry in self.driver.entries.items()}
+        restore_policy(self.policy, state["policy"], jobs, self.driver.site)
+
+
+def _unchanged(found: Mapping[str, Any], _: Submission | None) -> Submission:
+    raise AssertionError(f"a submitted job is never edited: {found['uid']}")
+
+
+def is_done(entry: Live) -> bool:
+    """Whether all work of a job is done, as the driver judges it."""
+    return entry.done > 0 and entry.remaining <= TOLERANCE * max(1.0, entry.work)
+
+
+# -- calls -------------------------------------------------------------------------------------
+
+
+Answer = Decision | Progress | Change
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What a call led to.
+
+    Parameters
+    ----------
+    answer : Decision, Progress or Change
+        What the caller is told.
+    change : Change
+        What it did to the other jobs.
+    totals : Totals
+        The counts after it.
+    """
+
+    answer: Answer
+    change: Change
+    totals: Totals
+
+
+def carry_out(service: Service, totals: Totals, call: str, arguments: Mapping[str, Any]) -> Effect:
+    """Make one call; an error in its arguments leaves everything as it was."""
+    before = service.planned()
+    decision, events, own = CALLS[call](service, **arguments)
+    change = change_between(
+        before,
+        service.planned(),
+        own,
+        completed=events.completed,
+        gone=events.gone,
+        broken=events.broken,
+    )
+    if call == "advance":  # what completed leaves the plan without a loss
+        gone = tuple(events.gone)
+        progress = Progress(service.now, tuple(events.completed), gone)
+        return Effect(progress, Change(given_up=gone), counted(totals, call, None, events))
+    answer = change if decision is None else decision
+    return Effect(answer, change, counted(totals, call, decision, events))
+
+
+def counted(totals: Totals, call: str, decision: Decision | None, events: Events) -> Totals:
+    """`totals` after a call."""
+    return replace(
+        totals,
+        submitted=totals.submitted + (call == "submit"),
+        refused=totals.refused + (decision is not None and not decision.admitted),
+        completed=totals.completed + len(events.completed),
+        cancelled=totals.cancelled + (call == "cancel"),
+        given_up=totals.given_up + len(events.gone),
+        given_up_after_start=totals.given_up_after_start + events.given_up_after_start,
+        broken_promises=totals.broken_promises + len(events.broken),
+        worker_slots_done=totals.worker_slots_done + events.done,
+        worker_slots_wasted=totals.worker_slots_wasted + events.wasted,
+        cut_short=totals.cut_short + events.cut_short,
+        utility=totals.utility + math.fsum(done.utility for done in events.completed),
+    )
+
+
+Result = tuple[Decision | None, Events, str | None]
+
+
+def _advance(service: Service, now: int) -> Result:
+    until = integer(now, "now", minimum=service.now)
+    return None, service.advance(until) if until > service.now else Events(), None
+
+
+def _submit(service: Service, job: Job) -> Result:
+    service.check_new(job)
+    return *service.submit(job), job.id
+
+
+def _cancel(service: Service, job_id: str) -> Result:
+    return None, service.cancel(service.find(job_id)), job_id
+
+
+def _finish(service: Service, job_id: str) -> Result:
+    return None, service.complete(service.find(job_id)), job_id
+
+
+def _revise(service: Service, job_id: str, remaining_work: int) -> Result:
+    entry = service.find(job_id)
+    return None, service.revise([(entry, _work(remaining_work, "remaining_work"))]), None
+
+
+def _revise_all(service: Service, remaining_work: Mapping[str, int]) -> Result:
+    if not isinstance(remaining_work, Mapping):
+        wanted = "expected a mapping of ids to worker-slots"
+        raise InstanceError("remaining_work", f"{wanted}, got {describe(remaining_work)}")
+    found = [
+        (service.find(job_id), _work(work, f"remaining_work[{job_id!r}]"))
+        for job_id, work in remaining_work.items()
+    ]
+    return None, service.revise(found) if found else Events(), None
+
+
+def _work(value: int, name: str) -> int:
+    return integer(value, name, minimum=1)
+
+
+def _lose(service: Service, server: str) -> Result:
+    return None, service.lose(service.locate(server, lost=False)), None
+
+
+def _restore(service: Service, server: str) -> Result:
+    return None, service.restore_server(service.locate(server, lost=True)), None
+
+
+CALLS: dict[str, Callable[..., Result]] = {
+    "advance": _advance,
+    "submit": _submit,
+    "cancel": _cancel,
+    "finish": _finish,
+    "revise": _revise,
+    "revise_all": _revise_all,
+    "lose": _lose,
+    "restore": _restore,
+}

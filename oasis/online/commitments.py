@@ -1,0 +1,199 @@
+"""OASiS on a horizon that rolls: a schedule, once fixed, changes only if it cannot be kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from copy import deepcopy
+from typing import Any
+
+from oasis.model.cluster import Cluster
+from oasis.model.decision import Decision
+from oasis.model.instance_file import cluster_to_dict
+from oasis.model.job import Job
+from oasis.model.schedule import SERVER, Schedule
+from oasis.model.validation import LARGEST_SIZE, integer
+from oasis.online import rolling
+from oasis.online.best_schedule import decide
+from oasis.online.completions import completions
+from oasis.online.ledger import Ledger
+from oasis.online.prices import PriceBounds
+from oasis.online.recourse.live_job import LiveJob, grid_of, on_grid
+from oasis.online.search import Rest, Search
+
+
+class Commitments:
+    """Algorithm 1 over the next `lookahead` slots.
+
+    An admitted job keeps its schedule and is promised its completion. If a server of its schedule
+    is lost or its work turns out to be another, Algorithm 2 places the rest of the work at the
+    prices of the moment. Demands are rounded to multiples of a small power of two, so that a
+    cancelled job leaves no trace in the ledger.
+
+    Parameters
+    ----------
+    cluster : Cluster
+        Servers and the length of a slot.
+    lookahead : int
+        Slots that the plan reaches ahead; the present one is the first.
+    bounds : PriceBounds
+        U and L, such as those of past jobs (`PriceBounds.from_jobs` with the horizon `lookahead`).
+    patience : int, optional
+        A completion counts within so many slots from the arrival on. Default: twice `lookahead`.
+
+    Attributes
+    ----------
+    live : dict of int to LiveJob
+        Admitted jobs by key, in order of arrival.
+    broken : list of int
+        Keys of the jobs whose promise could not be kept since this was last emptied.
+    """
+
+    def __init__(
+        self, cluster: Cluster, lookahead: int, bounds: PriceBounds, patience: int | None = None
+    ) -> None:
+        if bounds.worker.log_lower.shape != (len(cluster.resources),):
+            raise ValueError(f"bounds: expected one for each of {', '.join(cluster.resources)}")
+        self.cluster, self.bounds = cluster, bounds
+        self.lookahead = integer(lookahead, "lookahead", minimum=1, maximum=LARGEST_SIZE)
+        given = 2 * self.lookahead if patience is None else patience
+        self.patience = integer(given, "patience", minimum=1, maximum=2 * LARGEST_SIZE)
+        self.ledger = Ledger.idle(cluster, self.lookahead, bounds)
+        self.live: dict[int, LiveJob] = {}
+        self.broken: list[int] = []
+        self._grid = grid_of(cluster)
+        self._lost: set[tuple[str, int]] = set()
+
+    @property
+    def now(self) -> int:
+        """The present slot, which has not begun."""
+        return self.ledger.origin
+
+    def advance(self, now: int) -> None:
+        """Let everything that is planned before slot `now` happen."""
+        for live in self.live.values():
+            live.run_until(now)
+        self.ledger.roll(now, self.bounds)
+
+    def submit(self, key: int, job: Job) -> Decision:
+        """Decide on a job that arrives in the present slot (Alg. 1, l. 5-12)."""
+        floor, seconds = self.bounds.min_utility_fraction, self.cluster.slot_seconds
+        ends = completions(job, self.ledger.end, seconds, floor)
+        rest = Rest(self.now, job.work(seconds), ends)
+        decision = decide(Search(on_grid(job, self._grid), self.ledger, rest=rest))
+        if decision.schedule is not None:
+            live = LiveJob.of(
+                key, job, self.cluster, job.arrival + self.patience, self._grid, floor
+            )
+            live.schedule, live.promise = decision.schedule, decision.completion
+            self.live[key] = live
+            self.ledger.commit(live.job, decision.schedule, self.bounds)
+        return decision
+
+    def leave(self, key: int) -> None:
+        """Let a job go that is complete, or that nobody wants any more."""
+        live = self.live.pop(key, None)
+        if live is not None:
+            self._release(live)
+
+    def revise(self, key: int, work: int) -> bool:
+        """Plan for other work than was left of a job; False if nothing pays for it any more.
+
+        Less work than was planned changes nothing, unless it then completes no later.
+        """
+        live = self.live[key]
+        before = live.schedule
+        self._release(live)
+        fewer = work < live.remaining
+        live.remaining = work
+        found = self._find(live)
+        if fewer and before is not None and (found is None or found[0] > before.completion):
+            self._commit(live, before)
+            return True
+        return self._place(live, found)
+
+    def lose(self, servers: Iterable[tuple[str, int]]) -> list[int]:
+        """Plan without these servers; keys of the jobs for whose rest nothing pays any more."""
+        hit: dict[int, LiveJob] = {}
+        for group, index in servers:
+            for key, live in self.live.items():
+                if _uses(live, group, index):
+                    hit[key] = live
+                    self._release(live)
+            self._lost.add((group, index))
+            getattr(self.ledger, group).lose(index)
+        return [key for key, live in hit.items() if not self._place(live, self._find(live))]
+
+    def restore_server(self, group: str, index: int) -> None:
+        """Plan with a server again."""
+        self._lost.remove((group, index))
+        capacity = getattr(self.cluster, f"{group}_capacity")[index]
+        getattr(self.ledger, group).set_capacity(index, capacity, getattr(self.bounds, group))
+
+    def copy(self) -> Commitments:
+        """A copy that shares nothing that changes."""
+        kept: list[object] = [self.cluster, self.bounds]
+        for live in self.live.values():
+            kept += [live.job, live.table, live.schedule]
+        return deepcopy(self, {id(thing): thing for thing in kept})
+
+    def _release(self, live: LiveJob) -> None:
+        if live.schedule is not None:
+            self.ledger.release(live.job, live.schedule, self.bounds)
+            live.schedule = None
+
+    def _commit(self, live: LiveJob, schedule: Schedule) -> None:
+        live.schedule = schedule
+        self.ledger.commit(live.job, schedule, self.bounds)
+
+    def _find(self, live: LiveJob) -> tuple[int, Schedule] | None:
+        """The best schedule of the rest of a job, and its completion; None if nothing pays."""
+        until = min(live.last, self.ledger.end - 1)
+        if live.earliest(self.now) > until:
+            return None
+        search = Search(live.job, self.ledger, rest=live.rest(self.now, until))
+        split = search.best()
+        if split is None:
+            return None
+        schedule = search.schedule(split)
+        return schedule.completion, schedule
+
+    def _place(self, live: LiveJob, found: tuple[int, Schedule] | None) -> bool:
+        """Commit what was found for the rest of a job; if nothing was, it is given up."""
+        if live.promise is not None and (found is None or found[0] > live.promise):
+            self.broken.append(live.key)
+            live.promise = None
+        if found is None:
+            del self.live[live.key]
+            return False
+        self._commit(live, found[1])
+        return True
+
+    def state(self) -> dict[str, Any]:
+        """Plain data from which `restore` goes on."""
+        return {
+            "cluster": cluster_to_dict(self.cluster),
+            "now": self.now,
+            "lost": sorted(self._lost),
+            "live": [rolling.live_to_dict(live) for live in self.live.values()],
+            "arrays": rolling.arrays_to_text(self.ledger.arrays()),
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from what `state` gave, on the same cluster."""
+        arrays = rolling.arrays_from_text(state["arrays"])
+        self.ledger = Ledger.restored(self.cluster, arrays, state["now"])
+        for group, index in state["lost"]:
+            self._lost.add((group, index))
+            getattr(self.ledger, group).lose(index)
+        floor = self.bounds.min_utility_fraction
+        for entry in state["live"]:
+            end = entry["job"]["arrival"] + self.patience
+            live = rolling.live_from_dict(entry, self.cluster, end, self._grid, floor)
+            self.live[live.key] = live
+
+
+def _uses(live: LiveJob, group: str, server: int) -> bool:
+    if live.schedule is None:
+        return False
+    rows = live.schedule.workers if group == "worker" else live.schedule.ps
+    return bool((rows[:, SERVER] == server).any())

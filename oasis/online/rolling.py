@@ -1,0 +1,115 @@
+"""What OASiS and recourse share where the horizon rolls: live jobs as plain data, their plan."""
+
+from __future__ import annotations
+
+import base64
+import io
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from oasis.model import rounding
+from oasis.model.cluster import Cluster
+from oasis.model.instance_file import job_from_dict, job_to_dict
+from oasis.model.schedule import COUNT, SLOT, Schedule
+from oasis.online.answers import Planned
+from oasis.online.recourse.live_job import LiveJob
+from oasis.scheduling.job import Allocation, PolicyJob
+from oasis.scheduling.policy import View
+from oasis.scheduling.site import Site, allocations
+
+LEAST_REACH = 1000  # slots
+Arrays = Mapping[str, npt.NDArray[np.generic]]
+
+
+def planned(live: Iterable[LiveJob]) -> Planned:
+    """Schedule and utility at its completion of every live job, by id; 0 if it has none."""
+    return {
+        job.job.id: (
+            job.schedule,
+            job.utility_at(job.schedule.completion) if job.schedule is not None else 0.0,
+        )
+        for job in live
+    }
+
+
+def restricted(schedule: Schedule, end: int) -> Schedule | None:
+    """The part of `schedule` before slot `end`; None if nothing runs there."""
+    workers = schedule.workers[: np.searchsorted(schedule.workers[:, SLOT], end)]
+    if not len(workers):
+        return None
+    ps = schedule.ps[: np.searchsorted(schedule.ps[:, SLOT], end)]
+    return Schedule(schedule.job_id, workers, ps)
+
+
+def held_ahead(
+    live: Mapping[int, LiveJob], end: int, site: Site
+) -> dict[int, list[tuple[int, Allocation]]]:
+    """What each job is planned to hold in the slots before `end`, by its key."""
+    found = {}
+    for key, job in live.items():
+        part = None if job.schedule is None else restricted(job.schedule, end)
+        if part is not None:
+            found[key] = list(allocations(part, site).items())
+    return found
+
+
+def reach_of(lookahead: int) -> int:
+    """Delays for which the utility of a job is known that is decided on anew."""
+    return max(LEAST_REACH, 2 * lookahead)
+
+
+def differs(live: LiveJob, left: int) -> bool:
+    """Whether the plan of a job does not do the `left` worker-slots that are really left of it.
+
+    The plan of a gang may do more than its work: its last slot does a whole minimum.
+    """
+    spare = 0
+    if live.schedule is not None and live.job.min_workers > 1:
+        spare = int(live.schedule.workers[:, COUNT].sum())
+    return not (left == live.remaining or live.remaining < left <= spare)
+
+
+def work_left(job: PolicyJob, view: View) -> int:
+    """Whole worker-slots that are left of a job that has not finished: at least one."""
+    return max(1, int(rounding.ceil(view.remaining(job))))
+
+
+def live_to_dict(live: LiveJob) -> dict[str, Any]:
+    """Plain data of a live job; its table and its demands on the grid follow from the job."""
+    return {
+        "key": live.key,
+        "job": job_to_dict(live.job.original),
+        "remaining": live.remaining,
+        "done": live.done,
+        "promise": live.promise,
+        "value": live.value,
+        "schedule": live.schedule.to_dict() if live.schedule is not None else None,
+    }
+
+
+def live_from_dict(
+    entry: Mapping[str, Any], cluster: Cluster, end: int, grid: dict[str, float], floor: float
+) -> LiveJob:
+    """The inverse of `live_to_dict`; `end` and `floor` are those that it was made with."""
+    live = LiveJob.of(entry["key"], job_from_dict(entry["job"]), cluster, end, grid, floor)
+    for name in ("remaining", "done", "promise", "value"):
+        setattr(live, name, entry[name])
+    if entry["schedule"]:
+        live.schedule = Schedule.from_dict(entry["schedule"])
+    return live
+
+
+def arrays_to_text(arrays: Arrays) -> str:
+    """Arrays as text for JSON, to the last bit; the ledger's are mostly zeros, which shrink."""
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, allow_pickle=False, **dict(arrays))
+    return base64.b64encode(buffer.getvalue()).decode("ascii")
+
+
+def arrays_from_text(text: str) -> dict[str, npt.NDArray[np.generic]]:
+    """The inverse of `arrays_to_text`."""
+    with np.load(io.BytesIO(base64.b64decode(text)), allow_pickle=False) as archive:
+        return {name: archive[name] for name in archive.files}
