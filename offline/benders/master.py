@@ -196,16 +196,20 @@ class CountModel(ScheduleModel):
     def require(self, workers: str, ps: str) -> None:
         """Let counts be ``pulp.LpInteger`` or ``pulp.LpContinuous``; completions stay binary.
 
-        With workers in fractions, a job may run in part of a slot, so that its minimum holds for
-        that part: otherwise the master would have a binary variable for each gang and slot.
+        Whether a gang runs in a slot stays binary, too: with fractions of that, its minimum would
+        say nothing, and plans would be far from what gangs can do.
         """
         for c in self.jobs:
-            for category, variables in ((workers, c.workers), (ps, c.ps), (workers, c.runs)):
+            kinds = ((workers, c.workers), (ps, c.ps), (pulp.LpInteger, c.runs))
+            for category, variables in kinds:
                 for variable in variables.values():
                     variable.cat = category
 
     def require_whole(self, workers: range, ps: range) -> None:
-        """Let the workers and parameter servers of these slots be integers, others fractions."""
+        """Let the workers and parameter servers of these slots be integers, others fractions.
+
+        So is whether a gang runs: a dive makes many plans, each of which must take little time.
+        """
         for c in self.jobs:
             for slots, variables in ((workers, c.workers), (ps, c.ps)):
                 for (slot, _), variable in variables.items():

@@ -120,6 +120,22 @@ def test_every_method_agrees_with_the_enumeration(
             assert found.status is Status.OPTIMAL, seed
 
 
+@pytest.mark.parametrize("method", ["milp", "benders", "both", "colgen"])
+def test_every_method_takes_gangs_without_parameter_servers(method: str) -> None:
+    """All-reduce on a cluster that hosts no parameter server at all."""
+    for seed in with_a_gang()[::4]:
+        instance = gangs(seed)
+        jobs = tuple(
+            replace(job, worker={**job.worker, "bandwidth_gbps": 0.0}, ps={}, gradient_mb=0.0)
+            for job in instance.jobs
+        )
+        alone = replace(instance, cluster=replace(instance.cluster, ps_servers=()), jobs=jobs)
+        exact = solve(alone, "bruteforce").objective
+        found = solve(alone, method, work_limit=0.3 if method == "colgen" else 60.0)
+        assert oasis.verify(alone, found) == pytest.approx(exact, rel=1e-6), seed
+        assert found.upper_bound >= exact * (1 - 1e-9), seed
+
+
 def test_masters_and_dives_alone_find_the_optimum_of_gangs(
     optima: dict[int, float], monkeypatch: pytest.MonkeyPatch
 ) -> None:

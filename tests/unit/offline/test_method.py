@@ -12,7 +12,7 @@ import offline
 from oasis import Schedule
 from oasis.model.validation import LARGEST_SEED
 from oasis.solvers.budget import Budget
-from offline import Status, solve
+from offline import Gap, Status, WorkLimit, solve
 from offline.column_generation.bound import configuration_bound
 from offline.model.milp import CompactParams
 from offline.problem import Method
@@ -48,6 +48,21 @@ def test_a_method_by_name_and_by_its_function_are_the_same(method: str) -> None:
         same.objective,
         same.parameters,
     )
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_criteria_and_their_shorthands_are_the_same(method: str) -> None:
+    one = solve(TINY, method, stop=WorkLimit(0.3) | Gap(0.5))
+    same = solve(TINY, method, stop=Gap(0.5), work_limit=0.3)
+    assert (one.status, one.objective, one.parameters) == (
+        same.status,
+        same.objective,
+        same.parameters,
+    )
+    if method != "bruteforce":
+        told = {"work_limit": 0.3, "gap": 0.5}
+        assert one.parameters.items() >= told.items()
+        assert "time_limit" not in one.parameters
 
 
 @pytest.mark.parametrize("method", METHODS)
