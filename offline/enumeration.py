@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from oasis.certify.verify import verify
+from oasis.model.errors import InputError
 from oasis.model.job import Job
 from oasis.model.schedule import Schedule, placements
 from oasis.solvers import Status
@@ -73,9 +74,9 @@ class Enumeration(Method[EnumerationParams]):
 
 def _refuse(steps: int, most: int) -> None:
     if steps > most:
-        raise ValueError(
-            f"the instance is too large for brute force: {steps} steps, at most {most}; "
-            "use method 'auto'"
+        raise InputError(
+            "the instance is too large for brute force",
+            f"{steps} steps, at most {most}; use method 'auto'",
         )
 
 

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Generic, TypeVar, cast
 
 import numpy as np
 
+from oasis.model.errors import InputError
 from oasis.model.instance import Instance
 from oasis.solvers import Status
 from oasis.solvers.budget import Budget
@@ -100,7 +101,7 @@ def checked_params(
         return kind.from_dict(params)
     if not isinstance(params, kind):
         expected, found = kind.__name__, type(params).__name__
-        raise ValueError(f"params: method {method!r} takes {expected}, got {found}")  # noqa: TRY004
+        raise InputError("params", f"method {method!r} takes {expected}, got {found}")
     return params
 
 

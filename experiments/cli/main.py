@@ -7,12 +7,14 @@ import gc
 import os
 import sys
 import threading
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NoReturn
 
 from experiments.cli.exit_codes import (
     BAD_INPUT,
+    BUG,
     DONE,
     INTERRUPTED,
     InterruptedWorkError,
@@ -55,14 +57,14 @@ def seldom_collected() -> Iterator[None]:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit with a code of `experiments.cli.exit_codes`."""
-    if (sys.argv[1:] if arguments is None else arguments) == ["--version"]:
+    words = sys.argv[1:] if arguments is None else arguments
+    if words == ["--version"]:
         print_version()  # without the time that it takes to load the commands
         _leave(DONE)
     try:
         with seldom_collected():
             from experiments.cli.app import app_for, run_app  # noqa: PLC0415 (needs an extra)
 
-            words = sys.argv[1:] if arguments is None else arguments
             app = app_for(words)
             starting.work_begins()
             with sigterm_as_ctrl_c():
@@ -79,13 +81,17 @@ def main(arguments: list[str] | None = None) -> None:
         code = _fail("interrupted", INTERRUPTED)
     except InterruptedWorkError as error:
         code = _fail(str(error), INTERRUPTED)
-    except OSError as error:
+    except OasisError as error:
+        if "--verbose" in words and error.__cause__ is not None:  # of code that is the user's own
+            _show(error.__cause__)
+        code = _fail(str(error))
+    except OSError as error:  # a file of the user's that cannot be read or written
         where = f"{error.filename}: " if error.filename else ""
         code = _fail(f"{where}{error.strerror or error}")
-    except (OasisError, ValueError, OverflowError) as error:
-        code = _fail(str(error))
     except MemoryError:
         code = _fail("not enough memory for an instance of this size")
+    except Exception as error:  # noqa: BLE001 (it is shown, and the exit code says whose fault it is)
+        code = _bug(error, is_verbose="--verbose" in words)
     _leave(code)
 
 
@@ -97,6 +103,19 @@ def _leave(code: int) -> NoReturn:
         sys.stderr.flush()
         os._exit(code)
     sys.exit(code)
+
+
+def _bug(error: Exception, *, is_verbose: bool) -> int:
+    """Say that the program is at fault, with the traceback if it was asked for."""
+    if is_verbose:
+        _show(error)
+    more = "" if is_verbose else "; run again with --verbose for the traceback"
+    said = f": {error}" if str(error) else ""
+    return _fail(f"a bug: {type(error).__name__}{said}{more}", BUG)
+
+
+def _show(error: BaseException) -> None:
+    sys.stderr.write("".join(traceback.format_exception(error)))
 
 
 def _fail(message: str, code: int = BAD_INPUT) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import logging
-import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Annotated, Any
@@ -12,7 +11,6 @@ from typing import Annotated, Any
 import typer
 
 from experiments.cli.console import note
-from oasis.model.errors import OasisError
 
 LOGGERS = ("oasis", "offline", "baselines", "experiments")
 Command = Callable[..., Any]
@@ -25,12 +23,7 @@ def with_verbose(command: Command) -> Command:
         if not verbose:
             return command(**arguments)
         with logging_to_stderr():
-            try:
-                return command(**arguments)
-            except OasisError as error:
-                if error.__cause__ is not None:  # raised by code that is not the toolkit's own
-                    note("".join(traceback.format_exception(error.__cause__)).rstrip())
-                raise
+            return command(**arguments)
 
     flag = inspect.Parameter(
         "verbose",
@@ -40,8 +33,8 @@ def with_verbose(command: Command) -> Command:
             bool,
             typer.Option(
                 "--verbose",
-                help="Log on standard error what is being done, and show tracebacks of errors in "
-                "policies of your own.",
+                help="Log on standard error what is being done, and show tracebacks of bugs, and "
+                "of errors in policies of your own.",
             ),
         ],
     )
@@ -52,6 +45,22 @@ def with_verbose(command: Command) -> Command:
     wrapper.__signature__ = signature.replace(parameters=[*own, flag])  # type: ignore[attr-defined]
     wrapper.__doc__ = command.__doc__
     return wrapper
+
+
+class CommandGroup(typer.Typer):
+    """Commands that all have the flag ``--verbose``."""
+
+    def command(  # type: ignore[override]
+        self, name: str | None = None, **options: Any
+    ) -> Callable[[Command], Command]:
+        """Decorate a function: it becomes the command `name`."""
+        add = super().command(name, **options)
+
+        def decorate(command: Command) -> Command:
+            add(with_verbose(command))
+            return command
+
+        return decorate
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from experiments.evaluation.provenance import check_digest, instance_digest
 from oasis.certify.certificate import certify
 from oasis.certify.verify import verify
 from oasis.model.document import entry, mapping, optional, real, text
-from oasis.model.errors import OasisError, VerificationError
+from oasis.model.errors import InputError, VerificationError
 from oasis.model.instance import Instance
 from oasis.model.instance_file import read
 from oasis.model.schedule import schedules_by_job
@@ -153,9 +153,10 @@ def check_document(instance: Instance, data: Any) -> Checked:
     check = {"run": _check_run, "solve": _check_offline, "ratio": _check_ratio}.get(kind)
     result = result_from_dict(data)
     if check is None:
-        raise OasisError(
-            f"kind: expected schedules to verify: a result of run, solve or ratio, or an object "
-            f"with {SCHEDULES!r}, got a result of {kind}"
+        raise InputError(
+            "kind",
+            f"expected schedules to verify: a result of run, solve or ratio, or an object "
+            f"with {SCHEDULES!r}, got a result of {kind}",
         )
     found = check(instance, result)
     _compare_figures(data, result.to_dict(), "")

@@ -12,11 +12,10 @@ import oasis
 from experiments.evaluation.intervals import interval_of, scale_of
 from experiments.evaluation.policies import POLICIES, entry_of
 from oasis.model.document import entry, mapping, text
-from oasis.model.errors import located_at
+from oasis.model.errors import InputError, describe, located_at
 from oasis.model.files import frame
 from oasis.model.instance import Instance, expect_instance
 from oasis.model.summary import Facts, Summarised
-from oasis.model.validation import describe
 from oasis.scheduling.policy_check import parameters_of, report_of
 from oasis.simulator import Outcome, Policy, Workload, replay
 from oasis.simulator.outcome import JobTimes
@@ -230,7 +229,7 @@ def figures(run: Run) -> dict[str, Any]:
     """
     outcome = run.outcome
     if outcome is None:
-        raise ValueError(f"{run.policy}: expected a simulated run")
+        raise InputError(run.policy, "expected a simulated run")
     return {
         "total_utility": run.total_utility,
         "admitted": run.admitted,

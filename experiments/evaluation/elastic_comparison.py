@@ -19,7 +19,7 @@ from experiments.evaluation.comparison import (
 )
 from experiments.evaluation.live import planning_policy
 from experiments.evaluation.policies import OASIS, POLICIES, RECOURSE, entry_of
-from oasis.model.errors import InstanceError
+from oasis.model.errors import InputError, InstanceError
 from oasis.model.groups import TaskGroup
 from oasis.model.job import Job
 from oasis.model.rounding import FloatArray
@@ -131,7 +131,7 @@ class ElasticModel:
 
     def __init__(self, made: ElasticWorkload, slot_seconds: float) -> None:
         if not slot_seconds > 0:
-            raise ValueError(f"slot_seconds: expected a time > 0, got {slot_seconds}")
+            raise InputError("slot_seconds", f"expected a time > 0, got {slot_seconds}")
         for k, job in enumerate(made.workload.jobs):
             if not job.has_utility:
                 expected = (
@@ -408,7 +408,7 @@ def _bounds(model: ElasticModel, slots: int, options: Mapping[str, Any]) -> Pric
     whole = POLICIES[OASIS].resolve(options)
     for option in ("granularity", "bounds"):
         if option in options:
-            raise ValueError(f"oasis.{option}: expected none on elastic jobs")
+            raise InputError(f"oasis.{option}", "expected none on elastic jobs")
     return PriceBounds.from_jobs(
         model.jobs(),
         cluster_of(model.site),

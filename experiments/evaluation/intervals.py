@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from oasis.model.errors import InputError
 from oasis.model.extras import require
 
 CONFIDENCE = 0.95
@@ -94,14 +95,14 @@ def interval_of(values: Sequence[float], scale: str = "any") -> Interval:
     least, most = LIMITS[scale]
     for value in values:
         if not least * (1 - ROUNDING) <= value <= most * (1 + ROUNDING):
-            raise ValueError(f"values: expected {least:g} to {most:g} for {scale}, got {value!r}")
+            raise InputError("values", f"expected {least:g} to {most:g} for {scale}", value)
     if any(math.isinf(value) for value in values):
         return Interval(_infinite_mean(values), math.nan, math.nan, len(values), NONE)
     if scale == "ratio":
         return _geometric(values)
     for value in values:
         if abs(value) > LARGEST:
-            raise ValueError(f"values: expected at most {LARGEST:g} in size, got {value!r}")
+            raise InputError("values", f"expected at most {LARGEST:g} in size", value)
     mean, half = mean_and_half_width(values)
     return _cut(mean, mean - half, mean + half, len(values), (least, most))
 

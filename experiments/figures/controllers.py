@@ -27,7 +27,7 @@ from experiments.figures.figure import (
     half_widths,
 )
 from experiments.plotting.canvas import MARKERS, SMALL, axes, fill, ink, legend_below
-from oasis.model.errors import InstanceError
+from oasis.model.errors import InputError, located_at
 from oasis.simulator import ElasticWorkload, elastic_from_dict, replay
 from oasis.traces.plain import read_plain
 from offline.elastic_bound import ElasticBound, elastic_bound, mean_completion_bound
@@ -60,19 +60,18 @@ def of_trace(path: str | os.PathLike[str], window: int, jobs: int = JOBS) -> lis
     ValueError
         If the trace has no such window.
     """
-    try:
+    with located_at("trace"), located_at(source=path):
         trace = read_plain(path)
-    except InstanceError as error:
-        raise ValueError(f"trace: {os.fspath(path)}: {error}") from None
     found = [
         Recorded(job.submitted, job.duration, job.gpus)
         for job in sorted(trace.jobs, key=lambda job: job.submitted)
         if LEAST_GPUS <= job.gpus <= MOST_GPUS and SHORTEST <= job.duration <= LONGEST
     ]
     if (window + 1) * jobs > len(found):
-        raise ValueError(
-            f"trace: expected {(window + 1) * jobs} jobs of {LEAST_GPUS} to {MOST_GPUS} GPUs that "
-            f"ran {SHORTEST:g} to {LONGEST:g} s, got {len(found)}"
+        raise InputError(
+            "trace",
+            f"expected {(window + 1) * jobs} jobs of {LEAST_GPUS} to {MOST_GPUS} GPUs that "
+            f"ran {SHORTEST:g} to {LONGEST:g} s, got {len(found)}",
         )
     return found[window * jobs : (window + 1) * jobs]
 

@@ -32,6 +32,7 @@ from experiments.plotting.canvas import (
     legend_below,
     paper,
 )
+from oasis.model.errors import InputError
 
 # Fig. 3: total utility at T = 300, by policy and number of jobs.
 FIG3: Mapping[str, Mapping[int, float]] = {
@@ -170,8 +171,12 @@ def testbed(settings: FigureSettings) -> dict[str, Any]:
     ValueError
         If the settings ask for others.
     """
-    if settings.preset != TESTBED or settings.servers is not None:
-        raise ValueError("preset, servers: expected neither, the testbed has its own")
+    for name, value, own in (
+        ("preset", settings.preset, TESTBED),
+        ("servers", settings.servers, None),
+    ):
+        if value != own:
+            raise InputError(name, "expected none, the testbed has its own", value)
     return {"preset": TESTBED, "jobs": settings.job_counts((TESTBED_JOBS,))}
 
 
@@ -373,8 +378,9 @@ def fig5_grid(settings: FigureSettings) -> dict[str, Any]:
     ValueError
         If the settings ask for other machines or policies.
     """
-    if settings.servers is not None or settings.policies is not None:
-        raise ValueError("servers, policies: expected neither, Fig. 5 varies its own")
+    for name in ("servers", "policies"):
+        if getattr(settings, name) is not None:
+            raise InputError(name, "expected none, Fig. 5 varies its own")
     instances = [
         {
             "preset": settings.preset,
@@ -479,7 +485,7 @@ def fig6_grid(settings: FigureSettings) -> dict[str, Any]:
         If the settings ask for other policies.
     """
     if settings.policies is not None:
-        raise ValueError("policies: expected none, Fig. 6 is of OASiS alone")
+        raise InputError("policies", "expected none, Fig. 6 is of OASiS alone")
     instances = {
         "preset": settings.preset,
         "jobs": settings.job_counts((100, 200, 300, PUBLISHED_JOBS)),

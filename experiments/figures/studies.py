@@ -11,6 +11,7 @@ from experiments.evaluation.policies import FLOOR, PAPER_FLOOR
 from experiments.figures.figure import PublishedFigure, Row, amount, fraction, groups, half_widths
 from experiments.figures.settings import FigureSettings
 from experiments.plotting.canvas import LINES, MARKERS, SMALL, axes, legend_below, paper
+from oasis.model.errors import InputError
 from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION
 
 
@@ -33,10 +34,9 @@ def calibrated(settings: FigureSettings, jobs: int, servers: int, horizon: int) 
 
 def refuse_what_is_fixed(settings: FigureSettings) -> None:
     """Raise `ValueError` for settings that a study fixes itself: policies and sizes."""
-    if settings.policies is not None:
-        raise ValueError("policies: expected none, the study has policies of its own")
-    if settings.jobs is not None or settings.servers is not None:
-        raise ValueError("jobs, servers: expected neither, the study has families of its own")
+    for name in ("policies", "jobs", "servers"):
+        if getattr(settings, name) is not None:
+            raise InputError(name, "expected none, the study has its own")
 
 
 def family(cell: Row) -> str:

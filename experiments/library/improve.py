@@ -26,7 +26,7 @@ from experiments.library.store import (
 from oasis.certify.verify import verify
 from oasis.driver.journal import JournalLock
 from oasis.model.document import entry, mapping, text
-from oasis.model.errors import OasisError
+from oasis.model.errors import InputError
 from oasis.model.instance import Instance
 from oasis.model.schedule import Schedule, schedules_by_job
 from oasis.online.recourse.policy import Recourse
@@ -317,7 +317,7 @@ def problem_of(library: Library, data: Any, name: str | None) -> Problem:
     if name is not None:
         return problem_named(name)
     if "instance" not in data:
-        raise OasisError("instance: missing; expected it, or the name of an instance")
+        raise InputError("instance", "missing; expected it, or the name of an instance")
     sha256 = entry(data, "instance", lambda named: entry(named, "sha256", text))
     for record in library.records().values() if library.table.exists() else ():
         if sha256.startswith(record.fingerprint):
@@ -325,7 +325,7 @@ def problem_of(library: Library, data: Any, name: str | None) -> Problem:
     for problem in PROBLEMS.values():
         if sha256.startswith(fingerprint(problem.instance())):
             return problem
-    raise OasisError(f"instance.sha256: {sha256[:16]} is of no instance of the library")
+    raise InputError("instance.sha256", f"{sha256[:16]} is of no instance of the library")
 
 
 def _offline_result(instance: Instance, data: Any) -> tuple[OfflineResult, bool]:

@@ -19,6 +19,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from matplotlib.transforms import ScaledTranslation
 
+from oasis.model.errors import InputError
+
 SUFFIX = ".mplstyle"
 
 
@@ -51,7 +53,7 @@ def read_style(name: str | os.PathLike[str]) -> dict[str, Any]:
         return _read_file(Path(name))
     if str(name) not in style.library:
         known = f"a file that ends in {SUFFIX}, or one of {', '.join(style.available)}"
-        raise ValueError(f"style: expected {known}, got {os.fspath(name)!r}")
+        raise InputError("style", f"expected {known}", os.fspath(name))
     found: Any = style.library[str(name)]  # matplotlib types every key of its own
     return dict(found)
 
@@ -101,7 +103,7 @@ def _read_file(path: Path) -> dict[str, Any]:
         logger.removeHandler(handler)
         logger.propagate = was_propagating
     if said:
-        raise ValueError(f"style: {path}: {' '.join(said[0].split())}")
+        raise InputError("style", f"{path}: {' '.join(said[0].split())}")
     return dict(found)
 
 

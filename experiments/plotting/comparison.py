@@ -25,6 +25,7 @@ from experiments.plotting.canvas import (
     new_figure,
     shorten,
 )
+from oasis.model.errors import InputError
 
 if TYPE_CHECKING:
     from experiments.evaluation.comparison import Comparison
@@ -130,7 +131,7 @@ def plot_comparison(
     """
     known = measures_of(comparison)
     if measure is not None and measure not in known:
-        raise ValueError(f"measure: expected one of {', '.join(known)}, got {measure!r}")
+        raise InputError("measure", f"expected one of {', '.join(known)}", measure)
     shown = known[measure or next(iter(known))]
     rows = comparison.policies
     ax = axes(ax, 6.4, 1.2 + 0.4 * len(rows))

@@ -14,7 +14,7 @@ from experiments.evaluation import tables as texts
 from experiments.evaluation.tables import Facts
 from experiments.plotting.comparison import means_page
 from experiments.report.section import ReportTable, Section, inline_svg, table
-from oasis.model.errors import OasisError
+from oasis.model.errors import InputError
 from oasis.model.extras import require
 
 if TYPE_CHECKING:
@@ -153,12 +153,12 @@ def read_sweep(path: str | os.PathLike[str]) -> pa.Table:
     try:
         found = parquet.read_table(pa.BufferReader(content))
     except (pa.ArrowException, OSError):
-        raise OasisError("expected a Parquet file as `oasis sweep` writes it") from None
+        raise InputError("", "expected a Parquet file as `oasis sweep` writes it") from None
     for name in NEEDED:
         if name not in found.column_names:
-            raise OasisError(f"expected the table of `oasis sweep`, it has no column {name}")
+            raise InputError("", f"expected the table of `oasis sweep`, it has no column {name}")
     if not found.num_rows:
-        raise OasisError("expected the table of `oasis sweep`, it has no rows")
+        raise InputError("", "expected the table of `oasis sweep`, it has no rows")
     return found
 
 

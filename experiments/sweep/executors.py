@@ -23,7 +23,7 @@ from experiments.sweep.cells import Cell
 from experiments.sweep.fingerprint import fingerprint
 from experiments.sweep.store import DONE, FAILED, CellResult
 from experiments.sweep.task import MEASURED, Figures
-from oasis.model.errors import OasisError
+from oasis.model.errors import InputError
 from oasis.version import __version__
 
 WATCH_SECONDS = 0.5
@@ -107,24 +107,26 @@ def check_cluster(address: str, seconds: float) -> None:
     OasisError
         In one line: if nothing or something else answers there, or no worker comes in time.
     """
-    expected = f"scheduler: expected a Dask scheduler at {address}"
+    expected = f"expected a Dask scheduler at {address}"
     begin = monotonic()
     answered: list[Any] = []
     try:
         _run(asyncio.wait_for(_wait_for_worker(address, answered), seconds))
     except TimeoutError:
         if answered:
-            raise OasisError(f"{expected} with workers, it has none after {seconds:g} s") from None
-        raise OasisError(f"{expected}, no answer in {seconds:g} s") from None
+            expected += f" with workers, it has none after {seconds:g} s"
+            raise InputError("scheduler", expected) from None
+        raise InputError("scheduler", f"{expected}, no answer in {seconds:g} s") from None
     except OSError as error:  # says what the operating system or Dask has against the address
         passed = monotonic() - begin
         why = f"no answer in {seconds:g} s" if passed >= seconds else str(error)
-        raise OasisError(f"{expected}: {why}") from None
+        raise InputError("scheduler", f"{expected}: {why}") from None
     except ValueError as error:
-        raise OasisError(f"{expected}: {error}") from None
+        raise InputError("scheduler", f"{expected}: {error}") from None
     except Exception as error:  # noqa: BLE001 - whatever a stranger's answer makes of Dask's reader
         kind = type(error).__name__.strip("_")
-        raise OasisError(f"{expected}, something else answers there ({kind})") from None
+        expected += f", something else answers there ({kind})"
+        raise InputError("scheduler", expected) from None
 
 
 def _run(look: Coroutine[Any, Any, None]) -> None:
@@ -147,7 +149,7 @@ async def _wait_for_worker(address: str, answered: list[Any]) -> None:
         while True:
             found = await scheduler.identity()
             if found["type"] != "Scheduler":
-                raise ValueError(f"got a {found['type']}")
+                raise InputError("", f"got a {found['type']}")
             answered.append(found["id"])
             if found["workers"]:
                 return
@@ -263,8 +265,8 @@ class Dask:
         try:
             client = Client(self.scheduler, timeout=self.connect_seconds, set_as_default=False)
         except (OSError, ValueError) as error:
-            message = f"scheduler: expected a Dask scheduler at {self.scheduler}: {error}"
-            raise OasisError(message) from None
+            expected = f"expected a Dask scheduler at {self.scheduler}: {error}"
+            raise InputError("scheduler", expected) from None
         with client:
             futures = {client.submit(execute, cell, pure=False): cell for cell in cells}
             for future in as_completed(list(futures), loop=client.loop):
@@ -272,7 +274,7 @@ class Dask:
                 if future.status == "finished":
                     yield cell, future.result()
                 elif future.status != "error":
-                    raise OasisError(f"scheduler: the one at {self.scheduler} went away")
+                    raise InputError("scheduler", f"the one at {self.scheduler} went away")
                 elif isinstance(future.exception(), KilledWorker):
                     yield cell, LOST
                 else:  # such as a worker that lacks a package

@@ -13,6 +13,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from oasis.model.errors import InputError
+
 SOURCES = (
     *("oasis", "offline", "baselines"),
     *("experiments.sweep", "experiments.evaluation"),
@@ -36,6 +38,6 @@ def fingerprint(function: Callable[..., Any]) -> str:
             digest.update(path.read_bytes())
     source = inspect.getsourcefile(function)
     if source is None:
-        raise ValueError(f"task {function.__qualname__}: expected a function of a module")
+        raise InputError(f"task {function.__qualname__}", "expected a function of a module")
     digest.update(Path(source).read_bytes())
     return digest.hexdigest()[:LENGTH]

@@ -28,6 +28,7 @@ from experiments.sweep.task import (
     simulated,
 )
 from oasis.model.choices import choice
+from oasis.model.errors import InputError
 from oasis.model.utility import Sigmoid
 from oasis.model.validation import LARGEST_SEED
 
@@ -123,10 +124,10 @@ class RatioOptions(Options):
         if not isinstance(data, dict) or "work_limit" not in data:
             return data
         if "time_limit" in data:
-            raise ValueError("expected time_limit or work_limit, got both")
+            raise InputError("", "expected time_limit or work_limit, got both")
         if isinstance(data.get("no_improvement"), str):
             expected = "expected units of work with work_limit, got a time"
-            raise ValueError(f"no_improvement: {expected}")  # noqa: TRY004 (pydantic's kind)
+            raise InputError("no_improvement", expected)
         return {**data, "time_limit": None}
 
     @model_validator(mode="after")

@@ -145,7 +145,7 @@ def _zstd(content: bytes) -> bytes:
             stream = package.ZstdDecompressor().decompressobj()
             found += stream.decompress(content)
             if not stream.eof:
-                raise ValueError("it ends too early")
+                raise EOFError("it ends too early")
             content = stream.unused_data
     except package.ZstdError as error:
         raise ValueError(str(error)) from None

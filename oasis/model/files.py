@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from oasis.model.errors import OasisError
+from oasis.model.errors import InputError, OasisError
 from oasis.model.extras import require
 
 Array = npt.NDArray[np.generic]
@@ -119,7 +119,7 @@ def read_archive(path: str | os.PathLike[str], kind: str) -> tuple[Any, dict[str
         message = f"{os.fspath(path)}: expected {kind!r}, got a file that cannot be read"
         raise OasisError(message) from None
     if found != kind:
-        raise OasisError(f"{os.fspath(path)}: expected {kind!r}, got {found!r}")
+        raise InputError(os.fspath(path), f"expected {kind!r}", found)
     return state, arrays
 
 

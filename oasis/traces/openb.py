@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from oasis.model.cluster import Cluster, Server
-from oasis.model.errors import InstanceError
+from oasis.model.errors import InstanceError, located_at
 from oasis.model.file_kinds import NODES, looks_of, refuse_other
 from oasis.model.instance import Instance
 from oasis.model.resources import BANDWIDTH
@@ -303,11 +303,9 @@ def _pods(
 
 def _source(path: str | os.PathLike[str], kind: str) -> TraceSource:
     """The lines of one of the two files; what is wrong with it as a whole names it."""
-    try:
+    with located_at(source=path):
         source = read_source(path)
         refuse_other(source.kind(), (kind, "csv"), looks_of(kind), source.path)
-    except InstanceError as error:
-        raise InstanceError("", f"{os.fspath(path)}: {error}") from None
     return source
 
 

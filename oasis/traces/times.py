@@ -157,7 +157,7 @@ class TraceTimes:
             with suppress(_OtherFormError):
                 return self._parse(text)[1]
         expected = f"expected busiest, first or {self._example()}"
-        raise InstanceError("start", f"{expected}, got {text!r}")
+        raise InstanceError("start", expected, text)
 
     def show(self, seconds: float) -> str:
         """The inverse of `start`."""
@@ -278,7 +278,7 @@ def _zone(name: str) -> tzinfo | None:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
         expected = "expected a time zone such as Europe/Berlin or UTC"
-        raise InstanceError("time_zone", f"{expected}, got {name!r}") from None
+        raise InstanceError("time_zone", expected, name) from None
 
 
 @lru_cache(maxsize=8)
@@ -287,11 +287,11 @@ def _check_format(pattern: str) -> None:
         expected = "expected %z, an offset such as +02:00, or --time-zone for the name of a zone"
         raise InstanceError("time_format", f"{expected}, got %Z")
     try:
-        datetime.strptime("", pattern)
-    except ValueError as error:
-        if "does not match" not in str(error):
-            expected = "expected a format of Python's strptime such as %d/%m/%Y %H:%M"
-            raise InstanceError("time_format", f"{expected}: {error}") from None
+        # what strftime has written, strptime reads, unless it does not know the format
+        datetime.strptime(datetime(2000, 1, 1, tzinfo=UTC).strftime(pattern), pattern)
+    except (ValueError, re.error) as error:
+        expected = "expected a format of Python's strptime such as %d/%m/%Y %H:%M"
+        raise InstanceError("time_format", f"{expected}: {error}") from None
 
 
 class Durations:

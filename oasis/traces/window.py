@@ -190,7 +190,7 @@ def check_choice(option: str, wanted: str, there: Iterable[str]) -> None:
         choices = (
             f"one of {', '.join(names[:MOST_NAMED])}{more}" if names else "none: there is none"
         )
-        raise InstanceError(option, f"expected {choices}, got {wanted!r}")
+        raise InstanceError(option, f"expected {choices}", wanted)
 
 
 def select(records: Sequence[JobRecord], options: TraceOptions, start: float | None) -> Window:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from oasis.model import rounding
 from oasis.model.cluster import Cluster
+from oasis.model.errors import InputError
 from oasis.model.job import GBIT_PER_MB
 from oasis.model.resources import BANDWIDTH
 from oasis.model.rounding import FloatArray, IntArray
@@ -135,9 +136,10 @@ def calibrated(
     columns = paper(rng, preset, allowed.size)
     redrawn = redraw(allowed.size, draw)
     if redrawn is None:
-        raise ValueError(
-            f"slot_seconds: {slot_seconds:g} s is too short for the preset 'calibrated', "
-            "where sending the gradients must leave time to meet the target"
+        raise InputError(
+            "slot_seconds",
+            f"{slot_seconds:g} s is too short for the preset 'calibrated', "
+            "where sending the gradients must leave time to meet the target",
         )
     room = np.minimum(longest, redrawn.pop("room"))
     set_bandwidth(columns["worker"], redrawn.pop("bandwidth"))
@@ -160,9 +162,10 @@ def testbed(
 
     columns = redraw(arrival.size, draw)
     if columns is None:
-        raise ValueError(
-            "horizon: expected room for a job of the preset 'testbed' between its arrival "
-            f"and slot {horizon} on the machines given"
+        raise InputError(
+            "horizon",
+            "expected room for a job of the preset 'testbed' between its arrival "
+            f"and slot {horizon} on the machines given",
         )
     return columns
 

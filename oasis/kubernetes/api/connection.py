@@ -19,7 +19,7 @@ from urllib.parse import urlencode, urlsplit
 import urllib3
 from kubernetes import client, config
 
-from oasis.model.errors import OasisError
+from oasis.model.errors import InputError, OasisError
 
 
 class ApiError(OasisError):
@@ -163,7 +163,7 @@ class Connection:
                 self._server = manager.connection_from_url(configuration.host)
             except urllib3.exceptions.LocationValueError:
                 expected = "expected an address such as https://host:6443"
-                raise OasisError(f"server: {expected}, got {configuration.host!r}") from None
+                raise InputError("server", expected, configuration.host) from None
             self._prefix = urlsplit(configuration.host).path.rstrip("/")
         self._random = random.Random(self.params.seed)
         self._lock = threading.Lock()
@@ -195,7 +195,7 @@ class Connection:
                     raise
                 config.load_incluster_config(configuration)
         except (config.ConfigException, OSError) as error:
-            raise OasisError(f"kubeconfig: expected a cluster to connect to: {error}") from None
+            raise InputError("kubeconfig", f"expected a cluster to connect to: {error}") from None
         return cls(configuration, params, on_attempt)
 
     @property

@@ -12,12 +12,11 @@ from oasis.kubernetes.names import API_VERSION, HOSTNAME, JOB_UID, KIND, NODE_RO
 from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock
 from oasis.kubernetes.objects.quantities import Amounts, ResourceMap, quantity, requests_of, summed
 from oasis.model.cluster import Cluster
-from oasis.model.errors import InstanceError
+from oasis.model.errors import InstanceError, describe
 from oasis.model.groups import GROUPS, TaskGroup
 from oasis.model.instance import Instance
 from oasis.model.job import Job
 from oasis.model.utility import Constant, Deadline, Piecewise, Sigmoid, Utility
-from oasis.model.validation import describe
 from oasis.scheduling.site import FINE, Machine, Site, cluster_of
 
 ROLES = (*GROUPS, "both")

@@ -15,7 +15,6 @@ from oasis.kubernetes.cluster.pods import Claim, claimed
 from oasis.kubernetes.objects.quantities import Amounts, quantity, requests_of
 from oasis.model.errors import InstanceError
 from oasis.model.groups import TaskGroup
-from oasis.model.validation import describe
 
 Object = Mapping[str, Any]
 
@@ -164,7 +163,7 @@ def _finite(text: str) -> float:
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise InstanceError(names.LOSS, f"expected a finite number, got {describe(text)}")
+        raise InstanceError(names.LOSS, "expected a finite number", text)
     return value
 
 

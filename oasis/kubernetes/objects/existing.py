@@ -22,9 +22,9 @@ from oasis.kubernetes.objects.oasis_job import (
     parse_work,
 )
 from oasis.kubernetes.objects.quantities import ResourceMap, requests_of
-from oasis.model.errors import InstanceError
+from oasis.model.errors import InstanceError, describe
 from oasis.model.job import Job
-from oasis.model.validation import describe, integer
+from oasis.model.validation import integer
 
 Object = Mapping[str, Any]
 NOTES = "metadata.annotations"
@@ -255,7 +255,7 @@ def tasks_of(parts: Sequence[PodSet], notes: Object) -> tuple[PodSet, PodSet | N
         gates = [gate.get("name") for gate in part.template["spec"].get("schedulingGates") or ()]
         if part.gated and names.GATE not in gates:
             path = f"{part.path}.spec.schedulingGates"
-            raise InstanceError(path, f"expected the gate {names.GATE}, got {describe(gates)}")
+            raise InstanceError(path, f"expected the gate {names.GATE}", gates)
     if workers[0].count < 1:
         raise InstanceError(workers[0].path, f"expected at least one pod, got {workers[0].count}")
     return workers[0], servers[0] if servers else None

@@ -11,7 +11,6 @@ from typing import Any
 
 from oasis.kubernetes.names import BANDWIDTH
 from oasis.model.errors import InstanceError
-from oasis.model.validation import describe
 
 Amounts = dict[str, Fraction]
 
@@ -56,9 +55,9 @@ def quantity(value: Any, path: str) -> Fraction:
     amount = _amount(str(value)) if not isinstance(value, bool) else None
     if amount is None:
         expected = "expected an amount such as 2, 500m or 16Gi"
-        raise InstanceError(path, f"{expected}, got {describe(value)}")
+        raise InstanceError(path, expected, value)
     if amount < 0:
-        raise InstanceError(path, f"expected an amount >= 0, got {describe(value)}")
+        raise InstanceError(path, "expected an amount >= 0", value)
     return amount
 
 

@@ -8,8 +8,8 @@ from dataclasses import asdict, replace
 from typing import Any, Self
 
 from oasis.model.decision import Decision
-from oasis.model.errors import OasisError
-from oasis.model.groups import GROUPS
+from oasis.model.errors import InputError
+from oasis.model.groups import GROUPS, TaskGroup
 from oasis.model.instance import Instance, expect_instance
 from oasis.model.instance_file import (
     cluster_from_dict,
@@ -81,17 +81,6 @@ class Recourse:
         U and L for ``oasis``.
     params : RecourseParams, optional
         How plans are searched for and compared.
-    lookahead : int, optional
-        Makes the horizon roll, as a service and a cluster need it: the plan always reaches so many
-        slots ahead of the present one, which is the first of them. Default: the horizon of the
-        machines, such as that of an instance, is the last slot there is.
-    patience : int, optional
-        On a horizon that rolls, a completion counts within so many slots from the arrival on.
-        Default: twice `lookahead`.
-    keep_admitted : bool
-        On a horizon that rolls: whether what is left of a job, whose patience is over though it is
-        still worth something, is decided on once more as a job that arrives now. Otherwise such a
-        job is given up.
 
     Attributes
     ----------
@@ -136,13 +125,10 @@ class Recourse:
         admission_floor: float = DEFAULT_FLOOR,
         bounds: PriceBounds | None = None,
         params: RecourseParams | None = None,
-        lookahead: int | None = None,
-        patience: int | None = None,
-        keep_admitted: bool = False,
     ) -> None:
         check_commitment(commitment)
         if seconds is not None and not seconds >= 0:
-            raise ValueError(f"seconds: expected a number >= 0, got {seconds!r}")
+            raise InputError("seconds", "expected a number >= 0", seconds)
         self.commitment: Commitment = commitment
         self.params = params or RecourseParams()
         if rounds is not None:
@@ -171,10 +157,9 @@ class Recourse:
         self._seed, self._seconds = seed, seconds
         self._learned, self._bounds = learned, bounds
         self.planner: Planner | None = None
-        self.lookahead, self.patience = _window(lookahead, patience, keep_admitted)
-        self.keep_admitted = keep_admitted
-        # on a horizon that rolls, what was really done is followed slot by slot
-        self.slotted = lookahead is not None
+        self.lookahead: int | None = None
+        self.patience: int | None = None
+        self.keep_admitted = self.slotted = False
         self._forget()
 
     def _forget(self) -> None:
@@ -182,8 +167,51 @@ class Recourse:
         self.decided: dict[int, Decision] = {}
         self.late: set[int] = set()
         self.withdrawn: list[int] = []
-        self._lost: set[tuple[str, int]] = set()
+        self._lost: set[tuple[TaskGroup, int]] = set()
         self.rounds_given: int | None = None
+
+    @classmethod
+    def rolling(
+        cls,
+        lookahead: int,
+        commitment: Commitment = "none",
+        *,
+        patience: int | None = None,
+        keep_admitted: bool = False,
+        **options: Any,
+    ) -> Self:
+        """Recourse on a horizon that rolls, as a service and a cluster need it.
+
+        Parameters
+        ----------
+        lookahead : int
+            Slots that the plan always reaches ahead, the present one included.
+        commitment
+            As for `Recourse`.
+        patience : int, optional
+            A completion counts within so many slots from the arrival on. Default: twice
+            `lookahead`.
+        keep_admitted : bool
+            Whether what is left of a job, whose patience is over though it is still worth
+            something, is decided on once more as a job that arrives now. Otherwise such a job is
+            given up.
+        **options
+            The other arguments of `Recourse`.
+
+        Examples
+        --------
+        >>> import oasis
+        >>> instance = oasis.generate("testbed", jobs=3, seed=1)
+        >>> oasis.simulate(instance, Recourse.rolling(instance.horizon)).admitted
+        3
+        """
+        policy = cls(commitment, **options)
+        policy.lookahead = integer(lookahead, "lookahead", minimum=1, maximum=LARGEST_SIZE)
+        given = 2 * policy.lookahead if patience is None else patience
+        policy.patience = integer(given, "patience", minimum=1, maximum=2 * LARGEST_SIZE)
+        policy.keep_admitted = keep_admitted
+        policy.slotted = True  # it follows what was really done, slot by slot
+        return policy
 
     @classmethod
     def from_instance(
@@ -249,9 +277,11 @@ class Recourse:
     def reset(self, site: Site) -> None:
         """Begin a new run on `site`."""
         if self.lookahead is None and not (site.slotted and site.horizon is not None):
-            raise ValueError("policy recourse needs slots and a horizon, as an instance has them")
+            raise InputError(
+                "", "policy recourse needs slots and a horizon, as an instance has them"
+            )
         if not site.slotted:
-            raise ValueError("policy recourse needs slots")
+            raise InputError("", "policy recourse needs slots")
         self._servers = [
             (group, k) for group in GROUPS for k in range(len(site.machines_for(group)))
         ]
@@ -446,7 +476,7 @@ class Recourse:
         """
         rule, learned, bounds = self._rule, self._learned, self._bounds
         if not (rule["admission"] is None or isinstance(rule["admission"], str)):
-            raise OasisError("admission: expected a rule by name; another cannot be written down")
+            raise InputError("admission", "expected a rule by name; another cannot be written down")
         return {
             "commitment": self.commitment,
             "seed": self._seed,
@@ -471,6 +501,9 @@ class Recourse:
             given["prices"] = LearnedPrices.from_dict(given["prices"])
         if given["bounds"] is not None:
             given["bounds"] = PriceBounds.from_dict(given["bounds"])
+        if given["lookahead"] is not None:
+            return cls.rolling(given.pop("lookahead"), **given)
+        del given["lookahead"], given["patience"], given["keep_admitted"]
         return cls(**given)
 
     def state(self) -> dict[str, Any]:
@@ -507,7 +540,8 @@ class Recourse:
         plan.now = state["now"]
         arrays = rolling.arrays_from_text(state["arrays"])
         plan.ledger = Ledger.restored(self._cluster, arrays, state["origin"])
-        for group, index in state["lost"]:
+        for name, index in state["lost"]:
+            group = TaskGroup(name)
             self._lost.add((group, index))
             planner.set_capacity(group, index, holds=False)
         for entry in state["live"]:
@@ -530,21 +564,7 @@ class Recourse:
         return policy
 
 
-def _window(
-    lookahead: int | None, patience: int | None, keep_admitted: bool
-) -> tuple[int | None, int | None]:
-    """Checked sizes of a horizon that rolls; both None for one that does not."""
-    if lookahead is None:
-        if patience is not None or keep_admitted:
-            name = "patience" if patience is not None else "keep_admitted"
-            raise ValueError(f"{name}: expected with a lookahead alone: without one, time ends")
-        return None, None
-    slots = integer(lookahead, "lookahead", minimum=1, maximum=LARGEST_SIZE)
-    given = 2 * slots if patience is None else patience
-    return slots, integer(given, "patience", minimum=1, maximum=2 * LARGEST_SIZE)
-
-
 def _source(job: Job | None, policy: str) -> Job:
     if job is None:
-        raise ValueError(f"policy {policy} needs jobs of an instance, not plain ones")
+        raise InputError("", f"policy {policy} needs jobs of an instance, not plain ones")
     return job

@@ -65,7 +65,7 @@ def instance() -> Instance:
 
 
 def live_recourse(_: Instance) -> oasis.Recourse:
-    return oasis.Recourse(lookahead=HORIZON, keep_admitted=True)
+    return oasis.Recourse.rolling(HORIZON, keep_admitted=True)
 
 
 POLICIES: Mapping[str, Callable[[Instance], Any]] = {

@@ -13,6 +13,7 @@ from typing import Any
 from oasis.driver.driver import Driver
 from oasis.driver.entry import Decided, Entry, Facts
 from oasis.driver.policy_state import policy_state, site_text
+from oasis.kubernetes import names
 from oasis.kubernetes.acting import Steps, Switch, Target, has_pods_but_no_plan, reconcile
 from oasis.kubernetes.cluster import pods as p
 from oasis.kubernetes.cluster import world as w
@@ -49,7 +50,7 @@ LITTLE = 1e-6  # worker-slots that are nothing but rounding
 STUCK = 0.5  # of a slot: so long a pod may be without room before its gang is withdrawn
 
 
-class Brain:
+class Reconciler:
     """A controller that is at work.
 
     Parameters
@@ -180,6 +181,7 @@ class Brain:
         ours = self.pods_of(seen)
         ended = self._ended(ours, now)
         specs = {uid: spec for uid, spec in specs.items() if uid in self.reader.specs}
+        specs = self._with_hosts(specs, now)
         facts = Facts(specs, dict(self.done), dict(self.losses), ended, self._down(seen))
         begin = time.perf_counter()
         outcome = self.driver.boundary(slot, facts)
@@ -205,6 +207,23 @@ class Brain:
             self.note(uid, ours.get(uid, {}), self.now(), broken_at=self.clock.begin(slot))
         self.requests.forget_others(seen["pods"])
         return True
+
+    def _with_hosts(self, specs: Mapping[str, JobSpec], now: float) -> dict[str, JobSpec]:
+        """The jobs but those that need parameter servers before any node takes them.
+
+        A policy would reject them for good, though nodes may be labelled one by one.
+        """
+        if self.site.machines_for("ps"):
+            return dict(specs)
+        live, found = self.driver.by_uid, {}
+        for uid, spec in specs.items():
+            needed = spec.job.needs_ps if spec.ps_count is None else spec.ps_count > 0
+            if needed and uid not in live:
+                message = f"waits until a node takes parameter servers (label {names.NODE_ROLE})"
+                self.statuses[uid].say(PLACED, "False", "NoNode", message, now)
+            else:
+                found[uid] = spec
+        return found
 
     def _close(self, slot: int, seen: Seen, now: float) -> None:
         """Count the work up to the beginning of `slot`."""

@@ -25,7 +25,7 @@ log = logging.getLogger("oasis.kubernetes")
 Failure = tuple[str, str | Exception]
 
 
-class Hands:
+class ClusterWriter:
     """Writes pods and statuses.
 
     Parameters

@@ -1,0 +1,95 @@
+"""OASiS on a horizon that rolls: what becomes of a schedule that was fixed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from oasis.model.groups import TaskGroup
+from oasis.model.job import Job
+from oasis.model.utility import Constant
+from oasis.online.commitments import Commitments
+from oasis.online.prices import PriceBounds
+from oasis.online.rolling import differs, restricted
+from tests import builders
+
+CLUSTER = builders.cluster(gpus=2.0, servers=2)
+LOOKAHEAD = 8
+
+
+def job(name: str, slots: int, value: float = 20.0) -> Job:
+    """Takes all four GPUs for so many slots."""
+    return builders.job(name, 0, slots, value, workers=4)
+
+
+def commitments() -> Commitments:
+    bounds = PriceBounds.from_jobs([job("cheap", 4, 1.0), job("dear", 1, 20.0)], CLUSTER, LOOKAHEAD)
+    return Commitments(CLUSTER, LOOKAHEAD, bounds)
+
+
+def test_less_work_than_was_planned_never_ends_later() -> None:
+    """What is placed again at the prices of the moment could; the schedule then stays."""
+    held = commitments()
+    held.submit(0, job("a", 3))
+    before = held.live[0].schedule
+    assert before is not None
+    for left in (11, 8, 4, 1):
+        assert held.revise(0, left)
+        after = held.live[0].schedule
+        assert after is not None
+        assert after.completion <= before.completion
+        assert held.broken == []
+        before = after
+
+
+def test_a_job_that_leaves_leaves_no_trace() -> None:
+    held = commitments()
+    used = held.ledger.worker_used
+    held.submit(0, job("a", 3))
+    held.leave(0)
+    held.leave(0)  # a second time does nothing
+    assert np.array_equal(held.ledger.worker_used, used)
+
+
+def test_all_losses_come_before_anything_is_placed_again() -> None:
+    """A job that is placed while one of two lost servers still counts would move twice."""
+    held = commitments()
+    held.submit(0, job("a", 2))
+    assert held.lose([(TaskGroup.WORKER, 0), (TaskGroup.WORKER, 1)]) == [0]
+    assert held.live == {}
+    assert held.broken == [0]
+
+
+def test_what_was_saved_goes_on() -> None:
+    held = commitments()
+    held.submit(0, job("a", 3))
+    held.advance(1)
+    held.lose([(TaskGroup.WORKER, 1)])
+    again = commitments()
+    again.restore(held.state())
+    assert again.state() == held.state()
+    assert again.now == 1
+    again.restore_server(TaskGroup.WORKER, 1)
+    assert again.state() != held.state()
+
+
+@pytest.mark.parametrize(("left", "differing"), [(8, False), (7, True), (9, True)])
+def test_a_plan_is_made_again_where_other_work_is_left(left: int, differing: bool) -> None:
+    held = commitments()
+    held.submit(0, builders.job("a", 0, 2, 20.0, workers=4))
+    assert held.live[0].remaining == 8
+    assert differs(held.live[0], left) is differing
+
+
+def test_the_last_slot_of_a_gang_may_do_more_than_its_work() -> None:
+    held = commitments()
+    gang = Job(
+        "g", 0, 1, 4, 1, 1.5, 0.0, {"gpu": 1.0}, {}, Constant(20.0), min_workers=4
+    )  # six worker-slots, four at a time
+    held.submit(0, gang)
+    live = held.live[0]
+    assert live.remaining == 6
+    assert live.schedule is not None
+    assert live.schedule.worker_slots == 8
+    assert [differs(live, left) for left in (5, 6, 7, 8, 9)] == [True, False, False, False, True]
+    assert restricted(live.schedule, live.schedule.start) is None
