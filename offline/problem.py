@@ -14,6 +14,7 @@ from oasis.solvers import Status
 from oasis.solvers.budget import Budget
 from offline.model.arrays import OfflineArrays
 from offline.params import Params
+from offline.processes import Partner
 from offline.state import SolveState, WarmStart
 
 P = TypeVar("P", bound=Params)
@@ -89,6 +90,12 @@ class Method(ABC, Generic[P]):
         rng : numpy.random.Generator
             Of all random choices.
         """
+
+    def assist(
+        self, problem: OfflineProblem, stop: Budget, rng: np.random.Generator, partner: Partner
+    ) -> Status:
+        """Work beside the solve of another process, the `partner`; by default, solve, too."""
+        return self.solve(problem, stop, rng)
 
 
 def checked_params(

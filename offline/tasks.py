@@ -14,7 +14,7 @@ import queue
 import signal
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -23,38 +23,22 @@ from oasis.certify.verify import verify
 from oasis.model.errors import OasisError
 from oasis.model.instance_file import instance_from_dict
 from oasis.model.schedule import schedules_by_job
-from oasis.solvers import SolveProgress, Status
+from oasis.solvers import SolveProgress
 from oasis.solvers.budget import Budget
-from offline.benders.params import BendersParams
-from offline.benders.solve import search_for_schedules
-from offline.column_generation.params import ConfigurationParams
-from offline.column_generation.solve import search_beside_bound
-from offline.model.milp import CompactMethod, CompactParams
-from offline.params import Params
-from offline.problem import OfflineProblem
+from offline.benders.solve import Benders
+from offline.column_generation.solve import Configuration
+from offline.model.milp import CompactMethod
+from offline.problem import Method, OfflineProblem
 from offline.processes import Message, Partner, plain
 from offline.state import OnlinePrices, SolveState, WarmStart, read_prices
 
 OTHERS = "another process"  # found what this one was told of
 SAID_BEFORE = 1e-9  # relative: a bound that is lower by less than this is not sent
 
-Work = Callable[[OfflineProblem, Any, Budget, np.random.Generator, Partner], Status]
-
-
-def _compact(
-    problem: OfflineProblem,
-    params: CompactParams,
-    stop: Budget,
-    rng: np.random.Generator,
-    _: Partner,
-) -> Status:
-    return CompactMethod(params).solve(problem, stop, rng)
-
-
-TASKS: Mapping[str, tuple[type[Params], Work]] = {
-    "compact model": (CompactParams, _compact),
-    "heuristics": (ConfigurationParams, search_beside_bound),
-    "schedule search": (BendersParams, search_for_schedules),
+TASKS: Mapping[str, type[Method[Any]]] = {
+    "compact model": CompactMethod,
+    "heuristics": Configuration,
+    "schedule search": Benders,
 }
 
 
@@ -75,8 +59,7 @@ class Child:
         if problem.get("prices") is not None:
             prices = OnlinePrices(*read_prices(problem["prices"], self.instance), schedules)
         self.start = WarmStart(schedules, prices)
-        kind, self._work = TASKS[problem["task"]]
-        self.params = kind.from_dict(problem["params"])
+        self.method = TASKS[problem["task"]](problem["params"])
         self.seed = int(problem["seed"])
         self.state = SolveState(Budget(problem.get("seconds")), self._report)
         self.state.budget.stopping.listen = self._listen
@@ -94,7 +77,7 @@ class Child:
             self.state.proved(self._bound, OTHERS)
             problem = OfflineProblem(self.instance, self.start, self.state)
             rng = np.random.default_rng(self.seed)
-            status = self._work(problem, self.params, self.state.budget, rng, self.partner)
+            status = self.method.assist(problem, self.state.budget, rng, self.partner)
         except OasisError as error:
             self._report()  # schedules that refute a bound are what it is about
             self.partner.tell({"error": f"{type(error).__name__}: {error}"})

@@ -150,16 +150,14 @@ def optimum(case: Case) -> Figures:
 
     A solve that meets its time limit gives an interval that depends on the machine.
     """
-    from offline import Status, solve  # noqa: PLC0415 (needs an extra)
+    from offline import Status, Stop, solve  # noqa: PLC0415 (needs an extra)
 
     options: RatioOptions = case.options
+    limits = options.time_limit, options.work_limit, options.gap, options.no_improvement
     offline = solve(
         case.instance,
         method=options.method,
-        time_limit=options.time_limit,
-        work_limit=options.work_limit,
-        gap=options.gap,
-        no_improvement=options.no_improvement,
+        stop=Stop(*limits),
         seed=options.seed,
         params=options.params,
     )

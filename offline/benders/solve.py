@@ -87,6 +87,18 @@ class Benders(Method[BendersParams]):
         state.proved(parts.model.trivial_bound, Phase.TRIVIAL)
         return Decomposition(parts, params, stop)
 
+    def assist(
+        self, problem: OfflineProblem, stop: Budget, rng: np.random.Generator, partner: Partner
+    ) -> Status:
+        """Look for schedules, from the prices that guide the searches, until `stop` is spent."""
+        prices, arrays = problem.start.prices, problem.arrays
+        assert prices is not None
+        best = BestSolution.of(problem.instance, arrays, problem.state)
+        duals = DualValues.of(arrays, prices.worker, prices.ps)
+        windows = WindowSearch(arrays, best, rng, self.params.windows)
+        parts = Parts.of(arrays, duals, best, windows, rng, self.params)
+        return ScheduleSearch(parts, self.params, partner).run(stop)
+
 
 class ScheduleSearch:
     """Searches in turn, and mixes of the best schedules with the plans of the other process.
@@ -156,34 +168,3 @@ class ScheduleSearch:
         """Keep when jobs complete in a relaxation until its turn comes."""
         ends = message["relaxation"].items()
         self._relaxation = {name: range(first, last + 1) for name, (first, last) in ends}
-
-
-def search_for_schedules(
-    problem: OfflineProblem,
-    params: BendersParams,
-    stop: Budget,
-    rng: np.random.Generator,
-    partner: Partner,
-) -> Status:
-    """Look for schedules until the budget is spent; a task of a second process.
-
-    Parameters
-    ----------
-    problem : OfflineProblem
-        With the prices that guide the searches.
-    params : BendersParams
-        How the time is spent.
-    stop : Budget
-        What may be spent.
-    rng : numpy.random.Generator
-        Of all random choices.
-    partner : Partner
-        The other process.
-    """
-    prices, arrays = problem.start.prices, problem.arrays
-    assert prices is not None
-    best = BestSolution.of(problem.instance, arrays, problem.state)
-    duals = DualValues.of(arrays, prices.worker, prices.ps)
-    windows = WindowSearch(arrays, best, rng, params.windows)
-    parts = Parts.of(arrays, duals, best, windows, rng, params)
-    return ScheduleSearch(parts, params, partner).run(stop)

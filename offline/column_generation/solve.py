@@ -94,44 +94,6 @@ class Heuristics:
         return Neighbourhoods(duals, self.best, self.rng, self.params.neighbourhood)
 
 
-def search_beside_bound(
-    problem: OfflineProblem,
-    params: ConfigurationParams,
-    stop: Budget,
-    rng: np.random.Generator,
-    partner: Partner,
-) -> Status:
-    """Look for schedules until the budget is spent; a task of a second process.
-
-    It begins while the other process solves the configuration LP, whose prices come later.
-
-    Parameters
-    ----------
-    problem : OfflineProblem
-        With an incumbent, and with prices for the time before.
-    params : ConfigurationParams
-        How the time is spent.
-    stop : Budget
-        What may be spent.
-    rng : numpy.random.Generator
-        Of all random choices.
-    partner : Partner
-        The other process.
-    """
-    state, prices = problem.state, problem.start.prices
-    assert prices is not None
-    heuristics = Heuristics(problem, params, stop, rng)
-    heuristics.start()
-    neighbourhoods = heuristics.neighbourhoods(heuristics.duals(prices.worker, prices.ps))
-
-    def take_prices(message: Message) -> None:
-        neighbourhoods.duals = heuristics.duals(*read_prices(message["prices"], problem.instance))
-
-    partner.on("prices", take_prices)
-    heuristics.improve(neighbourhoods)
-    return Status.OPTIMAL if state.is_proven else stop.status
-
-
 class Configuration(Method[ConfigurationParams]):
     """Method "colgen": the configuration LP with cuts, and heuristics.
 
@@ -155,6 +117,25 @@ class Configuration(Method[ConfigurationParams]):
         task = ProcessTask("heuristics", Phase.WINDOWS, params, seed_of(rng), given)
         with Helper(problem.instance, problem.state, task, head_start=0.0) as helper:
             return self._bound_and_improve(heuristics, prices, helper)
+
+    def assist(
+        self, problem: OfflineProblem, stop: Budget, rng: np.random.Generator, partner: Partner
+    ) -> Status:
+        """Look for schedules while the other process solves the LP, whose prices come later."""
+        state, prices = problem.state, problem.start.prices
+        assert prices is not None
+        heuristics = Heuristics(problem, self.params, stop, rng)
+        heuristics.start()
+        neighbourhoods = heuristics.neighbourhoods(heuristics.duals(prices.worker, prices.ps))
+
+        def take_prices(message: Message) -> None:
+            neighbourhoods.duals = heuristics.duals(
+                *read_prices(message["prices"], problem.instance)
+            )
+
+        partner.on("prices", take_prices)
+        heuristics.improve(neighbourhoods)
+        return Status.OPTIMAL if state.is_proven else stop.status
 
     def _bound_and_improve(
         self, heuristics: Heuristics, start: OnlinePrices, helper: Helper | None = None

@@ -26,7 +26,7 @@ from offline.benders.decomposition import UNFINISHED, Decomposition
 from offline.benders.master import CountModel
 from offline.benders.parts import Parts
 from offline.benders.replanning import Replanning
-from offline.benders.solve import Benders, ScheduleSearch, search_for_schedules
+from offline.benders.solve import Benders, ScheduleSearch
 from offline.benders.subproblem import Separation
 from offline.heuristics.window_search import WindowSearch
 from offline.model.arrays import OfflineArrays
@@ -297,7 +297,7 @@ def test_it_dives_from_a_plan_and_mixes_it_or_dives_from_a_relaxation(kind: str)
 def test_a_search_ends_with_its_seconds() -> None:
     spent, rng = Budget(0.0), np.random.default_rng(0)
     known = nothing_known(SolveState(spent))
-    status = search_for_schedules(known, LARGE, spent, rng, Partner(lambda _: None))
+    status = Benders(LARGE).assist(known, spent, rng, Partner(lambda _: None))
     assert status is Status.TIME_LIMIT
 
 
