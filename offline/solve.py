@@ -273,9 +273,6 @@ def solve_benders(instance: Instance, **options: Unpack[SolveOptions]) -> Offlin
 def solve_both(instance: Instance, **options: Unpack[SolveOptions]) -> OfflineResult:
     """Solve by decomposition and compact model together: `solve` with the method "both".
 
-    ``result.objective_by`` and ``result.bound_by`` say which of the two found the schedules and
-    proved the bound.
-
     Examples
     --------
     >>> import oasis
@@ -306,11 +303,6 @@ def solve_brute_force(instance: Instance, **options: Unpack[SolveOptions]) -> Of
     """Enumerate all joint worker counts of all slots: `solve` with the method "bruteforce".
 
     An enumeration heeds no limit and has no seed, and the warm start only counts if Ctrl-C ends it.
-
-    Raises
-    ------
-    ValueError
-        If the enumeration would take more than ``params.max_steps`` steps.
 
     Examples
     --------

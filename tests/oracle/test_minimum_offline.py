@@ -15,10 +15,10 @@ from oasis.solvers.budget import Budget
 from offline import configuration_bound, solve, solve_benders, solve_milp
 from offline.benders.master import CountModel
 from offline.benders.slot_model import SlotModel
+from offline.enumeration import fitting_counts
 from offline.model.arrays import GROUPS, OfflineArrays
 from offline.model.milp import CompactModel
 from offline.patterns import CutParams
-from offline.slot_counts import fitting_counts
 from tests.oracle.test_benders import SMALL, Patience, hurried, unaided
 from tests.oracle.tiny import seeded, tiny_instance
 

@@ -15,13 +15,12 @@ from oasis.model import rounding
 from oasis.solvers.budget import Budget
 from offline import solve_brute_force, solve_milp
 from offline.benders.master import CountModel
-from offline.enumeration import EnumerationParams
+from offline.enumeration import EnumerationParams, fitting_counts
 from offline.model.arrays import GROUPS, OfflineArrays, units_that_fit
 from offline.model.capacities import limits_of_server
 from offline.model.milp import CompactModel, compact_size
 from offline.model.schedule_model import ScheduleModel
 from offline.model.variables import variables_of
-from offline.slot_counts import fitting_counts
 from tests.strategies import all_instances, fewer, levels, of, small_instances
 
 
