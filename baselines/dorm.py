@@ -143,7 +143,8 @@ class Dorm(BasePolicy):
         room = Room(self._site, view.capacity(), view.down())
         for index, allocation in held.items():
             room.hold(self._jobs[index], allocation)
-        # Without an answer there is no fair partition to protect, and an idle machine helps nobody.
+        # Without an answer there is no fair partition to protect,
+        # and an idle machine is worth nothing.
         limit = math.inf if after is None else self._most_loss
         self._start_waiting(held, room, fairness, limit)
         if not any(given.workers for given in held.values()):

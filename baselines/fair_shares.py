@@ -351,7 +351,8 @@ class DRF(BasePolicy):
     def decide(self, view: View) -> Plan:
         plan = Plan()
         self._book.update(view, plan)
-        # From the empty cluster, whoever held what before: the shares depend on who is there alone.
+        # From the empty cluster, whatever jobs hold: the shares depend
+        # on nothing but the jobs that are there.
         for index, allocation in self._fill(Room(self._site, view.capacity(), view.down())).items():
             if allocation != view.allocation(self._book.jobs[index]):
                 plan.changes[index] = allocation
@@ -492,7 +493,7 @@ class FinishTimeFairness(Ordered):
 
     def key(self, job: PolicyJob, workers: int, view: View) -> Rank:
         if job.index in self._running and self._leases[job.index] > view.now:
-            # Whoever holds a lease goes before all that are offered GPUs, so it keeps them.
+            # A job with a lease goes before all jobs that are offered GPUs, so it keeps its own.
             return LEASED, 0.0
         return OFFERED, -significant(self.rho(job, workers, view))
 

@@ -89,8 +89,8 @@ class Gittins(Ordered):
 
     def decide(self, view: View) -> Plan:
         plan = super().decide(view)
-        # The time held is noted as a start without breaks: when the
-        # job is gone nobody knows it any more.
+        # The time held is noted as a start without breaks: when the job
+        # is gone, it cannot be asked for any more.
         for index, held in plan.changes.items():
             if held.workers:
                 self._begun[index] = view.now - view.attained(self._book.jobs[index])
@@ -168,8 +168,9 @@ class Services:
         best = 0.0
         for count, total, end in zip(ended, spent, [*self._ends[level:], math.inf], strict=True):
             beyond = ended[-1] - count  # who takes more than this
-            # E min(S - a, d) times the number of jobs: what those took that end by then, and d for
-            # each other. The last end is infinite and nobody is beyond it, which would be nan.
+            # E min(S - a, d) times the number of jobs: what those took that end
+            # by then, and d for each other. The last end is infinite and no job
+            # is beyond it: 0 times infinity would be nan.
             time = total - count * begin + (beyond * (end - begin) if beyond else 0.0)
             if count:
                 best = max(best, count / time if time > 0 else math.inf)

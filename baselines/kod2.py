@@ -351,7 +351,7 @@ class Kod2(GangController):
         self._begin(view)
         if not self.printed:
             self.raise_starving(view.now)
-        # Each launch changes who weighs most, so the algorithm is gone through again.
+        # Each launch changes which job weighs most, so the algorithm begins again.
         while self._queue and self.launch_by_weight(view.now):
             pass
         # Last: what is free goes to running jobs only if no waiting job could use it.

@@ -213,7 +213,7 @@ class Ordered(OneLine):
     def decide(self, view: View) -> Plan:
         plan = Plan()
         self._update(view, plan)
-        # While nobody waits, whoever runs goes on: no turns need to be played.
+        # While no job waits, all that run go on: no turns need to be played.
         if self._waiting:
             self._serve(view, plan)
             self.after_serving()

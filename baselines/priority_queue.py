@@ -338,7 +338,7 @@ class PriorityQueue(GangController):
             if self._launch(best) is None and not self.scale_down_for(best):
                 return
             self._queue.remove(best)
-        # Lines 17-21: otherwise whoever fits, in order of the queue.
+        # Lines 17-21: otherwise every job that fits is launched, in order of the queue.
         self._queue.launch_all(self.weighting, self._launch, set())
 
     def schedule_as_printed(self) -> None:

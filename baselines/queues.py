@@ -333,7 +333,7 @@ class EASY(Queued):
         now = Room(self._site, view.free(), view.down())
         for index, allocation in plan.changes.items():
             now.occupy(jobs[index], allocation)
-        # Once per event: whoever starts below either is gone by
+        # Once per event: a job that starts below either is gone by
         # then or leaves the head's places free.
         promised, later = self._promise(now, view, plan)
         # Two sets of sizes that did not fit: a job that ends in time needs room now, one that does

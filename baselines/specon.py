@@ -275,7 +275,7 @@ def rebalance(
         for each in everyone.values()
         if each.home is not None and not each.rebalanced and each.category is Category.CONVERGED
     ]
-    # The shortest converged duration first: whoever converged last is moved.
+    # The shortest converged duration first: the container that converged last is moved.
     line.sort(key=lambda each: (now - (each.converged_at or 0.0), each.job.index))
     idle = [worker for worker, containers in on.items() if not containers]
     if idle:  # lines 10-18

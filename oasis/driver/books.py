@@ -233,7 +233,7 @@ def _known(index: Any, books: Books, policy: str) -> Tracked:
 
 
 def _check_timer(wake_at: Any, books: Books, policy: str) -> None:
-    # True is an int to Python, and nobody means it as a time.
+    # True is an int to Python, but a slip where a time is expected.
     real = isinstance(wake_at, (int, float)) and math.isfinite(wake_at) and wake_at is not True
     if not real or not wake_at > books.now:
         expected = f"expected a finite time after {books.now:g}"

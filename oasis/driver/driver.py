@@ -375,7 +375,7 @@ class Driver(Generic[Spec]):
             self._reject(self.entries.pop(index), str(reason), outcome)
         for index, allocation in plan.changes.items():
             self._hold(self.entries[index], allocation, int(view.now), outcome)
-        # Admitted is who arrived and was not rejected, whether it runs at once or waits.
+        # A job is admitted if it arrived and was not rejected, whether it runs at once or waits.
         for job in view.arrived:
             entry = self.entries.get(job.index)
             if entry is not None and not entry.admitted:
@@ -466,7 +466,7 @@ class Driver(Generic[Spec]):
         live = sum(uid in self.by_uid for uid in uids)
 
         def trial(count: int) -> Exception | None:
-            # A trial has the first so many jobs alone; whatever it does is rolled back.
+            # A trial has the first `count` jobs alone; whatever it does is rolled back.
             left_out = dict.fromkeys(uids[count:], error)
             found = self._attempt(facts, {**failed, **left_out}, ask=True).error
             self._roll_back(saved)

@@ -133,8 +133,8 @@ class Entry(Generic[Spec]):
     @property
     def remaining(self) -> float:
         """Worker-slots left; at least one while the controller of its kind says that it runs."""
-        # Work is only an estimate where somebody else decides on the
-        # end: the job is not done before that.
+        # Work is only an estimate where another controller decides on
+        # the end: the job is not done before that.
         least = min(1.0, self.work) if self.spec.is_existing else 0.0
         return max(least, self.work - self.done)
 

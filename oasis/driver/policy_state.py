@@ -261,7 +261,7 @@ class _Decoder:
         self._made[data["number"]] = made
         before = attributes(made)
         for name, item in data["items"].items():
-            # Past the class's own setter, which a frozen class has to refuse with.
+            # A frozen dataclass refuses assignments, so its own setter is passed by.
             object.__setattr__(made, name, self.value(item, before.get(name)))
         return made
 

@@ -142,7 +142,7 @@ class Commitments:
 
     def copy(self) -> Commitments:
         """A copy that shares nothing that changes."""
-        # A quote copies the whole state. What nobody changes is shared, which saves most of that.
+        # A quote copies the whole state. What never changes is shared, which saves most of that.
         kept: list[object] = [self.cluster, self.bounds]
         for live in self.live.values():
             kept += [live.job, live.table, live.schedule]

@@ -69,7 +69,7 @@ class Samples:
 
     def values(self) -> list[tuple[float, float]]:
         """Time and value of each evaluation up to the last time that was noted."""
-        # Only now: most jobs are looked at by nobody, and then no sample is computed.
+        # Only now: most jobs are never looked at, and then no sample is computed.
         for piece in self._pieces:
             self._look(*piece)
         self._pieces.clear()

@@ -364,7 +364,7 @@ class State:
     def _shift(self, tasks: Tasks, demand: Demand, sign: int, offset: int) -> None:
         free, used = self.free, self.used
         for machine, count in tasks:
-            # A new tuple per change: whoever kept a copy of the list still has the old row.
+            # A new tuple per change: a copy of the list that was kept still has the old row.
             row = list(free[machine])
             for resource, amount in demand:
                 taken = sign * count * amount

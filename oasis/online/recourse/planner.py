@@ -29,8 +29,8 @@ def start_over(plan: WorkingPlan, is_over: Callable[[], bool] = lambda: False) -
 
     Once `is_over` says so, which is asked before each job, the others stay unplanned.
     """
-    # Plans that grew job by job favour whoever came first; this
-    # one owes nothing to the order of arrival.
+    # Plans that grew job by job favour the jobs that came first; this
+    # one does not depend on the order of arrival.
     before, mark = plan.standing, plan.mark
     for live in plan.planned():
         plan.remove(live)
@@ -329,7 +329,7 @@ class Planner:
             leaving = draw(others, self.params.most_leaving, self.rng)
             for live in leaving:
                 plan.remove(live)
-            # Earliest deadline first: who has most time left can give way to the others.
+            # Earliest deadline first: the jobs with most time left can give way to the others.
             leaving.sort(key=lambda live: (live.deadline, live.key))
             # Inserted by deadline, a job that left finds a place within
             # its promise or the whole trial is undone.

@@ -468,7 +468,7 @@ class Recourse:
     def _copied(self) -> Self:
         """A copy that shares nothing that changes."""
         plan, rule = self._planner.plan, self.admission
-        # What nobody changes is shared with the copy; jobs and their tables are large.
+        # What never changes is shared with the copy; jobs and their tables are large.
         kept: list[object] = [self._site, self._cluster, self.params, plan.bounds]
         kept += [self._bounds, self._learned, *(() if rule is None else rule.shared)]
         for live in plan.live.values():
